@@ -4,7 +4,13 @@
 //! `receiver`, `runbooks`, `notifications`, `telemetry`, `web`) → `engine` → `investigation`. `config`, `drill` and
 //! `reports` hold plain values. See `ARCHITECTURE.md`.
 
-#![cfg_attr(test, allow(clippy::too_many_lines, reason = "a test reads from its top to its end"))]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
 
 pub mod bus;
 pub mod cli;

@@ -28,9 +28,15 @@ pub(crate) async fn measure() {
 
 fn print(name: &str, figures: &Figures, server: &str, used: Duration) {
     let ms = |part: f64| figures.quantile(part).as_secs_f64() * 1e3;
-    line(&format!("{name}, p50 / p99"), format_args!("{:.2} / {:.2} ms", ms(0.5), ms(0.99)));
+    line(
+        &format!("{name}, p50 / p99"),
+        format_args!("{:.2} / {:.2} ms", ms(0.5), ms(0.99)),
+    );
     let each = used.as_secs_f64() * 1e3 / figures.count() as f64;
-    line(&format!("  processor time of {server} for each"), format_args!("{each:.2} ms"));
+    line(
+        &format!("  processor time of {server} for each"),
+        format_args!("{each:.2} ms"),
+    );
 }
 
 /// Checkpoints of one session, one after the other: an answer with a call, two events and the records of both calls.
@@ -47,7 +53,12 @@ async fn checkpoints(rig: &Rig) {
         store.append(lease, checkpoint).await.unwrap();
         figures.add(began.elapsed());
     }
-    print("the checkpoint statement alone", &figures, "Postgres", processor_time(rig.postgres.pid()) - before);
+    print(
+        "the checkpoint statement alone",
+        &figures,
+        "Postgres",
+        processor_time(rig.postgres.pid()) - before,
+    );
 }
 
 /// Alerts that are claimed for one slot and acknowledged, one after the other.
@@ -55,11 +66,19 @@ async fn claims(rig: &Rig) {
     rig.publish(WARM_UP + COUNT).await;
     let nats = rig.system.connect().await;
     let (_flow, flows) = watch::channel(Flow::Claim);
-    let mut claims = Claims::start(&nats, ClaimSettings::default(), Arc::new(Semaphore::new(1)), flows);
+    let mut claims = Claims::start(
+        &nats,
+        ClaimSettings::default(),
+        Arc::new(Semaphore::new(1)),
+        flows,
+    );
     let (mut figures, mut before) = (Figures::default(), Duration::ZERO);
     for number in 1..=WARM_UP + COUNT {
         if number == WARM_UP + 1 {
-            (figures, before) = (Figures::default(), own_processor_time(rig.system.nats.pid()));
+            (figures, before) = (
+                Figures::default(),
+                own_processor_time(rig.system.nats.pid()),
+            );
         }
         let began = Instant::now();
         let claimed = claims.next().await.unwrap();
@@ -67,7 +86,12 @@ async fn claims(rig: &Rig) {
         figures.add(began.elapsed());
     }
     let used = own_processor_time(rig.system.nats.pid()) - before;
-    print("a claim and its double ack alone", &figures, "nats-server", used);
+    print(
+        "a claim and its double ack alone",
+        &figures,
+        "nats-server",
+        used,
+    );
     claims.stop().await;
 }
 
@@ -81,20 +105,36 @@ async fn streams(rig: &Rig) {
             (figures, before) = (Figures::default(), own_processor_time(rig.system.llm.pid()));
         }
         let content = "MeasuredDrill: something is wrong".to_owned();
-        let message = ConversationMessage { role: "user".into(), content, ..ConversationMessage::default() };
+        let message = ConversationMessage {
+            role: "user".into(),
+            content,
+            ..ConversationMessage::default()
+        };
         let config = LlmConfig {
             backend: "scripted".into(),
             provider: "scripted".into(),
             model: "scripted".into(),
             ..LlmConfig::default()
         };
-        let request =
-            GenerateRequest { messages: vec![message], llm_config: Some(config), ..GenerateRequest::default() };
+        let request = GenerateRequest {
+            messages: vec![message],
+            llm_config: Some(config),
+            ..GenerateRequest::default()
+        };
         let began = Instant::now();
-        let mut stream = LlmServiceClient::new(channel.clone()).generate(request).await.unwrap().into_inner();
+        let mut stream = LlmServiceClient::new(channel.clone())
+            .generate(request)
+            .await
+            .unwrap()
+            .into_inner();
         while stream.message().await.unwrap().is_some() {}
         figures.add(began.elapsed());
     }
     let used = own_processor_time(rig.system.llm.pid()) - before;
-    print("the scripted stream alone", &figures, "the LLM service", used);
+    print(
+        "the scripted stream alone",
+        &figures,
+        "the LLM service",
+        used,
+    );
 }

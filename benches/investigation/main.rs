@@ -21,7 +21,11 @@
 )]
 
 #[path = "../../tests/it/support/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the integration tests use the rest of it")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the integration tests use the rest of it"
+)]
 mod support;
 #[path = "../../tests/it/proofs/sizing/meter.rs"]
 #[allow(dead_code, reason = "the measurements for sizing use the rest of it")]
@@ -41,9 +45,16 @@ use self::support::process::program;
 #[tokio::main]
 async fn main() {
     // `cargo bench` passes `--bench`.
-    let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let only: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
     let wanted = |part: &str| only.is_empty() || only.iter().any(|name| name == part);
-    println!("program: {}, {:.1} MB", program(), std::fs::metadata(program()).unwrap().len() as f64 / 1e6);
+    println!(
+        "program: {}, {:.1} MB",
+        program(),
+        std::fs::metadata(program()).unwrap().len() as f64 / 1e6
+    );
     if wanted("statements") {
         statements::measure().await;
         statements::measure_time().await;

@@ -40,7 +40,10 @@ pub(crate) struct Recording {
 }
 
 /// Three iterations with two tool calls, without a delay of the model.
-pub(crate) const AT_ONCE: Recording = Recording { iterations: 3, wait: Duration::ZERO };
+pub(crate) const AT_ONCE: Recording = Recording {
+    iterations: 3,
+    wait: Duration::ZERO,
+};
 
 impl Recording {
     fn transcript(&self) -> String {
@@ -52,7 +55,9 @@ impl Recording {
                 "  - chunks: [{{call: {{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}}}]\n"
             ));
         }
-        text.push_str(&format!("  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill. The end.\"}}]\n"));
+        text.push_str(&format!(
+            "  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill. The end.\"}}]\n"
+        ));
         text
     }
 }
@@ -65,18 +70,35 @@ impl Rig {
         let database = Some(TestDatabase::empty_on(postgres.url()));
         let transcript = Some(recording.transcript());
         let sections = ITERATION_TIMEOUT;
-        let setup = Setup { lease: LEASE, sections, transcript, database, ..Setup::default() };
+        let setup = Setup {
+            lease: LEASE,
+            sections,
+            transcript,
+            database,
+            ..Setup::default()
+        };
         let mut system = TestSystem::start_with(setup).await;
         // Every session may have a model call at the same time.
         let service = system.file("llm-service.yaml");
         std::fs::write(&service, "llm_service: {concurrency: {default: 65536}}\n").unwrap();
         let transcripts = system.file("transcripts");
-        let options = ["--pace", "0ms", "--transcripts", transcripts.to_str().unwrap()];
-        system.replace_llm_service(&options, &[("TARSY_CONFIG", service.to_str().unwrap())]).await;
+        let options = [
+            "--pace",
+            "0ms",
+            "--transcripts",
+            transcripts.to_str().unwrap(),
+        ];
+        system
+            .replace_llm_service(&options, &[("TARSY_CONFIG", service.to_str().unwrap())])
+            .await;
         // A test's gates, and its file with a line for each call of a tool, are no part of an investigation.
         std::fs::remove_file(system.gates.socket()).unwrap();
         replace_setting(&system, "env:", "");
-        Self { system, postgres, within: WITHIN + recording.wait }
+        Self {
+            system,
+            postgres,
+            within: WITHIN + recording.wait,
+        }
     }
 
     /// Starts a worker with this many slots; returns it with the time that it needed to be ready.
@@ -98,32 +120,57 @@ impl Rig {
             headers.insert("Tarsy-Session-Id", Uuid::now_v7().to_string());
             let body = format!("{MARK}: something is wrong, {}", Uuid::now_v7());
             let subject = format!("tarsy.alerts.{}", priorities[number % priorities.len()]);
-            jetstream.publish_with_headers(subject, headers, body.into()).await.unwrap().await.unwrap();
+            jetstream
+                .publish_with_headers(subject, headers, body.into())
+                .await
+                .unwrap()
+                .await
+                .unwrap();
         });
-        publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect::<Vec<_>>().await;
+        publishing
+            .buffer_unordered(PUBLISHED_AT_ONCE)
+            .collect::<Vec<_>>()
+            .await;
     }
 
     /// Returns when this many sessions are settled.
     pub(crate) async fn settled(&self, count: usize) {
         let settled = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
         self.until(count, settled, "the sessions are settled").await;
-        let failed = "SELECT count(*) FROM alert_sessions WHERE status NOT IN ('completed', 'running')";
-        assert_eq!(self.system.database.number(failed), 0, "every session completes");
+        let failed =
+            "SELECT count(*) FROM alert_sessions WHERE status NOT IN ('completed', 'running')";
+        assert_eq!(
+            self.system.database.number(failed),
+            0,
+            "every session completes"
+        );
     }
 
     /// Returns when this query returns this number. Each poll reads every session, so there are fewer of them the more
     /// sessions there are.
     pub(crate) async fn until(&self, count: usize, sql: &str, what: &str) {
-        let (limit, interval) = (Instant::now() + self.within, Duration::from_micros(50 * count as u64));
+        let (limit, interval) = (
+            Instant::now() + self.within,
+            Duration::from_micros(50 * count as u64),
+        );
         while self.system.database.number(sql) < i64::try_from(count).unwrap() {
-            assert!(Instant::now() < limit, "not within {:?}: {what}", self.within);
+            assert!(
+                Instant::now() < limit,
+                "not within {:?}: {what}",
+                self.within
+            );
             // Only the database knows, and it is asked as seldom as the precision allows.
             tokio::time::sleep(interval.max(SHORTEST_INTERVAL)).await;
         }
     }
 
     pub(crate) fn sessions(&self) -> usize {
-        usize::try_from(self.system.database.number("SELECT count(*) FROM alert_sessions")).unwrap()
+        usize::try_from(
+            self.system
+                .database
+                .number("SELECT count(*) FROM alert_sessions"),
+        )
+        .unwrap()
     }
 
     /// Runs this many investigations and waits for their settlement.
@@ -137,7 +184,10 @@ impl Rig {
     pub(crate) fn processors(&self, workers: &[&Tarsy]) -> Processors {
         Processors {
             postgres: crate::meter::processor_time(self.postgres.pid()),
-            workers: workers.iter().map(|worker| own_processor_time(worker.pid())).sum(),
+            workers: workers
+                .iter()
+                .map(|worker| own_processor_time(worker.pid()))
+                .sum(),
             nats: own_processor_time(self.system.nats.pid()),
             llm: own_processor_time(self.system.llm.pid()),
         }
@@ -148,7 +198,13 @@ impl Rig {
 fn replace_setting(system: &TestSystem, setting: &str, with: &str) {
     let file = system.file("tarsy.yaml");
     let config = std::fs::read_to_string(&file).unwrap();
-    let lines = config.lines().map(|line| if line.trim_start().starts_with(setting) { with } else { line });
+    let lines = config.lines().map(|line| {
+        if line.trim_start().starts_with(setting) {
+            with
+        } else {
+            line
+        }
+    });
     std::fs::write(file, lines.collect::<Vec<_>>().join("\n")).unwrap();
 }
 

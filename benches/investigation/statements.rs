@@ -21,9 +21,15 @@ pub(crate) async fn measure() {
     let log = rig.postgres.log();
     let kinds = by_kind(&log[before..]);
     let sum: usize = kinds.values().sum();
-    line("statements of an investigation", format_args!("{:.2}", sum as f64 / COUNT as f64));
+    line(
+        "statements of an investigation",
+        format_args!("{:.2}", sum as f64 / COUNT as f64),
+    );
     for (kind, count) in &kinds {
-        line(&format!("  {kind}"), format_args!("{:.2}", *count as f64 / COUNT as f64));
+        line(
+            &format!("  {kind}"),
+            format_args!("{:.2}", *count as f64 / COUNT as f64),
+        );
     }
     drop(worker);
     let (_worker, _) = rig.worker("w2", SLOTS).await;
@@ -50,5 +56,8 @@ pub(crate) async fn measure_time() {
     // The statements of a worker begin with a comment; those of the measurement do not.
     let sql = "SELECT sum(total_exec_time)::text FROM pg_stat_statements WHERE query LIKE '--%'";
     let all: f64 = database.text(sql).parse().unwrap();
-    line("time of the statements of an investigation alone", format_args!("{:.2} ms", all / MANY as f64));
+    line(
+        "time of the statements of an investigation alone",
+        format_args!("{:.2} ms", all / MANY as f64),
+    );
 }

@@ -16,7 +16,10 @@ pub(crate) async fn measure() {
     for slots in [1, 8, 64, 256] {
         let (worker, ready) = rig.worker(&format!("w{slots}"), slots).await;
         if slots == 1 {
-            line("worker: time until it is ready", format_args!("{:.0} ms", ready.as_secs_f64() * 1e3));
+            line(
+                "worker: time until it is ready",
+                format_args!("{:.0} ms", ready.as_secs_f64() * 1e3),
+            );
         }
         let count = if slots == 1 { ALONE } else { MANY };
         one(&rig, &[&worker], &format!("{slots} slots"), count).await;
@@ -34,9 +37,15 @@ async fn one(rig: &Rig, workers: &[&Tarsy], name: &str, count: usize) {
     let (before, began) = (rig.processors(workers), Instant::now());
     rig.investigate(count).await;
     let took = began.elapsed().as_secs_f64();
-    line(&format!("{name}: investigations a second"), format_args!("{:.0}", count as f64 / took));
+    line(
+        &format!("{name}: investigations a second"),
+        format_args!("{:.0}", count as f64 / took),
+    );
     let each = rig.processors(workers).each(before, count);
-    line("  processor time of each: Postgres / worker / nats-server / LLM service", format_args!("{each}"));
+    line(
+        "  processor time of each: Postgres / worker / nats-server / LLM service",
+        format_args!("{each}"),
+    );
 }
 
 /// The time from the opening of a session to its end, of the newest sessions.
@@ -50,5 +59,8 @@ fn alone(rig: &Rig, count: usize) {
         Duration::from_secs_f64(rig.system.database.text(&sql).parse().unwrap()).as_secs_f64() * 1e3
     };
     let (median, most) = (quantile(0.5), quantile(0.99));
-    line("one slot: from created to finished, p50 / p99", format_args!("{median:.1} / {most:.1} ms"));
+    line(
+        "one slot: from created to finished, p50 / p99",
+        format_args!("{median:.1} / {most:.1} ms"),
+    );
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{
-    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ConversationMessage, GenerateRequest, GenerateResponse,
-    LlmConfig,
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ConversationMessage, GenerateRequest,
+    GenerateResponse, LlmConfig,
 };
 use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
@@ -26,8 +26,11 @@ pub(crate) struct Answer(Streaming<GenerateResponse>);
 impl Answer {
     /// Sends a request; returns when the service has accepted it.
     pub(crate) async fn begin(channel: &Channel, script: Script) -> Self {
-        let message =
-            ConversationMessage { role: "user".into(), content: script.prompt(), ..ConversationMessage::default() };
+        let message = ConversationMessage {
+            role: "user".into(),
+            content: script.prompt(),
+            ..ConversationMessage::default()
+        };
         let config = LlmConfig {
             backend: "google-native".into(),
             provider: "google".into(),
@@ -38,10 +41,15 @@ impl Answer {
         let request = GenerateRequest {
             messages: vec![message],
             llm_config: Some(config),
-            accept: [ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_CODES].map(str::to_owned).to_vec(),
+            accept: [ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_CODES]
+                .map(str::to_owned)
+                .to_vec(),
             ..GenerateRequest::default()
         };
-        let response = LlmServiceClient::new(channel.clone()).generate(request).await.expect("an answer");
+        let response = LlmServiceClient::new(channel.clone())
+            .generate(request)
+            .await
+            .expect("an answer");
         Self(response.into_inner())
     }
 

@@ -38,7 +38,14 @@ fn clock() -> Duration {
 /// Lets this program and the services have a socket for each of many streams.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("the limit of open files");
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    )
+    .expect("the limit of open files");
 }
 
 #[tokio::main]

@@ -40,7 +40,11 @@ pub(crate) async fn all(service: &ServiceProcess) -> Vec<Figure> {
 
 /// How long the first chunk needs through the service, one stream after the other.
 async fn first_chunks(channel: &Channel) -> Vec<Figure> {
-    let script = Script { chunks: 3, delay: Duration::from_millis(5), pause: Duration::from_millis(2) };
+    let script = Script {
+        chunks: 3,
+        delay: Duration::from_millis(5),
+        pause: Duration::from_millis(2),
+    };
     let mut delays = Vec::new();
     for _stream in 0..FIRST_CHUNKS {
         let mut answer = Answer::begin(channel, script).await;
@@ -49,15 +53,25 @@ async fn first_chunks(channel: &Channel) -> Vec<Figure> {
     }
     delays.sort_unstable();
     let quantile = |percent: usize| delays[(delays.len() - 1) * percent / 100];
-    vec![Figure::time("first chunk, median", quantile(50)), Figure::time("first chunk, 99 %", quantile(99))]
+    vec![
+        Figure::time("first chunk, median", quantile(50)),
+        Figure::time("first chunk, 99 %", quantile(99)),
+    ]
 }
 
 /// What one stream of many small chunks adds to the memory.
 async fn long_stream(service: &ServiceProcess, channel: &Channel) -> Vec<Figure> {
     let before = service.memory();
     let most = Arc::new(AtomicU64::new(before));
-    let mut answer =
-        Answer::begin(channel, Script { chunks: CHUNKS, delay: Duration::ZERO, pause: Duration::ZERO }).await;
+    let mut answer = Answer::begin(
+        channel,
+        Script {
+            chunks: CHUNKS,
+            delay: Duration::ZERO,
+            pause: Duration::ZERO,
+        },
+    )
+    .await;
     let mut sampled = clock();
     let mut chunks = 0;
     while answer.chunk().await.is_some() {
@@ -69,12 +83,19 @@ async fn long_stream(service: &ServiceProcess, channel: &Channel) -> Vec<Figure>
     }
     assert_eq!(chunks, CHUNKS, "chunks of a whole answer");
     most.fetch_max(service.memory(), Ordering::Relaxed);
-    vec![Figure::kib("memory added by 100,000 chunks in one stream", most.load(Ordering::Relaxed) - before)]
+    vec![Figure::kib(
+        "memory added by 100,000 chunks in one stream",
+        most.load(Ordering::Relaxed) - before,
+    )]
 }
 
 /// Chunks a second through the service, and its processor time for each.
 async fn speed(service: &ServiceProcess, channel: &Channel, streams: u32) -> Vec<Figure> {
-    let script = Script { chunks: CHUNKS, delay: Duration::ZERO, pause: Duration::ZERO };
+    let script = Script {
+        chunks: CHUNKS,
+        delay: Duration::ZERO,
+        pause: Duration::ZERO,
+    };
     let (began, used) = (clock(), service.processor_time());
     let mut reading = JoinSet::new();
     for _stream in 0..streams {
@@ -91,18 +112,32 @@ async fn speed(service: &ServiceProcess, channel: &Channel, streams: u32) -> Vec
     let chunks: u32 = reading.join_all().await.into_iter().sum();
     assert_eq!(chunks, streams * CHUNKS, "chunks of whole answers");
     let (took, used) = (clock() - began, service.processor_time() - used);
-    let name = if streams == 1 { "one stream".to_owned() } else { format!("{streams} streams") };
+    let name = if streams == 1 {
+        "one stream".to_owned()
+    } else {
+        format!("{streams} streams")
+    };
     vec![
-        Figure::rate(&format!("chunks a second, {name}"), f64::from(chunks) / took.as_secs_f64()),
+        Figure::rate(
+            &format!("chunks a second, {name}"),
+            f64::from(chunks) / took.as_secs_f64(),
+        ),
         Figure::time(&format!("processor time of a chunk, {name}"), used / chunks),
     ]
 }
 
 /// The memory of many streams that are open at once and get a chunk a second.
 async fn slow_streams(service: &ServiceProcess) -> Vec<Figure> {
-    let script = Script { chunks: 60, delay: Duration::ZERO, pause: Duration::from_secs(1) };
+    let script = Script {
+        chunks: 60,
+        delay: Duration::ZERO,
+        pause: Duration::from_secs(1),
+    };
     let before = service.memory();
-    let (begun, all_begun) = (Arc::new(AtomicU32::new(0)), Arc::new(Barrier::new(STREAMS as usize + 1)));
+    let (begun, all_begun) = (
+        Arc::new(AtomicU32::new(0)),
+        Arc::new(Barrier::new(STREAMS as usize + 1)),
+    );
     let mut channels = Vec::new();
     for _connection in 0..CONNECTIONS {
         channels.push(connect(&service.address).await);
@@ -110,8 +145,11 @@ async fn slow_streams(service: &ServiceProcess) -> Vec<Figure> {
     let began = clock();
     let mut reading = JoinSet::new();
     for stream in 0..STREAMS {
-        let (channel, begun, all_begun) =
-            (channels[stream as usize % CONNECTIONS].clone(), Arc::clone(&begun), Arc::clone(&all_begun));
+        let (channel, begun, all_begun) = (
+            channels[stream as usize % CONNECTIONS].clone(),
+            Arc::clone(&begun),
+            Arc::clone(&all_begun),
+        );
         reading.spawn(async move {
             let mut answer = Answer::begin(&channel, script).await;
             answer.chunk().await.expect("a first chunk");
@@ -127,14 +165,26 @@ async fn slow_streams(service: &ServiceProcess) -> Vec<Figure> {
         });
     }
     let opened = tokio::time::timeout(Duration::from_secs(50), all_begun.wait()).await;
-    assert!(opened.is_ok(), "{} of {STREAMS} streams are open", begun.load(Ordering::Relaxed));
+    assert!(
+        opened.is_ok(),
+        "{} of {STREAMS} streams are open",
+        begun.load(Ordering::Relaxed)
+    );
     let took = clock() - began;
     all_begun.wait().await;
     let added = service.memory() - before;
-    let worst = reading.join_all().await.into_iter().max().expect("a stream");
+    let worst = reading
+        .join_all()
+        .await
+        .into_iter()
+        .max()
+        .expect("a stream");
     vec![
         Figure::time("until 1,000 streams have their first chunk", took),
-        Figure::kib("memory of an open stream, of 1,000 slow ones", added / u64::from(STREAMS)),
+        Figure::kib(
+            "memory of an open stream, of 1,000 slow ones",
+            added / u64::from(STREAMS),
+        ),
         Figure::time("slowest chunk of 1,000 slow streams", worst),
     ]
 }

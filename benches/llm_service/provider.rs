@@ -10,7 +10,8 @@ use crate::script::Script;
 
 /// Chunks that are written at once when there is no pause between them.
 const BATCH: u32 = 64;
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const LAST: &str = "0\r\n\r\n";
 
 /// The provider; it ends with this program.
@@ -37,7 +38,8 @@ async fn connection(stream: TcpStream) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let body = body(&mut stream).await?;
-        let script = Script::find(&body).unwrap_or_else(|| panic!("a request without a script: {body}"));
+        let script =
+            Script::find(&body).unwrap_or_else(|| panic!("a request without a script: {body}"));
         answer(stream.get_mut(), script).await?;
     }
 }
@@ -51,7 +53,9 @@ async fn body(stream: &mut BufReader<TcpStream>) -> Option<String> {
             return None;
         }
         match line.trim_end().split_once(": ") {
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse().ok()?,
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.parse().ok()?
+            }
             Some(_) => {}
             None if line == "\r\n" => break,
             None => {}
@@ -68,7 +72,11 @@ async fn answer(stream: &mut TcpStream, script: Script) -> Option<()> {
     let mut left = script.chunks;
     let mut head = HEAD;
     while left > 0 {
-        let batch = if script.pause.is_zero() { left.min(BATCH) } else { 1 };
+        let batch = if script.pause.is_zero() {
+            left.min(BATCH)
+        } else {
+            1
+        };
         let written = format!("{head}{}", chunked(&event().repeat(batch as usize)));
         stream.write_all(written.as_bytes()).await.ok()?;
         head = "";
@@ -79,14 +87,18 @@ async fn answer(stream: &mut TcpStream, script: Script) -> Option<()> {
         }
     }
     let end = r#"{"candidates":[{"content":{"parts":[{"text":"."}],"role":"model"},"finishReason":"STOP"}]}"#;
-    stream.write_all(format!("{}{LAST}", chunked(&format!("data: {end}\r\n\r\n"))).as_bytes()).await.ok()
+    stream
+        .write_all(format!("{}{LAST}", chunked(&format!("data: {end}\r\n\r\n"))).as_bytes())
+        .await
+        .ok()
 }
 
 /// A chunk of text as Gemini sends it. The text is the time in nanoseconds.
 fn event() -> String {
     let text = format!("{:016} ", clock().as_nanos());
-    format!(r#"data: {{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}],"role":"model"}},"index":0}}]}}"#)
-        + "\r\n\r\n"
+    format!(
+        r#"data: {{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}],"role":"model"}},"index":0}}]}}"#
+    ) + "\r\n\r\n"
 }
 
 fn chunked(text: &str) -> String {

@@ -16,7 +16,12 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn prompt(self) -> String {
-        format!("{MARK} {} {} {} end", self.chunks, self.delay.as_micros(), self.pause.as_micros())
+        format!(
+            "{MARK} {} {} {} end",
+            self.chunks,
+            self.delay.as_micros(),
+            self.pause.as_micros()
+        )
     }
 
     /// Finds the prompt in the body of a request.
@@ -24,6 +29,10 @@ impl Script {
         let mut words = body.split_once(MARK)?.1.split_whitespace();
         let mut number = || words.next()?.parse::<u32>().ok();
         let (chunks, delay, pause) = (number()?, number()?, number()?);
-        Some(Self { chunks, delay: Duration::from_micros(delay.into()), pause: Duration::from_micros(pause.into()) })
+        Some(Self {
+            chunks,
+            delay: Duration::from_micros(delay.into()),
+            pause: Duration::from_micros(pause.into()),
+        })
     }
 }

@@ -25,7 +25,9 @@ struct JsonClient(reqwest::Client);
 pub(crate) async fn connect(url: &str) -> RunningService<RoleClient, ()> {
     let client = JsonClient(reqwest::Client::new());
     let config = StreamableHttpClientTransportConfig::with_uri(url);
-    ().serve(StreamableHttpClientTransport::with_client(client, config)).await.expect("the handshake")
+    ().serve(StreamableHttpClientTransport::with_client(client, config))
+        .await
+        .expect("the handshake")
 }
 
 impl StreamableHttpClient for JsonClient {
@@ -40,18 +42,34 @@ impl StreamableHttpClient for JsonClient {
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
-        let mut request = self.0.post(&*uri).body(body).header(CONTENT_TYPE, "application/json");
-        request = request.header(ACCEPT, "application/json, text/event-stream").headers(headers.into_iter().collect());
+        let mut request = self
+            .0
+            .post(&*uri)
+            .body(body)
+            .header(CONTENT_TYPE, "application/json");
+        request = request
+            .header(ACCEPT, "application/json, text/event-stream")
+            .headers(headers.into_iter().collect());
         if let Some(session) = session_id {
             request = request.header("mcp-session-id", &*session);
         }
-        let response =
-            request.send().await.and_then(reqwest::Response::error_for_status).map_err(StreamableHttpError::Client)?;
+        let response = request
+            .send()
+            .await
+            .and_then(reqwest::Response::error_for_status)
+            .map_err(StreamableHttpError::Client)?;
         if response.status() == reqwest::StatusCode::ACCEPTED {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let body = response.bytes().await.map_err(StreamableHttpError::Client)?;
+        let session = response
+            .headers()
+            .get("mcp-session-id")
+            .and_then(|id| id.to_str().ok())
+            .map(str::to_owned);
+        let body = response
+            .bytes()
+            .await
+            .map_err(StreamableHttpError::Client)?;
         let message = serde_json::from_slice(&body).map_err(StreamableHttpError::Deserialize)?;
         Ok(StreamableHttpPostResponse::Json(message, session))
     }

@@ -39,11 +39,18 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::main]
 async fn main() {
-    rustls::crypto::ring::default_provider().install_default().expect("the first provider of this process");
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .expect("the first provider of this process");
     let url = server::start().await;
     let servers = tarsy_client(&url);
     let alone = alone::connect(&url).await;
-    let spec = servers.list(&["bench".to_owned()]).await.tools.pop().expect("the server lists its tool");
+    let spec = servers
+        .list(&["bench".to_owned()])
+        .await
+        .tools
+        .pop()
+        .expect("the server lists its tool");
     let (mut tarsy, mut rmcp) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         tarsy.push(measured(async |number| by_tarsy(&servers, &spec, number).await).await);
@@ -53,15 +60,22 @@ async fn main() {
     println!("{CALLS} calls over HTTP, {IN_FLIGHT} in flight, median of {ROUNDS} rounds");
     println!("  tarsy       {:>8.0} calls/s", rate(tarsy));
     println!("  rmcp alone  {:>8.0} calls/s", rate(rmcp));
-    println!("  tarsy needs {:.2} times as long", tarsy.as_secs_f64() / rmcp.as_secs_f64());
+    println!(
+        "  tarsy needs {:.2} times as long",
+        tarsy.as_secs_f64() / rmcp.as_secs_f64()
+    );
     servers.close().await;
 }
 
 /// With masking, the check of arguments, time-outs and everything else that a session has.
 fn tarsy_client(url: &str) -> Servers {
-    let http = HttpConfig { url: url.to_owned(), ..HttpConfig::default() };
+    let http = HttpConfig {
+        url: url.to_owned(),
+        ..HttpConfig::default()
+    };
     let config = ServerConfig::new("bench", Transport::Http(http));
-    Servers::start(vec![config], Mask::default(), &CancellationToken::new()).expect("the name is valid")
+    Servers::start(vec![config], Mask::default(), &CancellationToken::new())
+        .expect("the name is valid")
 }
 
 async fn by_tarsy(servers: &Servers, spec: &ToolSpec, number: u32) {
@@ -71,14 +85,27 @@ async fn by_tarsy(servers: &Servers, spec: &ToolSpec, number: u32) {
         arguments: json!({"number": number}).to_string(),
         read_only: true,
     };
-    let reply = servers.call(ToolRequest::new(&call, TIMEOUT).of(Some(spec))).await;
-    assert_eq!(reply, ToolReply::Answered { content: TEXT.to_owned(), is_error: false });
+    let reply = servers
+        .call(ToolRequest::new(&call, TIMEOUT).of(Some(spec)))
+        .await;
+    assert_eq!(
+        reply,
+        ToolReply::Answered {
+            content: TEXT.to_owned(),
+            is_error: false
+        }
+    );
 }
 
 async fn by_rmcp(client: &RunningService<RoleClient, ()>, number: u32) {
-    let arguments = json!({"number": number}).as_object().cloned().expect("an object");
+    let arguments = json!({"number": number})
+        .as_object()
+        .cloned()
+        .expect("an object");
     let params = CallToolRequestParams::new(TOOL).with_arguments(arguments);
-    let CallToolResponse::Complete(result) = client.call_tool_once(params).await.expect("an answer") else {
+    let CallToolResponse::Complete(result) =
+        client.call_tool_once(params).await.expect("an answer")
+    else {
         panic!("no result")
     };
     assert_eq!(result.content[0].as_text().expect("a text").text, TEXT);
@@ -87,7 +114,11 @@ async fn by_rmcp(client: &RunningService<RoleClient, ()>, number: u32) {
 /// The time for all calls.
 async fn measured(call: impl AsyncFn(u32)) -> Duration {
     let began = Instant::now();
-    stream::iter(0..CALLS).map(&mut |number| call(number)).buffer_unordered(IN_FLIGHT).collect::<Vec<()>>().await;
+    stream::iter(0..CALLS)
+        .map(&mut |number| call(number))
+        .buffer_unordered(IN_FLIGHT)
+        .collect::<Vec<()>>()
+        .await;
     began.elapsed()
 }
 

@@ -31,7 +31,9 @@ async fn connection(stream: TcpStream) -> Option<()> {
         let (is_post, body) = request(&mut stream).await?;
         let message: Value = serde_json::from_slice(&body).unwrap_or_default();
         let answer = match (is_post, message.get("id"), message["method"].as_str()) {
-            (false, _, _) => "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            (false, _, _) => {
+                "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n".to_owned()
+            }
             (true, Some(id), Some(method)) => answer(id, result(method)),
             (true, _, _) => "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_owned(),
         };
@@ -49,7 +51,9 @@ async fn request(stream: &mut BufReader<TcpStream>) -> Option<(bool, Vec<u8>)> {
         }
         is_post |= line.starts_with("POST ");
         match line.trim_end().split_once(": ") {
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse().ok()?,
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.parse().ok()?
+            }
             None if line == "\r\n" => break,
             Some(_) | None => {}
         }
@@ -75,5 +79,8 @@ fn result(method: &str) -> Value {
 fn answer(id: &Value, result: Value) -> String {
     let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
     let session = "mcp-session-id: one\r\ncontent-type: application/json\r\n";
-    format!("HTTP/1.1 200 OK\r\n{session}content-length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 200 OK\r\n{session}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }

@@ -30,11 +30,18 @@ impl Address {
                 Err(error) => error.to_string(),
             };
             // A comma splits a password in two, and one half would look like a server.
-            Err(Error::Url { url: without_login(urls), reason })
+            Err(Error::Url {
+                url: without_login(urls),
+                reason,
+            })
         };
         let servers: Vec<ServerAddr> = urls.split(',').map(parse).collect::<Result<_, _>>()?;
         let login = servers.iter().find_map(login);
-        Ok(Self { servers, login, redacted })
+        Ok(Self {
+            servers,
+            login,
+            redacted,
+        })
     }
 }
 
@@ -42,7 +49,10 @@ fn login(server: &ServerAddr) -> Option<Login> {
     let user = percent_decoded(server.username()?);
     Some(match server.password() {
         None => Login::Token(user),
-        Some(password) => Login::Password { user, password: percent_decoded(password) },
+        Some(password) => Login::Password {
+            user,
+            password: percent_decoded(password),
+        },
     })
 }
 
@@ -52,7 +62,9 @@ fn percent_decoded(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('%') {
         bytes.extend_from_slice(before.as_bytes());
-        let digits = after.get(..2).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let digits = after
+            .get(..2)
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => bytes.push(byte),
             None => bytes.push(b'%'),
@@ -65,14 +77,21 @@ fn percent_decoded(text: &str) -> String {
 
 /// Servers that are separated by commas, without their logins.
 pub(super) fn without_credentials(urls: &str) -> String {
-    urls.split(',').map(without_login).collect::<Vec<_>>().join(",")
+    urls.split(',')
+        .map(without_login)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// The server without the text between the scheme and the last `@`.
 fn without_login(server: &str) -> String {
     match (server.find("://"), server.rfind('@')) {
         (Some(scheme), Some(at)) => {
-            format!("{}://{}", server.get(..scheme).unwrap_or_default(), server.get(at + 1..).unwrap_or_default())
+            format!(
+                "{}://{}",
+                server.get(..scheme).unwrap_or_default(),
+                server.get(at + 1..).unwrap_or_default()
+            )
         }
         (None, Some(at)) => server.get(at + 1..).unwrap_or_default().to_owned(),
         (_, None) => server.to_owned(),
@@ -85,7 +104,10 @@ mod tests {
 
     #[test]
     fn passwords_do_not_show_in_errors() {
-        assert_eq!(without_credentials("nats://user:s3cret@a:4222,tls://b:4222,u:p@c"), "nats://a:4222,tls://b:4222,c");
+        assert_eq!(
+            without_credentials("nats://user:s3cret@a:4222,tls://b:4222,u:p@c"),
+            "nats://a:4222,tls://b:4222,c"
+        );
     }
 
     #[test]
@@ -101,8 +123,13 @@ mod tests {
             "nats://a,",
         ];
         for bad in bad {
-            let Err(error) = Address::parse(bad) else { panic!("{bad}") };
-            assert!(matches!(&error, Error::Url { url, .. } if *url == without_login(bad)), "{bad}: {error}");
+            let Err(error) = Address::parse(bad) else {
+                panic!("{bad}")
+            };
+            assert!(
+                matches!(&error, Error::Url { url, .. } if *url == without_login(bad)),
+                "{bad}: {error}"
+            );
             assert!(!error.to_string().contains("s3"), "{error}");
         }
     }
@@ -111,8 +138,13 @@ mod tests {
     fn the_first_login_is_the_one_for_all_servers() {
         let login = |urls: &str| Address::parse(urls).unwrap().login;
         assert!(login("nats://a:4222, b").is_none());
-        let expected = Login::Password { user: "ü/".into(), password: "1%2 %".into() };
-        assert!(login("nats://a,nats://%C3%BC%2F:1%252%20%25@b,nats://other:pw@c") == Some(expected));
+        let expected = Login::Password {
+            user: "ü/".into(),
+            password: "1%2 %".into(),
+        };
+        assert!(
+            login("nats://a,nats://%C3%BC%2F:1%252%20%25@b,nats://other:pw@c") == Some(expected)
+        );
         assert!(login("s3cret@a:4222") == Some(Login::Token("s3cret".into())));
     }
 

@@ -49,11 +49,18 @@ impl Nats {
     async fn send_cancel(&self, session: SessionId, headers: HeaderMap) -> Result<(), Error> {
         let subject = control_subject(session);
         let payload = serde_json::to_vec(&Body::Cancel).unwrap_or_default();
-        let publish = self.jetstream.publish_with_headers(subject.clone(), headers, payload.into());
+        let publish = self
+            .jetstream
+            .publish_with_headers(subject.clone(), headers, payload.into());
         match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(Error::Rejected { subject, reason: error.to_string() }),
-            Err(_) => Err(Error::Unavailable(format!("no answer to a publish on {subject}"))),
+            Ok(Err(error)) => Err(Error::Rejected {
+                subject,
+                reason: error.to_string(),
+            }),
+            Err(_) => Err(Error::Unavailable(format!(
+                "no answer to a publish on {subject}"
+            ))),
         }
     }
 
@@ -105,8 +112,17 @@ impl JetStreamCancelRequests {
         if let Err(error) = nats.rtt().await {
             tracing::debug!(%error, "cancel requests: subscription not confirmed, retrying on reconnect");
         }
-        let subscription = Mutex::new(Subscription { messages, connection, dropped, connections, missed: true });
-        Ok(Self { nats: nats.clone(), subscription })
+        let subscription = Mutex::new(Subscription {
+            messages,
+            connection,
+            dropped,
+            connections,
+            missed: true,
+        });
+        Ok(Self {
+            nats: nats.clone(),
+            subscription,
+        })
     }
 }
 
@@ -121,8 +137,12 @@ impl CancelRequests for JetStreamCancelRequests {
     }
 
     async fn requested_by(&self, session: SessionId) -> Option<String> {
-        let last = last_on_subject(&self.nats, CONTROL, &control_subject(session)).await.ok()??;
-        last.headers.get(ASKED_BY).map(|by| by.as_str().chars().take(MAX_NAME).collect())
+        let last = last_on_subject(&self.nats, CONTROL, &control_subject(session))
+            .await
+            .ok()??;
+        last.headers
+            .get(ASKED_BY)
+            .map(|by| by.as_str().chars().take(MAX_NAME).collect())
     }
 }
 
@@ -156,7 +176,11 @@ impl Subscription {
 
 /// `None` for a request that this version does not know.
 fn parse(message: &Message) -> Option<CancelNotice> {
-    let session = message.subject.rsplit('.').next().and_then(SessionId::parse);
+    let session = message
+        .subject
+        .rsplit('.')
+        .next()
+        .and_then(SessionId::parse);
     let Some(session) = session.filter(|_| is_cancel(&message.payload)) else {
         tracing::debug!(subject = %message.subject, "cancel request ignored: unreadable");
         return None;

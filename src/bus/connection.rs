@@ -21,7 +21,10 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_RETRY_DELAY: Duration = Duration::from_millis(250);
 /// Between two connections, after the first attempt.
-const RECONNECT_BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(4) };
+const RECONNECT_BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(50),
+    max: Duration::from_secs(4),
+};
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How to connect. The `Debug` form leaves the login out.
@@ -105,14 +108,24 @@ impl Nats {
     /// # Errors
     ///
     /// As [`Self::connect`].
-    pub async fn connect_reporting(options: &Options, report: &(dyn Fn(&Error) + Sync)) -> Result<Self, Error> {
-        let Address { servers, login, redacted: url } = Address::parse(&options.url)?;
+    pub async fn connect_reporting(
+        options: &Options,
+        report: &(dyn Fn(&Error) + Sync),
+    ) -> Result<Self, Error> {
+        let Address {
+            servers,
+            login,
+            redacted: url,
+        } = Address::parse(&options.url)?;
         options.credentials.check()?;
         let begun = Instant::now();
         let mut logged = begun;
         loop {
             let events = Arc::new(ConnectionEvents::default());
-            let error = match client_options(options, login.clone(), &events).connect(servers.as_slice()).await {
+            let error = match client_options(options, login.clone(), &events)
+                .connect(servers.as_slice())
+                .await
+            {
                 Ok(client) => {
                     let mut nats = Self::checked(client, &events, url).await?;
                     nats.follow_file(options);
@@ -123,7 +136,9 @@ impl Nats {
             let is_final = is_final(&error);
             let error = failed(options, login.as_ref(), &url, begun.elapsed(), error);
             match options.retry {
-                ConnectRetry::UpTo(waited) if is_final || begun.elapsed() + CONNECT_RETRY_DELAY >= waited => {
+                ConnectRetry::UpTo(waited)
+                    if is_final || begun.elapsed() + CONNECT_RETRY_DELAY >= waited =>
+                {
                     return Err(error);
                 }
                 ConnectRetry::UpTo(_) => {}
@@ -139,19 +154,40 @@ impl Nats {
         }
     }
 
-    async fn checked(client: Client, events: &ConnectionEvents, url: String) -> Result<Self, Error> {
+    async fn checked(
+        client: Client,
+        events: &ConnectionEvents,
+        url: String,
+    ) -> Result<Self, Error> {
         if !client.is_server_compatible(2, 11, 0) {
-            return Err(Error::OldServer { url, version: client.server_info().version });
+            return Err(Error::OldServer {
+                url,
+                version: client.server_info().version,
+            });
         }
         let (mut state, dropped) = (events.state.subscribe(), events.dropped.subscribe());
         // The client reports its first connection like every other one, a moment later.
-        let first = tokio::time::timeout(ACK_TIMEOUT, state.wait_for(|state| state.connections > 0));
+        let first =
+            tokio::time::timeout(ACK_TIMEOUT, state.wait_for(|state| state.connections > 0));
         if !matches!(first.await, Ok(Ok(_))) {
-            return Err(Error::Unavailable("the connection was lost again at once".to_owned()));
+            return Err(Error::Unavailable(
+                "the connection was lost again at once".to_owned(),
+            ));
         }
-        let jetstream = ContextBuilder::new().timeout(REQUEST_TIMEOUT).ack_timeout(ACK_TIMEOUT).build(client.clone());
+        let jetstream = ContextBuilder::new()
+            .timeout(REQUEST_TIMEOUT)
+            .ack_timeout(ACK_TIMEOUT)
+            .build(client.clone());
         let (changes, _file) = (Arc::default(), None);
-        Ok(Self { client, jetstream, url: url.into(), state, dropped, changes, _file })
+        Ok(Self {
+            client,
+            jetstream,
+            url: url.into(),
+            state,
+            dropped,
+            changes,
+            _file,
+        })
     }
 
     fn follow_file(&mut self, options: &Options) {
@@ -198,7 +234,12 @@ impl Nats {
         if !self.connection_state().connected {
             return Ok(());
         }
-        within(ACK_TIMEOUT, "the connection takes no message", self.client.publish(subject, payload.into())).await
+        within(
+            ACK_TIMEOUT,
+            "the connection takes no message",
+            self.client.publish(subject, payload.into()),
+        )
+        .await
     }
 }
 
@@ -209,10 +250,19 @@ fn client_options(
 ) -> async_nats::ConnectOptions {
     let events = Arc::clone(events);
     let credentials = options.credentials.clone();
-    let tls = (credentials.need_tls(), credentials.ca.clone(), credentials.certificate.clone());
+    let tls = (
+        credentials.need_tls(),
+        credentials.ca.clone(),
+        credentials.certificate.clone(),
+    );
     // The client ignores the login in a URL, and it asks for the login again for each connection.
     let answer = move |challenge: Vec<u8>| {
-        std::future::ready(credentials.login.auth(login.as_ref(), &challenge).map_err(AuthError::new))
+        std::future::ready(
+            credentials
+                .login
+                .auth(login.as_ref(), &challenge)
+                .map_err(AuthError::new),
+        )
     };
     let mut client_options = async_nats::ConnectOptions::with_auth_callback(answer)
         .name(format!("tarsy {}", options.role))
@@ -250,7 +300,10 @@ impl ConnectionEvents {
                 if connections > 1 {
                     metrics::counter!("tarsy_nats_reconnects_total").increment(1);
                 }
-                self.state.send_replace(ConnectionState { connected: true, connections });
+                self.state.send_replace(ConnectionState {
+                    connected: true,
+                    connections,
+                });
             }
             // The process itself has closed the client.
             Event::Closed => {
@@ -265,9 +318,12 @@ impl ConnectionEvents {
             Event::ClientError(error) => tracing::warn!(%error, "nats client error"),
             Event::SlowConsumer(subscription) => {
                 tracing::warn!(subscription, "messages dropped: subscription too slow");
-                self.dropped.send_modify(|dropped| *dropped = dropped.wrapping_add(1));
+                self.dropped
+                    .send_modify(|dropped| *dropped = dropped.wrapping_add(1));
             }
-            Event::LameDuckMode | Event::Draining => tracing::info!(%event, "nats connection ends soon"),
+            Event::LameDuckMode | Event::Draining => {
+                tracing::info!(%event, "nats connection ends soon")
+            }
         }
     }
 }
@@ -278,11 +334,25 @@ fn reconnect_delay(attempt: usize) -> Duration {
 }
 
 /// The error of a failed try after `waited`.
-fn failed(options: &Options, login: Option<&Login>, url: &str, waited: Duration, source: ConnectError) -> Error {
+fn failed(
+    options: &Options,
+    login: Option<&Login>,
+    url: &str,
+    waited: Duration,
+    source: ConnectError,
+) -> Error {
     let url = url.to_owned();
     if !is_final(&source) {
-        let waited = if let ConnectRetry::UpTo(limit) = options.retry { limit } else { waited };
-        return Error::Unreachable { url, waited, source };
+        let waited = if let ConnectRetry::UpTo(limit) = options.retry {
+            limit
+        } else {
+            waited
+        };
+        return Error::Unreachable {
+            url,
+            waited,
+            source,
+        };
     }
     let reason = if source.kind() == ConnectErrorKind::AuthorizationViolation {
         options.credentials.login.refusal(login).to_owned()
@@ -295,7 +365,9 @@ fn failed(options: &Options, login: Option<&Login>, url: &str, waited: Duration,
 fn is_final(error: &ConnectError) -> bool {
     matches!(
         error.kind(),
-        ConnectErrorKind::ServerParse | ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation
+        ConnectErrorKind::ServerParse
+            | ConnectErrorKind::Authentication
+            | ConnectErrorKind::AuthorizationViolation
     )
 }
 
@@ -311,7 +383,10 @@ mod tests {
             credentials: Credentials::default(),
             retry: ConnectRetry::Forever,
         };
-        assert_eq!(format!("{options:?}"), r#"Options { url: "nats://a:4222", role: "worker", retry: Forever, .. }"#);
+        assert_eq!(
+            format!("{options:?}"),
+            r#"Options { url: "nats://a:4222", role: "worker", retry: Forever, .. }"#
+        );
     }
 
     #[test]
@@ -320,7 +395,10 @@ mod tests {
         assert!(reconnect_delay(1) <= Duration::from_millis(50));
         for attempt in 2..100 {
             let delay = reconnect_delay(attempt);
-            assert!(delay >= Duration::from_millis(30) && delay <= Duration::from_secs(4), "{attempt}: {delay:?}");
+            assert!(
+                delay >= Duration::from_millis(30) && delay <= Duration::from_secs(4),
+                "{attempt}: {delay:?}"
+            );
         }
     }
 }

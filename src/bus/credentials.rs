@@ -68,7 +68,8 @@ impl Credentials {
             let pem = read_pem("NATS_KEY_FILE", key)?;
             // The error of the parser names the section that it found, never its content.
             let parsed = PrivateKeyDer::from_pem_slice(&pem);
-            parsed.map_err(|_error| pem_fault("NATS_KEY_FILE", key, "has no private key in PEM"))?;
+            parsed
+                .map_err(|_error| pem_fault("NATS_KEY_FILE", key, "has no private key in PEM"))?;
         }
         Ok(())
     }
@@ -79,10 +80,11 @@ impl LoginSource {
     pub(super) fn refusal(&self, of_url: Option<&Login>) -> &'static str {
         match (self, of_url) {
             (Self::Url | Self::UrlFile(_), None) => "it asks for a login, and none is set",
-            (Self::Url | Self::UrlFile(_), Some(Login::Token(_))) | (Self::Token(_), _) => "the token is wrong",
-            (Self::Url | Self::UrlFile(_), Some(Login::Password { .. })) | (Self::Password { .. }, _) => {
-                "user or password is wrong"
+            (Self::Url | Self::UrlFile(_), Some(Login::Token(_))) | (Self::Token(_), _) => {
+                "the token is wrong"
             }
+            (Self::Url | Self::UrlFile(_), Some(Login::Password { .. }))
+            | (Self::Password { .. }, _) => "user or password is wrong",
             (Self::Credentials(_), _) => "it does not accept the user of NATS_CREDS_FILE",
             (Self::Nkey(_), _) => "it does not accept the key of NATS_NKEY_FILE",
         }
@@ -92,20 +94,31 @@ impl LoginSource {
     ///
     /// # Errors
     /// When a file cannot be read or understood.
-    pub(super) fn auth(&self, of_url: Option<&Login>, challenge: &[u8]) -> Result<Auth, SecretError> {
+    pub(super) fn auth(
+        &self,
+        of_url: Option<&Login>,
+        challenge: &[u8],
+    ) -> Result<Auth, SecretError> {
         let mut auth = Auth::new();
         match self {
             Self::Url => set(&mut auth, of_url.cloned()),
             Self::UrlFile(file) => {
                 let parsed = Address::parse(&file.read()?);
-                set(&mut auth, parsed.map_err(|error| file.fault(&error.to_string()))?.login);
+                set(
+                    &mut auth,
+                    parsed
+                        .map_err(|error| file.fault(&error.to_string()))?
+                        .login,
+                );
             }
             Self::Credentials(file) => {
                 let text = file.read_lines()?;
                 let jwt = block(&text, "NATS USER JWT");
-                let jwt = jwt.ok_or_else(|| file.fault("has no JWT of a user, as nsc writes it"))?;
+                let jwt =
+                    jwt.ok_or_else(|| file.fault("has no JWT of a user, as nsc writes it"))?;
                 let seed = block(&text, "USER NKEY SEED");
-                let seed = seed.ok_or_else(|| file.fault("has no seed of a user's key, as nsc writes it"))?;
+                let seed = seed
+                    .ok_or_else(|| file.fault("has no seed of a user's key, as nsc writes it"))?;
                 auth.jwt = Some(jwt.to_owned());
                 auth.signature = Some(sign(file, seed, challenge)?.1);
             }
@@ -129,7 +142,8 @@ impl LoginSource {
             Self::Url => return Vec::new(),
             Self::Credentials(file) => {
                 let text = file.read_lines().unwrap_or_default();
-                let blocks = ["NATS USER JWT", "USER NKEY SEED"].map(|name| block(&text, name).map(str::to_owned));
+                let blocks = ["NATS USER JWT", "USER NKEY SEED"]
+                    .map(|name| block(&text, name).map(str::to_owned));
                 return blocks.into_iter().flatten().collect();
             }
             Self::UrlFile(file) | Self::Nkey(file) | Self::Token(file) => file.read(),
@@ -162,7 +176,9 @@ fn sign(file: &Secret, seed: &str, challenge: &[u8]) -> Result<(String, Vec<u8>)
 fn block<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = text.lines().map(str::trim);
     lines.find(|line| line.starts_with("---") && line.contains("BEGIN") && line.contains(name))?;
-    lines.next().filter(|line| !line.is_empty() && !line.starts_with('-'))
+    lines
+        .next()
+        .filter(|line| !line.is_empty() && !line.starts_with('-'))
 }
 
 fn certificates(variable: &str, file: &PathBuf) -> Result<(), SecretError> {
@@ -179,7 +195,10 @@ fn read_pem(variable: &str, file: &PathBuf) -> Result<Vec<u8>, SecretError> {
 }
 
 fn pem_fault(variable: &str, file: &std::path::Path, reason: &str) -> SecretError {
-    SecretError { place: format!("{variable}: {}", file.display()), reason: reason.to_owned() }
+    SecretError {
+        place: format!("{variable}: {}", file.display()),
+        reason: reason.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -195,20 +214,31 @@ mod tests {
         let env = |name: &str| (name == "NATS_CREDS_FILE").then(|| path.display().to_string());
         let source = LoginSource::Credentials(Secret::file_of("NATS_CREDS_FILE", &env).unwrap());
         let jwt = "-----BEGIN NATS USER JWT-----\na.b.c\n------END NATS USER JWT------\n";
-        let rest = format!("***\n-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n");
+        let rest = format!(
+            "***\n-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+        );
         std::fs::write(&path, format!("{jwt}\r\n{rest}")).unwrap();
         let auth = source.auth(None, b"challenge").unwrap();
         assert_eq!(auth.jwt.as_deref(), Some("a.b.c"));
         pair.verify(b"challenge", &auth.signature.unwrap()).unwrap();
         assert_eq!(source.secrets(), ["a.b.c".to_owned(), seed.clone()]);
         for (content, expected) in [
-            (jwt.to_owned(), "has no seed of a user's key, as nsc writes it"),
+            (
+                jwt.to_owned(),
+                "has no seed of a user's key, as nsc writes it",
+            ),
             (rest, "has no JWT of a user, as nsc writes it"),
-            (format!("{jwt}-----BEGIN USER NKEY SEED-----\nSUXXX\n"), "it begins with SU"),
+            (
+                format!("{jwt}-----BEGIN USER NKEY SEED-----\nSUXXX\n"),
+                "it begins with SU",
+            ),
         ] {
             std::fs::write(&path, content).unwrap();
             let error = source.auth(None, b"").err().unwrap().to_string();
-            assert!(error.contains(expected) && !error.contains(&seed), "{error}");
+            assert!(
+                error.contains(expected) && !error.contains(&seed),
+                "{error}"
+            );
         }
     }
 
@@ -216,11 +246,28 @@ mod tests {
     fn faulty_files_of_tls_are_named() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pem");
-        let missing = Credentials { ca: Some(file.clone()), ..Credentials::default() }.check().unwrap_err().to_string();
-        assert!(missing.starts_with("NATS_CA_FILE: ") && missing.contains("No such file"), "{missing}");
+        let missing = Credentials {
+            ca: Some(file.clone()),
+            ..Credentials::default()
+        }
+        .check()
+        .unwrap_err()
+        .to_string();
+        assert!(
+            missing.starts_with("NATS_CA_FILE: ") && missing.contains("No such file"),
+            "{missing}"
+        );
         std::fs::write(&file, "no pem").unwrap();
-        let pair = ClientCertificate { certificate: file.clone(), key: file };
-        let error = Credentials { certificate: Some(pair), ..Credentials::default() }.check().unwrap_err();
+        let pair = ClientCertificate {
+            certificate: file.clone(),
+            key: file,
+        };
+        let error = Credentials {
+            certificate: Some(pair),
+            ..Credentials::default()
+        }
+        .check()
+        .unwrap_err();
         assert_eq!(error.reason, "has no certificate in PEM");
     }
 }

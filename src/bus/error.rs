@@ -138,18 +138,25 @@ impl Error {
     pub fn fix(&self) -> Option<&'static str> {
         Some(match self {
             Self::Url { .. } => "set NATS_URL or --nats-url to nats://host:4222",
-            Self::Unreachable { .. } => "start nats-server -js there, or set NATS_URL or --nats-url",
+            Self::Unreachable { .. } => {
+                "start nats-server -js there, or set NATS_URL or --nats-url"
+            }
             // An address as an example would be masked in a log.
-            Self::Refused { .. } => "set NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as the server has them",
-            Self::NoJetStream { cause: JetStreamOff::Server, .. } => {
-                "start nats-server with -js, or with jetstream {} in its configuration"
+            Self::Refused { .. } => {
+                "set NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as the server has them"
             }
-            Self::NoJetStream { cause: JetStreamOff::Account, .. } => {
-                "set jetstream: enabled in this account in the configuration of nats-server"
-            }
-            Self::NoJetStream { cause: JetStreamOff::Cluster, .. } => {
-                "start the servers of the cluster that have JetStream"
-            }
+            Self::NoJetStream {
+                cause: JetStreamOff::Server,
+                ..
+            } => "start nats-server with -js, or with jetstream {} in its configuration",
+            Self::NoJetStream {
+                cause: JetStreamOff::Account,
+                ..
+            } => "set jetstream: enabled in this account in the configuration of nats-server",
+            Self::NoJetStream {
+                cause: JetStreamOff::Cluster,
+                ..
+            } => "start the servers of the cluster that have JetStream",
             Self::Credentials(_) => "correct the file, or set another one",
             Self::OldServer { .. } => "upgrade nats-server",
             Self::Unavailable(_)
@@ -169,11 +176,18 @@ impl Error {
 
     /// Whether only a change of an address or of a login helps.
     pub fn is_configuration(&self) -> bool {
-        matches!(self, Self::Url { .. } | Self::Refused { .. } | Self::Credentials(_))
+        matches!(
+            self,
+            Self::Url { .. } | Self::Refused { .. } | Self::Credentials(_)
+        )
     }
 
     /// The server or the client library refused `action` on `object`.
-    pub(super) fn admin(object: impl Into<String>, action: &'static str, error: &dyn Display) -> Self {
+    pub(super) fn admin(
+        object: impl Into<String>,
+        action: &'static str,
+        error: &dyn Display,
+    ) -> Self {
         let mut reason = error.to_string();
         if reason.contains("insufficient storage") {
             reason += ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";
@@ -182,7 +196,11 @@ impl Error {
         } else if reason.contains("not supported in non-clustered mode") {
             reason += ": `streams.replicas` above 1 needs servers that form a cluster";
         }
-        Self::Admin { object: object.into(), action, reason }
+        Self::Admin {
+            object: object.into(),
+            action,
+            reason,
+        }
     }
 
     /// The storage of `stream` is not the expected one.
@@ -197,7 +215,12 @@ impl Error {
             DEAD_LETTERS => "retry or save the letters that are needed",
             _ => "since the database has every cancel request",
         };
-        Self::Storage { stream: stream.to_owned(), found: word(found), expected: word(expected), replace }
+        Self::Storage {
+            stream: stream.to_owned(),
+            found: word(found),
+            expected: word(expected),
+            replace,
+        }
     }
 }
 
@@ -210,7 +233,9 @@ impl<K: Clone + Debug + Display + PartialEq> From<async_nats::error::Error<K>> f
 
 impl From<Error> for BrokerUnavailable {
     fn from(error: Error) -> Self {
-        let Error::Unavailable(reason) = error else { return Self(error.to_string()) };
+        let Error::Unavailable(reason) = error else {
+            return Self(error.to_string());
+        };
         Self(reason)
     }
 }
@@ -228,7 +253,10 @@ pub(super) async fn within<T, E: Into<Error>>(
 }
 
 fn listed(differences: &[Difference]) -> String {
-    differences.iter().map(|difference| format!("\n  {difference}")).collect()
+    differences
+        .iter()
+        .map(|difference| format!("\n  {difference}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -238,10 +266,15 @@ mod tests {
 
     #[test]
     fn the_mask_of_a_log_leaves_the_fix_of_a_refused_login_as_it_is() {
-        let refused =
-            Error::Refused { url: "nats://db:4222".to_owned(), reason: "user or password is wrong".to_owned() };
+        let refused = Error::Refused {
+            url: "nats://db:4222".to_owned(),
+            reason: "user or password is wrong".to_owned(),
+        };
         let fix = refused.fix().unwrap();
-        assert_eq!(fix, "set NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as the server has them");
+        assert_eq!(
+            fix,
+            "set NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as the server has them"
+        );
         assert_eq!(Mask::default().apply(fix), fix);
     }
 }

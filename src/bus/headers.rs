@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::error::Error;
 
 pub use crate::investigation::intake::headers::{
-    ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, FINGERPRINT, FORCE, LEFT_OUT, PARENT_ID,
-    PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TOOLS, TRACEPARENT,
+    ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, FINGERPRINT, FORCE,
+    LEFT_OUT, PARENT_ID, PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TOOLS,
+    TRACEPARENT,
 };
 
 /// In a dead letter: the word of its `DeadReason`.
@@ -29,10 +30,16 @@ pub const DEAD_DELIVERIES: &str = "Tarsy-Dead-Deliveries";
 /// The allowed headers of a message as an object of strings, by their canonical names.
 pub(super) fn allowed(headers: Option<&HeaderMap>) -> Value {
     let entry = |(name, values): (&HeaderName, &Vec<HeaderValue>)| {
-        let canonical = ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name.as_ref()))?;
+        let canonical = ALLOWED
+            .into_iter()
+            .find(|allowed| allowed.eq_ignore_ascii_case(name.as_ref()))?;
         Some((canonical, values.first()?.as_str().to_owned()))
     };
-    headers.into_iter().flat_map(HeaderMap::iter).filter_map(entry).collect()
+    headers
+        .into_iter()
+        .flat_map(HeaderMap::iter)
+        .filter_map(entry)
+        .collect()
 }
 
 /// Headers for a copy: the allowed ones of `object`. Its other entries are ignored.
@@ -47,16 +54,27 @@ pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
 /// Headers for a copy of a stored alert: a line break in a value, which cannot be sent, becomes a space, so that a copy
 /// is always possible.
 pub(super) fn for_copy_of_stored(object: &Value) -> HeaderMap {
-    let header = |(name, value): (_, &str)| (HeaderName::from_static(name), value.replace(['\r', '\n'], " ").into());
+    let header = |(name, value): (_, &str)| {
+        (
+            HeaderName::from_static(name),
+            value.replace(['\r', '\n'], " ").into(),
+        )
+    };
     allowed_entries(object).map(header).collect()
 }
 
 fn allowed_entries(object: &Value) -> impl Iterator<Item = (&'static str, &str)> {
-    ALLOWED.into_iter().filter_map(|name| Some((name, object.get(name)?.as_str()?)))
+    ALLOWED
+        .into_iter()
+        .filter_map(|name| Some((name, object.get(name)?.as_str()?)))
 }
 
 /// Adds a header; a line break is an error, while async-nats would panic.
-pub(super) fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), Error> {
+pub(super) fn insert(
+    headers: &mut HeaderMap,
+    name: &'static str,
+    value: &str,
+) -> Result<(), Error> {
     let value = HeaderValue::from_str(value).map_err(|_| Error::Header(name.to_owned()))?;
     headers.insert(HeaderName::from_static(name), value);
     Ok(())
@@ -78,25 +96,36 @@ mod tests {
         headers.insert("tarsy-parent-id", "p");
         headers.insert("traceparent", "00-1-2-01");
         let object = allowed(Some(&headers));
-        let expected = json!({"Tarsy-Fingerprint": "f1", "Tarsy-Parent-Id": "p", "traceparent": "00-1-2-01"});
+        let expected =
+            json!({"Tarsy-Fingerprint": "f1", "Tarsy-Parent-Id": "p", "traceparent": "00-1-2-01"});
         assert_eq!(object, expected);
         assert_eq!(allowed(Some(&for_copy(&object).unwrap())), expected);
 
-        let copy = for_copy(&json!({"Tarsy-Fingerprint": "f1", "Nats-Msg-Id": "id", "Tarsy-Force": 1})).unwrap();
+        let copy =
+            for_copy(&json!({"Tarsy-Fingerprint": "f1", "Nats-Msg-Id": "id", "Tarsy-Force": 1}))
+                .unwrap();
         assert_eq!(allowed(Some(&copy)), json!({"Tarsy-Fingerprint": "f1"}));
         assert_eq!(copy.len(), 1);
     }
 
     #[test]
     fn a_line_break_in_a_stored_header_becomes_a_space() {
-        let copy = for_copy_of_stored(&json!({"Tarsy-Chain": "a\nb", "Tarsy-Title": "t", "Nats-Msg-Id": "x"}));
-        assert_eq!(allowed(Some(&copy)), json!({"Tarsy-Chain": "a b", "Tarsy-Title": "t"}));
+        let copy = for_copy_of_stored(
+            &json!({"Tarsy-Chain": "a\nb", "Tarsy-Title": "t", "Nats-Msg-Id": "x"}),
+        );
+        assert_eq!(
+            allowed(Some(&copy)),
+            json!({"Tarsy-Chain": "a b", "Tarsy-Title": "t"})
+        );
         assert_eq!(copy.len(), 2);
     }
 
     #[test]
     fn a_line_break_in_a_header_is_an_error() {
         let error = for_copy(&json!({"Tarsy-Chain": "a\nb"})).unwrap_err();
-        assert_eq!(error.to_string(), "header Tarsy-Chain contains a line break");
+        assert_eq!(
+            error.to_string(),
+            "header Tarsy-Chain contains a line break"
+        );
     }
 }

@@ -30,17 +30,19 @@ pub mod permissions;
 
 pub use cancel_requests::JetStreamCancelRequests;
 pub use connection::{ConnectRetry, ConnectionState, Nats, Options};
-pub use credentials::{ClientCertificate as NatsCertificate, Credentials as NatsCredentials, LoginSource};
+pub use credentials::{
+    ClientCertificate as NatsCertificate, Credentials as NatsCredentials, LoginSource,
+};
 pub use dead_letters::stored::{MAX_DEAD_LETTERS, StoredDeadLetter};
 pub use error::{Error, JetStreamOff};
 pub use headers::{
-    ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON,
-    DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT, FORCE, LEFT_OUT, PARENT_ID, PART, RETRY_OF, RUNBOOK_URL, SESSION_ID,
-    SOURCE, TENANT, TITLE, TOOLS, TRACEPARENT,
+    ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, DEAD_DELIVERIES,
+    DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT, FORCE, LEFT_OUT, PARENT_ID,
+    PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TOOLS, TRACEPARENT,
 };
 pub use names::{
-    ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, Priority, Subject, SubjectSuffix, TIMELINE,
-    control_subject, dead_letter_subject, live_subject, timeline_subject, worker_subject,
+    ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, Priority, Subject, SubjectSuffix,
+    TIMELINE, control_subject, dead_letter_subject, live_subject, timeline_subject, worker_subject,
 };
 pub use queue::claims::{ClaimSettings, ClaimedJob, Claims, Flow};
 pub use queue::delivery::JetStreamDelivery;
@@ -54,6 +56,6 @@ pub use timeline::follow::{Follower, TimelineUpdate};
 pub use timeline::follow_all::AllFollower;
 pub use timeline::wire::MAX_EVENT_BYTES;
 pub use topology::{
-    Bound, CopyBehind, Difference, Layout, Layouts, StreamCopies, TopologyChanges, TopologyReport, TopologySettings,
-    TopologyStatus, Weakness,
+    Bound, CopyBehind, Difference, Layout, Layouts, StreamCopies, TopologyChanges, TopologyReport,
+    TopologySettings, TopologyStatus, Weakness,
 };

@@ -56,14 +56,28 @@ impl<'a> Subject<'a> {
     /// Parses a subject on which a message of the queue can be published; `None` for any other.
     pub fn parse(subject: &'a str) -> Option<Self> {
         let is_plain = |word: &str| {
-            !word.is_empty() && word != "*" && word != ">" && !word.chars().any(|c| c.is_whitespace() || c.is_control())
+            !word.is_empty()
+                && word != "*"
+                && word != ">"
+                && !word.chars().any(|c| c.is_whitespace() || c.is_control())
         };
-        let of = |kind: MessageKind| Some((kind, subject.strip_prefix(kind.prefix())?.strip_prefix('.')?));
+        let of = |kind: MessageKind| {
+            Some((
+                kind,
+                subject.strip_prefix(kind.prefix())?.strip_prefix('.')?,
+            ))
+        };
         let (kind, rest) = MessageKind::ALL.into_iter().find_map(of)?;
-        let (word, suffix) = rest.split_once('.').map_or((rest, None), |(word, suffix)| (word, Some(suffix)));
+        let (word, suffix) = rest
+            .split_once('.')
+            .map_or((rest, None), |(word, suffix)| (word, Some(suffix)));
         let priority = Priority::parse(word)?;
         let is_sound = suffix.is_none_or(|suffix| suffix.split('.').all(is_plain));
-        is_sound.then(|| Self { kind, priority, suffix: suffix.unwrap_or_default() })
+        is_sound.then(|| Self {
+            kind,
+            priority,
+            suffix: suffix.unwrap_or_default(),
+        })
     }
 }
 
@@ -73,7 +87,9 @@ pub struct SubjectSuffix(String);
 
 /// A text that is not a [`SubjectSuffix`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("accepted: words of letters, digits, `-` and `_`, separated by single dots, at most {MAX_SUFFIX_BYTES} bytes")]
+#[error(
+    "accepted: words of letters, digits, `-` and `_`, separated by single dots, at most {MAX_SUFFIX_BYTES} bytes"
+)]
 pub struct InvalidSuffix;
 
 const MAX_SUFFIX_BYTES: usize = 200;
@@ -82,10 +98,18 @@ impl FromStr for SubjectSuffix {
     type Err = InvalidSuffix;
 
     fn from_str(text: &str) -> Result<Self, InvalidSuffix> {
-        let is_word =
-            |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        };
         let is_suffix = text.len() <= MAX_SUFFIX_BYTES && text.split('.').all(is_word);
-        if is_suffix { Ok(Self(text.to_owned())) } else { Err(InvalidSuffix) }
+        if is_suffix {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidSuffix)
+        }
     }
 }
 
@@ -126,7 +150,9 @@ impl Priority {
 
     /// The priority with this word.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|priority| priority.as_str() == word)
+        Self::ALL
+            .into_iter()
+            .find(|priority| priority.as_str() == word)
     }
 
     /// The priority of a subject on which a message of the queue can be published; `None` for any other.
@@ -204,12 +230,30 @@ mod tests {
 
     #[test]
     fn the_subject_alone_decides_between_an_alert_and_a_question() {
-        let parsed = |kind, priority, suffix| Some(Subject { kind, priority, suffix });
+        let parsed = |kind, priority, suffix| {
+            Some(Subject {
+                kind,
+                priority,
+                suffix,
+            })
+        };
         let cases = [
-            ("tarsy.alerts.high", parsed(MessageKind::Alert, Priority::High, "")),
-            ("tarsy.alerts.low.disk-full.eu", parsed(MessageKind::Alert, Priority::Low, "disk-full.eu")),
-            ("tarsy.questions.critical", parsed(MessageKind::Question, Priority::Critical, "")),
-            ("tarsy.questions.high.question", parsed(MessageKind::Question, Priority::High, "question")),
+            (
+                "tarsy.alerts.high",
+                parsed(MessageKind::Alert, Priority::High, ""),
+            ),
+            (
+                "tarsy.alerts.low.disk-full.eu",
+                parsed(MessageKind::Alert, Priority::Low, "disk-full.eu"),
+            ),
+            (
+                "tarsy.questions.critical",
+                parsed(MessageKind::Question, Priority::Critical, ""),
+            ),
+            (
+                "tarsy.questions.high.question",
+                parsed(MessageKind::Question, Priority::High, "question"),
+            ),
             (
                 "tarsy.alerts.high.tarsy.questions.high",
                 parsed(MessageKind::Alert, Priority::High, "tarsy.questions.high"),
@@ -226,29 +270,65 @@ mod tests {
         }
         assert_eq!(
             Priority::Low.filters(),
-            ["tarsy.alerts.low", "tarsy.alerts.low.>", "tarsy.questions.low", "tarsy.questions.low.>"]
+            [
+                "tarsy.alerts.low",
+                "tarsy.alerts.low.>",
+                "tarsy.questions.low",
+                "tarsy.questions.low.>"
+            ]
         );
     }
 
     #[test]
     fn a_suffix_consists_of_words_separated_by_single_dots() {
         for text in ["disk-full.eu_1", "question", "alertmanager.eu-1"] {
-            assert_eq!(text.parse::<SubjectSuffix>().map(|suffix| suffix.to_string()), Ok(text.to_owned()));
+            assert_eq!(
+                text.parse::<SubjectSuffix>()
+                    .map(|suffix| suffix.to_string()),
+                Ok(text.to_owned())
+            );
         }
-        for text in ["", ".", "a.", ".a", "a..b", "a b", "*", "a.*", "a.>", "a/b", "ü", &"a".repeat(201)] {
+        for text in [
+            "",
+            ".",
+            "a.",
+            ".a",
+            "a..b",
+            "a b",
+            "*",
+            "a.*",
+            "a.>",
+            "a/b",
+            "ü",
+            &"a".repeat(201),
+        ] {
             assert_eq!(text.parse::<SubjectSuffix>(), Err(InvalidSuffix), "{text}");
         }
     }
 
     #[test]
     fn only_a_subject_of_the_queue_has_a_priority() {
-        assert_eq!(Priority::of_subject("tarsy.alerts.high"), Some(Priority::High));
-        assert_eq!(Priority::of_subject("tarsy.alerts.low.disk-full.eu"), Some(Priority::Low));
-        let others =
-            ["tarsy.alerts", "tarsy.alerts.", "tarsy.alerts.urgent", "tarsy.alerts.high.", "tarsy.alerts.high.>"];
-        for other in
-            others.into_iter().chain(["tarsy.alerts.high.a b", "tarsy.alerts.high..a", "tarsy.timeline.high", ""])
-        {
+        assert_eq!(
+            Priority::of_subject("tarsy.alerts.high"),
+            Some(Priority::High)
+        );
+        assert_eq!(
+            Priority::of_subject("tarsy.alerts.low.disk-full.eu"),
+            Some(Priority::Low)
+        );
+        let others = [
+            "tarsy.alerts",
+            "tarsy.alerts.",
+            "tarsy.alerts.urgent",
+            "tarsy.alerts.high.",
+            "tarsy.alerts.high.>",
+        ];
+        for other in others.into_iter().chain([
+            "tarsy.alerts.high.a b",
+            "tarsy.alerts.high..a",
+            "tarsy.timeline.high",
+            "",
+        ]) {
             assert_eq!(Priority::of_subject(other), None, "{other}");
         }
     }

@@ -21,8 +21,12 @@ impl Presence for Nats {
         if !self.connection_state().connected {
             return;
         }
-        let Ok(payload) = serde_json::to_vec(worker) else { return };
-        let publish = self.client.publish(worker_subject(worker.worker_id), payload.into());
+        let Ok(payload) = serde_json::to_vec(worker) else {
+            return;
+        };
+        let publish = self
+            .client
+            .publish(worker_subject(worker.worker_id), payload.into());
         // Pending only if the connection has a backlog: then this status is dropped.
         match publish.now_or_never() {
             Some(Ok(())) => {}
@@ -38,7 +42,9 @@ impl Nats {
     /// # Errors
     ///
     /// When the connection is closed.
-    pub async fn worker_statuses(&self) -> Result<impl Stream<Item = WorkerStatus> + Send + Unpin + use<>, Error> {
+    pub async fn worker_statuses(
+        &self,
+    ) -> Result<impl Stream<Item = WorkerStatus> + Send + Unpin + use<>, Error> {
         let statuses = self.client.subscribe(ALL_WORKERS).await?;
         Ok(statuses.filter_map(|message| ready(serde_json::from_slice(&message.payload).ok())))
     }
@@ -54,11 +60,15 @@ impl Nats {
         let mut workers = BTreeMap::new();
         while let Ok(Some(message)) = tokio::time::timeout_at(until, statuses.next()).await {
             match serde_json::from_slice::<WorkerStatus>(&message.payload) {
-                Ok(status) if workers.len() < MAX_WORKERS || workers.contains_key(&status.worker_id) => {
+                Ok(status)
+                    if workers.len() < MAX_WORKERS || workers.contains_key(&status.worker_id) =>
+                {
                     workers.insert(status.worker_id, status);
                 }
                 Ok(_) => {}
-                Err(error) => tracing::debug!(subject = %message.subject, %error, "worker status ignored: unreadable"),
+                Err(error) => {
+                    tracing::debug!(subject = %message.subject, %error, "worker status ignored: unreadable")
+                }
             }
         }
         let mut workers: Vec<WorkerStatus> = workers.into_values().collect();

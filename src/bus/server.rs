@@ -27,13 +27,19 @@ impl Nats {
     /// `max_payload` a quarter of it.
     pub fn max_alert_bytes(&self) -> usize {
         let max_payload = self.client.max_payload();
-        max_payload.saturating_sub(ALERT_HEADROOM_BYTES).max(max_payload / 4)
+        max_payload
+            .saturating_sub(ALERT_HEADROOM_BYTES)
+            .max(max_payload / 4)
     }
 
     /// The server to which the connection is open now.
     pub fn server(&self) -> ServerInfo {
         let info = self.client.server_info();
-        ServerInfo { version: info.version, max_payload: info.max_payload, url: self.url.to_string() }
+        ServerInfo {
+            version: info.version,
+            max_payload: info.max_payload,
+            url: self.url.to_string(),
+        }
     }
 
     /// The round-trip time of a message.

@@ -46,7 +46,10 @@ impl ServerChanges {
             Some(NextChange { interval, .. }) => (2 * interval).min(MAX_CHANGE_INTERVAL),
             None => MIN_CHANGE_INTERVAL,
         };
-        *next = Some(NextChange { not_before: Instant::now() + interval, interval });
+        *next = Some(NextChange {
+            not_before: Instant::now() + interval,
+            interval,
+        });
         true
     }
 }
@@ -61,7 +64,10 @@ impl Nats {
             return;
         }
         let left = self.client.server_info();
-        tracing::warn!(server = left.server_name, "nats server changed: it does not reach the queue");
+        tracing::warn!(
+            server = left.server_name,
+            "nats server changed: it does not reach the queue"
+        );
         for _ in 0..MAX_TRIES {
             match self.reconnect().await {
                 Ok(()) if self.client.server_info().server_id != left.server_id => break,
@@ -77,7 +83,10 @@ impl Nats {
         let requested = self.client.force_reconnect().await;
         requested.map_err(|error| Error::Unavailable(error.to_string()))?;
         let connected = state.wait_for(|state| state.connected && state.connections > before);
-        if !matches!(tokio::time::timeout(CONNECT_TIMEOUT, connected).await, Ok(Ok(_))) {
+        if !matches!(
+            tokio::time::timeout(CONNECT_TIMEOUT, connected).await,
+            Ok(Ok(_))
+        ) {
             return Err(Error::Unavailable("no server answers".to_owned()));
         }
         // The client knows its new server when it has handled a command.
@@ -99,7 +108,9 @@ pub(super) async fn follow_file(client: Client, file: Secret, mut known: String)
             continue;
         }
         match Address::parse(&text) {
-            Ok(Address { servers, redacted, .. }) => match client.set_server_pool(servers.as_slice()).await {
+            Ok(Address {
+                servers, redacted, ..
+            }) => match client.set_server_pool(servers.as_slice()).await {
                 Ok(()) => {
                     tracing::info!(servers = redacted, "nats servers read again");
                     (known, faulty) = (text, String::new());

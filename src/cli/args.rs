@@ -40,8 +40,8 @@ use crate::store::Secrets;
 use values::{drill, duration, header_value};
 
 pub use checks::{
-    CompletionsArgs, Controller, DoctorArgs, HealthArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs,
-    InspectStreamArgs, JsonArgs, ManArgs, MessageArgs, ModelsArgs, QueueArgs,
+    CompletionsArgs, Controller, DoctorArgs, HealthArgs, InspectAlertArgs, InspectCommand,
+    InspectReplyArgs, InspectStreamArgs, JsonArgs, ManArgs, MessageArgs, ModelsArgs, QueueArgs,
 };
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
@@ -50,8 +50,9 @@ pub use listeners::{ReceiveArgs, WebArgs};
 pub use notify::{NotifyCommand, NotifyTestArgs};
 pub use routes::{RoutesCommand, RoutesTestArgs};
 pub use sessions::{
-    AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
-    LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
+    AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
+    DeadLettersShowArgs, LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs,
+    SessionsRerunArgs, SessionsShowArgs,
 };
 pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};
 pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
@@ -66,8 +67,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-const NATS_URL: &str =
-    "The NATS servers, separated by commas; NATS_URL_FILE names a file with them [default: nats://127.0.0.1:4222]";
+const NATS_URL: &str = "The NATS servers, separated by commas; NATS_URL_FILE names a file with them [default: nats://127.0.0.1:4222]";
 const DATABASE_URL: &str = "The Postgres database; DATABASE_URL_FILE names a file with it";
 
 /// The options of every command.
@@ -81,7 +81,13 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, help = DATABASE_URL)]
     pub database_url: Option<String>,
     /// The LLM service, as [https://]host:port
-    #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", default_value = "127.0.0.1:50051")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "ADDRESS",
+        env = "TARSY_LLM_ADDR",
+        default_value = "127.0.0.1:50051"
+    )]
     pub llm_addr: String,
     /// From variables only, because every user of the machine can read a command line.
     #[arg(skip)]
@@ -94,7 +100,13 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG")]
     pub config: Option<PathBuf>,
     /// How the log on standard error is written: text or json
-    #[arg(long, global = true, hide_possible_values = true, value_name = "FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        global = true,
+        hide_possible_values = true,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
     pub log: LogFormat,
     /// How much is logged: error, warn, info, debug, trace, off [default: info for roles, else warn]
     #[arg(long, global = true, value_name = "LEVEL", env = "TARSY_LOG")]
@@ -104,9 +116,18 @@ pub struct GlobalArgs {
 impl fmt::Debug for GlobalArgs {
     /// Omits the addresses, which may contain passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { llm_addr, config, log, log_level, .. } = self;
+        let Self {
+            llm_addr,
+            config,
+            log,
+            log_level,
+            ..
+        } = self;
         let mut text = f.debug_struct("GlobalArgs");
-        text.field("llm_addr", llm_addr).field("config", config).field("log", log).field("log_level", log_level);
+        text.field("llm_addr", llm_addr)
+            .field("config", config)
+            .field("log", log)
+            .field("log_level", log_level);
         text.finish_non_exhaustive()
     }
 }
@@ -196,7 +217,11 @@ pub struct ParentArgs {
 impl ParentArgs {
     /// The event that stops the role.
     pub fn stop_on(self) -> StopOn {
-        if self.with_parent { StopOn::SignalOrParentExit } else { StopOn::Signal }
+        if self.with_parent {
+            StopOn::SignalOrParentExit
+        } else {
+            StopOn::Signal
+        }
     }
 }
 
@@ -207,7 +232,12 @@ pub struct WorkerArgs {
     #[arg(long, env = "TARSY_WORKER_NAME")]
     pub name: Option<String>,
     /// Address of metrics and health; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_LISTEN", default_value = "127.0.0.1:0")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TARSY_LISTEN",
+        default_value = "127.0.0.1:0"
+    )]
     pub listen: SocketAddr,
     /// The pod of this worker: metadata.uid of Kubernetes
     #[arg(long, value_name = "UID", env = "TARSY_POD_UID")]
@@ -238,10 +268,20 @@ pub struct WorkerArgs {
 #[derive(Args, Clone, Debug)]
 pub struct LlmServiceArgs {
     /// Address of the service; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_LLM_LISTEN", default_value = "127.0.0.1:50051")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TARSY_LLM_LISTEN",
+        default_value = "127.0.0.1:50051"
+    )]
     pub listen: SocketAddr,
     /// Address of metrics and health; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TARSY_METRICS_LISTEN",
+        default_value = "127.0.0.1:0"
+    )]
     pub metrics_listen: SocketAddr,
     /// Variables, beside those of known providers, whose values requests may use as keys; `*` stands for any characters
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
@@ -377,17 +417,32 @@ mod tests {
         let read = |words: &[&str]| Cli::read(words.iter().map(OsString::from));
         let cli = read(&["tarsy", "evidence-server", "oom-killed", "--no-delays"]).unwrap();
         assert!(matches!(cli.command, Command::EvidenceServer(_)));
-        let Err(ParseError::Clap(error)) = read(&["tarsy", "evidence"]) else { panic!("read") };
+        let Err(ParseError::Clap(error)) = read(&["tarsy", "evidence"]) else {
+            panic!("read")
+        };
         let message = error.to_string();
         assert!(!message.contains("evidence-server"), "{message}");
-        assert!(Cli::command().get_subcommands().all(|command| command.get_name() != "evidence-server"));
+        assert!(
+            Cli::command()
+                .get_subcommands()
+                .all(|command| command.get_name() != "evidence-server")
+        );
     }
 
     #[test]
     fn no_password_is_printed_with_the_arguments() {
-        let cli =
-            Cli::parse_from(["tarsy", "--database-url", "postgres://u:word@h/d", "--nats-url", "w:word@h", "migrate"]);
+        let cli = Cli::parse_from([
+            "tarsy",
+            "--database-url",
+            "postgres://u:word@h/d",
+            "--nats-url",
+            "w:word@h",
+            "migrate",
+        ]);
         let printed = format!("{cli:?}");
-        assert!(printed.contains("Migrate") && !printed.contains("word"), "{printed}");
+        assert!(
+            printed.contains("Migrate") && !printed.contains("word"),
+            "{printed}"
+        );
     }
 }

@@ -22,25 +22,48 @@ pub fn link(url: &str) -> String {
 
 /// The stream has stored the alert or question.
 pub fn published(subject: &str, stream_sequence: u64, session: SessionId) -> String {
-    format!("published to {subject} (stream sequence {stream_sequence})   session {}", session.short())
+    format!(
+        "published to {subject} (stream sequence {stream_sequence})   session {}",
+        session.short()
+    )
 }
 
 /// The session has no event; only a database could say whether it exists.
 pub fn nothing_yet(session: SessionId) -> String {
-    format!("waiting: session {} has no event yet; it is in the queue, or there is no such session", session.short())
+    format!(
+        "waiting: session {} has no event yet; it is in the queue, or there is no such session",
+        session.short()
+    )
 }
 
 /// The alert joined another session, which has been running for `running`.
 pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
-    let shown = |f| text::cut(&text::one_line(f, Charset::Unicode), FINGERPRINT_COLUMNS, Charset::Ascii);
-    let fingerprint = fingerprint.map(|fingerprint| format!(" ({})", shown(fingerprint))).unwrap_or_default();
-    let running = running.map(|running| format!(", running for {}", format::span(running))).unwrap_or_default();
-    format!("joined session {}: same fingerprint{fingerprint}{running}. Following it.", short(session))
+    let shown = |f| {
+        text::cut(
+            &text::one_line(f, Charset::Unicode),
+            FINGERPRINT_COLUMNS,
+            Charset::Ascii,
+        )
+    };
+    let fingerprint = fingerprint
+        .map(|fingerprint| format!(" ({})", shown(fingerprint)))
+        .unwrap_or_default();
+    let running = running
+        .map(|running| format!(", running for {}", format::span(running)))
+        .unwrap_or_default();
+    format!(
+        "joined session {}: same fingerprint{fingerprint}{running}. Following it.",
+        short(session)
+    )
 }
 
 /// The cooldown of another session covers the alert; that session completed `ago`.
 pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
-    let (session, ago) = (short(session), ago.map(|ago| format!(" {} ago", format::span(ago))).unwrap_or_default());
+    let (session, ago) = (
+        short(session),
+        ago.map(|ago| format!(" {} ago", format::span(ago)))
+            .unwrap_or_default(),
+    );
     format!(
         "session {session} investigated the same fingerprint{ago} and completed (cooldown); \
          tarsy submit --force investigates again. Following it."
@@ -49,8 +72,14 @@ pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
 
 /// The alert was above the limit of its route.
 pub fn limited(session: &str, route: &str, max_per_hour: u64) -> String {
-    let most = format::count(usize::try_from(max_per_hour).unwrap_or(usize::MAX), "investigation");
-    format!("not investigated: route {route} opens at most {most} an hour. Session {} lists the alert.", short(session))
+    let most = format::count(
+        usize::try_from(max_per_hour).unwrap_or(usize::MAX),
+        "investigation",
+    );
+    format!(
+        "not investigated: route {route} opens at most {most} an hour. Session {} lists the alert.",
+        short(session)
+    )
 }
 
 /// The workers that have sent their status.
@@ -70,8 +99,15 @@ pub fn workers(workers: Workers) -> String {
     if workers.count == 0 {
         return "no worker is running: tarsy worker starts one".to_owned();
     }
-    let (count, slots) = (format::count(workers.count, "worker"), format::count(workers.slots, "slot"));
-    let paused = if workers.paused > 0 { format!(", {} paused", workers.paused) } else { String::new() };
+    let (count, slots) = (
+        format::count(workers.count, "worker"),
+        format::count(workers.slots, "slot"),
+    );
+    let paused = if workers.paused > 0 {
+        format!(", {} paused", workers.paused)
+    } else {
+        String::new()
+    };
     format!("{count}, {slots}, {} busy{paused}", workers.busy)
 }
 
@@ -84,10 +120,15 @@ pub fn unknown(session: SessionId) -> String {
 pub fn queue_position(position: &QueuePosition, priority: Priority) -> String {
     let priority = priority.as_str();
     match position {
-        QueuePosition::Waiting { ahead: 0, .. } => format!("queued: the next one of priority {priority}"),
+        QueuePosition::Waiting { ahead: 0, .. } => {
+            format!("queued: the next one of priority {priority}")
+        }
         QueuePosition::Waiting { ahead, exact } => {
             let about = if *exact { "" } else { "about " };
-            format!("queued: {about}{} of priority {priority} before it", format::count(*ahead, "alert"))
+            format!(
+                "queued: {about}{} of priority {priority} before it",
+                format::count(*ahead, "alert")
+            )
         }
         QueuePosition::Claimed => "taken from the queue: a worker prepares it".to_owned(),
         QueuePosition::Gone => "no longer queued: its first event is not published yet".to_owned(),
@@ -96,7 +137,10 @@ pub fn queue_position(position: &QueuePosition, priority: Priority) -> String {
 
 /// The command that watches the rest of a running session.
 pub fn continues(session: SessionId) -> String {
-    format!("The investigation continues: tarsy watch {}", session.short())
+    format!(
+        "The investigation continues: tarsy watch {}",
+        session.short()
+    )
 }
 
 /// The command that watches a session without an event again. Its short id cannot be found before the first event.
@@ -106,16 +150,27 @@ pub fn watch_again(session: SessionId) -> String {
 
 /// The command that watches a session that has ended again, in lines of at most `columns`.
 pub fn watch_ended_again(session: SessionId, columns: usize) -> String {
-    hints(&format!("To watch again: tarsy watch {}", session.short()), columns)
+    hints(
+        &format!("To watch again: tarsy watch {}", session.short()),
+        columns,
+    )
 }
 
 /// The command that watches an investigation and its questions again, in lines of at most `columns`.
 pub fn watch_thread_again(session: SessionId, columns: usize) -> String {
-    hints(&format!("To watch again: tarsy watch {} --thread", session.short()), columns)
+    hints(
+        &format!("To watch again: tarsy watch {} --thread", session.short()),
+        columns,
+    )
 }
 
 fn hints(command: &str, columns: usize) -> String {
-    text::flow(&[command, "all thinking: -t", "for programs: --json"], "   ", columns).join("\n")
+    text::flow(
+        &[command, "all thinking: -t", "for programs: --json"],
+        "   ",
+        columns,
+    )
+    .join("\n")
 }
 
 #[cfg(test)]
@@ -131,23 +186,40 @@ mod tests {
             published("tarsy.alerts.normal.alertmanager", 18, session),
             "published to tarsy.alerts.normal.alertmanager (stream sequence 18)   session 77d0b3aa"
         );
-        assert_eq!(continues(session), "The investigation continues: tarsy watch 77d0b3aa");
-        assert_eq!(watch_again(session), format!("To watch it again: tarsy watch {SESSION}"));
+        assert_eq!(
+            continues(session),
+            "The investigation continues: tarsy watch 77d0b3aa"
+        );
+        assert_eq!(
+            watch_again(session),
+            format!("To watch it again: tarsy watch {SESSION}")
+        );
     }
 
     #[test]
     fn hints_do_not_wrap_at_eighty_columns() {
         let session = SessionId::parse(SESSION).unwrap();
         let lines = watch_thread_again(session, 80);
-        assert_eq!(lines, "To watch again: tarsy watch 77d0b3aa --thread   all thinking: -t\nfor programs: --json");
+        assert_eq!(
+            lines,
+            "To watch again: tarsy watch 77d0b3aa --thread   all thinking: -t\nfor programs: --json"
+        );
         assert_eq!(watch_ended_again(session, 80).lines().count(), 1);
-        assert!(watch_thread_again(session, 47).lines().all(|line| line.len() <= 47));
+        assert!(
+            watch_thread_again(session, 47)
+                .lines()
+                .all(|line| line.len() <= 47)
+        );
     }
 
     #[test]
     fn a_joined_alert_names_the_session_that_it_joined_and_the_reason() {
         assert_eq!(
-            joined(SESSION, Some("groupKey {}:{alertname=\"DiskFull\"}"), Some(Duration::from_secs(134))),
+            joined(
+                SESSION,
+                Some("groupKey {}:{alertname=\"DiskFull\"}"),
+                Some(Duration::from_secs(134))
+            ),
             "joined session 77d0b3aa: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}), running for 2 min 14 s. \
              Following it."
         );
@@ -156,17 +228,45 @@ mod tests {
             "session 77d0b3aa investigated the same fingerprint 12 min ago and completed (cooldown); \
              tarsy submit --force investigates again. Following it."
         );
-        assert_eq!(joined(SESSION, None, None), "joined session 77d0b3aa: same fingerprint. Following it.");
+        assert_eq!(
+            joined(SESSION, None, None),
+            "joined session 77d0b3aa: same fingerprint. Following it."
+        );
     }
 
     #[test]
     fn a_queued_alert_names_its_position_and_the_workers() {
-        let queued = |ahead, exact| queue_position(&QueuePosition::Waiting { ahead, exact }, Priority::Low);
-        assert_eq!(queued(3, true), "queued: 3 alerts of priority low before it");
-        assert_eq!(queued(1, false), "queued: about 1 alert of priority low before it");
+        let queued =
+            |ahead, exact| queue_position(&QueuePosition::Waiting { ahead, exact }, Priority::Low);
+        assert_eq!(
+            queued(3, true),
+            "queued: 3 alerts of priority low before it"
+        );
+        assert_eq!(
+            queued(1, false),
+            "queued: about 1 alert of priority low before it"
+        );
         assert_eq!(queued(0, true), "queued: the next one of priority low");
-        assert_eq!(workers(Workers { count: 2, slots: 8, busy: 8, paused: 1 }), "2 workers, 8 slots, 8 busy, 1 paused");
-        assert_eq!(workers(Workers { count: 1, slots: 1, ..Workers::default() }), "1 worker, 1 slot, 0 busy");
-        assert_eq!(workers(Workers::default()), "no worker is running: tarsy worker starts one");
+        assert_eq!(
+            workers(Workers {
+                count: 2,
+                slots: 8,
+                busy: 8,
+                paused: 1
+            }),
+            "2 workers, 8 slots, 8 busy, 1 paused"
+        );
+        assert_eq!(
+            workers(Workers {
+                count: 1,
+                slots: 1,
+                ..Workers::default()
+            }),
+            "1 worker, 1 slot, 0 busy"
+        );
+        assert_eq!(
+            workers(Workers::default()),
+            "no worker is running: tarsy worker starts one"
+        );
     }
 }

@@ -33,14 +33,21 @@ impl FromStr for SessionRef {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits: String = text.trim().chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
+        let digits: String = text
+            .trim()
+            .chars()
+            .filter(|c| *c != '-')
+            .map(|c| c.to_ascii_lowercase())
+            .collect();
         if !digits.chars().all(|c| c.is_ascii_hexdigit()) || digits.len() > 32 {
             return Err(format!(
                 "accepted: an id, or at least {MIN_CHARACTERS} characters of its beginning or end (0-9, a-f)"
             ));
         }
         if digits.len() < MIN_CHARACTERS {
-            return Err(format!("at least {MIN_CHARACTERS} characters of the id's beginning or end"));
+            return Err(format!(
+                "at least {MIN_CHARACTERS} characters of the id's beginning or end"
+            ));
         }
         Ok(Self(digits))
     }
@@ -61,17 +68,34 @@ mod tests {
     #[test]
     fn six_characters_from_either_end_name_a_session() {
         let session = SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap();
-        for text in ["0198b2", "0198b2c4-5d6e", "77D0B3AA", "d0b3aa", "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa"] {
-            assert!(text.parse::<SessionRef>().unwrap().matches(session), "{text}");
+        for text in [
+            "0198b2",
+            "0198b2c4-5d6e",
+            "77D0B3AA",
+            "d0b3aa",
+            "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa",
+        ] {
+            assert!(
+                text.parse::<SessionRef>().unwrap().matches(session),
+                "{text}"
+            );
         }
         assert!(!"5d6e7f".parse::<SessionRef>().unwrap().matches(session));
-        assert_eq!(session.to_string().parse::<SessionRef>().unwrap().whole(), Some(session));
+        assert_eq!(
+            session.to_string().parse::<SessionRef>().unwrap().whole(),
+            Some(session)
+        );
         assert_eq!("77d0b3aa".parse::<SessionRef>().unwrap().whole(), None);
     }
 
     #[test]
     fn text_that_cannot_be_a_part_of_an_id_is_refused() {
-        for text in ["", "d0b3a", "checkout", "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa0"] {
+        for text in [
+            "",
+            "d0b3a",
+            "checkout",
+            "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa0",
+        ] {
             assert!(text.parse::<SessionRef>().is_err(), "{text:?}");
         }
     }

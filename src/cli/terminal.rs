@@ -39,7 +39,13 @@ pub struct Printer<W> {
 
 impl<W: Write> Printer<W> {
     pub fn new(out: W, live: Live) -> Self {
-        Self { out, live, status: None, drawn: None, drawn_at: None }
+        Self {
+            out,
+            live,
+            status: None,
+            drawn: None,
+            drawn_at: None,
+        }
     }
 
     /// Prints `lines` above the status line and draws `status` below them at once.
@@ -71,7 +77,10 @@ impl<W: Write> Printer<W> {
     /// When a status that is not drawn yet may be drawn; `None` if all is drawn.
     pub fn due(&self) -> Option<Instant> {
         let waits = self.live != Live::Off && self.status != self.drawn;
-        waits.then(|| self.drawn_at.map_or_else(Instant::now, |at| at + REDRAW_INTERVAL))
+        waits.then(|| {
+            self.drawn_at
+                .map_or_else(Instant::now, |at| at + REDRAW_INTERVAL)
+        })
     }
 
     /// Draws the status if it is due.
@@ -137,10 +146,16 @@ mod tests {
             printer.status(some(&format!("{n}"))).unwrap();
             tokio::time::advance(Duration::from_millis(5)).await;
         }
-        assert_eq!(text(&printer), format!("0{ERASE}20{ERASE}40{ERASE}60{ERASE}80"));
+        assert_eq!(
+            text(&printer),
+            format!("0{ERASE}20{ERASE}40{ERASE}60{ERASE}80")
+        );
         tokio::time::sleep_until(printer.due().unwrap()).await;
         printer.tick().unwrap();
-        assert_eq!(text(&printer), format!("0{ERASE}20{ERASE}40{ERASE}60{ERASE}80{ERASE}99"));
+        assert_eq!(
+            text(&printer),
+            format!("0{ERASE}20{ERASE}40{ERASE}60{ERASE}80{ERASE}99")
+        );
         assert_eq!(printer.due(), None);
     }
 
@@ -149,18 +164,31 @@ mod tests {
         let mut printer = Printer::new(Vec::new(), Live::Redraw);
         printer.status(some("thinking… 412 tokens")).unwrap();
         printer.lines(&["+0.9 thinking".to_owned()], None).unwrap();
-        assert_eq!(text(&printer), format!("thinking… 412 tokens{ERASE}+0.9 thinking\n"));
-        printer.lines(&["+1.0 call".to_owned()], some("writing…")).unwrap();
+        assert_eq!(
+            text(&printer),
+            format!("thinking… 412 tokens{ERASE}+0.9 thinking\n")
+        );
+        printer
+            .lines(&["+1.0 call".to_owned()], some("writing…"))
+            .unwrap();
         printer.clear().unwrap();
-        assert_eq!(text(&printer), format!("thinking… 412 tokens{ERASE}+0.9 thinking\n+1.0 call\nwriting…{ERASE}"));
+        assert_eq!(
+            text(&printer),
+            format!("thinking… 412 tokens{ERASE}+0.9 thinking\n+1.0 call\nwriting…{ERASE}")
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn off_a_terminal_there_is_no_live_line_unless_asked_for() {
         let mut printer = Printer::new(Vec::new(), Live::Off);
         printer.status(some("thinking…")).unwrap();
-        printer.lines(&["+0.9 thinking".to_owned()], some("writing…")).unwrap();
-        assert_eq!((text(&printer).as_str(), printer.due()), ("+0.9 thinking\n", None));
+        printer
+            .lines(&["+0.9 thinking".to_owned()], some("writing…"))
+            .unwrap();
+        assert_eq!(
+            (text(&printer).as_str(), printer.due()),
+            ("+0.9 thinking\n", None)
+        );
 
         let mut printer = Printer::new(Vec::new(), Live::Lines);
         printer.status(some("thinking…")).unwrap();

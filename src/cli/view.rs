@@ -23,7 +23,12 @@ pub struct ViewArgs {
     #[arg(long)]
     pub json: bool,
     /// Show answers while they are being written: always, never, or on a terminal only
-    #[arg(long, hide_possible_values = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        long,
+        hide_possible_values = true,
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
     pub live: When,
     /// Give up watching after this time, with exit code 3; the investigation continues
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -44,7 +49,12 @@ pub struct ViewArgs {
     #[arg(long)]
     pub ascii: bool,
     /// Colours: always, never, or on a terminal only
-    #[arg(long, hide_possible_values = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        long,
+        hide_possible_values = true,
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
     pub color: When,
     /// Show absolute times instead of the time since the start
     #[arg(long)]
@@ -87,8 +97,13 @@ impl TerminalEnv {
             is_terminal: std::io::stdout().is_terminal(),
             is_dumb: variable("TERM").is_some_and(|term| term == "dumb"),
             no_color: variable("NO_COLOR").is_some(),
-            is_utf8: ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).is_some_and(|l| is_utf8(&l)),
-            width: terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or(columns),
+            is_utf8: ["LC_ALL", "LC_CTYPE", "LANG"]
+                .into_iter()
+                .find_map(variable)
+                .is_some_and(|l| is_utf8(&l)),
+            width: terminal_size::terminal_size()
+                .map(|(width, _)| usize::from(width.0))
+                .or(columns),
             has_hyperlinks: has_hyperlinks(variable),
         }
     }
@@ -97,9 +112,17 @@ impl TerminalEnv {
     pub fn style(&self) -> Style {
         Style {
             width: self.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),
-            charset: if self.is_utf8 { Charset::Unicode } else { Charset::Ascii },
+            charset: if self.is_utf8 {
+                Charset::Unicode
+            } else {
+                Charset::Ascii
+            },
             color: self.is_terminal && !self.is_dumb && !self.no_color,
-            prose: if self.is_terminal { Prose::Rendered } else { Prose::Raw },
+            prose: if self.is_terminal {
+                Prose::Rendered
+            } else {
+                Prose::Raw
+            },
             hyperlinks: self.is_terminal && !self.is_dumb && self.has_hyperlinks,
             ..Style::default()
         }
@@ -116,13 +139,23 @@ impl ViewArgs {
             (When::Auto, false) => Live::Redraw,
             (When::Always, _) => Live::Lines,
         };
-        Options { style: self.style(terminal), json: self.json, live, timeout: self.timeout, ends_with_us: false }
+        Options {
+            style: self.style(terminal),
+            json: self.json,
+            live,
+            timeout: self.timeout,
+            ends_with_us: false,
+        }
     }
 
     fn style(&self, terminal: &TerminalEnv) -> Style {
         let common = terminal.style();
         Style {
-            charset: if self.ascii { Charset::Ascii } else { common.charset },
+            charset: if self.ascii {
+                Charset::Ascii
+            } else {
+                common.charset
+            },
             color: match self.color {
                 When::Auto => common.color,
                 When::Always => true,
@@ -145,13 +178,23 @@ fn variable(name: &str) -> Option<String> {
 
 /// Whether the variables name a terminal that shows links. Within tmux and screen they name the one outside.
 fn has_hyperlinks(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let is = |name: &str, words: &[&str]| variable(name).is_some_and(|value| words.contains(&value.as_str()));
-    let newer = |name: &str, least: u32| variable(name).and_then(|v| v.parse().ok()).is_some_and(|v: u32| v >= least);
+    let is = |name: &str, words: &[&str]| {
+        variable(name).is_some_and(|value| words.contains(&value.as_str()))
+    };
+    let newer = |name: &str, least: u32| {
+        variable(name)
+            .and_then(|v| v.parse().ok())
+            .is_some_and(|v: u32| v >= least)
+    };
     let is_nested = variable("TMUX").is_some() || variable("STY").is_some();
     !is_nested
-        && (is("TERM_PROGRAM", &["iTerm.app", "WezTerm", "vscode", "ghostty"])
-            || is("TERM", &["xterm-kitty", "xterm-ghostty", "alacritty", "foot"])
-            || variable("WT_SESSION").is_some()
+        && (is(
+            "TERM_PROGRAM",
+            &["iTerm.app", "WezTerm", "vscode", "ghostty"],
+        ) || is(
+            "TERM",
+            &["xterm-kitty", "xterm-ghostty", "alacritty", "foot"],
+        ) || variable("WT_SESSION").is_some()
             || newer("VTE_VERSION", 5000)
             || newer("KONSOLE_VERSION", 201_200))
 }
@@ -175,50 +218,99 @@ mod tests {
 
     fn options(arguments: &[&str], terminal: &TerminalEnv) -> Options {
         let arguments = ["tarsy"].iter().chain(arguments);
-        Only::try_parse_from(arguments).unwrap().view.options(terminal)
+        Only::try_parse_from(arguments)
+            .unwrap()
+            .view
+            .options(terminal)
     }
 
     fn terminal() -> TerminalEnv {
-        TerminalEnv { is_terminal: true, is_utf8: true, width: Some(80), ..TerminalEnv::default() }
+        TerminalEnv {
+            is_terminal: true,
+            is_utf8: true,
+            width: Some(80),
+            ..TerminalEnv::default()
+        }
     }
 
     #[test]
     fn a_terminal_gets_colours_symbols_and_a_live_line() {
         let expected = Options {
-            style: Style { width: 80, color: true, prose: Prose::Rendered, ..Style::default() },
+            style: Style {
+                width: 80,
+                color: true,
+                prose: Prose::Rendered,
+                ..Style::default()
+            },
             json: false,
             live: Live::Redraw,
             timeout: None,
             ends_with_us: false,
         };
         assert_eq!(options(&[], &terminal()), expected);
-        let thirty = Options { timeout: Some(Duration::from_secs(30)), ..expected };
+        let thirty = Options {
+            timeout: Some(Duration::from_secs(30)),
+            ..expected
+        };
         assert_eq!(options(&["--timeout", "30s"], &terminal()), thirty);
     }
 
     #[test]
     fn a_pipe_gets_neither_colours_nor_live_lines_unless_asked_for() {
-        let pipe = TerminalEnv { is_terminal: false, width: None, ..terminal() };
+        let pipe = TerminalEnv {
+            is_terminal: false,
+            width: None,
+            ..terminal()
+        };
         let style = Style::default();
-        let expected =
-            Options { style: style.clone(), json: false, live: Live::Off, timeout: None, ends_with_us: false };
+        let expected = Options {
+            style: style.clone(),
+            json: false,
+            live: Live::Off,
+            timeout: None,
+            ends_with_us: false,
+        };
         assert_eq!(options(&[], &pipe), expected);
-        let asked = Options { style: Style { color: true, ..style }, live: Live::Lines, ..expected };
-        assert_eq!(options(&["--live", "always", "--color", "always"], &pipe), asked);
+        let asked = Options {
+            style: Style {
+                color: true,
+                ..style
+            },
+            live: Live::Lines,
+            ..expected
+        };
+        assert_eq!(
+            options(&["--live", "always", "--color", "always"], &pipe),
+            asked
+        );
     }
 
     #[test]
     fn deltas_are_printed_as_json_only_when_asked_for() {
         assert_eq!(options(&["--json"], &terminal()).live, Live::Off);
-        assert_eq!(options(&["--json", "--live", "always"], &terminal()).live, Live::Lines);
+        assert_eq!(
+            options(&["--json", "--live", "always"], &terminal()).live,
+            Live::Lines
+        );
     }
 
     #[test]
     fn no_color_a_dumb_terminal_and_another_locale_are_respected() {
-        let plain = TerminalEnv { no_color: true, is_dumb: true, is_utf8: false, ..terminal() };
+        let plain = TerminalEnv {
+            no_color: true,
+            is_dumb: true,
+            is_utf8: false,
+            ..terminal()
+        };
         let found = options(&[], &plain);
-        assert_eq!((found.style.color, found.style.charset, found.live), (false, Charset::Ascii, Live::Off));
+        assert_eq!(
+            (found.style.color, found.style.charset, found.live),
+            (false, Charset::Ascii, Live::Off)
+        );
         assert!(options(&["--color", "always"], &plain).style.color);
-        assert_eq!(["de_DE.UTF-8", "C.utf8", "C", "en_US.ISO-8859-1"].map(is_utf8), [true, true, false, false]);
+        assert_eq!(
+            ["de_DE.UTF-8", "C.utf8", "C", "en_US.ISO-8859-1"].map(is_utf8),
+            [true, true, false, false]
+        );
     }
 }

@@ -106,14 +106,22 @@ impl<W: Write, N: Write> Watch<W, N> {
     /// For one of several timelines: does not print the closing hint; the caller prints one for all of them.
     #[must_use]
     pub fn one_of_several(self) -> Self {
-        Self { hints: Hints::LeftToCaller, ..self }
+        Self {
+            hints: Hints::LeftToCaller,
+            ..self
+        }
     }
 
     /// Follows one session until its end, the time limit, or until `interrupt` resolves.
     ///
     /// # Errors
     /// When the feed fails or ends before the session does, or when the output cannot be written.
-    pub async fn follow<S, I>(&mut self, session: SessionId, feed: S, interrupt: I) -> anyhow::Result<Watched>
+    pub async fn follow<S, I>(
+        &mut self,
+        session: SessionId,
+        feed: S,
+        interrupt: I,
+    ) -> anyhow::Result<Watched>
     where
         S: Stream<Item = anyhow::Result<TimelineItem>>,
         I: Future<Output = ()>,
@@ -140,7 +148,9 @@ impl<W: Write, N: Write> Watch<W, N> {
                 }
                 next = feed.next() => next,
             };
-            let next = next.with_context(|| format!("timeline of session {session} broke off before its end"))?;
+            let next = next.with_context(|| {
+                format!("timeline of session {session} broke off before its end")
+            })?;
             first_event_due = None;
             match next.with_context(|| format!("cannot follow session {session}"))? {
                 TimelineItem::Event(event) if event.session_seq <= last_seq => {}
@@ -209,9 +219,15 @@ impl<W: Write, N: Write> Watch<W, N> {
         match self.options.live {
             Live::Redraw => {
                 let room = self.options.style.width.saturating_sub(1);
-                Ok(self.printer.status(Some(text::cut(&waiting.text, room, self.options.style.charset)))?)
+                Ok(self.printer.status(Some(text::cut(
+                    &waiting.text,
+                    room,
+                    self.options.style.charset,
+                )))?)
             }
-            Live::Off | Live::Lines if !waiting.complete || self.noted_reason.as_ref() == Some(&waiting.reason) => {
+            Live::Off | Live::Lines
+                if !waiting.complete || self.noted_reason.as_ref() == Some(&waiting.reason) =>
+            {
                 Ok(())
             }
             Live::Off | Live::Lines => {
@@ -229,7 +245,11 @@ impl<W: Write, N: Write> Watch<W, N> {
     fn end(&mut self, timeline: &Timeline, watched: Watched) -> anyhow::Result<()> {
         self.printer.clear()?;
         match watched {
-            Watched::Over(_) if self.hints == Hints::Printed && !self.options.json && !self.options.ends_with_us => {
+            Watched::Over(_)
+                if self.hints == Hints::Printed
+                    && !self.options.json
+                    && !self.options.ends_with_us =>
+            {
                 self.note(&timeline.finish())
             }
             Watched::Over(_) | Watched::Follow(_) => Ok(()),
@@ -257,11 +277,19 @@ fn outcome(event: &TimelineEvent) -> anyhow::Result<Option<Watched>> {
     if event.event_type != EventType::Joined {
         return Ok(Exit::of_end(&event.event_type).map(Watched::Over));
     }
-    let joined = event.metadata.get("joined_session_id").and_then(serde_json::Value::as_str);
+    let joined = event
+        .metadata
+        .get("joined_session_id")
+        .and_then(serde_json::Value::as_str);
     let session = joined.and_then(SessionId::parse);
-    session.map(|session| Some(Watched::Follow(session))).with_context(|| {
-        format!("the joined event of alert {} has no valid session id", messages::short(&event.session_id.to_string()))
-    })
+    session
+        .map(|session| Some(Watched::Follow(session)))
+        .with_context(|| {
+            format!(
+                "the joined event of alert {} has no valid session id",
+                messages::short(&event.session_id.to_string())
+            )
+        })
 }
 
 /// Returns at `deadline`; never without one.

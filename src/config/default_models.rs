@@ -12,8 +12,16 @@ pub struct DefaultModel {
     pub context_window: &'static str,
 }
 
-const fn of(provider: &'static str, model: &'static str, context_window: &'static str) -> DefaultModel {
-    DefaultModel { provider, model, context_window }
+const fn of(
+    provider: &'static str,
+    model: &'static str,
+    context_window: &'static str,
+) -> DefaultModel {
+    DefaultModel {
+        provider,
+        model,
+        context_window,
+    }
 }
 
 pub const GEMINI: DefaultModel = of("google", "gemini-2.5-flash", "1M");
@@ -28,5 +36,7 @@ pub const DEFAULT_MODELS: [DefaultModel; 5] = [GEMINI, CLAUDE, GPT, GROK, LOCAL]
 
 /// The model to begin with of this provider.
 pub fn default_model(provider: &str) -> Option<&'static DefaultModel> {
-    DEFAULT_MODELS.iter().find(|default| default.provider == provider)
+    DEFAULT_MODELS
+        .iter()
+        .find(|default| default.provider == provider)
 }

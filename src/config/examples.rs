@@ -17,12 +17,36 @@ const fn example(case: &'static str, about: &'static str, text: &'static str) ->
 
 /// Every case.
 pub const EXAMPLES: [Example; 14] = [
-    example("first-try", "no model: a recording answers", include_str!("../../examples/config/first-try.yaml")),
-    example("gemini", "Gemini by its Developer API", include_str!("../../examples/config/gemini.yaml")),
-    example("vertex", "Gemini by Vertex AI of Google Cloud", include_str!("../../examples/config/vertex.yaml")),
-    example("openai", "models of OpenAI", include_str!("../../examples/config/openai.yaml")),
-    example("anthropic", "models of Anthropic", include_str!("../../examples/config/anthropic.yaml")),
-    example("ollama", "a local Ollama", include_str!("../../examples/config/ollama.yaml")),
+    example(
+        "first-try",
+        "no model: a recording answers",
+        include_str!("../../examples/config/first-try.yaml"),
+    ),
+    example(
+        "gemini",
+        "Gemini by its Developer API",
+        include_str!("../../examples/config/gemini.yaml"),
+    ),
+    example(
+        "vertex",
+        "Gemini by Vertex AI of Google Cloud",
+        include_str!("../../examples/config/vertex.yaml"),
+    ),
+    example(
+        "openai",
+        "models of OpenAI",
+        include_str!("../../examples/config/openai.yaml"),
+    ),
+    example(
+        "anthropic",
+        "models of Anthropic",
+        include_str!("../../examples/config/anthropic.yaml"),
+    ),
+    example(
+        "ollama",
+        "a local Ollama",
+        include_str!("../../examples/config/ollama.yaml"),
+    ),
     example(
         "openai-compatible",
         "vLLM, llama.cpp, LiteLLM and other servers with the interface of OpenAI",
@@ -87,15 +111,26 @@ mod tests {
                     panic!("{faults}");
                 }
             }
-            assert!(text.starts_with("# ") && text.lines().count() < 45, "{case}");
+            assert!(
+                text.starts_with("# ") && text.lines().count() < 45,
+                "{case}"
+            );
         }
     }
 
     #[test]
     fn every_file_of_the_folder_is_an_example_with_a_case_of_its_own() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/config");
-        let file = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let file = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry.unwrap().file_name().into_string().unwrap()
+        };
         let files: BTreeSet<String> = std::fs::read_dir(folder).unwrap().map(file).collect();
-        assert_eq!(files, EXAMPLES.iter().map(|example| format!("{}.yaml", example.case)).collect());
+        assert_eq!(
+            files,
+            EXAMPLES
+                .iter()
+                .map(|example| format!("{}.yaml", example.case))
+                .collect()
+        );
     }
 }

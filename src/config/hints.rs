@@ -8,8 +8,14 @@ use super::{AlertRoute, Backend, Config};
 pub fn hints(config: &Config) -> Vec<String> {
     let mut hints = costs(config);
     hints.extend(covered_routes(config));
-    let real = config.llm_providers.iter().filter(|(_, llm)| llm.backend() != Backend::Scripted);
-    let real = real.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let real = config
+        .llm_providers
+        .iter()
+        .filter(|(_, llm)| llm.backend() != Backend::Scripted);
+    let real = real
+        .map(|(name, _)| name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
     hints.push(if real.is_empty() {
         "llm_providers: no model is called: a recording knows the alerts of tarsy drill --list, and any other one fails; \
          tarsy config example openai --into FILE adds a model, and tarsy config example --list names others"
@@ -31,7 +37,10 @@ fn covered_routes(config: &Config) -> Vec<String> {
 }
 
 fn costs(config: &Config) -> Vec<String> {
-    let own = config.mcp_servers.iter().filter(|(_, server)| server.scope == ServerScope::Session);
+    let own = config
+        .mcp_servers
+        .iter()
+        .filter(|(_, server)| server.scope == ServerScope::Session);
     let slots = config.worker.slots;
     own.map(|(name, server)| {
         let what = match server.transport {

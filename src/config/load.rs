@@ -12,9 +12,9 @@ use super::sections::names::Names;
 use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
-    Agent, AgentChain, Config, ConfiguredSources, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider,
-    LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive, Retention, Routes, Runbooks, Streams, Web,
-    Worker, builtin,
+    Agent, AgentChain, Config, ConfiguredSources, Database, Dedupe, Defaults, Env, Fault, Faults,
+    LlmProvider, LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive,
+    Retention, Routes, Runbooks, Streams, Web, Worker, builtin,
 };
 use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -56,7 +56,14 @@ impl Config {
         let context = Context::new(env);
         let config = Field::root(&context, &root).section(|map| read(map, &Names::of(&root)));
         let faults = context.into_faults();
-        if faults.is_empty() { Ok(config) } else { Err(Faults { file: file.to_owned(), faults }) }
+        if faults.is_empty() {
+            Ok(config)
+        } else {
+            Err(Faults {
+                file: file.to_owned(),
+                faults,
+            })
+        }
     }
 }
 
@@ -78,7 +85,9 @@ pub(super) fn load_section<T: Default>(
     name: &str,
     read: impl FnOnce(&mut Map<'_>) -> T,
 ) -> Result<T, Faults> {
-    let Some(path) = path else { return Ok(T::default()) };
+    let Some(path) = path else {
+        return Ok(T::default());
+    };
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|error| single(&file, 0, format!("cannot be read: {error}")))?;
@@ -86,33 +95,55 @@ pub(super) fn load_section<T: Default>(
     let context = Context::new(env);
     let sections = Field::root(&context, &root).entries();
     let section = sections.iter().find(|(key, _)| key == name);
-    let read = section.map(|(_, field)| field.section(read)).unwrap_or_default();
+    let read = section
+        .map(|(_, field)| field.section(read))
+        .unwrap_or_default();
     let faults = context.into_faults();
-    if faults.is_empty() { Ok(read) } else { Err(Faults { file, faults }) }
+    if faults.is_empty() {
+        Ok(read)
+    } else {
+        Err(Faults { file, faults })
+    }
 }
 
 fn single(file: &str, line: usize, problem: String) -> Faults {
-    Faults { file: file.to_owned(), faults: vec![Fault { key: String::new(), line, problem }] }
+    Faults {
+        file: file.to_owned(),
+        faults: vec![Fault {
+            key: String::new(),
+            line,
+            problem,
+        }],
+    }
 }
 
 fn read(map: &mut Map<'_>, names: &Names) -> Config {
-    let mut llm_providers = named(map, "llm_providers", |_, field| field.section(LlmProvider::read));
+    let mut llm_providers = named(map, "llm_providers", |_, field| {
+        field.section(LlmProvider::read)
+    });
     if llm_providers.is_empty() {
         llm_providers.insert(builtin::PROVIDER.to_owned(), LlmProvider::scripted());
     }
     let mcp_servers = named(map, "mcp_servers", McpServer::read);
-    let mut agents = named(map, "agents", |_, field| field.section(|map| Agent::read(map, names)));
+    let mut agents = named(map, "agents", |_, field| {
+        field.section(|map| Agent::read(map, names))
+    });
     if agents.is_empty() {
         agents.insert(builtin::AGENT.to_owned(), Agent::default());
     }
-    let (mut agent_chains, marked) =
-        map.get("agent_chains").map(|field| chains::read(&field, names)).unwrap_or_default();
+    let (mut agent_chains, marked) = map
+        .get("agent_chains")
+        .map(|field| chains::read(&field, names))
+        .unwrap_or_default();
     if agent_chains.is_empty() {
         match names.agents.as_slice() {
             [agent] => {
                 agent_chains.insert(builtin::CHAIN.to_owned(), AgentChain::of_agent(agent));
             }
-            several => map.missing("agent_chains", &format!("chains that say which of {} run", several.join(", "))),
+            several => map.missing(
+                "agent_chains",
+                &format!("chains that say which of {} run", several.join(", ")),
+            ),
         }
     }
     Config {
@@ -138,13 +169,26 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
 }
 
 fn notifications(map: &mut Map<'_>, chains: &[String]) -> BTreeMap<String, NotificationRoute> {
-    let routes = named(map, "notifications", |_, field| NotificationRoute::read(field, chains));
-    routes.into_iter().filter_map(|(name, route)| Some((name, route?))).collect()
+    let routes = named(map, "notifications", |_, field| {
+        NotificationRoute::read(field, chains)
+    });
+    routes
+        .into_iter()
+        .filter_map(|(name, route)| Some((name, route?)))
+        .collect()
 }
 
-fn named<'c, T>(map: &mut Map<'c>, section: &'static str, read: impl Fn(&str, &Field<'c>) -> T) -> BTreeMap<String, T> {
+fn named<'c, T>(
+    map: &mut Map<'c>,
+    section: &'static str,
+    read: impl Fn(&str, &Field<'c>) -> T,
+) -> BTreeMap<String, T> {
     let mut items = BTreeMap::new();
-    for (name, field) in map.get(section).map(|field| field.entries()).unwrap_or_default() {
+    for (name, field) in map
+        .get(section)
+        .map(|field| field.entries())
+        .unwrap_or_default()
+    {
         let item = read(&name, &field);
         items.insert(name, item);
     }
@@ -171,12 +215,20 @@ fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> D
         settings: Settings::read(map, names),
         success_policy: chains::success_policy(map),
         synthesis: Synthesis::read(map, names),
-        chain: map.get("chain").and_then(|field| default_chain(&field, names, marked.as_deref())),
+        chain: map
+            .get("chain")
+            .and_then(|field| default_chain(&field, names, marked.as_deref())),
     });
     if !read.names_provider {
         read.settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
     }
-    let unnamed = || if read.names_chain { None } else { only(&names.chains, root, "defaults.chain") };
+    let unnamed = || {
+        if read.names_chain {
+            None
+        } else {
+            only(&names.chains, root, "defaults.chain")
+        }
+    };
     let chain = read.chain.or(marked).or_else(unnamed);
     Defaults {
         chain: chain.unwrap_or_default(),
@@ -189,7 +241,9 @@ fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> D
 fn default_chain(field: &Field<'_>, names: &Names, marked: Option<&str>) -> Option<String> {
     let chain = field.reference(&names.chains)?;
     if let Some(marked) = marked.filter(|marked| *marked != chain) {
-        field.fault(format!("{chain:?}, but the chain {marked} is marked as the default"));
+        field.fault(format!(
+            "{chain:?}, but the chain {marked} is marked as the default"
+        ));
     }
     Some(chain)
 }
@@ -229,12 +283,15 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> String {
-        Config::parse("tarsy.yaml", text, &|_| None).unwrap_err().to_string()
+        Config::parse("tarsy.yaml", text, &|_| None)
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn a_wrong_name_is_one_fault_and_a_plain_agent_is_shown_as_a_mapping() {
-        let two = "llm_providers: {a: {provider: openai, model: m}, b: {provider: openai, model: m}}\n";
+        let two =
+            "llm_providers: {a: {provider: openai, model: m}, b: {provider: openai, model: m}}\n";
         assert_eq!(
             faults(&format!("{two}defaults: {{llm_provider: other}}")),
             "tarsy.yaml: 1 fault\n  defaults.llm_provider   line 2   \"other\" is not defined; defined: a, b"

@@ -39,7 +39,9 @@ pub use sections::agents::Agent;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
-pub use sections::notifications::{NotificationRoute, NotificationSecret, RouteKind, WebhookAddress};
+pub use sections::notifications::{
+    NotificationRoute, NotificationSecret, RouteKind, WebhookAddress,
+};
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::routes::{AlertRoute, Routes};
@@ -47,8 +49,8 @@ pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
 pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
 pub use sections::settings::Settings;
 pub use sections::sources::{
-    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth, SourceSecret, builtin_sources,
-    parse_source, source_name_fault,
+    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth, SourceSecret,
+    builtin_sources, parse_source, source_name_fault,
 };
 pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;

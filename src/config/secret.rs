@@ -37,7 +37,9 @@ pub struct SecretError {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secret").field("place", &self.place()).finish_non_exhaustive()
+        f.debug_struct("Secret")
+            .field("place", &self.place())
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,7 +56,10 @@ impl Secret {
                 let problem = format!("is set, and {variable} as well; accepted: only one of them");
                 Err(environment_fault(&file.variable, problem))
             }
-            (Some(text), None) => Ok(Some(Self { variable: variable.to_owned(), source: Source::Value(text) })),
+            (Some(text), None) => Ok(Some(Self {
+                variable: variable.to_owned(),
+                source: Source::Value(text),
+            })),
             (None, file) => Ok(file),
         }
     }
@@ -62,12 +67,18 @@ impl Secret {
     /// The secret in the file that a variable names. The file is not read yet.
     pub fn file_of(variable: &str, env: Env<'_>) -> Option<Self> {
         let file = env(variable).filter(|file| !file.is_empty())?;
-        Some(Self { variable: variable.to_owned(), source: Source::File(file.into()) })
+        Some(Self {
+            variable: variable.to_owned(),
+            source: Source::File(file.into()),
+        })
     }
 
     /// The secret in a file that the key of a configuration names. The file is not read yet.
     pub fn in_file(key: &str, file: &str) -> Self {
-        Self { variable: key.to_owned(), source: Source::File(file.into()) }
+        Self {
+            variable: key.to_owned(),
+            source: Source::File(file.into()),
+        }
     }
 
     /// The variable that has the secret or names its file.
@@ -102,7 +113,11 @@ impl Secret {
             Source::Value(text) => text.clone(),
             Source::File(file) => self.read_file(file)?,
         };
-        if text.trim().is_empty() { Err(self.fault("is empty")) } else { Ok(text) }
+        if text.trim().is_empty() {
+            Err(self.fault("is empty"))
+        } else {
+            Ok(text)
+        }
     }
 
     fn read_file(&self, file: &Path) -> Result<String, SecretError> {
@@ -117,7 +132,9 @@ impl Secret {
         };
         let size = std::fs::metadata(file).map_err(unreadable)?.len();
         if size > MAX_FILE_BYTES {
-            return Err(self.fault(&format!("has {size} bytes; at most {MAX_FILE_BYTES} are read")));
+            return Err(self.fault(&format!(
+                "has {size} bytes; at most {MAX_FILE_BYTES} are read"
+            )));
         }
         let bytes = std::fs::read(file).map_err(unreadable)?;
         String::from_utf8(bytes).map_err(|_error| self.fault("is not UTF-8 text"))
@@ -125,7 +142,10 @@ impl Secret {
 
     /// An error about this secret.
     pub fn fault(&self, reason: &str) -> SecretError {
-        SecretError { place: self.place(), reason: reason.to_owned() }
+        SecretError {
+            place: self.place(),
+            reason: reason.to_owned(),
+        }
     }
 
     fn place(&self) -> String {
@@ -138,8 +158,15 @@ impl Secret {
 
 /// A fault of an environment variable.
 pub fn environment_fault(variable: &str, problem: String) -> Faults {
-    let fault = Fault { key: variable.to_owned(), line: 0, problem };
-    Faults { file: "environment".to_owned(), faults: vec![fault] }
+    let fault = Fault {
+        key: variable.to_owned(),
+        line: 0,
+        problem,
+    };
+    Faults {
+        file: "environment".to_owned(),
+        faults: vec![fault],
+    }
 }
 
 #[cfg(test)]
@@ -149,19 +176,35 @@ mod tests {
     use super::*;
 
     fn found(set: &[(&str, &str)]) -> Result<Option<Secret>, String> {
-        let env = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let env = |name: &str| {
+            set.iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
         Secret::find("NATS_TOKEN", &env).map_err(|faults| faults.to_string())
     }
 
     #[test]
     fn a_variable_or_a_file_has_a_secret_but_not_both() {
         assert_eq!(found(&[]), Ok(None));
-        assert_eq!(found(&[("NATS_TOKEN", ""), ("NATS_TOKEN_FILE", "")]), Ok(None));
+        assert_eq!(
+            found(&[("NATS_TOKEN", ""), ("NATS_TOKEN_FILE", "")]),
+            Ok(None)
+        );
         let secret = found(&[("NATS_TOKEN", "s3cret")]).unwrap().unwrap();
-        assert_eq!((secret.read(), secret.is_file()), (Ok("s3cret".to_owned()), false));
-        assert_eq!(format!("{secret:?}"), r#"Secret { place: "NATS_TOKEN", .. }"#);
+        assert_eq!(
+            (secret.read(), secret.is_file()),
+            (Ok("s3cret".to_owned()), false)
+        );
+        assert_eq!(
+            format!("{secret:?}"),
+            r#"Secret { place: "NATS_TOKEN", .. }"#
+        );
         let both = found(&[("NATS_TOKEN", "s3cret"), ("NATS_TOKEN_FILE", "/f")]).unwrap_err();
-        assert!(both.contains("NATS_TOKEN_FILE") && both.contains("NATS_TOKEN as well"), "{both}");
+        assert!(
+            both.contains("NATS_TOKEN_FILE") && both.contains("NATS_TOKEN as well"),
+            "{both}"
+        );
         assert!(!both.contains("s3cret"), "{both}");
     }
 
@@ -171,13 +214,25 @@ mod tests {
         let path = directory.path().join("token");
         let file = path.display().to_string();
         let secret = found(&[("NATS_TOKEN_FILE", &file)]).unwrap().unwrap();
-        let reason = || secret.read().unwrap_err().to_string().replace(&file, "FILE");
+        let reason = || {
+            secret
+                .read()
+                .unwrap_err()
+                .to_string()
+                .replace(&file, "FILE")
+        };
         assert_eq!(reason(), "NATS_TOKEN_FILE: FILE: there is no such file");
         for (content, expected) in [
             ("", "is empty"),
             (" \n", "is empty"),
-            ("s3cret\nother\n", "has more than one line; accepted: the secret alone"),
-            (&"s3cret".repeat(20_000), "has 120000 bytes; at most 65536 are read"),
+            (
+                "s3cret\nother\n",
+                "has more than one line; accepted: the secret alone",
+            ),
+            (
+                &"s3cret".repeat(20_000),
+                "has 120000 bytes; at most 65536 are read",
+            ),
         ] {
             std::fs::write(&path, content).unwrap();
             assert_eq!(reason(), format!("NATS_TOKEN_FILE: FILE: {expected}"));
@@ -192,7 +247,10 @@ mod tests {
         // The superuser may read every file.
         if let Err(error) = std::fs::read(&path) {
             assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-            assert_eq!(reason(), "NATS_TOKEN_FILE: FILE: this process may not read the file");
+            assert_eq!(
+                reason(),
+                "NATS_TOKEN_FILE: FILE: this process may not read the file"
+            );
         }
     }
 }

@@ -41,6 +41,7 @@ pub fn describe(config: &Config) -> String {
         (config.llm_providers.len(), "provider"),
         (config.mcp_servers.len(), "MCP server"),
     ];
-    let each = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    let each =
+        counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
     each.join(", ")
 }

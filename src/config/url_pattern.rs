@@ -52,11 +52,27 @@ impl UrlPattern {
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port_of(port)?),
-            Some(_) | None => (authority, if scheme == "*" { Port::Any } else { Port::Default }),
+            Some(_) | None => (
+                authority,
+                if scheme == "*" {
+                    Port::Any
+                } else {
+                    Port::Default
+                },
+            ),
         };
         let path = path.trim_end_matches('/');
-        let path = if path.is_empty() { String::new() } else { format!("/{path}") };
-        (!host.is_empty()).then(|| Self { scheme, host: host.to_ascii_lowercase(), port, path })
+        let path = if path.is_empty() {
+            String::new()
+        } else {
+            format!("/{path}")
+        };
+        (!host.is_empty()).then(|| Self {
+            scheme,
+            host: host.to_ascii_lowercase(),
+            port,
+            path,
+        })
     }
 
     /// Whether the pattern permits an address. An address with a user name, a query or a fragment is never permitted.
@@ -115,22 +131,36 @@ impl fmt::Display for UrlPattern {
             Port::Default => String::new(),
             Port::Number(number) => format!(":{number}"),
         };
-        write!(formatter, "{}://{}{port}{}", self.scheme, self.host, self.path)
+        write!(
+            formatter,
+            "{}://{}{port}{}",
+            self.scheme, self.host, self.path
+        )
     }
 }
 
 fn port_of(text: &str) -> Option<Port> {
-    if text == "*" { Some(Port::Any) } else { text.parse().ok().map(Port::Number) }
+    if text == "*" {
+        Some(Port::Any)
+    } else {
+        text.parse().ok().map(Port::Number)
+    }
 }
 
 /// Whether `*` in the pattern can be replaced so that it becomes the text.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = pieces.next_back() else {
+        return rest.is_empty();
+    };
     for piece in pieces {
-        let Some((_, after)) = rest.split_once(piece) else { return false };
+        let Some((_, after)) = rest.split_once(piece) else {
+            return false;
+        };
         rest = after;
     }
     rest.ends_with(last)
@@ -141,7 +171,9 @@ mod tests {
     use super::*;
 
     fn permits(pattern: &str, url: &str) -> bool {
-        UrlPattern::parse(pattern).unwrap().matches(&Url::parse(url).unwrap())
+        UrlPattern::parse(pattern)
+            .unwrap()
+            .matches(&Url::parse(url).unwrap())
     }
 
     #[test]
@@ -150,15 +182,27 @@ mod tests {
             ("https://api.openai.com", "https://api.openai.com"),
             ("https://api.openai.com", "HTTPS://API.OpenAI.com:443/v1/"),
             ("https://api.openai.com:443/", "https://api.openai.com"),
-            ("https://api.openai.com/v1", "https://api.openai.com/v1/deep"),
-            ("https://api.openai.com/v1", "https://api.openai.com/v2/../v1"),
+            (
+                "https://api.openai.com/v1",
+                "https://api.openai.com/v1/deep",
+            ),
+            (
+                "https://api.openai.com/v1",
+                "https://api.openai.com/v2/../v1",
+            ),
             ("http://127.0.0.1:*", "http://127.0.0.1:14300"),
             ("http://127.0.0.1", "http://0x7f.1/"),
             ("http://[::1]:8080", "http://[0:0::1]:8080/v1"),
             ("http://[::1]", "http://[::1]/v1"),
-            ("https://*.openai.azure.com", "https://my.team.openai.azure.com/openai"),
+            (
+                "https://*.openai.azure.com",
+                "https://my.team.openai.azure.com/openai",
+            ),
             ("https://host/a/*/c", "https://host/a/b/c/d"),
-            ("https://bedrock-runtime.*.amazonaws.com", "https://bedrock-runtime.eu-west-1.amazonaws.com"),
+            (
+                "https://bedrock-runtime.*.amazonaws.com",
+                "https://bedrock-runtime.eu-west-1.amazonaws.com",
+            ),
             ("https://10.0.0.*", "https://10.0.0.7"),
             ("https://host", "https://host/a%2Fb"),
             ("*", "http://anything:99/x"),
@@ -172,26 +216,56 @@ mod tests {
     fn no_spelling_of_another_address_passes() {
         for (pattern, url) in [
             ("https://api.openai.com", "https://api.openai.com@evil.test"),
-            ("https://api.openai.com", "https://api.openai.com:pw@evil.test/"),
+            (
+                "https://api.openai.com",
+                "https://api.openai.com:pw@evil.test/",
+            ),
             ("https://api.openai.com", "https://user@api.openai.com"),
             ("https://api.openai.com", "https://api.openai.com.evil.test"),
-            ("https://api.openai.com", "https://evil.test/https://api.openai.com"),
+            (
+                "https://api.openai.com",
+                "https://evil.test/https://api.openai.com",
+            ),
             ("https://api.openai.com", "https://evil.test#api.openai.com"),
-            ("https://api.openai.com", "https://evil.test\\@api.openai.com"),
+            (
+                "https://api.openai.com",
+                "https://evil.test\\@api.openai.com",
+            ),
             ("https://api.openai.com", "https://api.openai.com:8443"),
             ("https://api.openai.com", "http://api.openai.com"),
             ("https://api.openai.com", "http://api.openai.com:443"),
             ("https://api.openai.com", "ftp://api.openai.com"),
             ("https://api.openai.com/v1", "https://api.openai.com/v1evil"),
-            ("https://api.openai.com/v1", "https://api.openai.com/v1/../v2"),
-            ("https://api.openai.com/v1", "https://api.openai.com/v1/%2e%2e/v2"),
+            (
+                "https://api.openai.com/v1",
+                "https://api.openai.com/v1/../v2",
+            ),
+            (
+                "https://api.openai.com/v1",
+                "https://api.openai.com/v1/%2e%2e/v2",
+            ),
             ("https://api.openai.com", "https://api.openai.com/?x=1"),
             ("https://api.openai.com", "https://аpi.openai.com"),
-            ("https://*.openai.azure.com", "https://openai.azure.com.evil.test"),
-            ("https://*.openai.azure.com", "https://evil.test/.openai.azure.com"),
-            ("https://*.openai.azure.com", "https://evil.test:443/x.openai.azure.com"),
-            ("https://bedrock-runtime.*.amazonaws.com", "https://bedrock-runtime.evil.s3.amazonaws.com"),
-            ("https://bedrock-runtime.*.amazonaws.com", "https://bedrock-runtime.amazonaws.com"),
+            (
+                "https://*.openai.azure.com",
+                "https://openai.azure.com.evil.test",
+            ),
+            (
+                "https://*.openai.azure.com",
+                "https://evil.test/.openai.azure.com",
+            ),
+            (
+                "https://*.openai.azure.com",
+                "https://evil.test:443/x.openai.azure.com",
+            ),
+            (
+                "https://bedrock-runtime.*.amazonaws.com",
+                "https://bedrock-runtime.evil.s3.amazonaws.com",
+            ),
+            (
+                "https://bedrock-runtime.*.amazonaws.com",
+                "https://bedrock-runtime.amazonaws.com",
+            ),
             ("https://gpu-*.test", "https://gpu-a.evil.test"),
             ("https://host/v1", "https://host/v1/..%2f..%2fadmin"),
             ("https://host/v1", "https://host/v1/..%5Cadmin"),
@@ -204,16 +278,33 @@ mod tests {
 
     #[test]
     fn a_shown_pattern_is_the_same_pattern() {
-        for text in ["*", "https://h", "http://h:*/v1/", "http://[::1]:8080", "*://h:7/x"] {
+        for text in [
+            "*",
+            "https://h",
+            "http://h:*/v1/",
+            "http://[::1]:8080",
+            "*://h:7/x",
+        ] {
             let pattern = UrlPattern::parse(text).unwrap();
-            assert_eq!(UrlPattern::parse(&pattern.to_string()), Ok(pattern), "{text}");
+            assert_eq!(
+                UrlPattern::parse(&pattern.to_string()),
+                Ok(pattern),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_pattern_is_an_address() {
-        for text in ["", "api.openai.com", "ftp://host", "https://", "https://u@host", "https://host:x", "https://h?q"]
-        {
+        for text in [
+            "",
+            "api.openai.com",
+            "ftp://host",
+            "https://",
+            "https://u@host",
+            "https://host:x",
+            "https://h?q",
+        ] {
             assert!(UrlPattern::parse(text).is_err(), "{text}");
         }
     }

@@ -21,12 +21,18 @@ pub(super) trait Written {
 }
 
 /// Writes a value in its form of a file.
-pub(super) fn written<T: Written, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn written<T: Written, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     value.form().serialize(serializer)
 }
 
 /// Writes a size, or none.
-pub(super) fn bytes<S: Serializer>(value: &(impl Into<Option<u64>> + Copy), serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn bytes<S: Serializer>(
+    value: &(impl Into<Option<u64>> + Copy),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let bytes: Option<u64> = (*value).into();
     bytes.map(show_bytes).serialize(serializer)
 }

@@ -38,7 +38,11 @@ pub const BUILTIN: [Drill; 6] = [
     ),
     drill!(
         "bad-deploy-team",
-        ["transcript.changes.yaml", "transcript.runtime.yaml", "transcript.synthesis.yaml"],
+        [
+            "transcript.changes.yaml",
+            "transcript.runtime.yaml",
+            "transcript.synthesis.yaml"
+        ],
         [
             "deployment_logs.txt",
             "query_range_connections.json",
@@ -84,7 +88,13 @@ pub const BUILTIN: [Drill; 6] = [
     ),
     drill!(
         "xid-wraparound",
-        ["database_ages.txt", "query_range_age.json", "rollback_prepared.txt", "vacuum_log.txt", "xmin_holders.txt",]
+        [
+            "database_ages.txt",
+            "query_range_age.json",
+            "rollback_prepared.txt",
+            "vacuum_log.txt",
+            "xmin_holders.txt",
+        ]
     ),
 ];
 

@@ -75,34 +75,62 @@ impl Expected {
     pub fn check(&self, events: &[TimelineEvent]) -> Vec<String> {
         let mut faults = order_faults(events);
         faults.extend(self.end_fault(events));
-        let iterations = events.iter().filter_map(|event| event.iteration).max().unwrap_or(0);
+        let iterations = events
+            .iter()
+            .filter_map(|event| event.iteration)
+            .max()
+            .unwrap_or(0);
         if iterations < self.min_iterations {
-            faults.push(format!("{iterations} iterations, expected at least {}", self.min_iterations));
+            faults.push(format!(
+                "{iterations} iterations, expected at least {}",
+                self.min_iterations
+            ));
         }
-        for tool in self.tools.iter().filter(|tool| !has_event(events, EventType::LlmToolCall, "tool_name", tool)) {
+        for tool in self
+            .tools
+            .iter()
+            .filter(|tool| !has_event(events, EventType::LlmToolCall, "tool_name", tool))
+        {
             faults.push(format!("tool {tool} was not called"));
         }
         for agent in &self.agents {
             let own = |event: &&TimelineEvent| event.agent.as_ref() == Some(agent);
-            let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis);
+            let analyses = events
+                .iter()
+                .filter(|event| event.event_type == EventType::FinalAnalysis);
             let count = analyses.filter(own).count();
             if count != 1 {
                 faults.push(format!("{count} analyses of {agent}, expected one"));
             }
         }
-        for kind in self.errors.iter().filter(|kind| !has_event(events, EventType::Error, "kind", kind)) {
+        for kind in self
+            .errors
+            .iter()
+            .filter(|kind| !has_event(events, EventType::Error, "kind", kind))
+        {
             faults.push(format!("no error of the kind {kind:?}"));
         }
-        for wanted in self.events.iter().filter(|wanted| !events.iter().any(|event| event.event_type == **wanted)) {
+        for wanted in self
+            .events
+            .iter()
+            .filter(|wanted| !events.iter().any(|event| event.event_type == **wanted))
+        {
             faults.push(format!("no event {wanted}"));
         }
         let citations = citations(events);
         if citations < self.min_page_citations {
-            faults.push(format!("{citations} citations of pages, expected at least {}", self.min_page_citations));
+            faults.push(format!(
+                "{citations} citations of pages, expected at least {}",
+                self.min_page_citations
+            ));
         }
         faults.extend(self.citation_faults(events));
         let analysis = analysis(events).to_lowercase();
-        for text in self.analysis.iter().filter(|text| !analysis.contains(&text.to_lowercase())) {
+        for text in self
+            .analysis
+            .iter()
+            .filter(|text| !analysis.contains(&text.to_lowercase()))
+        {
             faults.push(format!("the analysis does not mention {text:?}"));
         }
         faults
@@ -112,12 +140,20 @@ impl Expected {
     fn citation_faults(&self, events: &[TimelineEvent]) -> Vec<String> {
         let cited = cited(analysis(events));
         let is_result = |number: &u32| {
-            events.iter().any(|event| event.session_seq == *number && event.event_type == EventType::ToolResult)
+            events.iter().any(|event| {
+                event.session_seq == *number && event.event_type == EventType::ToolResult
+            })
         };
         let wrong = cited.iter().filter(|number| !is_result(number));
-        let mut faults: Vec<String> = wrong.map(|number| format!("[{number}] is not the result of a tool")).collect();
+        let mut faults: Vec<String> = wrong
+            .map(|number| format!("[{number}] is not the result of a tool"))
+            .collect();
         if cited.len() < self.min_citations {
-            faults.push(format!("{} events are cited, expected at least {}", cited.len(), self.min_citations));
+            faults.push(format!(
+                "{} events are cited, expected at least {}",
+                cited.len(),
+                self.min_citations
+            ));
         }
         faults
     }
@@ -126,11 +162,18 @@ impl Expected {
         let expected = self.status.event();
         match events.last() {
             Some(last) if last.event_type == expected => {
-                let reason = last.metadata.get("stop_reason").and_then(|reason| reason.as_str()).unwrap_or_default();
+                let reason = last
+                    .metadata
+                    .get("stop_reason")
+                    .and_then(|reason| reason.as_str())
+                    .unwrap_or_default();
                 let differs = !self.stop_reason.is_empty() && self.stop_reason != reason;
                 differs.then(|| format!("stopped by {reason:?}, expected {:?}", self.stop_reason))
             }
-            Some(last) => Some(format!("the last event is {}, expected {expected}", last.event_type)),
+            Some(last) => Some(format!(
+                "the last event is {}, expected {expected}",
+                last.event_type
+            )),
             None => Some(format!("there are no events, expected {expected}")),
         }
     }
@@ -141,11 +184,17 @@ fn order_faults(events: &[TimelineEvent]) -> Vec<String> {
     let mut faults = Vec::new();
     for (expected, event) in (1_u32..).zip(events) {
         if event.session_seq != expected {
-            faults.push(format!("event number {} comes where {expected} is expected", event.session_seq));
+            faults.push(format!(
+                "event number {} comes where {expected} is expected",
+                event.session_seq
+            ));
             break;
         }
     }
-    let ends = events.iter().filter(|event| event.event_type.is_end()).count();
+    let ends = events
+        .iter()
+        .filter(|event| event.event_type.is_end())
+        .count();
     if ends > 1 {
         faults.push(format!("{ends} events end the session"));
     }
@@ -163,12 +212,16 @@ fn analysis(events: &[TimelineEvent]) -> &str {
 }
 
 fn citations(events: &[TimelineEvent]) -> usize {
-    let citations = last_analysis(events).and_then(|event| event.metadata.get("citations")?.as_array());
+    let citations =
+        last_analysis(events).and_then(|event| event.metadata.get("citations")?.as_array());
     citations.map_or(0, Vec::len)
 }
 
 fn last_analysis(events: &[TimelineEvent]) -> Option<&TimelineEvent> {
-    events.iter().rev().find(|event| event.event_type == EventType::FinalAnalysis)
+    events
+        .iter()
+        .rev()
+        .find(|event| event.event_type == EventType::FinalAnalysis)
 }
 
 #[cfg(test)]
@@ -181,7 +234,12 @@ mod tests {
     use crate::investigation::ids::SessionId;
     use crate::investigation::timeline::EventStatus;
 
-    fn event(session_seq: u32, event_type: EventType, content: &str, metadata: Value) -> TimelineEvent {
+    fn event(
+        session_seq: u32,
+        event_type: EventType,
+        content: &str,
+        metadata: Value,
+    ) -> TimelineEvent {
         TimelineEvent {
             session_id: SessionId(Uuid::nil()),
             session_seq,
@@ -209,11 +267,31 @@ mod tests {
     #[test]
     fn a_timeline_as_expected_has_no_faults() {
         let events = [
-            event(1, EventType::LlmToolCall, "{}", json!({"tool_name": "drill.look"})),
-            event(2, EventType::Error, "no header", json!({"kind": "malformed"})),
+            event(
+                1,
+                EventType::LlmToolCall,
+                "{}",
+                json!({"tool_name": "drill.look"}),
+            ),
+            event(
+                2,
+                EventType::Error,
+                "no header",
+                json!({"kind": "malformed"}),
+            ),
             event(3, EventType::CodeExecution, "1", Value::Null),
-            event(4, EventType::FinalAnalysis, "The pod was oomkilled.", json!({"citations": [{}]})),
-            event(5, EventType::SessionCompleted, "", json!({"stop_reason": "final_answer"})),
+            event(
+                4,
+                EventType::FinalAnalysis,
+                "The pod was oomkilled.",
+                json!({"citations": [{}]}),
+            ),
+            event(
+                5,
+                EventType::SessionCompleted,
+                "",
+                json!({"stop_reason": "final_answer"}),
+            ),
         ];
         assert_eq!(expected().check(&events), Vec::<String>::new());
     }
@@ -221,7 +299,12 @@ mod tests {
     #[test]
     fn every_fault_is_named() {
         let events = [
-            event(1, EventType::LlmToolCall, "{}", json!({"tool_name": "drill.other"})),
+            event(
+                1,
+                EventType::LlmToolCall,
+                "{}",
+                json!({"tool_name": "drill.other"}),
+            ),
             event(1, EventType::FinalAnalysis, "No idea.", Value::Null),
             event(2, EventType::Error, "", json!({"kind": "model"})),
             event(2, EventType::SessionFailed, "", Value::Null),
@@ -249,38 +332,77 @@ mod tests {
             agent: Some(agent.to_owned()),
             ..event(session_seq, EventType::FinalAnalysis, "", Value::Null)
         };
-        let events =
-            [of(1, "sre"), of(2, "chief"), of(3, "chief"), event(4, EventType::SessionCompleted, "", json!({}))];
-        assert_eq!(expected.check(&events), ["0 analyses of dba, expected one", "2 analyses of chief, expected one"]);
+        let events = [
+            of(1, "sre"),
+            of(2, "chief"),
+            of(3, "chief"),
+            event(4, EventType::SessionCompleted, "", json!({})),
+        ];
+        assert_eq!(
+            expected.check(&events),
+            [
+                "0 analyses of dba, expected one",
+                "2 analyses of chief, expected one"
+            ]
+        );
     }
 
     #[test]
     fn an_analysis_may_cite_only_results_of_tools() {
-        let expected = Expected { min_citations: 3, ..Expected::parse("status: completed").unwrap() };
+        let expected = Expected {
+            min_citations: 3,
+            ..Expected::parse("status: completed").unwrap()
+        };
         let events = [
             event(1, EventType::LlmToolCall, "{}", Value::Null),
             event(2, EventType::ToolResult, "full", Value::Null),
-            event(3, EventType::FinalAnalysis, "Full [2], as asked [1], [9] [2].", Value::Null),
+            event(
+                3,
+                EventType::FinalAnalysis,
+                "Full [2], as asked [1], [9] [2].",
+                Value::Null,
+            ),
             event(4, EventType::SessionCompleted, "", Value::Null),
         ];
-        let wrong = ["[1] is not the result of a tool", "[9] is not the result of a tool"];
+        let wrong = [
+            "[1] is not the result of a tool",
+            "[9] is not the result of a tool",
+        ];
         assert_eq!(expected.check(&events), wrong);
-        let expected = Expected { min_citations: 4, ..expected };
-        assert_eq!(expected.check(&events)[2], "3 events are cited, expected at least 4");
+        let expected = Expected {
+            min_citations: 4,
+            ..expected
+        };
+        assert_eq!(
+            expected.check(&events)[2],
+            "3 events are cited, expected at least 4"
+        );
     }
 
     #[test]
     fn a_second_end_is_a_fault() {
-        let events: Vec<_> = (1..=2).map(|seq| event(seq, EventType::SessionCompleted, "", Value::Null)).collect();
+        let events: Vec<_> = (1..=2)
+            .map(|seq| event(seq, EventType::SessionCompleted, "", Value::Null))
+            .collect();
         let only_status = Expected::parse("status: completed").unwrap();
         assert_eq!(only_status.check(&events), ["2 events end the session"]);
     }
 
     #[test]
     fn another_reason_to_stop_is_a_fault() {
-        let expected =
-            Expected { stop_reason: "max_iterations".to_owned(), ..Expected::parse("status: completed").unwrap() };
-        let events = [event(1, EventType::SessionCompleted, "", json!({"stop_reason": "final_answer"}))];
-        assert_eq!(expected.check(&events), ["stopped by \"final_answer\", expected \"max_iterations\""]);
+        let expected = Expected {
+            stop_reason: "max_iterations".to_owned(),
+            ..Expected::parse("status: completed").unwrap()
+        };
+        let events = [event(
+            1,
+            EventType::SessionCompleted,
+            "",
+            json!({"stop_reason": "final_answer"}),
+        )];
+        assert_eq!(
+            expected.check(&events),
+            ["stopped by \"final_answer\", expected \"max_iterations\""]
+        );
     }
 }

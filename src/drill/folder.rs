@@ -45,10 +45,16 @@ pub enum FolderError {
     File { file: PathBuf, error: io::Error },
     /// A transcript has a fault.
     #[error("{}: {error}", file.display())]
-    Transcript { file: PathBuf, error: TranscriptError },
+    Transcript {
+        file: PathBuf,
+        error: TranscriptError,
+    },
     /// The evidence has a fault.
     #[error("{}: {error}", folder.display())]
-    Evidence { folder: PathBuf, error: EvidenceError },
+    Evidence {
+        folder: PathBuf,
+        error: EvidenceError,
+    },
     /// The expected result has a fault.
     #[error("{}: {error}", file.display())]
     Expected { file: PathBuf, error: String },
@@ -64,24 +70,39 @@ impl Drill {
     /// When there is no such folder, or a file of it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
         let given = || folder.to_path_buf();
-        let folder = folder.canonicalize().map_err(|_| FolderError::NoFolder { folder: given() })?;
+        let folder = folder
+            .canonicalize()
+            .map_err(|_| FolderError::NoFolder { folder: given() })?;
         let optional = |file: &Path| match std::fs::read_to_string(file) {
             Ok(text) => Ok(Some(&*text.leak())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(FolderError::File { file: file.to_path_buf(), error }),
+            Err(error) => Err(FolderError::File {
+                file: file.to_path_buf(),
+                error,
+            }),
         };
         let required = |file: &'static str, content: &'static str| {
             let text: Option<&'static str> = optional(&folder.join(file))?;
-            text.ok_or_else(|| FolderError::Missing { folder: folder.clone(), file, content })
+            text.ok_or_else(|| FolderError::Missing {
+                folder: folder.clone(),
+                file,
+                content,
+            })
         };
         let alert = required(ALERT, "the alert, as a producer publishes it")?;
         let config = required(CONFIG, "the agents, the chain and the limits")?;
         let mut transcripts: Vec<&'static str> = Vec::new();
         let files = transcript_files(&folder);
-        for file in files.map_err(|error| FolderError::File { file: folder.clone(), error })? {
+        for file in files.map_err(|error| FolderError::File {
+            file: folder.clone(),
+            error,
+        })? {
             transcripts.extend(optional(&file)?);
         }
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = folder
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         Ok(Self {
             name: name.leak(),
             alert,
@@ -100,10 +121,19 @@ impl Drill {
     /// The first file that is missing or has a fault.
     pub fn check(&self, player: Player, server: &str) -> Result<(), FolderError> {
         // A drill of the program is checked by tests.
-        let Some(folder) = self.folder() else { return Ok(()) };
-        let missing = |file, content| FolderError::Missing { folder: folder.to_path_buf(), file, content };
+        let Some(folder) = self.folder() else {
+            return Ok(());
+        };
+        let missing = |file, content| FolderError::Missing {
+            folder: folder.to_path_buf(),
+            file,
+            content,
+        };
         if let Err(error) = self.evidence() {
-            return Err(FolderError::Evidence { folder: folder.join(EVIDENCE), error });
+            return Err(FolderError::Evidence {
+                folder: folder.join(EVIDENCE),
+                error,
+            });
         }
         match player {
             Player::Recording if self.transcripts.is_empty() => Err(missing(
@@ -116,15 +146,22 @@ impl Drill {
             Player::Recording => {
                 for text in self.transcripts {
                     let file = || folder.join(TRANSCRIPT);
-                    Transcript::parse(text).map_err(|error| FolderError::Transcript { file: file(), error })?;
+                    Transcript::parse(text).map_err(|error| FolderError::Transcript {
+                        file: file(),
+                        error,
+                    })?;
                 }
                 let expected = self.expected();
-                expected.map_err(|error| FolderError::Expected { file: folder.join(EXPECTED), error })?;
+                expected.map_err(|error| FolderError::Expected {
+                    file: folder.join(EXPECTED),
+                    error,
+                })?;
                 Ok(())
             }
-            Player::Model if self.rubric.is_none() => {
-                Err(missing(RUBRIC, "what the report of a real model has to say, which judges it"))
-            }
+            Player::Model if self.rubric.is_none() => Err(missing(
+                RUBRIC,
+                "what the report of a real model has to say, which judges it",
+            )),
             Player::Model => self.rubric(server).map(|_| ()).map_err(FolderError::Rubric),
         }
     }
@@ -136,9 +173,20 @@ impl Drill {
 /// # Errors
 /// When the folder cannot be read.
 pub fn transcript_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let prefix = if folder.join(ALERT).is_file() { "transcript." } else { "" };
-    let mut files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    let name = |file: &Path| file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let prefix = if folder.join(ALERT).is_file() {
+        "transcript."
+    } else {
+        ""
+    };
+    let mut files = std::fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    let name = |file: &Path| {
+        file.file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default()
+            .to_owned()
+    };
     files.retain(|file| name(file).starts_with(prefix) && name(file).ends_with(".yaml"));
     files.sort();
     Ok(files)
@@ -153,11 +201,16 @@ mod tests {
     fn copied() -> tempfile::TempDir {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/drills/disk-full");
         let folder = tempfile::tempdir().unwrap();
-        for (from, to) in
-            [(source.clone(), folder.path().to_path_buf()), (source.join(EVIDENCE), folder.path().join(EVIDENCE))]
-        {
+        for (from, to) in [
+            (source.clone(), folder.path().to_path_buf()),
+            (source.join(EVIDENCE), folder.path().join(EVIDENCE)),
+        ] {
             std::fs::create_dir_all(&to).unwrap();
-            for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+            for entry in std::fs::read_dir(from)
+                .unwrap()
+                .map(Result::unwrap)
+                .filter(|entry| entry.path().is_file())
+            {
                 std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
             }
         }
@@ -168,13 +221,22 @@ mod tests {
     fn a_folder_is_read_as_the_drill_of_the_program() {
         let (folder, known) = (copied(), builtin("disk-full").unwrap());
         let read = Drill::read(folder.path()).unwrap();
-        assert_eq!((read.alert, read.config, read.transcripts), (known.alert, known.config, known.transcripts));
-        assert_eq!(read.evidence().unwrap().tools.len(), known.evidence().unwrap().tools.len());
+        assert_eq!(
+            (read.alert, read.config, read.transcripts),
+            (known.alert, known.config, known.transcripts)
+        );
+        assert_eq!(
+            read.evidence().unwrap().tools.len(),
+            known.evidence().unwrap().tools.len()
+        );
         assert_eq!(read.expected().unwrap(), known.expected().unwrap());
         for player in [Player::Recording, Player::Model] {
             read.check(player, "drill").unwrap();
         }
-        assert_eq!(Path::new(&read.reference()), folder.path().canonicalize().unwrap());
+        assert_eq!(
+            Path::new(&read.reference()),
+            folder.path().canonicalize().unwrap()
+        );
         assert_eq!(known.reference(), "disk-full");
     }
 
@@ -186,8 +248,12 @@ mod tests {
             let checked = Drill::read(folder.path()).and_then(|drill| drill.check(player, "drill"));
             checked.unwrap_err().to_string()
         };
-        let remove = |file: &'static str| move |folder: &Path| std::fs::remove_file(folder.join(file)).unwrap();
-        let break_ = |file: &'static str| move |folder: &Path| std::fs::write(folder.join(file), "a: [").unwrap();
+        let remove = |file: &'static str| {
+            move |folder: &Path| std::fs::remove_file(folder.join(file)).unwrap()
+        };
+        let break_ = |file: &'static str| {
+            move |folder: &Path| std::fs::write(folder.join(file), "a: [").unwrap()
+        };
         for (file, player) in [
             (ALERT, Player::Recording),
             (CONFIG, Player::Model),
@@ -207,19 +273,32 @@ mod tests {
             let said = fault(&break_(file), player);
             assert!(said.contains(file.rsplit('/').next().unwrap()), "{said}");
         }
-        assert!(fault(&remove("evidence/disk_usage.txt"), Player::Model).contains("disk_usage.txt"));
-        assert!(Drill::read(Path::new("/no/such")).unwrap_err().to_string().contains("there is no folder /no/such"));
+        assert!(
+            fault(&remove("evidence/disk_usage.txt"), Player::Model).contains("disk_usage.txt")
+        );
+        assert!(
+            Drill::read(Path::new("/no/such"))
+                .unwrap_err()
+                .to_string()
+                .contains("there is no folder /no/such")
+        );
     }
 
     #[test]
     fn each_player_needs_its_own_files_only() {
         let folder = copied();
         std::fs::remove_file(folder.path().join(RUBRIC)).unwrap();
-        Drill::read(folder.path()).unwrap().check(Player::Recording, "drill").unwrap();
+        Drill::read(folder.path())
+            .unwrap()
+            .check(Player::Recording, "drill")
+            .unwrap();
         let folder = copied();
         for file in [TRANSCRIPT, EXPECTED] {
             std::fs::remove_file(folder.path().join(file)).unwrap();
         }
-        Drill::read(folder.path()).unwrap().check(Player::Model, "drill").unwrap();
+        Drill::read(folder.path())
+            .unwrap()
+            .check(Player::Model, "drill")
+            .unwrap();
     }
 }

@@ -38,7 +38,11 @@ impl Gates {
         let Ok(mut stream) = UnixStream::connect(socket).await else {
             return Passage::Open;
         };
-        if stream.write_all(format!("{gate} {detail}\n").as_bytes()).await.is_err() {
+        if stream
+            .write_all(format!("{gate} {detail}\n").as_bytes())
+            .await
+            .is_err()
+        {
             return Passage::Open;
         }
         let mut line = String::new();

@@ -47,7 +47,10 @@ pub struct Drill {
 #[derive(Clone, Copy, Debug)]
 enum Recorded {
     /// In the program: the index, and the files that it names.
-    Program { index: &'static str, files: &'static [(&'static str, &'static str)] },
+    Program {
+        index: &'static str,
+        files: &'static [(&'static str, &'static str)],
+    },
     /// Beside the other files, in the absolute path of the drill's folder.
     Folder(&'static Path),
 }
@@ -61,7 +64,9 @@ impl Drill {
         match self.recorded {
             Recorded::Program { index, files } => Evidence::parse(index, |file| {
                 let found = files.iter().find(|(name, _)| *name == file);
-                found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+                found
+                    .map(|(_, text)| (*text).to_owned())
+                    .ok_or_else(|| std::io::ErrorKind::NotFound.into())
             }),
             Recorded::Folder(folder) => Evidence::read(&folder.join(EVIDENCE)),
         }
@@ -77,12 +82,18 @@ impl Drill {
 
     /// The word that names it on a command line: its name, or the path of its folder.
     pub fn reference(&self) -> String {
-        self.folder().map_or_else(|| self.name.to_owned(), |folder| folder.display().to_string())
+        self.folder().map_or_else(
+            || self.name.to_owned(),
+            |folder| folder.display().to_string(),
+        )
     }
 
     /// What the evidence server serves: its name, or the path of its evidence.
     pub fn evidence_reference(&self) -> String {
-        self.folder().map_or_else(|| self.name.to_owned(), |folder| folder.join(EVIDENCE).display().to_string())
+        self.folder().map_or_else(
+            || self.name.to_owned(),
+            |folder| folder.join(EVIDENCE).display().to_string(),
+        )
     }
 
     /// The summary of its alert.
@@ -91,7 +102,9 @@ impl Drill {
     /// When the recorded file is invalid; tests check all built-in drills.
     pub fn title(&self) -> Result<String, serde_json::Error> {
         let alert: serde_json::Value = serde_json::from_str(self.alert)?;
-        let summary = alert.pointer("/commonAnnotations/summary").and_then(|summary| summary.as_str());
+        let summary = alert
+            .pointer("/commonAnnotations/summary")
+            .and_then(|summary| summary.as_str());
         Ok(summary.unwrap_or_default().to_owned())
     }
 
@@ -108,8 +121,14 @@ impl Drill {
     /// # Errors
     /// When the recorded file is invalid; tests check all built-in drills.
     pub fn rubric(&self, server: &str) -> Result<Rubric, Faults> {
-        let tools = self.evidence().map(|evidence| evidence.tools).unwrap_or_default();
-        let names: Vec<String> = tools.iter().map(|tool| format!("{server}.{}", tool.name)).collect();
+        let tools = self
+            .evidence()
+            .map(|evidence| evidence.tools)
+            .unwrap_or_default();
+        let names: Vec<String> = tools
+            .iter()
+            .map(|tool| format!("{server}.{}", tool.name))
+            .collect();
         Rubric::parse(self.rubric.unwrap_or_default(), &names)
     }
 }
@@ -136,7 +155,13 @@ mod tests {
         for drill in BUILTIN {
             for tool in drill.evidence().unwrap().tools {
                 assert!(!tool.answers.is_empty(), "{}", tool.name);
-                assert!(tool.answers.iter().all(|answer| answer.hang || !answer.text.is_empty()), "{}", tool.name);
+                assert!(
+                    tool.answers
+                        .iter()
+                        .all(|answer| answer.hang || !answer.text.is_empty()),
+                    "{}",
+                    tool.name
+                );
             }
         }
     }

@@ -30,7 +30,11 @@ pub(super) fn expanded(answers: Vec<Value>) -> Result<Vec<Value>, RepeatError> {
 fn repeated(mut answer: Value, all: &mut Vec<Value>) -> Result<(), String> {
     let mut number = |key: &str| {
         let seen = answer.as_object_mut().and_then(|fields| fields.remove(key));
-        let known = |value: Value| value.as_u64().ok_or_else(|| format!("{key}: {value} is not a whole number"));
+        let known = |value: Value| {
+            value
+                .as_u64()
+                .ok_or_else(|| format!("{key}: {value} is not a whole number"))
+        };
         seen.map(known).transpose()
     };
     let (times, from) = (number("times")?, number("from")?.unwrap_or(1));
@@ -50,7 +54,10 @@ fn counted(value: &Value, n: u64) -> Value {
         Value::String(text) if text == COUNTER => n.into(),
         Value::String(text) => text.replace(COUNTER, &n.to_string()).into(),
         Value::Array(items) => items.iter().map(|item| counted(item, n)).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), counted(value, n))).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| (key.clone(), counted(value, n)))
+            .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
@@ -63,11 +70,13 @@ mod tests {
 
     #[test]
     fn an_answer_is_repeated_with_a_counter() {
-        let answer =
-            json!({"times": 2, "from": 7, "chunks": [{"text": "page {n}"}, {"call": {"arguments": {"p": "{n}"}}}]});
+        let answer = json!({"times": 2, "from": 7, "chunks": [{"text": "page {n}"}, {"call": {"arguments": {"p": "{n}"}}}]});
         let once = json!({"chunks": [{"text": "{n}"}]});
         let page = |n: u64| json!({"chunks": [{"text": format!("page {n}")}, {"call": {"arguments": {"p": n}}}]});
-        assert_eq!(expanded(vec![once.clone(), answer]), Ok(vec![once, page(7), page(8)]));
+        assert_eq!(
+            expanded(vec![once.clone(), answer]),
+            Ok(vec![once, page(7), page(8)])
+        );
     }
 
     #[test]
@@ -76,7 +85,13 @@ mod tests {
             let error = expanded(vec![json!({}), answer]).unwrap_err();
             (error.index, error.message)
         };
-        assert_eq!(fault(json!({"times": "many"})), (1, "times: \"many\" is not a whole number".to_owned()));
-        assert_eq!(fault(json!({"times": 10_001})), (1, "times: 10001 is more than 10000".to_owned()));
+        assert_eq!(
+            fault(json!({"times": "many"})),
+            (1, "times: \"many\" is not a whole number".to_owned())
+        );
+        assert_eq!(
+            fault(json!({"times": 10_001})),
+            (1, "times: 10001 is more than 10000".to_owned())
+        );
     }
 }

@@ -55,7 +55,9 @@ pub struct Answer {
 
 impl Answer {
     pub fn calls_tools(&self) -> bool {
-        self.chunks.iter().any(|chunk| matches!(chunk, Chunk::Call(_)))
+        self.chunks
+            .iter()
+            .any(|chunk| matches!(chunk, Chunk::Call(_)))
     }
 }
 
@@ -105,7 +107,9 @@ impl Call {
         match &self.arguments {
             Value::Null => "{}".to_owned(),
             Value::String(text) => text.clone(),
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => self.arguments.to_string(),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                self.arguments.to_string()
+            }
         }
     }
 }
@@ -163,7 +167,9 @@ impl Transcript {
     /// Whether the transcript is for the agent of this system message; one that names no agent is for all agents.
     pub fn is_for(&self, system_message: &str) -> bool {
         self.agent.as_deref().is_none_or(|agent| {
-            let named = system_message.strip_prefix("You are ").and_then(|rest| rest.strip_prefix(agent));
+            let named = system_message
+                .strip_prefix("You are ")
+                .and_then(|rest| rest.strip_prefix(agent));
             named.is_some_and(|rest| rest.starts_with(','))
         })
     }
@@ -224,16 +230,22 @@ fn answers(path: &str, values: Vec<Value>) -> Result<Vec<Answer>, TranscriptErro
     if values.is_empty() {
         return Err(invalid(path, "needs at least one answer"));
     }
-    let values =
-        repeat::expanded(values).map_err(|error| invalid(&format!("{path}[{}]", error.index), &error.message))?;
-    values.into_iter().enumerate().map(|(i, value)| answer(&format!("{path}[{i}]"), value)).collect()
+    let values = repeat::expanded(values)
+        .map_err(|error| invalid(&format!("{path}[{}]", error.index), &error.message))?;
+    values
+        .into_iter()
+        .enumerate()
+        .map(|(i, value)| answer(&format!("{path}[{i}]"), value))
+        .collect()
 }
 
 fn answer(path: &str, value: Value) -> Result<Answer, TranscriptError> {
     let layer: AnswerLayer = read(path, value)?;
     let chunks = layer.chunks.into_iter().enumerate();
     Ok(Answer {
-        chunks: chunks.map(|(i, value)| read(&format!("{path}.chunks[{i}]"), value)).collect::<Result<_, _>>()?,
+        chunks: chunks
+            .map(|(i, value)| read(&format!("{path}.chunks[{i}]"), value))
+            .collect::<Result<_, _>>()?,
         fail: read(&format!("{path}.fail"), layer.fail)?,
         usage: read(&format!("{path}.usage"), layer.usage)?,
         conclusion: layer
@@ -248,7 +260,10 @@ fn read<T: DeserializeOwned>(path: &str, value: Value) -> Result<T, TranscriptEr
 }
 
 fn invalid(path: &str, message: &str) -> TranscriptError {
-    TranscriptError::Invalid { path: path.to_owned(), message: message.to_owned() }
+    TranscriptError::Invalid {
+        path: path.to_owned(),
+        message: message.to_owned(),
+    }
 }
 
 fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
@@ -257,11 +272,17 @@ fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duratio
     parse_duration(&text).ok_or_else(wrong)
 }
 
-fn optional_duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+fn optional_duration<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
     duration(deserializer).map(Some)
 }
 
 /// A flag that may only be written as `true`.
 fn yes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    if bool::deserialize(deserializer)? { Ok(()) } else { Err(D::Error::custom("may only be true: leave it out")) }
+    if bool::deserialize(deserializer)? {
+        Ok(())
+    } else {
+        Err(D::Error::custom("may only be true: leave it out"))
+    }
 }

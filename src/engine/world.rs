@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::ports::{CancelRequests, Delivery, Feed, Intake, Journal, Model, Presence, Queue, Sessions, Tools};
+use super::ports::{
+    CancelRequests, Delivery, Feed, Intake, Journal, Model, Presence, Queue, Sessions, Tools,
+};
 
 /// A choice of adapters. A composition root makes it; a test makes one of fakes.
 pub trait World: Debug + Send + Sync + 'static {

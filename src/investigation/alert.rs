@@ -94,7 +94,10 @@ impl FromStr for Severity {
     type Err = UnknownSeverity;
 
     fn from_str(word: &str) -> Result<Self, UnknownSeverity> {
-        Self::ALL.into_iter().find(|severity| severity.as_str() == word).ok_or(UnknownSeverity)
+        Self::ALL
+            .into_iter()
+            .find(|severity| severity.as_str() == word)
+            .ok_or(UnknownSeverity)
     }
 }
 
@@ -114,7 +117,13 @@ pub enum AlertStatus {
 }
 
 impl AlertStatus {
-    pub const ALL: [Self; 5] = [Self::Firing, Self::Resolved, Self::Acknowledged, Self::Test, Self::Ignored];
+    pub const ALL: [Self; 5] = [
+        Self::Firing,
+        Self::Resolved,
+        Self::Acknowledged,
+        Self::Test,
+        Self::Ignored,
+    ];
 
     /// The word in the store and in events.
     pub fn as_str(self) -> &'static str {

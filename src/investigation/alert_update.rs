@@ -124,9 +124,14 @@ impl KnownAlert {
         if self.updates >= MAX_UPDATES {
             return None;
         }
-        let mut after = Self { updates: self.updates + 1, ..self.clone() };
-        let mut update =
-            AlertUpdate { status: (alert.status != self.status).then_some(alert.status), ..<_>::default() };
+        let mut after = Self {
+            updates: self.updates + 1,
+            ..self.clone()
+        };
+        let mut update = AlertUpdate {
+            status: (alert.status != self.status).then_some(alert.status),
+            ..<_>::default()
+        };
         after.status = alert.status;
         match alert.status {
             // The model investigates the condition. Whether a person works on it, too, changes nothing about it.
@@ -137,12 +142,17 @@ impl KnownAlert {
                 after.resolved.append(&mut after.firing);
             }
             AlertStatus::Firing => {
-                let over = alert.resolved.iter().filter(|member| self.firing.contains(member));
+                let over = alert
+                    .resolved
+                    .iter()
+                    .filter(|member| self.firing.contains(member));
                 let over: Vec<Uuid> = over.copied().collect();
                 if resized::is_large(&self.firing, alert.members) {
                     update.resized = Resized::of_group(&self.firing, alert.members);
                     after.firing = alert.members.to_vec();
-                    after.resolved.retain(|member| !alert.members.contains(member));
+                    after
+                        .resolved
+                        .retain(|member| !alert.members.contains(member));
                 } else {
                     update.resized = Resized::of_left_out(&self.firing, alert.members);
                     let begun = self.begin(&mut after, alert.members);
@@ -162,19 +172,33 @@ impl KnownAlert {
     fn begin(&self, after: &mut Self, members: &[Uuid]) -> Vec<Uuid> {
         let room = MAX_KNOWN.saturating_sub(self.firing.len() + self.resolved.len());
         let is_single = |member: &Uuid| Aggregate::of(member).is_none();
-        let begun = members.iter().filter(|member| is_single(member) && !self.firing.contains(member));
-        let (again, new): (Vec<Uuid>, Vec<Uuid>) = begun.copied().partition(|member| self.resolved.contains(member));
+        let begun = members
+            .iter()
+            .filter(|member| is_single(member) && !self.firing.contains(member));
+        let (again, new): (Vec<Uuid>, Vec<Uuid>) = begun
+            .copied()
+            .partition(|member| self.resolved.contains(member));
         after.resolved.retain(|member| !again.contains(member));
         after.firing.retain(is_single);
-        after.firing.extend(again.iter().chain(new.iter().take(room)));
-        after.firing.extend(members.iter().filter(|member| !is_single(member)));
-        if room == 0 { again } else { again.into_iter().chain(new).collect() }
+        after
+            .firing
+            .extend(again.iter().chain(new.iter().take(room)));
+        after
+            .firing
+            .extend(members.iter().filter(|member| !is_single(member)));
+        if room == 0 {
+            again
+        } else {
+            again.into_iter().chain(new).collect()
+        }
     }
 }
 
 /// The members that an alert reports as resolved and not as firing, too.
 pub fn resolved_members(firing: &[Uuid], reports: &[MemberReport]) -> Vec<Uuid> {
-    let resolved = reports.iter().filter(|report| report.status == AlertStatus::Resolved);
+    let resolved = reports
+        .iter()
+        .filter(|report| report.status == AlertStatus::Resolved);
     let mut members: Vec<Uuid> = resolved.map(|report| report.member).collect();
     members.sort_unstable();
     members.dedup();
@@ -184,9 +208,17 @@ pub fn resolved_members(firing: &[Uuid], reports: &[MemberReport]) -> Vec<Uuid> 
 
 impl Described {
     fn new(members: &[Uuid], reports: &[MemberReport]) -> Self {
-        let described = reports.iter().filter(|report| members.contains(&report.member));
-        let lines = described.map(|report| report.text.clone()).take(MAX_DESCRIBED).collect();
-        Self { count: Aggregate::total(members), lines }
+        let described = reports
+            .iter()
+            .filter(|report| members.contains(&report.member));
+        let lines = described
+            .map(|report| report.text.clone())
+            .take(MAX_DESCRIBED)
+            .collect();
+        Self {
+            count: Aggregate::total(members),
+            lines,
+        }
     }
 }
 
@@ -222,21 +254,34 @@ impl AlertUpdate {
         };
         let resolved = match (self.resolved.count, self.status) {
             (_, Some(AlertStatus::Resolved)) => {
-                let since = self.resolved_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
-                Some(format!("the alert is resolved{}", since.map(|at| format!(" since {at}")).unwrap_or_default()))
+                let since = self
+                    .resolved_at
+                    .map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
+                Some(format!(
+                    "the alert is resolved{}",
+                    since.map(|at| format!(" since {at}")).unwrap_or_default()
+                ))
             }
             (0, _) => None,
             (1, _) => Some("1 alert is resolved".to_owned()),
             (count, _) => Some(format!("{count} alerts are resolved")),
         };
-        let worse = self.severity.map(|severity| format!("the severity is now {}", severity.as_str()));
+        let worse = self
+            .severity
+            .map(|severity| format!("the severity is now {}", severity.as_str()));
         let resized = self.resized.map(Resized::headline);
-        [fires, resized, resolved, worse].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        [fires, resized, resolved, worse]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     /// Alerts that began to fire.
     fn begun(&self) -> u32 {
-        self.firing.count.saturating_add(self.resized.map(Resized::growth).unwrap_or_default())
+        self.firing
+            .count
+            .saturating_add(self.resized.map(Resized::growth).unwrap_or_default())
     }
 
     fn write(&self, text: &mut String) {
@@ -246,7 +291,9 @@ impl AlertUpdate {
             for line in &described.lines {
                 writeln!(text, "- {what}: {line}").ok();
             }
-            let more = usize::try_from(described.count).unwrap_or(usize::MAX).saturating_sub(described.lines.len());
+            let more = usize::try_from(described.count)
+                .unwrap_or(usize::MAX)
+                .saturating_sub(described.lines.len());
             if more > 0 && !described.lines.is_empty() {
                 writeln!(text, "- and {more} more").ok();
             }
@@ -259,14 +306,21 @@ pub fn entry(updates: &[NumberedUpdate]) -> Option<Entry> {
     let upto = updates.last()?.number;
     let (earlier, shown) = updates.split_at(updates.len().saturating_sub(MAX_SHOWN));
     let sum = |updates: &[NumberedUpdate], of: fn(&AlertUpdate) -> u32| {
-        updates.iter().map(|numbered| of(&numbered.update)).fold(0, u32::saturating_add)
+        updates
+            .iter()
+            .map(|numbered| of(&numbered.update))
+            .fold(0, u32::saturating_add)
     };
     let resolved: fn(&AlertUpdate) -> u32 = |update| update.resolved.count;
     let mut content = String::new();
     if !earlier.is_empty() {
         let [firing, over] = [AlertUpdate::begun, resolved].map(|of| sum(earlier, of));
         let count = earlier.len();
-        writeln!(content, "{count} earlier changes: {firing} alerts began to fire, {over} were resolved").ok();
+        writeln!(
+            content,
+            "{count} earlier changes: {firing} alerts began to fire, {over} were resolved"
+        )
+        .ok();
     }
     for NumberedUpdate { update, .. } in shown {
         update.write(&mut content);
@@ -278,8 +332,14 @@ pub fn entry(updates: &[NumberedUpdate]) -> Option<Entry> {
     content.truncate(content.trim_end().len());
     Some(Entry::AlertUpdated(AlertUpdated {
         upto,
-        severity: updates.iter().filter_map(|numbered| numbered.update.severity).max(),
-        status: updates.iter().rev().find_map(|numbered| numbered.update.status),
+        severity: updates
+            .iter()
+            .filter_map(|numbered| numbered.update.severity)
+            .max(),
+        status: updates
+            .iter()
+            .rev()
+            .find_map(|numbered| numbered.update.status),
         firing: sum(updates, AlertUpdate::begun),
         resolved: sum(updates, resolved),
         content,

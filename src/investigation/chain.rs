@@ -96,8 +96,14 @@ pub enum RunStatus {
 
 impl RunStatus {
     /// All that this version knows.
-    pub const ALL: [Self; 6] =
-        [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::TimedOut, Self::Limited];
+    pub const ALL: [Self; 6] = [
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::TimedOut,
+        Self::Limited,
+    ];
 
     /// The word in the store and in `--json`.
     pub fn as_str(self) -> &'static str {
@@ -117,7 +123,9 @@ impl RunStatus {
     pub fn end_event(self, content: impl Into<String>, metadata: Value) -> EventDraft {
         let ends_as = |event_type| EventDraft::new(event_type, content, metadata);
         match self {
-            Self::Unknown(_) | Self::Running | Self::Completed => ends_as(EventType::SessionCompleted),
+            Self::Unknown(_) | Self::Running | Self::Completed => {
+                ends_as(EventType::SessionCompleted)
+            }
             Self::Failed | Self::Limited => ends_as(EventType::SessionFailed).failed(),
             Self::TimedOut => ends_as(EventType::SessionTimedOut).failed(),
             Self::Cancelled => ends_as(EventType::SessionCancelled).failed(),
@@ -151,7 +159,10 @@ impl EarlyEnd {
         match self {
             Self::Cancelled => (RunStatus::Cancelled, None),
             Self::Deadline => (RunStatus::TimedOut, Some("past its deadline".to_owned())),
-            Self::AttemptsExhausted => (RunStatus::Failed, Some("too many workers died at the same step".to_owned())),
+            Self::AttemptsExhausted => (
+                RunStatus::Failed,
+                Some("too many workers died at the same step".to_owned()),
+            ),
             Self::GivenUp(error) => (RunStatus::Failed, Some(error)),
         }
     }
@@ -210,35 +221,58 @@ pub fn next(record: &SessionRecord) -> Next {
     match stage.status {
         RunStatus::Running => run_or_end(record, stage),
         RunStatus::Completed if record.plan.stage(following).is_none() => {
-            Next::Finish(Conclusion { status: RunStatus::Completed, analysis: analysis(record, stage), error: None })
+            Next::Finish(Conclusion {
+                status: RunStatus::Completed,
+                analysis: analysis(record, stage),
+                error: None,
+            })
         }
         RunStatus::Completed => match stop(stage) {
-            Some(status) => Next::Finish(Conclusion { status, analysis: None, error: None }),
+            Some(status) => Next::Finish(Conclusion {
+                status,
+                analysis: None,
+                error: None,
+            }),
             None => Next::Begin(following),
         },
         status @ (RunStatus::Unknown(_)
         | RunStatus::Failed
         | RunStatus::Cancelled
         | RunStatus::TimedOut
-        | RunStatus::Limited) => Next::Finish(Conclusion { status, analysis: None, error: errors(record, stage) }),
+        | RunStatus::Limited) => Next::Finish(Conclusion {
+            status,
+            analysis: None,
+            error: errors(record, stage),
+        }),
     }
 }
 
 /// The execution whose reason the session takes over: the first one of the last stage that ended with `status`.
 pub fn deciding(record: &SessionRecord, status: RunStatus) -> Option<ExecutionId> {
-    let run = record.stages.last()?.executions.iter().find(|run| run.status == status)?;
+    let run = record
+        .stages
+        .last()?
+        .executions
+        .iter()
+        .find(|run| run.status == status)?;
     Some(run.execution_id)
 }
 
 /// The findings of the stage before `stage_no`, as context for its agents. Findings of several agents have the agents'
 /// names as headings; an agent without findings is listed, too.
 pub fn context_of(record: &SessionRecord, stage_no: u32) -> Option<String> {
-    let before = record.stages.iter().rev().find(|stage| stage.stage_no < stage_no)?;
+    let before = record
+        .stages
+        .iter()
+        .rev()
+        .find(|stage| stage.stage_no < stage_no)?;
     match before.executions.as_slice() {
         [only] => only.analysis.clone(),
         several if several.iter().all(|run| run.analysis.is_none()) => None,
         several => {
-            let found = several.iter().map(|run| (name(record, before, run), finding(run)));
+            let found = several
+                .iter()
+                .map(|run| (name(record, before, run), finding(run)));
             Some(under_headings(&found.collect::<Vec<_>>()))
         }
     }
@@ -246,28 +280,56 @@ pub fn context_of(record: &SessionRecord, stage_no: u32) -> Option<String> {
 
 /// How each execution of a stage ended, by the agents' names.
 pub fn outcomes(record: &SessionRecord, stage_no: u32) -> Vec<(&str, RunStatus)> {
-    let stage = record.stages.iter().find(|stage| stage.stage_no == stage_no);
-    let runs = stage.into_iter().flat_map(|stage| stage.executions.iter().map(move |run| (stage, run)));
-    runs.map(|(stage, run)| (name(record, stage, run), run.status)).collect()
+    let stage = record
+        .stages
+        .iter()
+        .find(|stage| stage.stage_no == stage_no);
+    let runs = stage
+        .into_iter()
+        .flat_map(|stage| stage.executions.iter().map(move |run| (stage, run)));
+    runs.map(|(stage, run)| (name(record, stage, run), run.status))
+        .collect()
 }
 
 fn run_or_end(record: &SessionRecord, stage: &StageRecord) -> Next {
     let stage_no = stage.stage_no;
-    let running = stage.executions.iter().filter(|run| run.status == RunStatus::Running);
+    let running = stage
+        .executions
+        .iter()
+        .filter(|run| run.status == RunStatus::Running);
     let executions: Vec<_> = running.cloned().collect();
     if !executions.is_empty() {
-        return Next::Run(OpenStage { stage_no, executions });
+        return Next::Run(OpenStage {
+            stage_no,
+            executions,
+        });
     }
-    let policy = record.plan.stage(stage_no).map_or(SuccessPolicy::Any, |plan| plan.success_policy);
+    let policy = record
+        .plan
+        .stage(stage_no)
+        .map_or(SuccessPolicy::Any, |plan| plan.success_policy);
     let status = verdict(policy, stage.executions.iter().map(|run| run.status));
-    let error = if status == RunStatus::Completed { None } else { errors(record, stage) };
-    Next::End(StageEnd { stage_no, status, error })
+    let error = if status == RunStatus::Completed {
+        None
+    } else {
+        errors(record, stage)
+    };
+    Next::End(StageEnd {
+        stage_no,
+        status,
+        error,
+    })
 }
 
-fn verdict(policy: SuccessPolicy, mut statuses: impl Iterator<Item = RunStatus> + Clone) -> RunStatus {
+fn verdict(
+    policy: SuccessPolicy,
+    mut statuses: impl Iterator<Item = RunStatus> + Clone,
+) -> RunStatus {
     let worst = statuses.clone().max().unwrap_or(RunStatus::Failed);
     match policy {
-        SuccessPolicy::Any if statuses.any(|status| status == RunStatus::Completed) => RunStatus::Completed,
+        SuccessPolicy::Any if statuses.any(|status| status == RunStatus::Completed) => {
+            RunStatus::Completed
+        }
         SuccessPolicy::Any | SuccessPolicy::All => worst,
     }
 }
@@ -275,7 +337,9 @@ fn verdict(policy: SuccessPolicy, mut statuses: impl Iterator<Item = RunStatus> 
 /// The status of a stage's execution that was cancelled or timed out. Both end the whole session.
 fn stop(stage: &StageRecord) -> Option<RunStatus> {
     let stops = stage.executions.iter().map(|run| run.status);
-    stops.filter(|status| matches!(status, RunStatus::Cancelled | RunStatus::TimedOut)).max()
+    stops
+        .filter(|status| matches!(status, RunStatus::Cancelled | RunStatus::TimedOut))
+        .max()
 }
 
 /// The error of the only execution, or each error with its agent's name.
@@ -293,9 +357,16 @@ fn errors(record: &SessionRecord, stage: &StageRecord) -> Option<String> {
 
 /// The only analysis, or each under its agent's name.
 fn analysis(record: &SessionRecord, stage: &StageRecord) -> Option<String> {
-    let found = stage.executions.iter().filter_map(|run| Some((name(record, stage, run), run.analysis.clone()?)));
+    let found = stage
+        .executions
+        .iter()
+        .filter_map(|run| Some((name(record, stage, run), run.analysis.clone()?)));
     let mut found: Vec<(&str, String)> = found.collect();
-    if found.len() > 1 { Some(under_headings(&found)) } else { found.pop().map(|(_, only)| only) }
+    if found.len() > 1 {
+        Some(under_headings(&found))
+    } else {
+        found.pop().map(|(_, only)| only)
+    }
 }
 
 /// The analysis of an execution, or why it has none: the next stage has to know what was not investigated.
@@ -306,16 +377,25 @@ fn finding(run: &ExecutionRecord) -> String {
         (None, RunStatus::TimedOut) => "No analysis: this agent ran out of time.".to_owned(),
         (
             None,
-            RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed | RunStatus::Limited,
+            RunStatus::Unknown(_)
+            | RunStatus::Running
+            | RunStatus::Completed
+            | RunStatus::Failed
+            | RunStatus::Limited,
         ) => {
-            format!("No analysis: this agent failed: {}", run.error.as_deref().unwrap_or("no reason is known"))
+            format!(
+                "No analysis: this agent failed: {}",
+                run.error.as_deref().unwrap_or("no reason is known")
+            )
         }
     }
 }
 
 fn under_headings(found: &[(&str, String)]) -> String {
     let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
-    let parts = found.iter().map(|(name, text)| format!("### {name}\n\n{}", without_headings(text, &names)));
+    let parts = found
+        .iter()
+        .map(|(name, text)| format!("### {name}\n\n{}", without_headings(text, &names)));
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
@@ -324,13 +404,20 @@ fn without_headings(text: &str, names: &[&str]) -> String {
     let lines = text.trim().lines().map(|line| {
         let bare = line.trim_start();
         let is_heading = bare.starts_with('#') && names.contains(&bare.trim_matches(['#', ' ']));
-        if is_heading { format!("\\{bare}") } else { line.to_owned() }
+        if is_heading {
+            format!("\\{bare}")
+        } else {
+            line.to_owned()
+        }
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
 fn name<'r>(record: &'r SessionRecord, stage: &StageRecord, run: &ExecutionRecord) -> &'r str {
-    let agent = record.plan.stage(stage.stage_no).and_then(|plan| plan.agent(run.agent_no));
+    let agent = record
+        .plan
+        .stage(stage.stage_no)
+        .and_then(|plan| plan.agent(run.agent_no));
     agent.map_or("agent", |agent| &agent.name)
 }
 

@@ -25,16 +25,23 @@ pub(super) struct Mark {
 /// The fence that a line opens.
 pub(super) fn fence(line: &str) -> Option<Mark> {
     let line = line.trim_start_matches(is_blank);
-    let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+    let sign = line
+        .chars()
+        .next()
+        .filter(|sign| matches!(sign, '`' | '~'))?;
     let words = line.trim_start_matches(sign);
     let length = line.len() - words.len();
     // Backticks that are closed in the same line are a code span.
-    (length >= MIN_FENCE_LENGTH && (sign == '~' || !words.contains('`'))).then_some(Mark { sign, length })
+    (length >= MIN_FENCE_LENGTH && (sign == '~' || !words.contains('`')))
+        .then_some(Mark { sign, length })
 }
 
 /// A fence that none of the texts can close: three backticks, or more than they have in a row.
 pub(super) fn fence_around(texts: &[&str]) -> String {
-    let runs = texts.iter().flat_map(|text| text.split(|c| c != '`')).map(str::len);
+    let runs = texts
+        .iter()
+        .flat_map(|text| text.split(|c| c != '`'))
+        .map(str::len);
     "`".repeat(runs.max().unwrap_or_default().max(MIN_FENCE_LENGTH - 1) + 1)
 }
 
@@ -65,7 +72,9 @@ impl CodeSpans {
         let (mut spans, mut open) = (Vec::new(), None);
         for (at, length) in runs {
             match open {
-                None if last.get(&length).is_some_and(|last| *last > at) => open = Some((at, length)),
+                None if last.get(&length).is_some_and(|last| *last > at) => {
+                    open = Some((at, length))
+                }
                 Some((start, wanted)) if wanted == length => {
                     spans.push((start, at));
                     open = None;
@@ -78,9 +87,15 @@ impl CodeSpans {
 
     /// Whether `from..to` is inside of a code span that goes on after it.
     pub(super) fn contain(&mut self, from: usize, to: usize) -> bool {
-        while self.spans.get(self.next).is_some_and(|(_, end)| *end <= from) {
+        while self
+            .spans
+            .get(self.next)
+            .is_some_and(|(_, end)| *end <= from)
+        {
             self.next += 1;
         }
-        self.spans.get(self.next).is_some_and(|(start, end)| *start < from && *end > to)
+        self.spans
+            .get(self.next)
+            .is_some_and(|(start, end)| *start < from && *end > to)
     }
 }

@@ -94,7 +94,10 @@ impl SessionId {
 impl ExecutionId {
     /// The execution of agent `agent_no` (from 1) in stage `stage_no` (from 1) of a session.
     pub fn derive(session: SessionId, stage_no: u32, agent_no: u32) -> Self {
-        Self(Uuid::new_v5(&session.0, format!("{stage_no}/{agent_no}").as_bytes()))
+        Self(Uuid::new_v5(
+            &session.0,
+            format!("{stage_no}/{agent_no}").as_bytes(),
+        ))
     }
 }
 
@@ -105,8 +108,14 @@ mod tests {
     #[test]
     fn every_delivery_of_one_message_has_the_same_time_ordered_id() {
         let first = SessionId::of_delivery("TARSY_ALERTS", 7, 1_790_000_000_000);
-        assert_eq!(first, SessionId::of_delivery("TARSY_ALERTS", 7, 1_790_000_000_000));
-        assert_ne!(first, SessionId::of_delivery("TARSY_ALERTS", 8, 1_790_000_000_000));
+        assert_eq!(
+            first,
+            SessionId::of_delivery("TARSY_ALERTS", 7, 1_790_000_000_000)
+        );
+        assert_ne!(
+            first,
+            SessionId::of_delivery("TARSY_ALERTS", 8, 1_790_000_000_000)
+        );
         assert_eq!(SessionId::parse(&first.to_string()), Some(first));
         assert!(first < SessionId::of_delivery("TARSY_ALERTS", 1, 1_790_000_000_001));
     }
@@ -114,21 +123,37 @@ mod tests {
     #[test]
     fn every_repetition_of_a_message_has_the_same_id_and_each_part_its_own() {
         let first = SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_000);
-        assert_eq!(first, SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_000));
-        assert_ne!(first, SessionId::of_message(&[b"ab", b"c"], 1_790_000_000_000));
-        assert_ne!(first, SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_001));
+        assert_eq!(
+            first,
+            SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_000)
+        );
+        assert_ne!(
+            first,
+            SessionId::of_message(&[b"ab", b"c"], 1_790_000_000_000)
+        );
+        assert_ne!(
+            first,
+            SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_001)
+        );
         let parts = [0, 1, 2].map(|part| first.of_part(part));
         assert_eq!(parts, [0, 1, 2].map(|part| first.of_part(part)));
         assert!(parts[0] != first && parts[0] != parts[1] && parts[1] != parts[2]);
         for part in parts {
             assert_eq!(SessionId::parse(&part.to_string()), Some(part));
-            assert_eq!(part.0.get_timestamp(), first.0.get_timestamp(), "the order of ids is the order of time");
+            assert_eq!(
+                part.0.get_timestamp(),
+                first.0.get_timestamp(),
+                "the order of ids is the order of time"
+            );
         }
     }
 
     #[test]
     fn only_a_version_seven_uuid_is_a_session_id() {
         assert_eq!(SessionId::parse("c0ffee"), None);
-        assert_eq!(SessionId::parse("9b2f7c1e-3a4d-4f60-8f2a-0123456789ab"), None);
+        assert_eq!(
+            SessionId::parse("9b2f7c1e-3a4d-4f60-8f2a-0123456789ab"),
+            None
+        );
     }
 }

@@ -38,8 +38,17 @@ pub fn without_refused(system: String, refused: &[String]) -> String {
 }
 
 fn some(names: &[String]) -> String {
-    let more = if names.len() > MAX_NAMES_LEFT_OUT { " and more" } else { "" };
-    let names = names.iter().take(MAX_NAMES_LEFT_OUT).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if names.len() > MAX_NAMES_LEFT_OUT {
+        " and more"
+    } else {
+        ""
+    };
+    let names = names
+        .iter()
+        .take(MAX_NAMES_LEFT_OUT)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     format!("{names}{more}")
 }
 
@@ -49,14 +58,32 @@ mod tests {
 
     #[test]
     fn a_system_message_names_what_is_missing_and_nothing_else() {
-        assert_eq!(without_tools(without_servers("You are an SRE.".to_owned(), &[]), &[]), "You are an SRE.");
-        let system = without_servers("You are an SRE.".to_owned(), &["k8s".to_owned(), "prom".to_owned()]);
-        assert!(system.starts_with("You are an SRE.\n\nWhen this work began") && system.contains("called: k8s, prom."));
+        assert_eq!(
+            without_tools(without_servers("You are an SRE.".to_owned(), &[]), &[]),
+            "You are an SRE."
+        );
+        let system = without_servers(
+            "You are an SRE.".to_owned(),
+            &["k8s".to_owned(), "prom".to_owned()],
+        );
+        assert!(
+            system.starts_with("You are an SRE.\n\nWhen this work began")
+                && system.contains("called: k8s, prom.")
+        );
         let names: Vec<String> = (0..21).map(|number| format!("k8s.t{number}")).collect();
         let system = without_tools("You are an SRE.".to_owned(), &names);
-        assert!(system.contains(" 21 of them were left out, so none of these can be called: k8s.t0, "), "{system}");
-        assert!(system.contains("k8s.t19 and more. ") && !system.contains("k8s.t20"), "{system}");
-        assert_eq!(without_refused("You are an SRE.".to_owned(), &[]), "You are an SRE.");
+        assert!(
+            system.contains(" 21 of them were left out, so none of these can be called: k8s.t0, "),
+            "{system}"
+        );
+        assert!(
+            system.contains("k8s.t19 and more. ") && !system.contains("k8s.t20"),
+            "{system}"
+        );
+        assert_eq!(
+            without_refused("You are an SRE.".to_owned(), &[]),
+            "You are an SRE."
+        );
         let system = without_refused("You are an SRE.".to_owned(), &names[..2]);
         assert!(
             system.starts_with("You are an SRE.\n\nThese tools cannot be called")

@@ -191,8 +191,13 @@ pub enum Strategy {
 
 impl Strategy {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::React, Self::NativeThinking, Self::Synthesis, Self::SynthesisNativeThinking, Self::SingleCall];
+    pub const ALL: [Self; 5] = [
+        Self::React,
+        Self::NativeThinking,
+        Self::Synthesis,
+        Self::SynthesisNativeThinking,
+        Self::SingleCall,
+    ];
 
     /// The word in configuration, store and `--json`.
     pub fn as_str(self) -> &'static str {
@@ -226,7 +231,9 @@ impl Strategy {
     pub fn binds_tools(self) -> bool {
         match self {
             Self::NativeThinking => true,
-            Self::SingleCall | Self::React | Self::Synthesis | Self::SynthesisNativeThinking => false,
+            Self::SingleCall | Self::React | Self::Synthesis | Self::SynthesisNativeThinking => {
+                false
+            }
         }
     }
 
@@ -234,7 +241,10 @@ impl Strategy {
     pub fn writes_calls(self) -> bool {
         match self {
             Self::React => true,
-            Self::SingleCall | Self::NativeThinking | Self::Synthesis | Self::SynthesisNativeThinking => false,
+            Self::SingleCall
+            | Self::NativeThinking
+            | Self::Synthesis
+            | Self::SynthesisNativeThinking => false,
         }
     }
 }
@@ -295,7 +305,10 @@ impl ToolSpec {
 
     /// The tool's name at its server.
     pub fn tool(&self) -> &str {
-        let offered = self.name.split_once('.').map_or(self.name.as_str(), |(_, tool)| tool);
+        let offered = self
+            .name
+            .split_once('.')
+            .map_or(self.name.as_str(), |(_, tool)| tool);
         self.original_name.as_deref().unwrap_or(offered)
     }
 }

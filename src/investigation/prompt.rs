@@ -84,9 +84,18 @@ fn texts(briefing: &Briefing<'_>) -> Texts {
         has_runbook: true,
         conclusion: CONCLUDE,
     };
-    let investigate = Texts { system: INVESTIGATE_SYSTEM, sources: SOURCES_RESULTS, runbook: RUNBOOK, ..analyse };
+    let investigate = Texts {
+        system: INVESTIGATE_SYSTEM,
+        sources: SOURCES_RESULTS,
+        runbook: RUNBOOK,
+        ..analyse
+    };
     match briefing.strategy {
-        Strategy::React => Texts { system: REACT_SYSTEM, conclusion: REACT_CONCLUDE, ..investigate },
+        Strategy::React => Texts {
+            system: REACT_SYSTEM,
+            conclusion: REACT_CONCLUDE,
+            ..investigate
+        },
         Strategy::NativeThinking if !briefing.tools.is_empty() => investigate,
         Strategy::NativeThinking | Strategy::SingleCall => analyse,
         Strategy::Synthesis | Strategy::SynthesisNativeThinking => Texts {
@@ -118,7 +127,10 @@ pub fn system(briefing: &Briefing<'_>) -> String {
 
 /// The message about a change of the alert during the investigation.
 pub fn alert_update(report: &str) -> String {
-    render(ALERT_UPDATE, &[("fence", &fence_around(&[report])), ("report", report)])
+    render(
+        ALERT_UPDATE,
+        &[("fence", &fence_around(&[report])), ("report", report)],
+    )
 }
 
 /// Adds the findings of the stage before to the first user message.
@@ -149,8 +161,11 @@ fn without_marks(text: &str) -> String {
 /// Renders a system message.
 pub(super) fn system_of(template: &str, answer_form: &str, briefing: &Briefing<'_>) -> String {
     let text = briefing.instructions.trim();
-    let instructions =
-        if text.is_empty() { String::new() } else { paragraph(&render(INSTRUCTIONS, &[("text", text)])) };
+    let instructions = if text.is_empty() {
+        String::new()
+    } else {
+        paragraph(&render(INSTRUCTIONS, &[("text", text)]))
+    };
     let values = [
         ("agent", briefing.agent),
         ("max_iterations", &briefing.max_iterations.to_string()),
@@ -164,11 +179,19 @@ pub(super) fn system_of(template: &str, answer_form: &str, briefing: &Briefing<'
 
 /// The section about changes. Without instructions no call may change anything.
 fn reach(tools: &[ToolSpec], instructions: &str) -> String {
-    let changing: Vec<&str> = tools.iter().filter(|tool| !tool.read_only).map(|tool| tool.name.as_str()).collect();
+    let changing: Vec<&str> = tools
+        .iter()
+        .filter(|tool| !tool.read_only)
+        .map(|tool| tool.name.as_str())
+        .collect();
     if changing.is_empty() {
         return render(REACH_READ_ONLY, &[]);
     }
-    let template = if instructions.is_empty() { REACH_CHANGES_UNASKED } else { REACH_CHANGES };
+    let template = if instructions.is_empty() {
+        REACH_CHANGES_UNASKED
+    } else {
+        REACH_CHANGES
+    };
     render(template, &[("tools", &changing.join(", "))])
 }
 
@@ -176,10 +199,18 @@ fn reach(tools: &[ToolSpec], instructions: &str) -> String {
 fn runbook(texts: &Texts, url: &str, fetched: Option<&FetchedRunbook>) -> String {
     let section = render(texts.runbook, &[("url", url)]);
     match fetched {
-        Some(FetchedRunbook::Page(text)) if texts.has_runbook => {
-            render(RUNBOOK_PAGE, &[("url", url), ("fence", &fence_around(&[text])), ("text", text)])
-        }
-        Some(FetchedRunbook::Failed(why)) => format!("{section} {}", render(RUNBOOK_FAILED, &[("why", &line(why))])),
+        Some(FetchedRunbook::Page(text)) if texts.has_runbook => render(
+            RUNBOOK_PAGE,
+            &[
+                ("url", url),
+                ("fence", &fence_around(&[text])),
+                ("text", text),
+            ],
+        ),
+        Some(FetchedRunbook::Failed(why)) => format!(
+            "{section} {}",
+            render(RUNBOOK_FAILED, &[("why", &line(why))])
+        ),
         Some(FetchedRunbook::Page(_) | FetchedRunbook::Refused(_)) | None => section,
     }
 }
@@ -192,9 +223,18 @@ fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
     };
     let (runbook, claim) = match url.as_str() {
         "" => (String::new(), String::new()),
-        url if refused.is_some() => (paragraph(refused.unwrap_or_default().trim()), format!("\nrunbook: {url}")),
-        url if is_listed(briefing.runbooks, url) => (paragraph(&runbook(texts, url, briefing.fetched)), String::new()),
-        url => (paragraph(RUNBOOK_CLAIMED.trim()), format!("\nrunbook: {url}")),
+        url if refused.is_some() => (
+            paragraph(refused.unwrap_or_default().trim()),
+            format!("\nrunbook: {url}"),
+        ),
+        url if is_listed(briefing.runbooks, url) => (
+            paragraph(&runbook(texts, url, briefing.fetched)),
+            String::new(),
+        ),
+        url => (
+            paragraph(RUNBOOK_CLAIMED.trim()),
+            format!("\nrunbook: {url}"),
+        ),
     };
     let values = [
         ("severity", alert.severity.as_str()),
@@ -202,7 +242,10 @@ fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
         ("source", &line(&alert.source)),
         ("runbook", &runbook),
         ("claim", &claim),
-        ("fence", &fence_around(&[&alert.alert_type, &claim, &alert.text])),
+        (
+            "fence",
+            &fence_around(&[&alert.alert_type, &claim, &alert.text]),
+        ),
         ("alert_type", &line(&alert.alert_type)),
         ("alert", &alert.text),
     ];
@@ -211,7 +254,9 @@ fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
 
 /// A text as one line, so that it cannot begin a line of the prompt.
 pub(super) fn line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 

@@ -20,7 +20,9 @@ pub struct RunbookHost {
 impl RunbookHost {
     /// Parses a host of the configuration; `None` for anything else, also for a URL.
     pub fn parse(text: &str) -> Option<Self> {
-        let (name, below) = text.strip_prefix("*.").map_or((text, false), |name| (name, true));
+        let (name, below) = text
+            .strip_prefix("*.")
+            .map_or((text, false), |name| (name, true));
         let (name, port) = authority(name)?;
         Some(Self { name, below, port })
     }
@@ -74,14 +76,22 @@ pub fn is_listed(hosts: &[RunbookHost], url: &str) -> bool {
     let (before, path) = rest.split_at(end);
     let is_of_urls = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
     let found = authority(before).filter(|_| path.chars().all(is_of_urls));
-    found.is_some_and(|(name, port)| hosts.iter().any(|host| host.matches(&name, port, default_port)))
+    found.is_some_and(|(name, port)| {
+        hosts
+            .iter()
+            .any(|host| host.matches(&name, port, default_port))
+    })
 }
 
 /// A host name in lower case and its port.
 fn authority(text: &str) -> Option<(String, Option<u16>)> {
-    let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    let (name, port) = text
+        .split_once(':')
+        .map_or((text, None), |(name, port)| (name, Some(port)));
     let is_label = |label: &str| {
-        let sound = label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let sound = label
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         sound && !label.is_empty() && !label.starts_with('-') && !label.ends_with('-')
     };
     if !name.split('.').all(is_label) || name.len() > 253 {
@@ -89,7 +99,9 @@ fn authority(text: &str) -> Option<(String, Option<u16>)> {
     }
     let port = match port {
         None => None,
-        Some(digits) if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) => Some(digits.parse().ok()?),
+        Some(digits) if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) => {
+            Some(digits.parse().ok()?)
+        }
         Some(_) => return None,
     };
     Some((name.to_ascii_lowercase(), port))
@@ -100,9 +112,14 @@ mod tests {
     use super::*;
 
     fn hosts() -> Vec<RunbookHost> {
-        ["runbooks.example.com", "*.wiki.example.com", "docs.example.com:8443", "localhost"]
-            .map(|host| RunbookHost::parse(host).unwrap())
-            .into()
+        [
+            "runbooks.example.com",
+            "*.wiki.example.com",
+            "docs.example.com:8443",
+            "localhost",
+        ]
+        .map(|host| RunbookHost::parse(host).unwrap())
+        .into()
     }
 
     #[test]
@@ -176,13 +193,29 @@ mod tests {
 
     #[test]
     fn a_host_is_shown_as_it_is_written_and_any_other_text_is_refused() {
-        for text in ["a", "a.b", "*.a.b", "a.b:8443", "*.a.b:1", "10.0.0.7", "a_b.c-d"] {
+        for text in [
+            "a", "a.b", "*.a.b", "a.b:8443", "*.a.b:1", "10.0.0.7", "a_b.c-d",
+        ] {
             assert_eq!(RunbookHost::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(RunbookHost::parse("A.B").unwrap().to_string(), "a.b");
-        for text in
-            ["", "*", "*.", "a.*", "*a", "https://a", "a/b", "a.", ".a", "a:", "a:b", "a@b", "a b", "\u{e4}", "-a"]
-        {
+        for text in [
+            "",
+            "*",
+            "*.",
+            "a.*",
+            "*a",
+            "https://a",
+            "a/b",
+            "a.",
+            ".a",
+            "a:",
+            "a:b",
+            "a@b",
+            "a b",
+            "\u{e4}",
+            "-a",
+        ] {
             assert_eq!(RunbookHost::parse(text), None, "{text}");
         }
     }

@@ -20,7 +20,9 @@ use super::execution::results::{CallError, ToolOutput, answered, lost, unanswere
 use super::execution::state::State;
 use super::execution::summaries::{LongResult, NotAsked, made, missing, not_asked};
 use super::execution::window::{EXCEEDED, ToolBinding};
-use super::plan::{AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec};
+use super::plan::{
+    AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec,
+};
 use super::timeline::EventDraft;
 use super::timeline::projection::{Measured, project};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -41,18 +43,35 @@ impl Turn {
             arguments: "{}".to_owned(),
             read_only: true,
         };
-        let usage = Usage { input_tokens: 7, cached_tokens: 2, output_tokens: 2, thinking_tokens: 1 };
+        let usage = Usage {
+            input_tokens: 7,
+            cached_tokens: 2,
+            output_tokens: 2,
+            thinking_tokens: 1,
+        };
         let calls = tools.iter().map(call).collect();
-        let answer = Answer { text: text.to_owned(), thinking: thinking.to_owned(), calls, usage, ..Answer::default() };
+        let answer = Answer {
+            text: text.to_owned(),
+            thinking: thinking.to_owned(),
+            calls,
+            usage,
+            ..Answer::default()
+        };
         Self::Says(Box::new(answer))
     }
 
     pub(super) fn fails() -> Self {
-        Self::Fails { code: "max_retries", timeout: false }
+        Self::Fails {
+            code: "max_retries",
+            timeout: false,
+        }
     }
 
     pub(super) fn times_out() -> Self {
-        Self::Fails { code: "deadline_exceeded", timeout: true }
+        Self::Fails {
+            code: "deadline_exceeded",
+            timeout: true,
+        }
     }
 }
 
@@ -89,7 +108,11 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) const ENOUGH: Self = Self { context_window: 0, takes_bytes: usize::MAX, result_bytes: 8 };
+    pub(super) const ENOUGH: Self = Self {
+        context_window: 0,
+        takes_bytes: usize::MAX,
+        result_bytes: 8,
+    };
 
     pub(super) fn is_little(self) -> bool {
         self.context_window > 0 || self.takes_bytes < usize::MAX
@@ -124,14 +147,20 @@ impl Written {
 
     /// The messages of the model call.
     pub(super) fn shown(&self) -> &[Message] {
-        self.sent.first().map(|sent| sent.body.messages.as_slice()).unwrap_or_default()
+        self.sent
+            .first()
+            .map(|sent| sent.body.messages.as_slice())
+            .unwrap_or_default()
     }
 }
 
 /// The tools of every agent here. A tool whose name has `silent` never answers.
 fn tools() -> Vec<ToolSpec> {
     let read_only = ["k8s.get", "k8s.silent"].map(read_only_tool);
-    read_only.into_iter().chain(["k8s.restart", "k8s.patch_silent"].map(changing_tool)).collect()
+    read_only
+        .into_iter()
+        .chain(["k8s.restart", "k8s.patch_silent"].map(changing_tool))
+        .collect()
 }
 
 /// A tool that changes nothing, without description and arguments.
@@ -148,7 +177,10 @@ pub(crate) fn read_only_tool(name: &str) -> ToolSpec {
 
 /// A tool that may change something.
 pub(crate) fn changing_tool(name: &str) -> ToolSpec {
-    ToolSpec { read_only: false, ..read_only_tool(name) }
+    ToolSpec {
+        read_only: false,
+        ..read_only_tool(name)
+    }
 }
 
 /// A firing alert of this type.
@@ -203,7 +235,10 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
 
 impl Simulation {
     pub(super) fn new(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Self {
-        let limits = Limits { max_iterations, ..Limits::default() };
+        let limits = Limits {
+            max_iterations,
+            ..Limits::default()
+        };
         Self {
             strategy,
             limits,
@@ -222,18 +257,35 @@ impl Simulation {
     pub(super) fn plan(&self) -> Arc<AgentPlan> {
         let mut plan = agent_plan(self.strategy, tools());
         let main = plan.providers.clone();
-        let other = |number| ProviderPlan { name: format!("p{number}"), ..main.first().cloned().unwrap_or_default() };
+        let other = |number| ProviderPlan {
+            name: format!("p{number}"),
+            ..main.first().cloned().unwrap_or_default()
+        };
         plan.providers.extend((1..=self.fallbacks).map(other));
-        plan.providers.iter_mut().for_each(|provider| provider.context_window = self.room.context_window);
+        plan.providers
+            .iter_mut()
+            .for_each(|provider| provider.context_window = self.room.context_window);
         let provider = main.into_iter().next().unwrap_or_default();
         let over_tokens = [("k8s".to_owned(), 2)].into();
-        let summaries = self.summarises.then_some(SummaryPlan { provider, over_tokens });
+        let summaries = self.summarises.then_some(SummaryPlan {
+            provider,
+            over_tokens,
+        });
         let clock = Some(ClockPlan::of_alert(&alert("x"), time_after(&[])));
-        Arc::new(AgentPlan { limits: self.limits, summaries, answer_check: self.answer_check, clock, ..plan })
+        Arc::new(AgentPlan {
+            limits: self.limits,
+            summaries,
+            answer_check: self.answer_check,
+            clock,
+            ..plan
+        })
     }
 
     /// Replays a journal.
-    pub(super) fn replay(&self, journal: impl IntoIterator<Item = impl Into<RecordedEntry>>) -> State {
+    pub(super) fn replay(
+        &self,
+        journal: impl IntoIterator<Item = impl Into<RecordedEntry>>,
+    ) -> State {
         State::replay(self.plan(), self.context.clone(), journal)
     }
 
@@ -243,19 +295,37 @@ impl Simulation {
     }
 
     /// The same, after so many events.
-    pub(super) fn go_on(&self, journal: Vec<impl Into<RecordedEntry>>, events: usize) -> Vec<Written> {
+    pub(super) fn go_on(
+        &self,
+        journal: Vec<impl Into<RecordedEntry>>,
+        events: usize,
+    ) -> Vec<Written> {
         let mut state = self.replay(journal);
         let mut checkpoints: Vec<Written> = Vec::new();
         let mut last_event = u32::try_from(events).unwrap();
         let mut write = |state: &mut State, entries: Vec<Entry>, sent: Vec<Sent>| {
-            let asked = sent.iter().map(|sent| sent.call.purpose).find(|purpose| *purpose != Purpose::Summary);
+            let asked = sent
+                .iter()
+                .map(|sent| sent.call.purpose)
+                .find(|purpose| *purpose != Purpose::Summary);
             let events = project(state, &entries, &Measured::default());
-            let numbers =
-                event_of_each_entry(&entries, &events).into_iter().map(|event| Some(event? + last_event)).collect();
+            let numbers = event_of_each_entry(&entries, &events)
+                .into_iter()
+                .map(|event| Some(event? + last_event))
+                .collect();
             last_event += u32::try_from(events.len()).unwrap();
             let at = time_after(state.entries());
-            let written = Written { entries, events, asked, numbers, at, sent };
-            written.recorded().for_each(|recorded| state.apply(recorded));
+            let written = Written {
+                entries,
+                events,
+                asked,
+                numbers,
+                at,
+                sent,
+            };
+            written
+                .recorded()
+                .for_each(|recorded| state.apply(recorded));
             checkpoints.push(written);
         };
         loop {
@@ -280,16 +350,37 @@ impl Simulation {
                 Decision::Done(_) => return checkpoints,
                 Decision::Append(entries) => write(&mut state, entries, Vec::new()),
                 Decision::CallModel(call) => {
-                    assert!(call.tools == ToolBinding::Unbound || self.strategy == Strategy::NativeThinking);
-                    let (entries, body) = (self.answer(&state), request::of_step(&state, call).unwrap());
+                    assert!(
+                        call.tools == ToolBinding::Unbound
+                            || self.strategy == Strategy::NativeThinking
+                    );
+                    let (entries, body) =
+                        (self.answer(&state), request::of_step(&state, call).unwrap());
                     let sent = sent(&state, call.purpose, vec![body]);
                     write(&mut state, entries, sent);
                 }
                 Decision::RunTools(calls) => {
-                    if let [ToolCall { id, read_only: false, .. }] = calls.as_slice() {
-                        write(&mut state, vec![Entry::Started { call_id: id.clone() }], Vec::new());
+                    if let [
+                        ToolCall {
+                            id,
+                            read_only: false,
+                            ..
+                        },
+                    ] = calls.as_slice()
+                    {
+                        write(
+                            &mut state,
+                            vec![Entry::Started {
+                                call_id: id.clone(),
+                            }],
+                            Vec::new(),
+                        );
                     }
-                    write(&mut state, calls.iter().flat_map(|call| self.result(call)).collect(), Vec::new());
+                    write(
+                        &mut state,
+                        calls.iter().flat_map(|call| self.result(call)).collect(),
+                        Vec::new(),
+                    );
                 }
                 Decision::Summarise(long) => {
                     let (summaries, bodies) = self.summaries(&state, &long);
@@ -302,15 +393,31 @@ impl Simulation {
 
     /// The summaries, with the requests for those that the model is asked for.
     fn summaries(&self, state: &State, long: &[LongResult]) -> (Vec<Entry>, Vec<RequestBody>) {
-        let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
+        let usage = Usage {
+            input_tokens: 3,
+            output_tokens: 1,
+            ..Usage::default()
+        };
         let summary = |long: &LongResult| match long.call_id.as_bytes().last() {
             Some(b'2') => missing(long, "max_retries: broke".to_owned()),
             Some(b'3') => not_asked(long, NotAsked::NoTime),
-            _ => made(long, &Answer { text: "in short".to_owned(), usage, ..Answer::default() }),
+            _ => made(
+                long,
+                &Answer {
+                    text: "in short".to_owned(),
+                    usage,
+                    ..Answer::default()
+                },
+            ),
         };
         let made: Vec<Summary> = long.iter().map(summary).collect();
-        let asked = long.iter().zip(&made).filter(|(_, summary)| summary.was_asked_for());
-        let bodies = asked.map(|(long, _)| request::of_summary(state, long, &self.said()).unwrap()).collect();
+        let asked = long
+            .iter()
+            .zip(&made)
+            .filter(|(_, summary)| summary.was_asked_for());
+        let bodies = asked
+            .map(|(long, _)| request::of_summary(state, long, &self.said()).unwrap())
+            .collect();
         (made.into_iter().map(Entry::Summarised).collect(), bodies)
     }
 
@@ -319,19 +426,46 @@ impl Simulation {
     }
 
     fn reply(&self, state: &State) -> Vec<Entry> {
-        if state.messages().iter().map(|message| message.content.len()).sum::<usize>() > self.room.takes_bytes {
-            return failed(state, EXCEEDED, CallError { message: "the prompt is too long", timeout: false });
+        if state
+            .messages()
+            .iter()
+            .map(|message| message.content.len())
+            .sum::<usize>()
+            > self.room.takes_bytes
+        {
+            return failed(
+                state,
+                EXCEEDED,
+                CallError {
+                    message: "the prompt is too long",
+                    timeout: false,
+                },
+            );
         }
-        let turn = usize::try_from(state.iteration()).ok().and_then(|at| self.turns.get(at)).cloned();
+        let turn = usize::try_from(state.iteration())
+            .ok()
+            .and_then(|at| self.turns.get(at))
+            .cloned();
         match turn.unwrap_or_else(|| Turn::says("Final Answer: Cause: x", "", &[])) {
-            Turn::Fails { code, timeout } => failed(state, code, CallError { message: "broke", timeout }),
+            Turn::Fails { code, timeout } => failed(
+                state,
+                code,
+                CallError {
+                    message: "broke",
+                    timeout,
+                },
+            ),
             Turn::Says(answer) => absorb(state, *answer),
         }
     }
 
     /// The result of every call that is answered.
     pub(super) fn said(&self) -> String {
-        "so it is".chars().cycle().take(self.room.result_bytes).collect()
+        "so it is"
+            .chars()
+            .cycle()
+            .take(self.room.result_bytes)
+            .collect()
     }
 
     fn result(&self, call: &ToolCall) -> Vec<Entry> {
@@ -339,12 +473,21 @@ impl Simulation {
             (false, _) => vec![answered(
                 self.strategy,
                 call,
-                ToolOutput { content: self.said(), is_error: false, whole_bytes: 0 },
+                ToolOutput {
+                    content: self.said(),
+                    is_error: false,
+                    whole_bytes: 0,
+                },
             )],
             (true, false) => lost(self.strategy, call),
-            (true, true) => {
-                unanswered(self.strategy, call, CallError { message: "no answer within 3 s", timeout: true })
-            }
+            (true, true) => unanswered(
+                self.strategy,
+                call,
+                CallError {
+                    message: "no answer within 3 s",
+                    timeout: true,
+                },
+            ),
         }
     }
 }
@@ -352,8 +495,18 @@ impl Simulation {
 /// Calls of one checkpoint.
 fn sent(state: &State, purpose: Purpose, bodies: Vec<RequestBody>) -> Vec<Sent> {
     let entries_upto = u32::try_from(state.entries().len()).unwrap();
-    let call = |call_no| StoredCall { purpose, entries_upto, call_no };
-    (1..).zip(bodies).map(|(number, body)| Sent { call: call(number), body }).collect()
+    let call = |call_no| StoredCall {
+        purpose,
+        entries_upto,
+        call_no,
+    };
+    (1..)
+        .zip(bodies)
+        .map(|(number, body)| Sent {
+            call: call(number),
+            body,
+        })
+        .collect()
 }
 
 /// The time when the journal has these entries: some of them come after a long pause.
@@ -364,12 +517,28 @@ fn time_after(journal: &[Entry]) -> DateTime<Utc> {
 
 /// The journal without the difference between the result of a changing call and its loss.
 pub(super) fn without_losses(journal: &[Entry]) -> Vec<Entry> {
-    let changing: Vec<String> = tools().into_iter().filter(|tool| !tool.read_only).map(|tool| tool.name).collect();
-    let kept = journal.iter().filter(|entry| !matches!(entry, Entry::Lost { .. }));
+    let changing: Vec<String> = tools()
+        .into_iter()
+        .filter(|tool| !tool.read_only)
+        .map(|tool| tool.name)
+        .collect();
+    let kept = journal
+        .iter()
+        .filter(|entry| !matches!(entry, Entry::Lost { .. }));
     kept.cloned()
         .map(|mut entry| {
-            if let Entry::ToolResult(ToolResult { tool, content, is_error, .. })
-            | Entry::Observation(ToolResult { tool, content, is_error, .. }) = &mut entry
+            if let Entry::ToolResult(ToolResult {
+                tool,
+                content,
+                is_error,
+                ..
+            })
+            | Entry::Observation(ToolResult {
+                tool,
+                content,
+                is_error,
+                ..
+            }) = &mut entry
                 && changing.contains(tool)
             {
                 (*content, *is_error) = (String::new(), true);

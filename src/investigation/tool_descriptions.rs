@@ -23,34 +23,64 @@ fn tool(tool: &ToolSpec) -> String {
     match schema {
         Ok(Value::Object(schema)) => push_arguments(&mut text, &schema),
         // No JSON object: shown unchanged.
-        Ok(_) | Err(_) => push_line(&mut text, &format!("arguments: {}", one_line(&tool.parameters_schema))),
+        Ok(_) | Err(_) => push_line(
+            &mut text,
+            &format!("arguments: {}", one_line(&tool.parameters_schema)),
+        ),
     }
     text
 }
 
 fn push_arguments(text: &mut String, schema: &Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     for (name, property) in properties.into_iter().flatten() {
         let requirement = required.contains(&name.as_str()).then_some("required");
-        let mut line = format!("{} ({})", one_line(name), traits(property, requirement).join(", "));
-        push_described(&mut line, property.get("description").and_then(Value::as_str).unwrap_or_default());
+        let mut line = format!(
+            "{} ({})",
+            one_line(name),
+            traits(property, requirement).join(", ")
+        );
+        push_described(
+            &mut line,
+            property
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        );
         push_line(text, &line);
     }
 }
 
 fn traits(property: &Value, requirement: Option<&str>) -> Vec<String> {
     // A nested property is shown as its schema.
-    let nested = property.get("properties").or_else(|| property.get("items")).map(|_| property.to_string());
-    let kind = one_line(property.get("type").and_then(Value::as_str).unwrap_or("any"));
+    let nested = property
+        .get("properties")
+        .or_else(|| property.get("items"))
+        .map(|_| property.to_string());
+    let kind = one_line(
+        property
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or("any"),
+    );
     let mut traits = vec![nested.unwrap_or(kind)];
     traits.extend(requirement.map(str::to_owned));
     if let Some(values) = property.get("enum").and_then(Value::as_array) {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         traits.push(format!("one of {}", values.join(" ")));
     }
-    for (key, word) in [("default", "default"), ("minimum", "at least"), ("maximum", "at most")] {
+    for (key, word) in [
+        ("default", "default"),
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+    ] {
         if let Some(value) = property.get(key) {
             traits.push(format!("{word} {value}"));
         }
@@ -82,7 +112,11 @@ mod tests {
 
     fn spec(name: &str, description: &str, schema: &str) -> ToolSpec {
         let (description, parameters_schema) = (description.to_owned(), schema.to_owned());
-        ToolSpec { description, parameters_schema, ..read_only_tool(name) }
+        ToolSpec {
+            description,
+            parameters_schema,
+            ..read_only_tool(name)
+        }
     }
 
     #[test]

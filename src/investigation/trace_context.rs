@@ -71,7 +71,11 @@ impl TraceContext {
         let trace_id = TraceId::new(hex(known.get(3..35)?)?)?;
         let span_id = SpanId::new(hex(known.get(36..52)?)?)?;
         let [flags] = hex(known.get(53..)?)?;
-        Some(Self { trace_id, span_id, sampled: flags & SAMPLED != 0 })
+        Some(Self {
+            trace_id,
+            span_id,
+            sampled: flags & SAMPLED != 0,
+        })
     }
 }
 
@@ -111,7 +115,11 @@ impl fmt::Display for SpanId {
 
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { trace_id, span_id, sampled } = self;
+        let Self {
+            trace_id,
+            span_id,
+            sampled,
+        } = self;
         write!(f, "00-{trace_id}-{span_id}-{:02x}", u8::from(*sampled))
     }
 }
@@ -127,9 +135,17 @@ mod tests {
 
     #[test]
     fn a_valid_traceparent_is_read_and_written_again() {
-        for (flags, sampled, written) in [("01", true, "01"), ("00", false, "00"), ("03", true, "01")] {
+        for (flags, sampled, written) in
+            [("01", true, "01"), ("00", false, "00"), ("03", true, "01")]
+        {
             let context = TraceContext::parse(&format!("00-{TRACE}-{SPAN}-{flags}")).unwrap();
-            assert_eq!((context.trace_id.to_string().as_str(), context.span_id.to_string().as_str()), (TRACE, SPAN));
+            assert_eq!(
+                (
+                    context.trace_id.to_string().as_str(),
+                    context.span_id.to_string().as_str()
+                ),
+                (TRACE, SPAN)
+            );
             assert_eq!(context.sampled, sampled);
             assert_eq!(context.to_string(), format!("00-{TRACE}-{SPAN}-{written}"));
         }
@@ -162,6 +178,9 @@ mod tests {
     #[test]
     fn a_session_without_a_trace_gives_its_id_to_one() {
         let id = Uuid::parse_str("0193f1de-4c6a-7b21-8f00-1234567890ab").unwrap();
-        assert_eq!(TraceId::from(SessionId(id)).to_string(), "0193f1de4c6a7b218f001234567890ab");
+        assert_eq!(
+            TraceId::from(SessionId(id)).to_string(),
+            "0193f1de4c6a7b218f001234567890ab"
+        );
     }
 }

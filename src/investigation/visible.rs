@@ -18,7 +18,10 @@ pub fn visible(text: &str) -> String {
             }
             '\u{1b}' => {
                 if chars.next_if_eq(&'[').is_some() {
-                    while chars.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
+                    while chars
+                        .next_if(|c| matches!(c, '\u{20}'..='\u{3f}'))
+                        .is_some()
+                    {}
                     chars.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
                 }
             }
@@ -31,7 +34,9 @@ pub fn visible(text: &str) -> String {
 
 /// Whether a text has a character that [`visible`] removes or replaces.
 pub fn has_invisible(text: &str) -> bool {
-    let is_kept = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(c) || is_line_end(c));
+    let is_kept = |c: char| {
+        matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(c) || is_line_end(c))
+    };
     !text.chars().all(is_kept)
 }
 
@@ -46,7 +51,8 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Whether a text has nothing that is shown.
 pub fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
+    text.chars()
+        .all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
 }
 
 fn is_line_end(c: char) -> bool {
@@ -60,7 +66,10 @@ mod tests {
     #[test]
     fn only_visible_characters_line_breaks_and_tabs_are_left() {
         for (text, expected) in [
-            ("a\u{1b}[31mred\u{1b}[0m\r\nb\rc\u{0}\u{7}\u{202e}\td", "ared\nb\nc\td"),
+            (
+                "a\u{1b}[31mred\u{1b}[0m\r\nb\rc\u{0}\u{7}\u{202e}\td",
+                "ared\nb\nc\td",
+            ),
             ("\u{1b}[999;\u{1b}", ""),
             ("pass\u{200b}word\u{ad}=\u{feff}x", "password=x"),
             ("one\u{e0041}\u{e0042}\u{2028}two\u{9b}", "one\ntwo"),

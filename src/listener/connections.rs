@@ -36,7 +36,9 @@ impl Limits {
     /// How many of the connections may be unauthenticated for longer than a moment. A burst of honest clients begins
     /// without authentication as well.
     pub fn unauthenticated(self) -> usize {
-        (self.connections / UNAUTHENTICATED_SHARE).max(MIN_UNAUTHENTICATED).min(self.connections)
+        (self.connections / UNAUTHENTICATED_SHARE)
+            .max(MIN_UNAUTHENTICATED)
+            .min(self.connections)
     }
 }
 
@@ -75,7 +77,11 @@ enum State {
 impl ConnectionLimiter {
     /// `listener` is the value of the metric label of the same name.
     pub fn new(listener: &'static str, limits: Limits) -> Self {
-        Self { listener, limits, open: Arc::default() }
+        Self {
+            listener,
+            limits,
+            open: Arc::default(),
+        }
     }
 
     /// A permit for a connection from this address. At a limit another connection loses its permit; `None` when none
@@ -95,9 +101,17 @@ impl ConnectionLimiter {
         }
         let (number, revoked) = (open.next_number, CancellationToken::new());
         open.next_number += 1;
-        let connection = OpenConnection { address, state: State::Unauthenticated(now), revoked: revoked.clone() };
+        let connection = OpenConnection {
+            address,
+            state: State::Unauthenticated(now),
+            revoked: revoked.clone(),
+        };
         open.by_number.insert(number, connection);
-        Some(Arc::new(ConnectionPermit { open: Arc::clone(&self.open), number, revoked }))
+        Some(Arc::new(ConnectionPermit {
+            open: Arc::clone(&self.open),
+            number,
+            revoked,
+        }))
     }
 
     fn count(&self, how: &'static str) {
@@ -110,8 +124,16 @@ impl OpenConnections {
     fn superseded_by(&self, address: IpAddr, limits: Limits, now: Instant) -> Option<Vec<u64>> {
         let mut superseded = Vec::new();
         let is_own = |connection: &OpenConnection| connection.address == address;
-        if self.by_number.values().filter(|connection| is_own(connection)).count() >= limits.per_address {
-            let own = self.longest_unauthenticated(now, is_own).or_else(|| self.longest_idle(now, is_own))?;
+        if self
+            .by_number
+            .values()
+            .filter(|connection| is_own(connection))
+            .count()
+            >= limits.per_address
+        {
+            let own = self
+                .longest_unauthenticated(now, is_own)
+                .or_else(|| self.longest_idle(now, is_own))?;
             superseded.push(own);
         }
         let is_counted = |connection: &OpenConnection| {
@@ -122,7 +144,9 @@ impl OpenConnections {
         let excess = (unauthenticated.len() + 1).saturating_sub(limits.unauthenticated());
         superseded.extend(unauthenticated.into_iter().take(excess));
         if self.by_number.len() - superseded.len() >= limits.connections {
-            let crowding = self.of_crowd_beside(address).or_else(|| self.longest_unauthenticated(now, |_| true));
+            let crowding = self
+                .of_crowd_beside(address)
+                .or_else(|| self.longest_unauthenticated(now, |_| true));
             superseded.push(crowding.or_else(|| self.longest_idle(now, |_| true))?);
         }
         Some(superseded)
@@ -132,7 +156,10 @@ impl OpenConnections {
     /// as this address would have.
     fn of_crowd_beside(&self, address: IpAddr) -> Option<u64> {
         let mut crowds = HashMap::<IpAddr, (usize, u64)>::new();
-        let unauthenticated = self.by_number.iter().filter(|(_, it)| it.unauthenticated_since().is_some());
+        let unauthenticated = self
+            .by_number
+            .iter()
+            .filter(|(_, it)| it.unauthenticated_since().is_some());
         for (number, connection) in unauthenticated {
             crowds.entry(connection.address).or_insert((0, *number)).0 += 1;
         }
@@ -141,12 +168,24 @@ impl OpenConnections {
         (count >= 2 * (own + 1)).then_some(oldest)
     }
 
-    fn longest_unauthenticated(&self, now: Instant, is_candidate: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
-        self.waiting(now, OpenConnection::unauthenticated_since, is_candidate).first().copied()
+    fn longest_unauthenticated(
+        &self,
+        now: Instant,
+        is_candidate: impl Fn(&OpenConnection) -> bool,
+    ) -> Option<u64> {
+        self.waiting(now, OpenConnection::unauthenticated_since, is_candidate)
+            .first()
+            .copied()
     }
 
-    fn longest_idle(&self, now: Instant, is_candidate: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
-        self.waiting(now, OpenConnection::idle_since, is_candidate).first().copied()
+    fn longest_idle(
+        &self,
+        now: Instant,
+        is_candidate: impl Fn(&OpenConnection) -> bool,
+    ) -> Option<u64> {
+        self.waiting(now, OpenConnection::idle_since, is_candidate)
+            .first()
+            .copied()
     }
 
     /// The connections that have waited for long enough to give way, the one that has waited for longest first.
@@ -156,9 +195,15 @@ impl OpenConnections {
         since: fn(&OpenConnection) -> Option<Instant>,
         is_candidate: impl Fn(&OpenConnection) -> bool,
     ) -> Vec<u64> {
-        let candidates = self.by_number.iter().filter(|(_, connection)| is_candidate(connection));
-        let since = candidates.filter_map(|(number, connection)| Some((since(connection)?, *number)));
-        let mut waiting: Vec<_> = since.filter(|(since, _)| now.duration_since(*since) >= MIN_WAIT).collect();
+        let candidates = self
+            .by_number
+            .iter()
+            .filter(|(_, connection)| is_candidate(connection));
+        let since =
+            candidates.filter_map(|(number, connection)| Some((since(connection)?, *number)));
+        let mut waiting: Vec<_> = since
+            .filter(|(since, _)| now.duration_since(*since) >= MIN_WAIT)
+            .collect();
         waiting.sort_unstable();
         waiting.into_iter().map(|(_, number)| number).collect()
     }
@@ -260,7 +305,13 @@ mod tests {
     }
 
     fn limiter(connections: usize, per_address: usize) -> ConnectionLimiter {
-        ConnectionLimiter::new("alerts", Limits { connections, per_address })
+        ConnectionLimiter::new(
+            "alerts",
+            Limits {
+                connections,
+                per_address,
+            },
+        )
     }
 
     fn is_revoked(permit: &ConnectionPermit) -> bool {
@@ -270,31 +321,52 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_longest_waiting_connection_is_revoked_and_one_in_use_is_kept() {
         let limiter = limiter(9, 2);
-        let (first, second) = (limiter.acquire(address(1)).unwrap(), limiter.acquire(address(1)).unwrap());
-        assert!(limiter.acquire(address(1)).is_none(), "both were opened just now");
+        let (first, second) = (
+            limiter.acquire(address(1)).unwrap(),
+            limiter.acquire(address(1)).unwrap(),
+        );
+        assert!(
+            limiter.acquire(address(1)).is_none(),
+            "both were opened just now"
+        );
         let other = limiter.acquire(address(2)).unwrap();
         tokio::time::advance(MIN_WAIT).await;
         let answering = first.begin();
         first.authenticate();
         let third = limiter.acquire(address(1)).unwrap();
-        assert_eq!([&first, &second, &third, &other].map(|permit| is_revoked(permit)), [false, true, false, false]);
+        assert_eq!(
+            [&first, &second, &third, &other].map(|permit| is_revoked(permit)),
+            [false, true, false, false]
+        );
         drop(second);
         tokio::time::advance(MIN_WAIT).await;
         let in_use = third.begin();
         third.authenticate();
-        assert!(limiter.acquire(address(1)).is_none(), "every connection has a request in flight");
+        assert!(
+            limiter.acquire(address(1)).is_none(),
+            "every connection has a request in flight"
+        );
         drop(answering);
-        assert!(limiter.acquire(address(1)).is_none(), "its client may be about to send another request");
+        assert!(
+            limiter.acquire(address(1)).is_none(),
+            "its client may be about to send another request"
+        );
         tokio::time::advance(MIN_WAIT).await;
         assert!(limiter.acquire(address(1)).is_some() && is_revoked(&first) && !is_revoked(&third));
         drop((in_use, third));
-        assert!(limiter.acquire(address(1)).is_some(), "a permit ends with its connection");
+        assert!(
+            limiter.acquire(address(1)).is_some(),
+            "a permit ends with its connection"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_full_listener_revokes_the_permit_of_any_idle_connection() {
         let limiter = limiter(2, 2);
-        let (first, second) = (limiter.acquire(address(1)).unwrap(), limiter.acquire(address(2)).unwrap());
+        let (first, second) = (
+            limiter.acquire(address(1)).unwrap(),
+            limiter.acquire(address(2)).unwrap(),
+        );
         assert!(limiter.acquire(address(3)).is_none());
         tokio::time::advance(MIN_WAIT).await;
         let _in_use = first.begin();
@@ -305,7 +377,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_request_without_authentication_gives_way_before_an_idle_connection() {
         let limiter = limiter(3, 3);
-        let (first, second, third) = [1, 2, 3].map(|last| limiter.acquire(address(last)).unwrap()).into();
+        let (first, second, third) = [1, 2, 3]
+            .map(|last| limiter.acquire(address(last)).unwrap())
+            .into();
         drop(first.begin());
         first.authenticate();
         let answered = first.begin();
@@ -314,37 +388,60 @@ mod tests {
         tokio::time::advance(2 * MIN_WAIT).await;
         let _slow = (second.begin(), third.begin());
         let fourth = limiter.acquire(address(4)).unwrap();
-        assert_eq!([&first, &second, &third].map(|permit| is_revoked(permit)), [false, true, false]);
+        assert_eq!(
+            [&first, &second, &third].map(|permit| is_revoked(permit)),
+            [false, true, false]
+        );
         fourth.authenticate();
         let _fifth = limiter.acquire(address(5)).unwrap();
         assert!(is_revoked(&third) && !is_revoked(&first));
         let _next = first.begin();
         tokio::time::advance(MIN_WAIT).await;
-        assert!(limiter.acquire(address(6)).is_some(), "a later request has to be authenticated again");
+        assert!(
+            limiter.acquire(address(6)).is_some(),
+            "a later request has to be authenticated again"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn clients_that_crowd_all_places_without_authentication_cannot_keep_out_others() {
-        let limits = Limits { connections: 256, per_address: 16 };
+        let limits = Limits {
+            connections: 256,
+            per_address: 16,
+        };
         assert_eq!(limits.unauthenticated(), 64);
         let limiter = ConnectionLimiter::new("alerts", limits);
-        let known: Vec<_> = (0..16).filter_map(|_| limiter.acquire(address(9))).collect();
+        let known: Vec<_> = (0..16)
+            .filter_map(|_| limiter.acquire(address(9)))
+            .collect();
         known.iter().for_each(|permit| permit.authenticate());
         let flood = |from, to| {
             let members = (from..to).flat_map(|last| (0..16).map(move |_| last));
-            members.filter_map(|last| limiter.acquire(address(last))).collect::<Vec<_>>()
+            members
+                .filter_map(|last| limiter.acquire(address(last)))
+                .collect::<Vec<_>>()
         };
-        let alive = |permits: &[Arc<ConnectionPermit>]| permits.iter().filter(|permit| !is_revoked(permit)).count();
+        let alive = |permits: &[Arc<ConnectionPermit>]| {
+            permits.iter().filter(|permit| !is_revoked(permit)).count()
+        };
         // Of many addresses, at once.
         let burst = flood(20, 40);
         assert_eq!(alive(&burst), 240, "every place that is left");
-        let honest = limiter.acquire(address(8)).expect("a place beside the crowd");
+        let honest = limiter
+            .acquire(address(8))
+            .expect("a place beside the crowd");
         tokio::time::advance(MAX_UNCOUNTED).await;
         let crowd = flood(1, 5);
-        assert_eq!((crowd.len(), alive(&burst)), (64, limits.unauthenticated() - 2), "one place is for each newcomer");
+        assert_eq!(
+            (crowd.len(), alive(&burst)),
+            (64, limits.unauthenticated() - 2),
+            "one place is for each newcomer"
+        );
         assert!(!is_revoked(&honest));
         // Each of them connects again as soon as it is closed, and no time passes.
-        let other = limiter.acquire(address(7)).expect("a place beside the crowd");
+        let other = limiter
+            .acquire(address(7))
+            .expect("a place beside the crowd");
         let again = flood(1, 5);
         assert!(again.len() < crowd.len());
         assert!(!is_revoked(&other) && alive(&known) == known.len());
@@ -352,8 +449,17 @@ mod tests {
 
     #[test]
     fn a_quarter_of_the_permits_needs_no_authentication_but_sixteen_at_least() {
-        let of = |connections| Limits { connections, per_address: connections }.unauthenticated();
-        assert_eq!([1, 16, 40, 64, 256, 1_024].map(of), [1, 16, 16, 16, 64, 256]);
+        let of = |connections| {
+            Limits {
+                connections,
+                per_address: connections,
+            }
+            .unauthenticated()
+        };
+        assert_eq!(
+            [1, 16, 40, 64, 256, 1_024].map(of),
+            [1, 16, 16, 16, 64, 256]
+        );
     }
 
     #[test]

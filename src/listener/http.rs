@@ -68,8 +68,12 @@ pub fn authenticated(request: &Extensions) {
 
 /// Serves every connection with a new `S` until `stop` is cancelled, then drains the open connections. Each request has
 /// a [`ClientAddress`], and is unauthenticated until the service calls [`authenticated`].
-pub async fn serve<S, B>(listener: TcpListener, options: Options, new_service: impl Fn() -> S, stop: CancellationToken)
-where
+pub async fn serve<S, B>(
+    listener: TcpListener,
+    options: Options,
+    new_service: impl Fn() -> S,
+    stop: CancellationToken,
+) where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send + 'static,
     S::Future: Send,
     B: Body<Data = Bytes> + Send + Unpin + 'static,
@@ -82,7 +86,13 @@ where
             Ok((stream, client)) => match limiter.acquire(client.ip()) {
                 Some(permit) => {
                     let client = ClientAddress(client.ip());
-                    let connection = Connection { stream, client, permit, options, stop: stop.clone() };
+                    let connection = Connection {
+                        stream,
+                        client,
+                        permit,
+                        options,
+                        stop: stop.clone(),
+                    };
                     connections.spawn(connection.serve(new_service()));
                 }
                 None => refuse(&stream, &options),
@@ -96,9 +106,16 @@ where
     }
     drop(listener);
     connections.close();
-    if tokio::time::timeout(options.drain_timeout, connections.wait()).await.is_err() {
+    if tokio::time::timeout(options.drain_timeout, connections.wait())
+        .await
+        .is_err()
+    {
         let count = connections.len();
-        tracing::warn!(listener = options.name, connections = count, "connections still open at shutdown: dropped");
+        tracing::warn!(
+            listener = options.name,
+            connections = count,
+            "connections still open at shutdown: dropped"
+        );
     }
 }
 
@@ -126,15 +143,26 @@ impl Connection {
         B: Body<Data = Bytes> + Unpin + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let Self { stream, client, permit, options, stop } = self;
+        let Self {
+            stream,
+            client,
+            permit,
+            options,
+            stop,
+        } = self;
         let of_requests = Arc::clone(&permit);
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(client);
-            request.extensions_mut().insert(Permit(Arc::clone(&of_requests)));
+            request
+                .extensions_mut()
+                .insert(Permit(Arc::clone(&of_requests)));
             let (exchange, response) = (of_requests.begin(), service.call(request));
             async move {
                 let response = response.await?;
-                Ok::<_, Infallible>(response.map(|body| Answer { body, _exchange: exchange }))
+                Ok::<_, Infallible>(response.map(|body| Answer {
+                    body,
+                    _exchange: exchange,
+                }))
             }
         });
         let stream = TimedWrites::new(stream, options.name, options.write_timeout);
@@ -154,8 +182,13 @@ impl Connection {
         };
         match ended {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(listener = options.name, %error, "connection closed before its end"),
-            Err(_elapsed) => tracing::debug!(listener = options.name, "connection dropped: its last request timed out"),
+            Ok(Err(error)) => {
+                tracing::debug!(listener = options.name, %error, "connection closed before its end")
+            }
+            Err(_elapsed) => tracing::debug!(
+                listener = options.name,
+                "connection dropped: its last request timed out"
+            ),
         }
     }
 }

@@ -39,7 +39,8 @@ impl Token {
 
     /// Whether these headers carry the token as the password of the scheme Basic, with any user.
     pub fn matches_password(&self, headers: &HeaderMap) -> bool {
-        let Some(sent) = credentials(headers, "basic ").and_then(|sent| BASE64.decode(sent).ok()) else {
+        let Some(sent) = credentials(headers, "basic ").and_then(|sent| BASE64.decode(sent).ok())
+        else {
             return false;
         };
         let colon = sent.iter().position(|byte| *byte == b':');
@@ -66,9 +67,12 @@ impl Token {
 fn credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a [u8]> {
     // One of two may be of a client whose proxy adds its own.
     let mut all = headers.get_all(AUTHORIZATION).iter();
-    let (Some(only), None) = (all.next(), all.next()) else { return None };
+    let (Some(only), None) = (all.next(), all.next()) else {
+        return None;
+    };
     let (sent, rest) = only.as_bytes().split_at_checked(scheme.len())?;
-    sent.eq_ignore_ascii_case(scheme.as_bytes()).then(|| rest.trim_ascii())
+    sent.eq_ignore_ascii_case(scheme.as_bytes())
+        .then(|| rest.trim_ascii())
 }
 
 fn is_sendable(text: &str) -> bool {
@@ -85,17 +89,26 @@ mod tests {
     fn only_the_whole_token_after_its_scheme_matches() {
         let token = Token::new("s3cret").unwrap();
         let matches = |value: &str| {
-            let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(value).unwrap())]);
+            let headers =
+                HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(value).unwrap())]);
             token.matches(&headers)
         };
         assert!(matches("Bearer s3cret") && matches("bearer  s3cret"));
-        for wrong in
-            ["", "Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret", "Bearers3cret"]
-        {
+        for wrong in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer s3cre",
+            "Bearer s3cret2",
+            "Basic s3cret",
+            "s3cret",
+            "Bearers3cret",
+        ] {
             assert!(!matches(wrong), "{wrong}");
         }
         assert!(!token.matches(&HeaderMap::new()));
-        let mut twice = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"))]);
+        let mut twice =
+            HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"))]);
         twice.append(AUTHORIZATION, HeaderValue::from_static("Bearer guess"));
         assert!(!token.matches(&twice), "two headers");
         assert_eq!(format!("{token:?}"), "Token");
@@ -109,11 +122,19 @@ mod tests {
     fn the_token_is_the_password_of_any_user_of_basic() {
         let token = Token::new("s3:cret").unwrap();
         let matches = |text: &str| {
-            let value = HeaderValue::from_str(&format!("bAsIc {}", BASE64.encode(text.as_bytes()))).unwrap();
+            let value = HeaderValue::from_str(&format!("bAsIc {}", BASE64.encode(text.as_bytes())))
+                .unwrap();
             token.matches_password(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
         };
         assert!(matches("tarsy:s3:cret") && matches(":s3:cret"));
-        for wrong in ["", "s3:cret", "tarsy", "tarsy:", "tarsy:s3:cre", "tarsy:s3:cret "] {
+        for wrong in [
+            "",
+            "s3:cret",
+            "tarsy",
+            "tarsy:",
+            "tarsy:s3:cre",
+            "tarsy:s3:cret ",
+        ] {
             assert!(!matches(wrong), "{wrong}");
         }
         for value in ["Basic", "Basic s3:cret", "Basic !", "Bearer OnMzOmNyZXQ="] {

@@ -37,17 +37,28 @@ pub(super) struct TimedWrites<S> {
 impl<S: Abort> TimedWrites<S> {
     /// A write of this connection may wait for `timeout`.
     pub(super) fn new(stream: S, listener: &'static str, timeout: Duration) -> Self {
-        Self { stream, listener, timeout, deadline: None }
+        Self {
+            stream,
+            listener,
+            timeout,
+            deadline: None,
+        }
     }
 
     /// The outcome of a write, unless it has waited for too long.
-    fn limit(&mut self, written: Poll<Result<usize>>, context: &mut Context<'_>) -> Poll<Result<usize>> {
+    fn limit(
+        &mut self,
+        written: Poll<Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<usize>> {
         if written.is_ready() {
             self.deadline = None;
             return written;
         }
         let timeout = self.timeout;
-        let deadline = self.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        let deadline = self
+            .deadline
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         if deadline.as_mut().poll(context).is_pending() {
             return Poll::Pending;
         }
@@ -59,13 +70,21 @@ impl<S: Abort> TimedWrites<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for TimedWrites<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
 impl<S: AsyncWrite + Abort + Unpin> AsyncWrite for TimedWrites<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.limit(written, context)
     }
@@ -120,7 +139,10 @@ mod tests {
         // No write waits, so no time runs.
         tokio::time::advance(2 * TIMEOUT).await;
         let began = Instant::now();
-        assert_eq!(server.write_all(b"a").await.unwrap_err().kind(), ErrorKind::TimedOut);
+        assert_eq!(
+            server.write_all(b"a").await.unwrap_err().kind(),
+            ErrorKind::TimedOut
+        );
         assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
     }
 

@@ -22,25 +22,41 @@ pub fn chunk(text: &str) -> Result<GenerateResponse, InvalidChunk> {
     let mut deserializer = Deserializer::from_str(text);
     let message = DynamicMessage::deserialize(descriptor()?, &mut deserializer);
     let message = message.map_err(|error| InvalidChunk(error.to_string()))?;
-    deserializer.end().map_err(|error| InvalidChunk(error.to_string()))?;
-    message.transcode_to().map_err(|error| InvalidChunk(error.to_string()))
+    deserializer
+        .end()
+        .map_err(|error| InvalidChunk(error.to_string()))?;
+    message
+        .transcode_to()
+        .map_err(|error| InvalidChunk(error.to_string()))
 }
 
 fn descriptor() -> Result<MessageDescriptor, InvalidChunk> {
     static CHUNKS: OnceLock<Option<MessageDescriptor>> = OnceLock::new();
-    let read = || DescriptorPool::decode(DESCRIPTORS).ok()?.get_message_by_name(CHUNK);
+    let read = || {
+        DescriptorPool::decode(DESCRIPTORS)
+            .ok()?
+            .get_message_by_name(CHUNK)
+    };
     // The descriptors are compiled into the program, so this fails for every text or for none.
-    CHUNKS.get_or_init(read).clone().ok_or_else(|| InvalidChunk(format!("no descriptor of {CHUNK}")))
+    CHUNKS
+        .get_or_init(read)
+        .clone()
+        .ok_or_else(|| InvalidChunk(format!("no descriptor of {CHUNK}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::llm::proto::generate_response::Content;
-    use crate::llm::proto::{CodeExecutionDelta, ErrorInfo, GroundingDelta, GroundingSupport, TextDelta};
+    use crate::llm::proto::{
+        CodeExecutionDelta, ErrorInfo, GroundingDelta, GroundingSupport, TextDelta,
+    };
 
     fn content(content: Content) -> GenerateResponse {
-        GenerateResponse { content: Some(content), is_final: false }
+        GenerateResponse {
+            content: Some(content),
+            is_final: false,
+        }
     }
 
     #[test]
@@ -62,15 +78,44 @@ mod tests {
             r#"{"grounding":{"web_search_queries":["q"],"grounding_supports":[{"start_index":3,"end_index":"9","text":"é","grounding_chunk_indices":[0,-1]}]}}"#,
             r#"{"grounding":{"webSearchQueries":["q"],"groundingSupports":[{"startIndex":"3","endIndex":9.0,"text":"\u00e9","groundingChunkIndices":["0",-1]}]}}"#,
         ] {
-            assert_eq!(read(text), content(Content::Grounding(grounding.clone())), "{text}");
+            assert_eq!(
+                read(text),
+                content(Content::Grounding(grounding.clone())),
+                "{text}"
+            );
         }
-        let code = CodeExecutionDelta { code: "x".into(), ..CodeExecutionDelta::default() };
-        assert_eq!(read(r#"{"codeExecution":{"code":"x","result":null}}"#), content(Content::CodeExecution(code)));
-        assert_eq!(read(r#"{"text":{}}"#), content(Content::Text(TextDelta::default())));
-        assert_eq!(read(r#" {"isFinal":true} "#), GenerateResponse { content: None, is_final: true });
-        let wait = prost_types::Duration { seconds: 2, nanos: 500_000_000 };
-        let error = ErrorInfo { code: "busy".into(), retry_after: Some(wait), ..ErrorInfo::default() };
-        assert_eq!(read(r#"{"error":{"code":"busy","retry_after":"2.5s"}}"#), content(Content::Error(error)));
+        let code = CodeExecutionDelta {
+            code: "x".into(),
+            ..CodeExecutionDelta::default()
+        };
+        assert_eq!(
+            read(r#"{"codeExecution":{"code":"x","result":null}}"#),
+            content(Content::CodeExecution(code))
+        );
+        assert_eq!(
+            read(r#"{"text":{}}"#),
+            content(Content::Text(TextDelta::default()))
+        );
+        assert_eq!(
+            read(r#" {"isFinal":true} "#),
+            GenerateResponse {
+                content: None,
+                is_final: true
+            }
+        );
+        let wait = prost_types::Duration {
+            seconds: 2,
+            nanos: 500_000_000,
+        };
+        let error = ErrorInfo {
+            code: "busy".into(),
+            retry_after: Some(wait),
+            ..ErrorInfo::default()
+        };
+        assert_eq!(
+            read(r#"{"error":{"code":"busy","retry_after":"2.5s"}}"#),
+            content(Content::Error(error))
+        );
     }
 
     #[test]
@@ -85,7 +130,10 @@ mod tests {
             (r#"{"text":{},"thinking":{}}"#, "oneof"),
         ] {
             let error = chunk(text).unwrap_err().to_string();
-            assert!(error.starts_with("not a GenerateResponse: ") && error.contains(reason), "{text}: {error}");
+            assert!(
+                error.starts_with("not a GenerateResponse: ") && error.contains(reason),
+                "{text}: {error}"
+            );
         }
     }
 }

@@ -22,7 +22,10 @@ pub struct FileError {
 
 impl FileError {
     pub(super) fn new(file: &Path, reason: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), reason: reason.into() }
+        Self {
+            file: file.to_owned(),
+            reason: reason.into(),
+        }
     }
 }
 
@@ -36,9 +39,14 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 /// # Errors
 /// When it cannot be read.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, FileError> {
-    let size = std::fs::metadata(file).map_err(|error| FileError::new(file, error.to_string()))?.len();
+    let size = std::fs::metadata(file)
+        .map_err(|error| FileError::new(file, error.to_string()))?
+        .len();
     if size > MAX_FILE_BYTES {
-        return Err(FileError::new(file, format!("has {size} bytes; at most 4 MiB are read")));
+        return Err(FileError::new(
+            file,
+            format!("has {size} bytes; at most 4 MiB are read"),
+        ));
     }
     std::fs::read(file).map_err(|error| FileError::new(file, error.to_string()))
 }
@@ -47,9 +55,13 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, FileError> {
 ///
 /// # Errors
 /// When the text has none, or a malformed one.
-pub(super) fn certificates(file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, FileError> {
+pub(super) fn certificates(
+    file: &Path,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, FileError> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let certificates = certificates.map_err(|error| FileError::new(file, format!("no certificate in PEM: {error}")))?;
+    let certificates = certificates
+        .map_err(|error| FileError::new(file, format!("no certificate in PEM: {error}")))?;
     if certificates.is_empty() {
         return Err(FileError::new(file, "has no certificate in PEM"));
     }
@@ -63,7 +75,9 @@ pub(super) fn certificates(file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer
 pub(super) fn authorities(file: &Path, pem: &[u8]) -> Result<RootCertStore, FileError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file, pem)? {
-        roots.add(certificate).map_err(|error| FileError::new(file, error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| FileError::new(file, error.to_string()))?;
     }
     Ok(roots)
 }
@@ -74,5 +88,6 @@ pub(super) fn authorities(file: &Path, pem: &[u8]) -> Result<RootCertStore, File
 /// When the text has none.
 pub(super) fn key(file: &Path, pem: &[u8]) -> Result<PrivateKeyDer<'static>, FileError> {
     // The error of the parser names the section that it found, never its content.
-    PrivateKeyDer::from_pem_slice(pem).map_err(|_error| FileError::new(file, "has no private key in PEM"))
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|_error| FileError::new(file, "has no private key in PEM"))
 }

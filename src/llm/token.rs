@@ -30,22 +30,33 @@ impl TokenSource {
     /// When the file cannot be read, or a line is no token. The message does not show it.
     pub fn read(&self) -> Result<Vec<String>, FileError> {
         match self {
-            Self::Value(text) => lines(text).map_err(|reason| FileError::new(Path::new("TARSY_LLM_TOKEN"), reason)),
+            Self::Value(text) => {
+                lines(text).map_err(|reason| FileError::new(Path::new("TARSY_LLM_TOKEN"), reason))
+            }
             Self::File(file) => {
-                let text = String::from_utf8(pem::read(file)?).map_err(|_error| FileError::new(file, NO_TOKEN))?;
+                let text = String::from_utf8(pem::read(file)?)
+                    .map_err(|_error| FileError::new(file, NO_TOKEN))?;
                 lines(&text).map_err(|reason| FileError::new(file, reason))
             }
         }
     }
 }
 
-const NO_TOKEN: &str =
-    "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters, one token a line";
+const NO_TOKEN: &str = "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters, one token a line";
 
 fn lines(text: &str) -> Result<Vec<String>, &'static str> {
-    let tokens: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let tokens: Vec<_> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect();
     let is_token = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
-    if !tokens.is_empty() && tokens.iter().all(is_token) { Ok(tokens) } else { Err(NO_TOKEN) }
+    if !tokens.is_empty() && tokens.iter().all(is_token) {
+        Ok(tokens)
+    } else {
+        Err(NO_TOKEN)
+    }
 }
 
 #[cfg(test)]
@@ -58,15 +69,27 @@ mod tests {
         let file = directory.path().join("token");
         let source = TokenSource::File(file.clone());
         let missing = source.read().unwrap_err().to_string();
-        assert!(missing.starts_with(&file.display().to_string()), "{missing}");
+        assert!(
+            missing.starts_with(&file.display().to_string()),
+            "{missing}"
+        );
         std::fs::write(&file, "new-1\n\n old-1 \n").unwrap();
-        assert_eq!(source.read(), Ok(vec!["new-1".to_owned(), "old-1".to_owned()]));
+        assert_eq!(
+            source.read(),
+            Ok(vec!["new-1".to_owned(), "old-1".to_owned()])
+        );
         for text in ["", "\n", "two words", "sécret"] {
             std::fs::write(&file, text).unwrap();
             let error = source.read().unwrap_err().to_string();
-            assert!(error.contains("is empty or has spaces") && !error.contains("words"), "{error}");
+            assert!(
+                error.contains("is empty or has spaces") && !error.contains("words"),
+                "{error}"
+            );
         }
         let value = TokenSource::Value("s3cret".to_owned());
-        assert_eq!((format!("{value:?}"), value.read()), ("Value".to_owned(), Ok(vec!["s3cret".to_owned()])));
+        assert_eq!(
+            (format!("{value:?}"), value.read()),
+            ("Value".to_owned(), Ok(vec!["s3cret".to_owned()]))
+        );
     }
 }

@@ -26,14 +26,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, RequestParamsMeta as _};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, RequestParamsMeta as _,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::calls::arguments::{ArgumentChecks, Comparison};
 use self::calls::pending::RequestTimeouts;
-pub use self::config::{Account, HttpConfig, ServerConfig, StdioConfig, TokenSource, Transport, User};
+pub use self::config::{
+    Account, HttpConfig, ServerConfig, StdioConfig, TokenSource, Transport, User,
+};
 use self::connection::{CallFailure, Connection};
 use self::context::ConnectionContext;
 pub use self::listing::{Inventory, Listed};
@@ -63,37 +67,62 @@ impl Servers {
     ///
     /// # Errors
     /// When a name cannot be part of a tool's name, or is used twice.
-    pub fn start(configs: Vec<ServerConfig>, mask: Mask, shutdown: &CancellationToken) -> Result<Self, Error> {
+    pub fn start(
+        configs: Vec<ServerConfig>,
+        mask: Mask,
+        shutdown: &CancellationToken,
+    ) -> Result<Self, Error> {
         let mut servers = BTreeMap::new();
         for config in configs {
             let name = config.name.clone();
             if let Some(fault) = server_name_fault(&name) {
                 return Err(Error::Name { name, fault });
             }
-            if servers.insert(name.clone(), Arc::new(CachedServer::new(config, &mask))).is_some() {
+            if servers
+                .insert(name.clone(), Arc::new(CachedServer::new(config, &mask)))
+                .is_some()
+            {
                 return Err(Error::Duplicate(name));
             }
         }
-        let context = ConnectionContext { mask, shutdown: shutdown.child_token(), tasks: TaskTracker::new() };
-        Ok(Self { servers, context: Arc::new(context), arguments: Arc::default() })
+        let context = ConnectionContext {
+            mask,
+            shutdown: shutdown.child_token(),
+            tasks: TaskTracker::new(),
+        };
+        Ok(Self {
+            servers,
+            context: Arc::new(context),
+            arguments: Arc::default(),
+        })
     }
 
     /// Ends all children. Returns when their processes have exited, or after ten seconds.
     pub async fn close(&self) {
         self.context.shutdown.cancel();
         self.context.tasks.close();
-        if tokio::time::timeout(CLOSE_TIMEOUT, self.context.tasks.wait()).await.is_err() {
-            tracing::warn!("mcp servers still running after {CLOSE_TIMEOUT:?}: they will be killed");
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.context.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                "mcp servers still running after {CLOSE_TIMEOUT:?}: they will be killed"
+            );
         }
     }
 
     fn server(&self, name: &str) -> Result<&Arc<CachedServer>, Error> {
-        self.servers.get(name).ok_or_else(|| Error::Unknown(name.to_owned()))
+        self.servers
+            .get(name)
+            .ok_or_else(|| Error::Unknown(name.to_owned()))
     }
 
     /// The tools that one server offers to a model, or the reason why they are unavailable.
     async fn offered(&self, name: &str) -> Result<Arc<[ToolSpec]>, String> {
-        self.server(name).map_err(|unknown| unknown.to_string())?.tools(&self.context).await
+        self.server(name)
+            .map_err(|unknown| unknown.to_string())?
+            .tools(&self.context)
+            .await
     }
 
     /// Lists the tools of a server, for people.
@@ -104,42 +133,75 @@ impl Servers {
         let known = &self.server(server)?.server;
         let shared = known.slot(None);
         let connection = known.connection(&shared, &self.context).await?;
-        let tools = connection.list_tools(server).await.inspect_err(|_| shared.discard(&connection))?;
-        Ok(listing::inventory(&known.config, &tools, &self.context.mask))
+        let tools = connection
+            .list_tools(server)
+            .await
+            .inspect_err(|_| shared.discard(&connection))?;
+        Ok(listing::inventory(
+            &known.config,
+            &tools,
+            &self.context.mask,
+        ))
     }
 
     async fn send(&self, request: ToolRequest<'_>) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
-        let ToolRequest { call, timeout, spec, lease } = request;
+        let ToolRequest {
+            call,
+            timeout,
+            spec,
+            lease,
+        } = request;
         let (server, mut params) = self.route(request)?;
         self.check_arguments(spec, &mut params).await?;
-        let _permit = server.permit(timeout.saturating_sub(begun.elapsed())).await.map_err(Unsent::Unavailable)?;
-        let ServerConfig { tool_timeout, max_tool_timeout, .. } = server.config;
+        let _permit = server
+            .permit(timeout.saturating_sub(begun.elapsed()))
+            .await
+            .map_err(Unsent::Unavailable)?;
+        let ServerConfig {
+            tool_timeout,
+            max_tool_timeout,
+            ..
+        } = server.config;
         let (idle, total) = (tool_timeout.min(timeout), max_tool_timeout.min(timeout));
         let end = (Instant::now() + total).min(begun + timeout);
         let slot = server.slot(lease);
         let connection = connect(server, &slot, &self.context, idle).await?;
-        let answer = connection.call(params, RequestTimeouts { idle, total, end }).await;
+        let answer = connection
+            .call(params, RequestTimeouts { idle, total, end })
+            .await;
         Ok(match answer {
             Ok(result) => result::reply(&result, &self.context.mask),
             Err(CallFailure::Refused(message)) => self.error_reply(&message),
             Err(CallFailure::Unsent(fault)) => {
                 slot.discard(&connection);
-                let error = self.context.masked(&format!("{}: the server did not take the call: {fault}", call.tool));
+                let error = self.context.masked(&format!(
+                    "{}: the server did not take the call: {fault}",
+                    call.tool
+                ));
                 ToolReply::NotSent { error }
             }
             Err(CallFailure::Broken(fault)) => {
                 slot.discard(&connection);
                 let error = self.context.masked(&format!("{}: {fault}", call.tool));
-                ToolReply::NoAnswer { error, timeout: false }
+                ToolReply::NoAnswer {
+                    error,
+                    timeout: false,
+                }
             }
             Err(CallFailure::Unreadable(fault)) => {
                 let error = self.context.masked(&format!("{}: {fault}", call.tool));
-                ToolReply::NoAnswer { error, timeout: false }
+                ToolReply::NoAnswer {
+                    error,
+                    timeout: false,
+                }
             }
             Err(CallFailure::Timeout(expired)) => {
                 let error = self.context.masked(&format!("{}: {expired}", call.tool));
-                ToolReply::NoAnswer { error, timeout: true }
+                ToolReply::NoAnswer {
+                    error,
+                    timeout: true,
+                }
             }
         })
     }
@@ -150,7 +212,8 @@ impl Servers {
         // The plan has the server's own name of the tool.
         let tool = request.spec.map_or(tool, ToolSpec::tool);
         let server = &self.server(name).map_err(Unsent::Unavailable)?.server;
-        let arguments = arguments_of(&call.arguments).map_err(|error| Unsent::Refused(not_an_object(&error)))?;
+        let arguments = arguments_of(&call.arguments)
+            .map_err(|error| Unsent::Refused(not_an_object(&error)))?;
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         if let Some(context) = trace::outgoing() {
             params.set_traceparent(&context.to_string());
@@ -159,10 +222,20 @@ impl Servers {
     }
 
     /// Compares the arguments with the schema that the model has seen, and writes them as it wants them.
-    async fn check_arguments(&self, spec: Option<&ToolSpec>, params: &mut CallToolRequestParams) -> Result<(), Unsent> {
-        let (Some(spec), Some(arguments)) = (spec, &mut params.arguments) else { return Ok(()) };
-        let comparison = self.arguments.compare(&spec.parameters_schema, arguments).await;
-        metrics::counter!("tarsy_tool_argument_checks_total", "outcome" => comparison.as_str()).increment(1);
+    async fn check_arguments(
+        &self,
+        spec: Option<&ToolSpec>,
+        params: &mut CallToolRequestParams,
+    ) -> Result<(), Unsent> {
+        let (Some(spec), Some(arguments)) = (spec, &mut params.arguments) else {
+            return Ok(());
+        };
+        let comparison = self
+            .arguments
+            .compare(&spec.parameters_schema, arguments)
+            .await;
+        metrics::counter!("tarsy_tool_argument_checks_total", "outcome" => comparison.as_str())
+            .increment(1);
         match comparison {
             Comparison::Fit | Comparison::Unchecked => Ok(()),
             Comparison::Unfit(faults) => Err(Unsent::Refused(faults)),
@@ -194,11 +267,18 @@ pub async fn fit_arguments(spec: &ToolSpec, text: &str) -> ArgumentFit {
         Err(error) => return ArgumentFit::Unfit(not_an_object(&error)),
     };
     let checks = Arc::new(ArgumentChecks::default());
-    match checks.compare(&spec.parameters_schema, &mut arguments).await {
+    match checks
+        .compare(&spec.parameters_schema, &mut arguments)
+        .await
+    {
         Comparison::Unfit(faults) => ArgumentFit::Unfit(faults),
         Comparison::Fit | Comparison::Unchecked => {
             let written = serde_json::from_str::<JsonObject>(text).ok();
-            if written.as_ref() == Some(&arguments) { ArgumentFit::AsWritten } else { ArgumentFit::Fitted }
+            if written.as_ref() == Some(&arguments) {
+                ArgumentFit::AsWritten
+            } else {
+                ArgumentFit::Fitted
+            }
         }
     }
 }
@@ -217,7 +297,9 @@ fn arguments_of(text: &str) -> Result<JsonObject, serde_json::Error> {
         Err(fault) => fault,
     };
     let inner = serde_json::from_str::<String>(text).ok();
-    inner.and_then(|inner| serde_json::from_str(&inner).ok()).ok_or(fault)
+    inner
+        .and_then(|inner| serde_json::from_str(&inner).ok())
+        .ok_or(fault)
 }
 
 /// Why a call was not sent.
@@ -236,7 +318,10 @@ async fn connect(
 ) -> Result<Arc<Connection>, Unsent> {
     let connecting = tokio::time::timeout(timeout, server.connection(slot, context)).await;
     let timed_out = |_| Error::no_handshake(server.config.name.clone(), timeout);
-    connecting.map_err(timed_out).flatten().map_err(Unsent::Unavailable)
+    connecting
+        .map_err(timed_out)
+        .flatten()
+        .map_err(Unsent::Unavailable)
 }
 
 impl Tools for Servers {
@@ -246,10 +331,15 @@ impl Tools for Servers {
         for (name, offered) in servers.iter().zip(offered) {
             match offered {
                 Ok(tools) => listing.tools.extend(tools.iter().cloned()),
-                Err(why) => listing.unavailable.push(Unavailable { server: name.clone(), why }),
+                Err(why) => listing.unavailable.push(Unavailable {
+                    server: name.clone(),
+                    why,
+                }),
             }
         }
-        listing.tools.sort_by(|one, other| one.name.cmp(&other.name));
+        listing
+            .tools
+            .sort_by(|one, other| one.name.cmp(&other.name));
         listing.tools.dedup_by(|one, other| one.name == other.name);
         listing
     }
@@ -257,15 +347,21 @@ impl Tools for Servers {
     async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
         match self.send(request).await {
             Ok(reply) => reply,
-            Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.context.masked(&error.to_string()) },
+            Err(Unsent::Unavailable(error)) => ToolReply::NotSent {
+                error: self.context.masked(&error.to_string()),
+            },
             Err(Unsent::Refused(fault)) => match self.error_reply(&fault) {
                 ToolReply::Answered { content, .. } => ToolReply::Refused { faults: content },
-                other @ (ToolReply::Refused { .. } | ToolReply::NotSent { .. } | ToolReply::NoAnswer { .. }) => other,
+                other @ (ToolReply::Refused { .. }
+                | ToolReply::NotSent { .. }
+                | ToolReply::NoAnswer { .. }) => other,
             },
         }
     }
 
     fn run_ended(&self, lease: Lease) {
-        self.servers.values().for_each(|cached| cached.server.run_ended(lease));
+        self.servers
+            .values()
+            .for_each(|cached| cached.server.run_ended(lease));
     }
 }

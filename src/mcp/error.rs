@@ -30,10 +30,18 @@ pub enum Error {
     Busy { server: String, calls: u32 },
     /// The server does not answer in time.
     #[error("mcp server {server:?}: no answer to {request} within {} ms", .within.as_millis())]
-    NoAnswer { server: String, request: &'static str, within: Duration },
+    NoAnswer {
+        server: String,
+        request: &'static str,
+        within: Duration,
+    },
     /// The server answered with an error, or its connection ended.
     #[error("mcp server {server:?}: {request} failed: {fault}")]
-    Request { server: String, request: &'static str, fault: String },
+    Request {
+        server: String,
+        request: &'static str,
+        fault: String,
+    },
     /// The evidence server failed.
     #[error("evidence server: {0}")]
     Serve(String),
@@ -42,6 +50,10 @@ pub enum Error {
 impl Error {
     /// The server does not complete the handshake in time.
     pub(super) fn no_handshake(server: String, within: Duration) -> Self {
-        Self::NoAnswer { server, request: "the handshake", within }
+        Self::NoAnswer {
+            server,
+            request: "the handshake",
+            within,
+        }
     }
 }

@@ -8,8 +8,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::io::stdio_pipes;
@@ -33,7 +34,11 @@ const FAILED_AT_GATE: i32 = 70;
 ///
 /// # Errors
 /// When the client violates the protocol.
-pub async fn serve(evidence: Evidence, gates: Gates, calls_file: Option<PathBuf>) -> Result<(), Error> {
+pub async fn serve(
+    evidence: Evidence,
+    gates: Gates,
+    calls_file: Option<PathBuf>,
+) -> Result<(), Error> {
     let end_of_input = CancellationToken::new();
     let (input, output) = stdio_pipes();
     let ended = end_of_input.clone();
@@ -43,10 +48,20 @@ pub async fn serve(evidence: Evidence, gates: Gates, calls_file: Option<PathBuf>
             ended.cancel();
         }
     });
-    let handler = EvidenceServer { evidence, gates, calls_file };
+    let handler = EvidenceServer {
+        evidence,
+        gates,
+        calls_file,
+    };
     let serving = async {
-        let service = handler.serve((input, output)).await.map_err(|error| Error::Serve(error.to_string()))?;
-        service.waiting().await.map_err(|error| Error::Serve(error.to_string()))?;
+        let service = handler
+            .serve((input, output))
+            .await
+            .map_err(|error| Error::Serve(error.to_string()))?;
+        service
+            .waiting()
+            .await
+            .map_err(|error| Error::Serve(error.to_string()))?;
         Ok(())
     };
     tokio::select! {
@@ -64,8 +79,9 @@ struct EvidenceServer {
 
 impl ServerHandler for EvidenceServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("tarsy-evidence", env!("CARGO_PKG_VERSION")))
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(
+            Implementation::new("tarsy-evidence", env!("CARGO_PKG_VERSION")),
+        )
     }
 
     async fn list_tools(
@@ -73,7 +89,9 @@ impl ServerHandler for EvidenceServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.evidence.tools.iter().map(declaration).collect()))
+        Ok(ListToolsResult::with_all_items(
+            self.evidence.tools.iter().map(declaration).collect(),
+        ))
     }
 
     async fn call_tool(
@@ -100,9 +118,14 @@ impl EvidenceServer {
             Some(trace) => json!({"tool": name, "arguments": arguments, "traceparent": trace}),
             None => json!({"tool": name, "arguments": arguments}),
         };
-        self.record(&line).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        self.record(&line)
+            .await
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let Some(tool) = self.evidence.tool(name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool {name:?}"),
+                None,
+            ));
         };
         let detail = Value::Object(arguments.clone()).to_string();
         self.gate(name, "start", &detail).await;
@@ -112,7 +135,12 @@ impl EvidenceServer {
     }
 
     async fn gate(&self, tool: &str, point: &str, detail: &str) {
-        if self.gates.wait(&format!("tool-{tool}-{point}"), detail).await == Passage::Fail {
+        if self
+            .gates
+            .wait(&format!("tool-{tool}-{point}"), detail)
+            .await
+            == Passage::Fail
+        {
             std::process::exit(FAILED_AT_GATE);
         }
     }
@@ -124,7 +152,10 @@ impl EvidenceServer {
         };
         let (line, path) = (format!("{line}\n"), path.clone());
         let written = tokio::task::spawn_blocking(move || {
-            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+            let mut file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)?;
             file.write_all(line.as_bytes())
         });
         written.await?
@@ -146,7 +177,12 @@ async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallTool
         tracing::warn!(tool = tool.name, arguments = %asked, recorded = tool.recorded(), "call not recorded");
         return CallToolResult::error(vec![ContentBlock::text(tool.miss(arguments))]);
     };
-    let Recorded { delay, is_error, hang, .. } = recorded;
+    let Recorded {
+        delay,
+        is_error,
+        hang,
+        ..
+    } = recorded;
     if *hang {
         std::future::pending::<()>().await;
     }
@@ -154,5 +190,9 @@ async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallTool
         tokio::time::sleep(*delay).await;
     }
     let content = vec![ContentBlock::text(recorded.text_for(arguments))];
-    if *is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
+    if *is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    }
 }

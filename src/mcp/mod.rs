@@ -7,7 +7,7 @@ mod error;
 pub mod evidence_server;
 
 pub use client::{
-    Account, ArgumentFit, HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
-    User, fit_arguments,
+    Account, ArgumentFit, HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig,
+    TokenSource, Transport, User, fit_arguments,
 };
 pub use error::Error;

@@ -25,13 +25,24 @@ const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// A later attempt may succeed.
 pub(super) fn unavailable(reason: impl Into<String>, arrival: Arrival) -> ProviderAnswer {
-    ProviderAnswer::Unavailable { reason: reason.into(), retry_after: None, arrival }
+    ProviderAnswer::Unavailable {
+        reason: reason.into(),
+        retry_after: None,
+        arrival,
+    }
 }
 
 /// A request without an answer.
 pub(super) fn failed(error: reqwest::Error) -> ProviderAnswer {
-    let arrival = if error.is_connect() || error.is_builder() { Arrival::Refused } else { Arrival::Unknown };
-    unavailable(format!("it cannot be reached: {}", outgoing::cause(error)), arrival)
+    let arrival = if error.is_connect() || error.is_builder() {
+        Arrival::Refused
+    } else {
+        Arrival::Unknown
+    };
+    unavailable(
+        format!("it cannot be reached: {}", outgoing::cause(error)),
+        arrival,
+    )
 }
 
 /// The answer to a message whose status alone says what became of it.
@@ -45,8 +56,16 @@ pub(super) async fn of_status(response: Response) -> ProviderAnswer {
     let reason = format!("HTTP {}{quote}", status.as_u16());
     match status.as_u16() {
         400 | 413 | 415 | 422 => ProviderAnswer::Rejected { reason },
-        300..500 => ProviderAnswer::Unavailable { reason, retry_after, arrival: Arrival::Refused },
-        _ => ProviderAnswer::Unavailable { reason, retry_after, arrival: Arrival::Unknown },
+        300..500 => ProviderAnswer::Unavailable {
+            reason,
+            retry_after,
+            arrival: Arrival::Refused,
+        },
+        _ => ProviderAnswer::Unavailable {
+            reason,
+            retry_after,
+            arrival: Arrival::Unknown,
+        },
     }
 }
 
@@ -64,24 +83,45 @@ pub(super) async fn body(mut response: Response) -> Option<String> {
 
 /// The pause that an answer asks for, in whole seconds. A date is ignored: its clock is not ours.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     Some(Duration::from_secs(seconds))
 }
 
 fn quoted(body: &str) -> String {
-    let line = visible(body).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = visible(body)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let quote: String = line.chars().take(MAX_QUOTE).collect();
-    if quote.is_empty() { quote } else { format!(": {quote}") }
+    if quote.is_empty() {
+        quote
+    } else {
+        format!(": {quote}")
+    }
 }
 
 /// The answer with its reason masked: a provider may repeat what was sent.
 pub(super) fn masked(answer: ProviderAnswer, mask: &Mask) -> ProviderAnswer {
     let text = |reason: String| mask.apply(&reason).into_owned();
     match answer {
-        ProviderAnswer::Rejected { reason } => ProviderAnswer::Rejected { reason: text(reason) },
-        ProviderAnswer::Unavailable { reason, retry_after, arrival } => {
-            ProviderAnswer::Unavailable { reason: text(reason), retry_after, arrival }
-        }
+        ProviderAnswer::Rejected { reason } => ProviderAnswer::Rejected {
+            reason: text(reason),
+        },
+        ProviderAnswer::Unavailable {
+            reason,
+            retry_after,
+            arrival,
+        } => ProviderAnswer::Unavailable {
+            reason: text(reason),
+            retry_after,
+            arrival,
+        },
         answer @ (ProviderAnswer::Accepted { .. } | ProviderAnswer::Found { .. }) => answer,
     }
 }
@@ -93,7 +133,11 @@ mod tests {
     use super::*;
 
     async fn answer(status: u16, body: &'static str) -> ProviderAnswer {
-        let response = hyper::http::Response::builder().status(status).header(RETRY_AFTER, "7").body(body).unwrap();
+        let response = hyper::http::Response::builder()
+            .status(status)
+            .header(RETRY_AFTER, "7")
+            .body(body)
+            .unwrap();
         of_status(response.into()).await
     }
 
@@ -108,9 +152,19 @@ mod tests {
         for (status, expected) in [
             (202, ProviderAnswer::Accepted { receipt: None }),
             (302, again(302, Arrival::Refused)),
-            (400, ProviderAnswer::Rejected { reason: reason(400) }),
+            (
+                400,
+                ProviderAnswer::Rejected {
+                    reason: reason(400),
+                },
+            ),
             (401, again(401, Arrival::Refused)),
-            (413, ProviderAnswer::Rejected { reason: reason(413) }),
+            (
+                413,
+                ProviderAnswer::Rejected {
+                    reason: reason(413),
+                },
+            ),
             (429, again(429, Arrival::Refused)),
             (500, again(500, Arrival::Unknown)),
             (503, again(503, Arrival::Unknown)),
@@ -121,9 +175,20 @@ mod tests {
 
     #[test]
     fn only_seconds_are_a_pause() {
-        let pause =
-            |text: &'static str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]));
+        let pause = |text: &'static str| {
+            retry_after(&HeaderMap::from_iter([(
+                RETRY_AFTER,
+                HeaderValue::from_static(text),
+            )]))
+        };
         assert_eq!(pause(" 30"), Some(Duration::from_secs(30)));
-        assert_eq!([pause("Wed, 21 Oct 2026 07:28:00 GMT"), pause("-1"), pause("")], [None; 3]);
+        assert_eq!(
+            [
+                pause("Wed, 21 Oct 2026 07:28:00 GMT"),
+                pause("-1"),
+                pause("")
+            ],
+            [None; 3]
+        );
     }
 }

@@ -18,19 +18,38 @@ impl Routes {
     pub async fn check(&self, route: &str) -> Result<(), String> {
         let timeout = self.timeout(route).min(MAX_TIMEOUT);
         let check = tokio::time::timeout(timeout, self.try_check(route)).await;
-        let checked = check.unwrap_or_else(|_| Err(format!("no answer within {} s", timeout.as_secs_f64())));
+        let checked =
+            check.unwrap_or_else(|_| Err(format!("no answer within {} s", timeout.as_secs_f64())));
         checked.map_err(|reason| self.mask.apply(&reason).into_owned())
     }
 
     async fn try_check(&self, route: &str) -> Result<(), String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let route = self.routes.get(route).ok_or("the configuration has no such route")?;
+        let route = self
+            .routes
+            .get(route)
+            .ok_or("the configuration has no such route")?;
         let url = match &route.kind {
-            RouteKind::SlackBot { token, channel, thread_channels, api_url } => {
+            RouteKind::SlackBot {
+                token,
+                channel,
+                thread_channels,
+                api_url,
+            } => {
                 let token = self.secrets.bearer(token).await?;
-                return slack::Api { client, url: api_url, token, channel, thread_channels }.check().await;
+                return slack::Api {
+                    client,
+                    url: api_url,
+                    token,
+                    channel,
+                    thread_channels,
+                }
+                .check()
+                .await;
             }
-            RouteKind::SlackWebhook { url } | RouteKind::Teams { url } => self.secrets.url(url).await?,
+            RouteKind::SlackWebhook { url } | RouteKind::Teams { url } => {
+                self.secrets.url(url).await?
+            }
             RouteKind::Webhook { url, secret } => {
                 if let Some(secret) = secret {
                     signature::key(&self.secrets.text(secret).await?)?;
@@ -44,7 +63,8 @@ impl Routes {
         match client.head(url).send().await {
             Ok(_) => Ok(()),
             Err(error) => match answer::failed(error) {
-                ProviderAnswer::Unavailable { reason, .. } | ProviderAnswer::Rejected { reason } => Err(reason),
+                ProviderAnswer::Unavailable { reason, .. }
+                | ProviderAnswer::Rejected { reason } => Err(reason),
                 ProviderAnswer::Accepted { .. } | ProviderAnswer::Found { .. } => Ok(()),
             },
         }

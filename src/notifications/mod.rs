@@ -36,13 +36,27 @@ pub struct Routes {
 impl Routes {
     /// Prepares the client; no secret is read yet.
     pub fn new(routes: BTreeMap<String, NotificationRoute>, mask: Mask) -> Self {
-        let client = outgoing::builder().build().map_err(|error| format!("no HTTP client: {}", outgoing::cause(error)));
-        Self { routes, client, secrets: Secrets(mask.clone()), mask }
+        let client = outgoing::builder()
+            .build()
+            .map_err(|error| format!("no HTTP client: {}", outgoing::cause(error)));
+        Self {
+            routes,
+            client,
+            secrets: Secrets(mask.clone()),
+            mask,
+        }
     }
 
-    async fn deliver(&self, message: &Notification, thread: Option<&str>) -> Result<ProviderAnswer, String> {
+    async fn deliver(
+        &self,
+        message: &Notification,
+        thread: Option<&str>,
+    ) -> Result<ProviderAnswer, String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let route = self.routes.get(&message.key.route).ok_or("the configuration has no such route")?;
+        let route = self
+            .routes
+            .get(&message.key.route)
+            .ok_or("the configuration has no such route")?;
         match &route.kind {
             RouteKind::SlackWebhook { url } => {
                 let url = self.secrets.url(url).await?;
@@ -61,18 +75,39 @@ impl Routes {
                     Some(secret) => Some(signature::key(&self.secrets.text(secret).await?)?),
                     None => None,
                 };
-                Ok(post::signed(client, url, message.key.id(), &webhook::message(message), key.as_ref()).await)
+                Ok(post::signed(
+                    client,
+                    url,
+                    message.key.id(),
+                    &webhook::message(message),
+                    key.as_ref(),
+                )
+                .await)
             }
-            RouteKind::SlackBot { token, channel, thread_channels, api_url } => {
+            RouteKind::SlackBot {
+                token,
+                channel,
+                thread_channels,
+                api_url,
+            } => {
                 let token = self.secrets.bearer(token).await?;
-                let api = slack::Api { client, url: api_url, token, channel, thread_channels };
+                let api = slack::Api {
+                    client,
+                    url: api_url,
+                    token,
+                    channel,
+                    thread_channels,
+                };
                 api.deliver(message, thread).await
             }
         }
     }
 
     fn timeout(&self, route: &str) -> Duration {
-        self.routes.get(route).map(|route| route.timeout).unwrap_or_default()
+        self.routes
+            .get(route)
+            .map(|route| route.timeout)
+            .unwrap_or_default()
     }
 
     /// The notification with what the mask knows by now.
@@ -90,13 +125,22 @@ impl Notifier for Routes {
     async fn send(&self, message: Notification, thread: Option<String>) -> ProviderAnswer {
         let message = self.masked(message);
         let timeout = self.timeout(&message.key.route);
-        let attempt = tokio::time::timeout(timeout, self.deliver(&message, thread.as_deref())).await;
+        let attempt =
+            tokio::time::timeout(timeout, self.deliver(&message, thread.as_deref())).await;
         let answer = match attempt {
             Ok(Ok(answer)) => answer,
-            Ok(Err(reason)) => ProviderAnswer::Unavailable { reason, retry_after: None, arrival: Arrival::Refused },
+            Ok(Err(reason)) => ProviderAnswer::Unavailable {
+                reason,
+                retry_after: None,
+                arrival: Arrival::Refused,
+            },
             Err(_elapsed) => {
                 let reason = format!("no answer within {} s", timeout.as_secs_f64());
-                ProviderAnswer::Unavailable { reason, retry_after: None, arrival: Arrival::Unknown }
+                ProviderAnswer::Unavailable {
+                    reason,
+                    retry_after: None,
+                    arrival: Arrival::Unknown,
+                }
             }
         };
         answer::masked(answer, &self.mask)

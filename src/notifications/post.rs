@@ -12,7 +12,10 @@ use crate::engine::ports::ProviderAnswer;
 
 /// Sends a body; the status says what became of it.
 pub(super) async fn json(client: &Client, url: Url, body: &Value) -> ProviderAnswer {
-    let request = client.post(url).header(CONTENT_TYPE, "application/json").body(body.to_string());
+    let request = client
+        .post(url)
+        .header(CONTENT_TYPE, "application/json")
+        .body(body.to_string());
     match request.send().await {
         Ok(response) => answer::of_status(response).await,
         Err(error) => answer::failed(error),
@@ -20,10 +23,20 @@ pub(super) async fn json(client: &Client, url: Url, body: &Value) -> ProviderAns
 }
 
 /// As [`json`], with the headers of Standard Webhooks; `key` signs them.
-pub(super) async fn signed(client: &Client, url: Url, id: Uuid, body: &Value, key: Option<&Key>) -> ProviderAnswer {
+pub(super) async fn signed(
+    client: &Client,
+    url: Url,
+    id: Uuid,
+    body: &Value,
+    key: Option<&Key>,
+) -> ProviderAnswer {
     let body = body.to_string();
     let headers = signature::headers(id, Utc::now().timestamp(), &body, key);
-    let request = client.post(url).header(CONTENT_TYPE, "application/json").headers(headers).body(body);
+    let request = client
+        .post(url)
+        .header(CONTENT_TYPE, "application/json")
+        .headers(headers)
+        .body(body);
     match request.send().await {
         Ok(response) => answer::of_status(response).await,
         Err(error) => answer::failed(error),

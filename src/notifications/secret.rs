@@ -48,7 +48,8 @@ impl Secrets {
     pub(super) async fn bearer(&self, secret: &NotificationSecret) -> Result<HeaderValue, String> {
         let token = self.text(secret).await?;
         let header = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut header = header.map_err(|_| "its token has characters that no header can have".to_owned())?;
+        let mut header =
+            header.map_err(|_| "its token has characters that no header can have".to_owned())?;
         header.set_sensitive(true);
         Ok(header)
     }
@@ -58,7 +59,9 @@ async fn read(file: &str) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("its secret cannot be read: {error}");
     let size = tokio::fs::metadata(file).await.map_err(unreadable)?.len();
     if size > MAX_BYTES {
-        return Err(format!("its secret has {size} bytes; at most {MAX_BYTES} are read"));
+        return Err(format!(
+            "its secret has {size} bytes; at most {MAX_BYTES} are read"
+        ));
     }
     tokio::fs::read_to_string(file).await.map_err(unreadable)
 }
@@ -68,6 +71,8 @@ async fn read(file: &str) -> Result<String, String> {
 /// # Errors
 /// With a reason that does not show it.
 pub(super) fn parsed(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or_else(|| "its address is no URL that begins with http:// or https://".to_owned())
 }

@@ -25,7 +25,10 @@ pub(super) fn key(secret: &str) -> Result<Key, String> {
         None => secret.as_bytes().to_vec(),
     };
     if bytes.len() < MIN_KEY_BYTES {
-        return Err(format!("its secret has {} bytes; accepted: at least {MIN_KEY_BYTES}", bytes.len()));
+        return Err(format!(
+            "its secret has {} bytes; accepted: at least {MIN_KEY_BYTES}",
+            bytes.len()
+        ));
     }
     Ok(Key::new(HMAC_SHA256, &bytes))
 }
@@ -37,10 +40,16 @@ pub(super) fn headers(id: Uuid, timestamp: i64, body: &str, key: Option<&Key>) -
         ("webhook-id", Some(id.to_string())),
         ("idempotency-key", Some(id.to_string())),
         ("webhook-timestamp", Some(timestamp.to_string())),
-        ("webhook-signature", signed.map(|tag| format!("v1,{}", BASE64.encode(tag.as_ref())))),
+        (
+            "webhook-signature",
+            signed.map(|tag| format!("v1,{}", BASE64.encode(tag.as_ref()))),
+        ),
     ];
     let header = |(name, text): (&'static str, Option<String>)| {
-        Some((HeaderName::from_static(name), HeaderValue::from_str(&text?).ok()?))
+        Some((
+            HeaderName::from_static(name),
+            HeaderValue::from_str(&text?).ok()?,
+        ))
     };
     headers.into_iter().filter_map(header).collect()
 }
@@ -68,13 +77,25 @@ mod tests {
         assert_eq!(unsigned.get("webhook-signature"), None);
         let key = key("0123456789abcdef").unwrap();
         let signed = headers(id, 7, "{}", Some(&key));
-        assert!(signed["webhook-signature"].to_str().unwrap().starts_with("v1,"));
-        assert_ne!(signed["webhook-signature"], headers(id, 8, "{}", Some(&key))["webhook-signature"]);
+        assert!(
+            signed["webhook-signature"]
+                .to_str()
+                .unwrap()
+                .starts_with("v1,")
+        );
+        assert_ne!(
+            signed["webhook-signature"],
+            headers(id, 8, "{}", Some(&key))["webhook-signature"]
+        );
     }
 
     #[test]
     fn a_weak_secret_is_refused_without_being_shown() {
-        for (secret, why) in [("short", "at least 16"), ("whsec_%%", "no base64"), ("whsec_YQ==", "at least 16")] {
+        for (secret, why) in [
+            ("short", "at least 16"),
+            ("whsec_%%", "no base64"),
+            ("whsec_YQ==", "at least 16"),
+        ] {
             let fault = key(secret).unwrap_err();
             assert!(fault.contains(why) && !fault.contains("short"), "{fault}");
         }

@@ -37,7 +37,12 @@ const REJECTED: [&str; 8] = [
     "invalid_metadata_format",
 ];
 /// Errors after which Slack may have the message.
-const UNKNOWN: [&str; 4] = ["fatal_error", "internal_error", "request_timeout", "service_unavailable"];
+const UNKNOWN: [&str; 4] = [
+    "fatal_error",
+    "internal_error",
+    "request_timeout",
+    "service_unavailable",
+];
 
 /// Errors about the channel or the message that is replied to.
 const NOT_THERE: [&str; 9] = [
@@ -104,14 +109,22 @@ impl Api<'_> {
     ///
     /// # Errors
     /// A text with the reason, when the address of the API is no URL.
-    pub(super) async fn deliver(&self, message: &Notification, first: Option<&str>) -> Result<ProviderAnswer, String> {
+    pub(super) async fn deliver(
+        &self,
+        message: &Notification,
+        first: Option<&str>,
+    ) -> Result<ProviderAnswer, String> {
         let mut message = message.clone();
         let places = self.places(&message, first);
         if message.may_repeat {
             let mut is_absent = true;
             for place in &places {
                 match self.find(&message, place).await? {
-                    Search::Found(ts) => return Ok(ProviderAnswer::Found { receipt: Some(place.receipt(ts)) }),
+                    Search::Found(ts) => {
+                        return Ok(ProviderAnswer::Found {
+                            receipt: Some(place.receipt(ts)),
+                        });
+                    }
                     Search::Absent => {}
                     Search::Failed => is_absent = false,
                 }
@@ -132,24 +145,41 @@ impl Api<'_> {
     /// The alert's own message, if it names one where the route may reply, or the one of the first message; then the
     /// route's channel.
     fn places(&self, message: &Notification, first: Option<&str>) -> Vec<Place> {
-        let is_allowed =
-            |thread: &SlackThread| thread.channel == self.channel || self.thread_channels.contains(&thread.channel);
-        let of_alert = message.summary.refs.get(refs::SLACK).and_then(SlackThread::parse);
+        let is_allowed = |thread: &SlackThread| {
+            thread.channel == self.channel || self.thread_channels.contains(&thread.channel)
+        };
+        let of_alert = message
+            .summary
+            .refs
+            .get(refs::SLACK)
+            .and_then(SlackThread::parse);
         let of_first = || SlackThread::parse(first?);
         let of_alert = of_alert.filter(is_allowed).or_else(of_first);
-        let thread = first.filter(|first| !first.contains('/')).map(str::to_owned);
-        of_alert.map(Place::OfAlert).into_iter().chain([Place::OfRoute { thread }]).collect()
+        let thread = first
+            .filter(|first| !first.contains('/'))
+            .map(str::to_owned);
+        of_alert
+            .map(Place::OfAlert)
+            .into_iter()
+            .chain([Place::OfRoute { thread }])
+            .collect()
     }
 
     async fn post(&self, message: &Notification, place: &Place) -> Result<Posted, String> {
         let body = slack::post(message, place.channel(self.channel), place.thread()).to_string();
         let request = self.client.post(self.method("chat.postMessage")?);
         let request = request.header(AUTHORIZATION, self.token.clone());
-        let response = request.header(CONTENT_TYPE, "application/json; charset=utf-8").body(body).send().await;
+        let response = request
+            .header(CONTENT_TYPE, "application/json; charset=utf-8")
+            .body(body)
+            .send()
+            .await;
         Ok(match response {
             Ok(response) => match posted(response).await {
                 Posted::Answered(ProviderAnswer::Accepted { receipt }) => {
-                    Posted::Answered(ProviderAnswer::Accepted { receipt: receipt.map(|ts| place.receipt(ts)) })
+                    Posted::Answered(ProviderAnswer::Accepted {
+                        receipt: receipt.map(|ts| place.receipt(ts)),
+                    })
                 }
                 Posted::Answered(answer) => Posted::Answered(answer),
                 Posted::NotThere(refusal) => Posted::NotThere(refusal),
@@ -163,17 +193,34 @@ impl Api<'_> {
     /// # Errors
     /// A text with the reason, when it is not.
     pub(super) async fn check(&self) -> Result<(), String> {
-        let reply = self.read("auth.test", &[]).await?.ok_or("the API gave no answer that can be read")?;
-        if reply.ok { Ok(()) } else { Err(format!("the API refuses the token: {}", reply.error)) }
+        let reply = self
+            .read("auth.test", &[])
+            .await?
+            .ok_or("the API gave no answer that can be read")?;
+        if reply.ok {
+            Ok(())
+        } else {
+            Err(format!("the API refuses the token: {}", reply.error))
+        }
     }
 
     async fn find(&self, message: &Notification, place: &Place) -> Result<Search, String> {
         let thread = place.thread();
         let id = message.key.id().to_string();
-        let since = message.summary.ended_at.or(message.summary.began_at).map(|at| at - CLOCK_MARGIN);
+        let since = message
+            .summary
+            .ended_at
+            .or(message.summary.began_at)
+            .map(|at| at - CLOCK_MARGIN);
         let oldest = since.map_or_else(|| "0".to_owned(), |at| at.timestamp().to_string());
-        let (method, limit) =
-            (if thread.is_some() { "conversations.replies" } else { "conversations.history" }, PAGE.to_string());
+        let (method, limit) = (
+            if thread.is_some() {
+                "conversations.replies"
+            } else {
+                "conversations.history"
+            },
+            PAGE.to_string(),
+        );
         let mut cursor = String::new();
         for _ in 0..MAX_PAGES {
             let mut query = vec![
@@ -184,17 +231,32 @@ impl Api<'_> {
                 ("cursor", &cursor),
             ];
             query.extend(thread.map(|ts| ("ts", ts)));
-            let Some(reply) = self.read(method, &query).await? else { return Ok(Search::Failed) };
+            let Some(reply) = self.read(method, &query).await? else {
+                return Ok(Search::Failed);
+            };
             if !reply.ok {
                 // Where nothing can be posted, nothing was.
-                let is_absent = matches!(place, Place::OfAlert(_)) && NOT_THERE.contains(&reply.error.as_str());
-                return Ok(if is_absent { Search::Absent } else { Search::Failed });
+                let is_absent =
+                    matches!(place, Place::OfAlert(_)) && NOT_THERE.contains(&reply.error.as_str());
+                return Ok(if is_absent {
+                    Search::Absent
+                } else {
+                    Search::Failed
+                });
             }
-            let ours = |message: &&Message| message.metadata.as_ref().is_some_and(|metadata| is_ours(metadata, &id));
+            let ours = |message: &&Message| {
+                message
+                    .metadata
+                    .as_ref()
+                    .is_some_and(|metadata| is_ours(metadata, &id))
+            };
             if let Some(message) = reply.messages.iter().find(ours) {
                 return Ok(Search::Found(message.ts.clone()));
             }
-            cursor = reply.response_metadata.map(|next| next.next_cursor).unwrap_or_default();
+            cursor = reply
+                .response_metadata
+                .map(|next| next.next_cursor)
+                .unwrap_or_default();
             if cursor.is_empty() {
                 return Ok(Search::Absent);
             }
@@ -204,9 +266,17 @@ impl Api<'_> {
 
     async fn read(&self, method: &str, query: &[(&str, &str)]) -> Result<Option<Reply>, String> {
         let mut url = self.method(method)?;
-        url.query_pairs_mut().extend_pairs(query.iter().filter(|(_, value)| !value.is_empty()));
-        let response = self.client.get(url).header(AUTHORIZATION, self.token.clone()).send().await;
-        let Ok(response) = response else { return Ok(None) };
+        url.query_pairs_mut()
+            .extend_pairs(query.iter().filter(|(_, value)| !value.is_empty()));
+        let response = self
+            .client
+            .get(url)
+            .header(AUTHORIZATION, self.token.clone())
+            .send()
+            .await;
+        let Ok(response) = response else {
+            return Ok(None);
+        };
         let body = answer::body(response).await.unwrap_or_default();
         Ok(serde_json::from_str(&body).ok())
     }
@@ -271,10 +341,17 @@ async fn posted(response: Response) -> Posted {
         return Posted::Answered(unavailable("the answer broke off", Arrival::Unknown));
     };
     match serde_json::from_str::<Reply>(&body) {
-        Ok(Reply { ok: true, ts, .. }) => Posted::Answered(ProviderAnswer::Accepted { receipt: ts }),
-        Ok(Reply { error, .. }) if NOT_THERE.contains(&error.as_str()) => Posted::NotThere(refused(&error, pause)),
+        Ok(Reply { ok: true, ts, .. }) => {
+            Posted::Answered(ProviderAnswer::Accepted { receipt: ts })
+        }
+        Ok(Reply { error, .. }) if NOT_THERE.contains(&error.as_str()) => {
+            Posted::NotThere(refused(&error, pause))
+        }
         Ok(Reply { error, .. }) => Posted::Answered(refused(&error, pause)),
-        Err(_) => Posted::Answered(unavailable("the answer is not one of Slack's API", Arrival::Unknown)),
+        Err(_) => Posted::Answered(unavailable(
+            "the answer is not one of Slack's API",
+            Arrival::Unknown,
+        )),
     }
 }
 
@@ -283,8 +360,16 @@ fn refused(error: &str, retry_after: Option<Duration>) -> ProviderAnswer {
     if REJECTED.contains(&error) {
         return ProviderAnswer::Rejected { reason };
     }
-    let arrival = if UNKNOWN.contains(&error) { Arrival::Unknown } else { Arrival::Refused };
-    ProviderAnswer::Unavailable { reason, retry_after, arrival }
+    let arrival = if UNKNOWN.contains(&error) {
+        Arrival::Unknown
+    } else {
+        Arrival::Refused
+    };
+    ProviderAnswer::Unavailable {
+        reason,
+        retry_after,
+        arrival,
+    }
 }
 
 #[cfg(test)]
@@ -295,22 +380,32 @@ mod tests {
 
     #[test]
     fn an_error_of_the_api_is_final_only_if_the_message_is_wrong() {
-        assert!(matches!(refused("invalid_blocks", None), ProviderAnswer::Rejected { .. }));
+        assert!(matches!(
+            refused("invalid_blocks", None),
+            ProviderAnswer::Rejected { .. }
+        ));
         for (error, arrival) in [
             ("invalid_auth", Arrival::Refused),
             ("not_in_channel", Arrival::Refused),
             ("ratelimited", Arrival::Refused),
             ("internal_error", Arrival::Unknown),
         ] {
-            assert_eq!(refused(error, None), unavailable(format!("the API answered {error}"), arrival));
+            assert_eq!(
+                refused(error, None),
+                unavailable(format!("the API answered {error}"), arrival)
+            );
         }
     }
 
     #[test]
     fn a_message_is_ours_by_type_and_id() {
-        let metadata = |kind: &str, id: &str| json!({"event_type": kind, "event_payload": {"id": id}});
+        let metadata =
+            |kind: &str, id: &str| json!({"event_type": kind, "event_payload": {"id": id}});
         assert!(is_ours(&metadata("tarsy_notification", "7"), "7"));
-        assert!(!is_ours(&metadata("tarsy_notification", "8"), "7") && !is_ours(&metadata("other", "7"), "7"));
+        assert!(
+            !is_ours(&metadata("tarsy_notification", "8"), "7")
+                && !is_ours(&metadata("other", "7"), "7")
+        );
         assert!(!is_ours(&json!({}), "7"));
     }
 }

@@ -14,13 +14,21 @@ const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
 /// A client that follows no redirect and sends no referrer.
 pub fn builder() -> ClientBuilder {
     // Another part of the process may have installed a provider of cryptography; there is only one, ring.
-    rustls::crypto::ring::default_provider().install_default().ok();
-    Client::builder().user_agent(USER_AGENT).redirect(Policy::none()).referer(false).connect_timeout(CONNECT_TIMEOUT)
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
+    Client::builder()
+        .user_agent(USER_AGENT)
+        .redirect(Policy::none())
+        .referer(false)
+        .connect_timeout(CONNECT_TIMEOUT)
 }
 
 /// The innermost cause of a failed request, without the URL.
 pub fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let sources = std::iter::successors(error.source(), |error| (*error).source());
-    sources.last().map_or_else(|| error.to_string(), ToString::to_string)
+    sources
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }

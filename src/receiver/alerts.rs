@@ -42,29 +42,53 @@ pub(super) enum ReadBody {
         headers: Headers,
     },
     /// Nothing, for this reason.
-    Ignored { source: &'static str, reason: String },
+    Ignored {
+        source: &'static str,
+        reason: String,
+    },
 }
 
 /// Reads a body, and reduces it if it is large.
 ///
 /// # Errors
 /// When the body is no alert, or does not belong to the path.
-pub(super) fn read(settings: &Settings, endpoint: Endpoint<'_>, received: Received) -> Result<ReadBody, Rejection> {
-    let Received { mut body, mut headers, requested, max_alert_bytes } = received;
+pub(super) fn read(
+    settings: &Settings,
+    endpoint: Endpoint<'_>,
+    received: Received,
+) -> Result<ReadBody, Rejection> {
+    let Received {
+        mut body,
+        mut headers,
+        requested,
+        max_alert_bytes,
+    } = received;
     let mut hints = hints(endpoint, requested, &headers);
     let is_forced = header(&headers, headers::FORCE).is_some_and(|word| headers::is_yes(&word));
     let invalid = |error: IntakeError| Rejection::Invalid(error.to_string());
-    if let Some(reduced) = settings.intake.reduced(&body, &hints, max_alert_bytes).map_err(invalid)? {
+    if let Some(reduced) = settings
+        .intake
+        .reduced(&body, &hints, max_alert_bytes)
+        .map_err(invalid)?
+    {
         if reduced.is_too_large {
-            return Err(Rejection::TooLarge(format!("body has more than {MAX_BODY_BYTES} bytes after decompression")));
+            return Err(Rejection::TooLarge(format!(
+                "body has more than {MAX_BODY_BYTES} bytes after decompression"
+            )));
         }
         tracing::info!(
             bytes = body.len(),
             stored = reduced.body.len(),
             "body reduced: it is larger than what is stored"
         );
-        headers.retain(|(name, _)| ![headers::CONTENT_TYPE, headers::CONTENT_ENCODING].contains(name));
-        headers.extend(reduced.left_out.header().map(|value| (headers::LEFT_OUT, value)));
+        headers
+            .retain(|(name, _)| ![headers::CONTENT_TYPE, headers::CONTENT_ENCODING].contains(name));
+        headers.extend(
+            reduced
+                .left_out
+                .header()
+                .map(|value| (headers::LEFT_OUT, value)),
+        );
         hints = reduced.hints(hints);
         body = Bytes::from(reduced.body);
     }
@@ -74,18 +98,37 @@ pub(super) fn read(settings: &Settings, endpoint: Endpoint<'_>, received: Receiv
         return Err(Rejection::Invalid("body has no alert".to_owned()));
     };
     if !endpoint.accepts(&first.alert.source) {
-        let reason = format!("body is not an Alertmanager or Grafana webhook (looks like {})", first.alert.source);
+        let reason = format!(
+            "body is not an Alertmanager or Grafana webhook (looks like {})",
+            first.alert.source
+        );
         return Err(Rejection::Invalid(reason));
     }
     let source = source_word(&first.alert.source);
-    let Routed { alerts, ignored_because } = routed(settings, endpoint, parts, Asked { requested, is_forced });
+    let Routed {
+        alerts,
+        ignored_because,
+    } = routed(
+        settings,
+        endpoint,
+        parts,
+        Asked {
+            requested,
+            is_forced,
+        },
+    );
     if alerts.is_empty() {
         return Ok(ReadBody::Ignored {
             source,
             reason: ignored_because.unwrap_or_else(|| "it is no alert".to_owned()),
         });
     }
-    Ok(ReadBody::Alerts { source, alerts, body, headers })
+    Ok(ReadBody::Alerts {
+        source,
+        alerts,
+        body,
+        headers,
+    })
 }
 
 fn header(headers: &Headers, wanted: &str) -> Option<String> {
@@ -130,7 +173,11 @@ fn routed(settings: &Settings, endpoint: Endpoint<'_>, parts: Vec<Part>, asked: 
     let mut routed = Routed::default();
     for part in parts {
         let route = settings.routes.first(&Facts::of(&part, endpoint.suffix()));
-        let ignored = if asked.is_forced { None } else { route.and_then(AlertRoute::ignored_because) };
+        let ignored = if asked.is_forced {
+            None
+        } else {
+            route.and_then(AlertRoute::ignored_because)
+        };
         let alert = match ignored {
             Some(because) => part.alert.ignored(because),
             None => part.alert,
@@ -139,23 +186,35 @@ fn routed(settings: &Settings, endpoint: Endpoint<'_>, parts: Vec<Part>, asked: 
             routed.ignored_because = routed.ignored_because.or(alert.ignored_because);
             continue;
         }
-        let priority = asked.requested.or_else(|| route?.priority).unwrap_or(alert.severity);
-        routed.alerts.push(InboundAlert { priority, part: has_several.then_some(part.index) });
+        let priority = asked
+            .requested
+            .or_else(|| route?.priority)
+            .unwrap_or(alert.severity);
+        routed.alerts.push(InboundAlert {
+            priority,
+            part: has_several.then_some(part.index),
+        });
     }
     routed
 }
 
 /// A body that does not fit the source of its path is read; an operator has to know that the path may be wrong.
 fn warn_of_another_form(endpoint: Endpoint<'_>, parts: &[Part]) {
-    let note = parts.iter().flat_map(|part| &part.notes).find(|note| matches!(note, Note::OtherForm(_)));
+    let note = parts
+        .iter()
+        .flat_map(|part| &part.notes)
+        .find(|note| matches!(note, Note::OtherForm(_)));
     if let (Some(note), Some(name)) = (note, endpoint.source()) {
-        metrics::counter!("tarsy_receive_other_form_total", "source" => source_word(name)).increment(1);
+        metrics::counter!("tarsy_receive_other_form_total", "source" => source_word(name))
+            .increment(1);
         tracing::warn!(source = name, "body accepted: {note}");
     }
 }
 
 /// The word of a source in metrics, one of a closed set.
 pub(super) fn source_word(source: &str) -> &'static str {
-    let mut known = FORMS.into_iter().chain(BUILTIN_SOURCE_NAMES.iter().copied());
+    let mut known = FORMS
+        .into_iter()
+        .chain(BUILTIN_SOURCE_NAMES.iter().copied());
     known.find(|name| *name == source).unwrap_or(CUSTOM)
 }

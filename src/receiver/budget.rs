@@ -38,14 +38,21 @@ pub(super) struct Held {
 impl Default for Budget {
     fn default() -> Self {
         let semaphore = |bytes: usize| Arc::new(Semaphore::new(bytes / UNIT_BYTES));
-        Self { beginnings: semaphore(BEGINNINGS_BYTES), large: semaphore(LARGE_BYTES) }
+        Self {
+            beginnings: semaphore(BEGINNINGS_BYTES),
+            large: semaphore(LARGE_BYTES),
+        }
     }
 }
 
 impl Budget {
     /// The memory of a body of which nothing has arrived.
     pub(super) fn hold(&self) -> Held {
-        Held { budget: self.clone(), permits: Vec::new(), units: 0 }
+        Held {
+            budget: self.clone(),
+            permits: Vec::new(),
+            units: 0,
+        }
     }
 
     /// How many bytes are not held, of both parts.
@@ -66,8 +73,8 @@ impl Held {
         let of_beginning = wanted.min(BEGINNING).saturating_sub(self.units);
         if of_beginning > 0 {
             let budget = &self.budget;
-            let permit =
-                take(&budget.beginnings, of_beginning).or_else(|Exhausted| take(&budget.large, of_beginning))?;
+            let permit = take(&budget.beginnings, of_beginning)
+                .or_else(|Exhausted| take(&budget.large, of_beginning))?;
             self.add(permit, of_beginning);
         }
         let more = wanted.saturating_sub(self.units);
@@ -80,7 +87,10 @@ impl Held {
 
     fn add(&mut self, permit: OwnedSemaphorePermit, units: usize) {
         self.units += units;
-        let same = self.permits.iter_mut().find(|held| Arc::ptr_eq(held.semaphore(), permit.semaphore()));
+        let same = self
+            .permits
+            .iter_mut()
+            .find(|held| Arc::ptr_eq(held.semaphore(), permit.semaphore()));
         match same {
             Some(held) => held.merge(permit),
             None => self.permits.push(permit),
@@ -90,7 +100,9 @@ impl Held {
 
 fn take(from: &Arc<Semaphore>, units: usize) -> Result<OwnedSemaphorePermit, Exhausted> {
     let units = u32::try_from(units).map_err(|_| Exhausted)?;
-    Arc::clone(from).try_acquire_many_owned(units).map_err(|_| Exhausted)
+    Arc::clone(from)
+        .try_acquire_many_owned(units)
+        .map_err(|_| Exhausted)
 }
 
 #[cfg(test)]
@@ -112,7 +124,11 @@ mod tests {
             held.push(body);
         }
         let mut fifth = budget.hold();
-        assert_eq!(fifth.grow(BEGINNING_BYTES), Ok(()), "a small body beside large ones");
+        assert_eq!(
+            fifth.grow(BEGINNING_BYTES),
+            Ok(()),
+            "a small body beside large ones"
+        );
         assert_eq!(fifth.grow(32 * MIB), Err(Exhausted));
         held.pop();
         assert_eq!(fifth.grow(32 * MIB), Ok(()));
@@ -125,7 +141,10 @@ mod tests {
         let budget = Budget::default();
         let bodies = BEGINNINGS_BYTES / BEGINNING_BYTES + 1;
         let mut held: Vec<Held> = (0..bodies).map(|_| budget.hold()).collect();
-        assert!(held.iter_mut().all(|body| body.grow(BEGINNING_BYTES).is_ok()));
+        assert!(
+            held.iter_mut()
+                .all(|body| body.grow(BEGINNING_BYTES).is_ok())
+        );
         assert_eq!(budget.free_bytes(), LARGE_BYTES - BEGINNING_BYTES);
     }
 }

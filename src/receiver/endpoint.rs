@@ -8,7 +8,12 @@ use super::proof::Proof;
 const HOOKS: &str = "hooks";
 
 /// The sources whose bodies the two paths of Alertmanager and Grafana accept.
-const FORMS: [&str; 4] = ["alertmanager", "alertmanager-v2", "grafana", "grafana-legacy"];
+const FORMS: [&str; 4] = [
+    "alertmanager",
+    "alertmanager-v2",
+    "grafana",
+    "grafana-legacy",
+];
 
 /// Where a request goes.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +40,15 @@ impl<'a> Endpoint<'a> {
             "alert" => Some(Self::Alert),
             rest => {
                 let rest = rest.strip_prefix("hooks/")?;
-                let (name, path_token) = rest.split_once('/').map_or((rest, None), |(name, token)| (name, Some(token)));
+                let (name, path_token) = rest
+                    .split_once('/')
+                    .map_or((rest, None), |(name, token)| (name, Some(token)));
                 let (source, proof) = hooks.get_key_value(name)?;
-                Some(Self::Hook(Hook { source, proof, path_token }))
+                Some(Self::Hook(Hook {
+                    source,
+                    proof,
+                    path_token,
+                }))
             }
         }
     }
@@ -98,7 +109,12 @@ mod tests {
                 Endpoint::Hook(hook) => hook.path_token,
                 Endpoint::Alertmanager | Endpoint::Grafana | Endpoint::Alert => None,
             };
-            Some(format!("{} {} {:?} {token:?}", endpoint.as_str(), endpoint.suffix(), endpoint.source()))
+            Some(format!(
+                "{} {} {:?} {token:?}",
+                endpoint.as_str(),
+                endpoint.suffix(),
+                endpoint.source()
+            ))
         };
         for (path, expected) in [
             ("/alert", r#"alert http None None"#),
@@ -106,12 +122,24 @@ mod tests {
             ("/hooks/grafana", r#"hooks grafana Some("grafana") None"#),
             ("/hooks/shop", r#"hooks shop Some("shop") None"#),
             ("/hooks/shop/", r#"hooks shop Some("shop") Some("")"#),
-            ("/hooks/pingdom/a/b", r#"hooks pingdom Some("pingdom") Some("a/b")"#),
+            (
+                "/hooks/pingdom/a/b",
+                r#"hooks pingdom Some("pingdom") Some("a/b")"#,
+            ),
         ] {
             assert_eq!(of(path).as_deref(), Some(expected), "{path}");
         }
-        for path in ["", "/", "/hooks", "/hooks/", "/hooks/nope", "/hooks//shop", "/hooks/SHOP", "hooks/shop", "/shop"]
-        {
+        for path in [
+            "",
+            "/",
+            "/hooks",
+            "/hooks/",
+            "/hooks/nope",
+            "/hooks//shop",
+            "/hooks/SHOP",
+            "hooks/shop",
+            "/shop",
+        ] {
             assert_eq!(of(path), None, "{path}");
         }
     }

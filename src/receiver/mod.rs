@@ -102,7 +102,10 @@ pub struct Published {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublishError {
     /// The queue is unavailable or full: the client may try again after `retry_after`.
-    Unavailable { reason: String, retry_after: Duration },
+    Unavailable {
+        reason: String,
+        retry_after: Duration,
+    },
     /// The alert is larger than what the queue stores.
     TooLarge(String),
     /// The queue will never accept this alert.
@@ -118,5 +121,8 @@ pub trait Queue: Send + Sync + 'static {
     ///
     /// # Errors
     /// When one of the alerts is not stored, or it is unknown whether it is. Those before it are stored.
-    fn publish(&self, alerts: InboundAlerts) -> impl Future<Output = Result<Vec<Published>, PublishError>> + Send;
+    fn publish(
+        &self,
+        alerts: InboundAlerts,
+    ) -> impl Future<Output = Result<Vec<Published>, PublishError>> + Send;
 }

@@ -28,7 +28,11 @@ pub(super) struct Readers {
 impl Default for Readers {
     fn default() -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
-        Self { budget: Budget::default(), usual: semaphore(READERS), large: semaphore(1) }
+        Self {
+            budget: Budget::default(),
+            usual: semaphore(READERS),
+            large: semaphore(1),
+        }
     }
 }
 
@@ -42,9 +46,15 @@ impl Readers {
         bytes: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Rejection> {
-        let readers = if bytes > LARGE_BYTES { &self.large } else { &self.usual };
+        let readers = if bytes > LARGE_BYTES {
+            &self.large
+        } else {
+            &self.usual
+        };
         let waited = tokio::time::timeout(WAIT_TIMEOUT, Arc::clone(readers).acquire_owned()).await;
-        let Ok(Ok(permit)) = waited else { return Err(Rejection::unavailable("other bodies are being read")) };
+        let Ok(Ok(permit)) = waited else {
+            return Err(Rejection::unavailable("other bodies are being read"));
+        };
         let span = Span::current();
         let work = move || {
             let _permit = permit;

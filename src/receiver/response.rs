@@ -6,7 +6,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use hyper::StatusCode;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use serde_json::{Value, json};
 
 use super::{PublishError, Published};
@@ -61,7 +63,13 @@ pub(super) enum Rejection {
 impl From<PublishError> for Rejection {
     fn from(error: PublishError) -> Self {
         match error {
-            PublishError::Unavailable { reason, retry_after } => Self::Unavailable { reason, retry_after },
+            PublishError::Unavailable {
+                reason,
+                retry_after,
+            } => Self::Unavailable {
+                reason,
+                retry_after,
+            },
             PublishError::TooLarge(reason) => Self::TooLarge(reason),
             PublishError::Invalid(reason) => Self::Invalid(reason),
         }
@@ -71,8 +79,14 @@ impl From<PublishError> for Rejection {
 /// The response to a request.
 pub(super) fn response(outcome: Result<Accepted, Rejection>) -> Response {
     match outcome {
-        Ok(Accepted::Published(report)) => json_response(StatusCode::ACCEPTED, &report.json(), Vec::new()),
-        Ok(Accepted::Ignored(reason)) => json_response(StatusCode::ACCEPTED, &json!({"ignored": reason}), Vec::new()),
+        Ok(Accepted::Published(report)) => {
+            json_response(StatusCode::ACCEPTED, &report.json(), Vec::new())
+        }
+        Ok(Accepted::Ignored(reason)) => json_response(
+            StatusCode::ACCEPTED,
+            &json!({"ignored": reason}),
+            Vec::new(),
+        ),
         Ok(Accepted::Handshake(origin)) => {
             let headers = vec![
                 (ALLOWED_ORIGIN, origin),
@@ -89,11 +103,17 @@ pub(super) fn response(outcome: Result<Accepted, Rejection>) -> Response {
 impl Report {
     /// The first alert, and all of them if there are several.
     fn json(&self) -> Value {
-        let Self { published, ignored_headers } = self;
+        let Self {
+            published,
+            ignored_headers,
+        } = self;
         let mut body = published.first().map(Published::json).unwrap_or_default();
         if let Some(body) = body.as_object_mut() {
             if published.len() > 1 {
-                body.insert("alerts".to_owned(), published.iter().map(Published::json).collect());
+                body.insert(
+                    "alerts".to_owned(),
+                    published.iter().map(Published::json).collect(),
+                );
             }
             if !ignored_headers.is_empty() {
                 body.insert("ignored_headers".to_owned(), json!(ignored_headers));
@@ -105,14 +125,21 @@ impl Report {
 
 impl Published {
     fn json(&self) -> Value {
-        let Self { session_id, subject, stream_sequence } = self;
+        let Self {
+            session_id,
+            subject,
+            stream_sequence,
+        } = self;
         json!({"session_id": session_id, "subject": subject, "stream_sequence": stream_sequence})
     }
 }
 
 impl Rejection {
     pub(super) fn unavailable(reason: &str) -> Self {
-        Self::Unavailable { reason: reason.to_owned(), retry_after: UNAVAILABLE_RETRY_DELAY }
+        Self::Unavailable {
+            reason: reason.to_owned(),
+            retry_after: UNAVAILABLE_RETRY_DELAY,
+        }
     }
 
     fn response(self) -> Response {
@@ -124,18 +151,30 @@ impl Rejection {
             }
             Self::MethodNotAllowed => {
                 let allow = vec![(ALLOW, HeaderValue::from_static("POST"))];
-                (StatusCode::METHOD_NOT_ALLOWED, "alerts are sent with POST".into(), allow)
+                (
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    "alerts are sent with POST".into(),
+                    allow,
+                )
             }
             Self::Unauthorized => {
                 // SNS sends the password of its URL only when the scheme Basic is offered.
-                let schemes = ["Basic realm=\"tarsy\", charset=\"UTF-8\"", "Bearer realm=\"tarsy\""];
-                let offered = schemes.map(|scheme| (WWW_AUTHENTICATE, HeaderValue::from_static(scheme)));
+                let schemes = [
+                    "Basic realm=\"tarsy\", charset=\"UTF-8\"",
+                    "Bearer realm=\"tarsy\"",
+                ];
+                let offered =
+                    schemes.map(|scheme| (WWW_AUTHENTICATE, HeaderValue::from_static(scheme)));
                 let reason = "a bearer token is required, or the token as the password of Basic";
                 (StatusCode::UNAUTHORIZED, reason.into(), offered.into())
             }
             Self::Unproven(reason) => {
                 let scheme = HeaderValue::from_static("Signature realm=\"tarsy\"");
-                (StatusCode::UNAUTHORIZED, reason.into(), vec![(WWW_AUTHENTICATE, scheme)])
+                (
+                    StatusCode::UNAUTHORIZED,
+                    reason.into(),
+                    vec![(WWW_AUTHENTICATE, scheme)],
+                )
             }
             Self::FromWebPage => {
                 let reason = "rejected: a web page sent this request (it has the header Origin or Sec-Fetch-Site), and the \
@@ -148,9 +187,16 @@ impl Rejection {
                 (StatusCode::PAYLOAD_TOO_LARGE, reason.into(), close)
             }
             Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason.into(), Vec::new()),
-            Self::Unavailable { reason, retry_after } => {
+            Self::Unavailable {
+                reason,
+                retry_after,
+            } => {
                 let seconds = HeaderValue::from(retry_after.as_secs().max(1));
-                (StatusCode::SERVICE_UNAVAILABLE, reason.into(), vec![(RETRY_AFTER, seconds)])
+                (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    reason.into(),
+                    vec![(RETRY_AFTER, seconds)],
+                )
             }
         };
         json_response(status, &json!({"error": reason}), headers)
@@ -160,7 +206,9 @@ impl Rejection {
 fn json_response(status: StatusCode, body: &Value, headers: Headers) -> Response {
     let mut response = Response::new(Body::from(format!("{body}\n")));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in headers {
         response.headers_mut().append(name, value);
     }

@@ -36,7 +36,12 @@ const OVER_LIMIT: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Receives alerts on `listener` until `stop` is cancelled, then finishes the open requests for a bounded time.
-pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q, stop: CancellationToken) {
+pub async fn serve<Q: Queue>(
+    listener: TcpListener,
+    settings: Settings,
+    queue: Q,
+    stop: CancellationToken,
+) {
     let options = http::Options {
         name: "alerts",
         limits: settings.limits,
@@ -48,7 +53,11 @@ pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q
         over_limit_response: OVER_LIMIT,
     };
     let (settings, readers) = (Arc::new(settings), Readers::default());
-    let router = router(Arc::new(Receiver { settings, readers, queue }));
+    let router = router(Arc::new(Receiver {
+        settings,
+        readers,
+        queue,
+    }));
     let new_service = || {
         let counted = Arc::new(CountedConnection::new());
         TowerToHyperService::new(router.clone().layer(Extension(counted)))
@@ -81,11 +90,19 @@ async fn take<Q: Queue>(State(receiver): State<Shared<Q>>, request: Request) -> 
 /// Answers a sender of CloudEvents that asks whether it may send.
 async fn ask<Q: Queue>(State(receiver): State<Shared<Q>>, request: Request) -> Response {
     let is_known = Endpoint::of_path(request.uri().path(), &receiver.settings.hooks).is_some();
-    response(if is_known { handshake(request.headers()).map(Accepted::Handshake) } else { Err(Rejection::UnknownPath) })
+    response(if is_known {
+        handshake(request.headers()).map(Accepted::Handshake)
+    } else {
+        Err(Rejection::UnknownPath)
+    })
 }
 
 /// Puts the request into a span, and counts it.
-async fn observe<Q: Queue>(State(receiver): State<Shared<Q>>, request: Request, next: Next) -> Response {
+async fn observe<Q: Queue>(
+    State(receiver): State<Shared<Q>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let endpoint = Endpoint::of_path(request.uri().path(), &receiver.settings.hooks);
     let path = endpoint.map_or("other", Endpoint::as_str);
@@ -98,7 +115,8 @@ async fn observe<Q: Queue>(State(receiver): State<Shared<Q>>, request: Request, 
         500.. => "5xx",
     };
     metrics::counter!("tarsy_receive_requests_total", "path" => path, "code" => code).increment(1);
-    metrics::histogram!("tarsy_receive_request_duration_seconds").record(began.elapsed().as_secs_f64());
+    metrics::histogram!("tarsy_receive_request_duration_seconds")
+        .record(began.elapsed().as_secs_f64());
     response
 }
 
@@ -143,9 +161,21 @@ impl<Q: Queue> Receiver<Q> {
         TraceContext::parse(value.to_str().ok()?)
     }
 
-    async fn answer(&self, endpoint: Option<Endpoint<'_>>, request: Request) -> Result<Accepted, Rejection> {
-        let limit = self.queue.max_body_bytes().unwrap_or(usize::MAX).min(self.settings.max_alert_bytes);
-        let reading = Reading { settings: &self.settings, readers: &self.readers, max_alert_bytes: limit };
+    async fn answer(
+        &self,
+        endpoint: Option<Endpoint<'_>>,
+        request: Request,
+    ) -> Result<Accepted, Rejection> {
+        let limit = self
+            .queue
+            .max_body_bytes()
+            .unwrap_or(usize::MAX)
+            .min(self.settings.max_alert_bytes);
+        let reading = Reading {
+            settings: &self.settings,
+            readers: &self.readers,
+            max_alert_bytes: limit,
+        };
         match reading.read(endpoint, request).await? {
             Read::Ignored { source, reason } => {
                 count_alerts(source, "ignored", 1);
@@ -157,7 +187,10 @@ impl<Q: Queue> Receiver<Q> {
                 let ignored_headers = alerts.ignored_headers.clone();
                 let published = self.queue.publish(alerts).await?;
                 count_alerts(source, "published", published.len());
-                Ok(Accepted::Published(Report { published, ignored_headers }))
+                Ok(Accepted::Published(Report {
+                    published,
+                    ignored_headers,
+                }))
             }
         }
     }
@@ -166,7 +199,8 @@ impl<Q: Queue> Receiver<Q> {
 /// Both labels are of closed sets.
 fn count_alerts(source: &'static str, outcome: &'static str, count: usize) {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
-    metrics::counter!("tarsy_receive_alerts_total", "source" => source, "outcome" => outcome).increment(count);
+    metrics::counter!("tarsy_receive_alerts_total", "source" => source, "outcome" => outcome)
+        .increment(count);
 }
 
 #[cfg(test)]
@@ -206,17 +240,25 @@ mod tests {
             headers: HeaderRules::default(),
             header_timeout: timeout,
             body_timeout: timeout,
-            limits: Limits { connections: 1, per_address: 1 },
+            limits: Limits {
+                connections: 1,
+                per_address: 1,
+            },
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, settings, NoQueue, stop.clone()));
         let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
-        let (mut deaf, many) = (TcpStream::connect(address).await.unwrap(), request.repeat(1000));
+        let (mut deaf, many) = (
+            TcpStream::connect(address).await.unwrap(),
+            request.repeat(1000),
+        );
         // Until the buffers of both sides are full, and then until the receiver closes the connection.
         let flooding = async { while deaf.write_all(&many).await.is_ok() {} };
-        tokio::time::timeout(Duration::from_mins(1), flooding).await.expect("the connection stays open");
+        tokio::time::timeout(Duration::from_mins(1), flooding)
+            .await
+            .expect("the connection stays open");
         let mut next = TcpStream::connect(address).await.unwrap();
         next.write_all(request).await.unwrap();
         let mut status = [0; 12];

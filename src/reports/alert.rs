@@ -119,7 +119,11 @@ impl SessionReport {
     /// The number of changes of the alert that came after the last model call of a completed session.
     pub fn late_updates(&self) -> usize {
         let covered = usize::try_from(self.covered_updates).unwrap_or_default();
-        if self.status == RunStatus::Completed { self.alert_updates.len().saturating_sub(covered) } else { 0 }
+        if self.status == RunStatus::Completed {
+            self.alert_updates.len().saturating_sub(covered)
+        } else {
+            0
+        }
     }
 }
 

@@ -42,11 +42,19 @@ impl Verdict {
 impl Check {
     /// A finding without a fix.
     pub fn new(check: impl Into<String>, verdict: Verdict, detail: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict, detail: detail.into(), fix: None }
+        Self {
+            check: check.into(),
+            verdict,
+            detail: detail.into(),
+            fix: None,
+        }
     }
 
     /// The same finding with its fix.
     pub fn fix(self, fix: impl Into<String>) -> Self {
-        Self { fix: Some(fix.into()), ..self }
+        Self {
+            fix: Some(fix.into()),
+            ..self
+        }
     }
 }

@@ -23,7 +23,11 @@ pub fn cut(text: &str, columns: usize, charset: Charset) -> String {
 
 /// The characters that fit into `room` columns.
 pub fn head(characters: impl Iterator<Item = char>, mut room: usize) -> String {
-    let fits = |c: &char| room.checked_sub(char_width(*c)).map(|left| room = left).is_some();
+    let fits = |c: &char| {
+        room.checked_sub(char_width(*c))
+            .map(|left| room = left)
+            .is_some()
+    };
     characters.take_while(fits).collect()
 }
 

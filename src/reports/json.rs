@@ -25,7 +25,8 @@ pub fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        if (c.is_control() && c != '\n') || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}') {
+        if (c.is_control() && c != '\n') || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}')
+        {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 text.push_str(&format!("\\u{unit:04x}"));
@@ -49,7 +50,10 @@ mod tests {
         for text in [line(&value).unwrap(), pretty(&value).unwrap()] {
             let hidden = |c: char| (c.is_control() && c != '\n') || is_invisible(c);
             assert!(!text.contains(hidden), "{text:?}");
-            assert!(text.contains("é✓") && text.contains("\\udb40\\udc41"), "{text:?}");
+            assert!(
+                text.contains("é✓") && text.contains("\\udb40\\udc41"),
+                "{text:?}"
+            );
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         }
     }

@@ -20,8 +20,8 @@ mod check;
 mod excerpt;
 
 pub use alert::{
-    AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelCallReport, ModelReport, QuestionReport,
-    SessionReport, StageReport, ToolCallReport,
+    AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelCallReport, ModelReport,
+    QuestionReport, SessionReport, StageReport, ToolCallReport,
 };
 pub use check::{Check, Verdict};
 pub use dead_alert::DeadAlert;
@@ -29,8 +29,8 @@ pub use disposition::DispositionKind;
 pub use excerpt::{Excerpt, ExcerptPage};
 pub use id_match::IdMatch;
 pub use sessions::{
-    Facets, Label, LastEvent, MAX_FACETS, NoLabel, Questions, SessionEntry, SessionFilter, SessionLine, SessionPage,
-    StatusCounts,
+    Facets, Label, LastEvent, MAX_FACETS, NoLabel, Questions, SessionEntry, SessionFilter,
+    SessionLine, SessionPage, StatusCounts,
 };
 pub use shown_status::ShownStatus;
 pub use tokens::Tokens;

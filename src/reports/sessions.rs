@@ -85,11 +85,19 @@ impl FromStr for Label {
     fn from_str(text: &str) -> Result<Self, NoLabel> {
         let (key, value) = text.split_once('=').ok_or(NoLabel)?;
         let (key, value) = (key.trim(), value.trim());
-        let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+        let value = value
+            .strip_prefix('"')
+            .and_then(|value| value.strip_suffix('"'))
+            .unwrap_or(value);
         let is_key = key.chars().any(char::is_alphanumeric) && key.len() <= MAX_LABEL;
         let is_value = !value.is_empty() && value.len() <= MAX_LABEL;
         let is_label = is_key && is_value && !text.chars().any(char::is_control);
-        is_label.then(|| Self { key: key.to_owned(), value: value.to_owned() }).ok_or(NoLabel)
+        is_label
+            .then(|| Self {
+                key: key.to_owned(),
+                value: value.to_owned(),
+            })
+            .ok_or(NoLabel)
     }
 }
 
@@ -197,7 +205,11 @@ mod tests {
             ("namespace=checkout", "namespace", "checkout"),
             (" namespace = \"check out\" ", "namespace", "check out"),
             ("query=a=b", "query", "a=b"),
-            ("app.kubernetes.io/name=shop", "app.kubernetes.io/name", "shop"),
+            (
+                "app.kubernetes.io/name=shop",
+                "app.kubernetes.io/name",
+                "shop",
+            ),
         ] {
             let label: Label = text.parse().unwrap();
             assert_eq!((label.key.as_str(), label.value.as_str()), (key, value));

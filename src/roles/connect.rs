@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use crate::bus::{self, Bound, ConnectRetry, Layout, Layouts, Nats, NatsCredentials, Options, TopologySettings};
+use crate::bus::{
+    self, Bound, ConnectRetry, Layout, Layouts, Nats, NatsCredentials, Options, TopologySettings,
+};
 use crate::config::{Config, Env, Faults, Secret, StreamLimits, environment_fault};
 use crate::llm::client::{Client, ClientCertificate, Credentials};
 use crate::llm::pem::FileError;
@@ -28,7 +30,9 @@ pub struct Addresses {
 
 impl std::fmt::Debug for Addresses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Addresses").field("llm_addr", &self.llm_addr).finish_non_exhaustive()
+        f.debug_struct("Addresses")
+            .field("llm_addr", &self.llm_addr)
+            .finish_non_exhaustive()
     }
 }
 
@@ -52,18 +56,35 @@ pub struct GivenAddress {
 ///
 /// # Errors
 /// When both variables are set, or the file cannot be read. The error contains no address.
-pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<GivenAddress, Faults> {
+pub fn from_file(
+    given: Option<String>,
+    variable: &str,
+    env: Env<'_>,
+) -> Result<GivenAddress, Faults> {
     let name = format!("{variable}_FILE");
-    let Some(file) = Secret::file_of(&name, env) else { return Ok(GivenAddress { text: given, file: None }) };
+    let Some(file) = Secret::file_of(&name, env) else {
+        return Ok(GivenAddress {
+            text: given,
+            file: None,
+        });
+    };
     if env(variable).is_some() {
         let problem = format!("is set, and {variable} as well; accepted: only one of them");
         return Err(environment_fault(&name, problem));
     }
     if given.is_some() {
-        return Ok(GivenAddress { text: given, file: None });
+        return Ok(GivenAddress {
+            text: given,
+            file: None,
+        });
     }
-    let text = file.read().map_err(|error| environment_fault(&name, error.to_string()))?;
-    Ok(GivenAddress { text: Some(text), file: Some(file) })
+    let text = file
+        .read()
+        .map_err(|error| environment_fault(&name, error.to_string()))?;
+    Ok(GivenAddress {
+        text: Some(text),
+        file: Some(file),
+    })
 }
 
 /// The variable with the token of the LLM service, for the service and for its clients.
@@ -75,7 +96,13 @@ const LLM_CERT_FILE: &str = "TARSY_LLM_CERT_FILE";
 const LLM_KEY_FILE: &str = "TARSY_LLM_KEY_FILE";
 
 /// The variables from which [`llm_credentials`] reads.
-pub const LLM_CREDENTIALS: [&str; 5] = [LLM_TOKEN, LLM_TOKEN_FILE, LLM_CA_FILE, LLM_CERT_FILE, LLM_KEY_FILE];
+pub const LLM_CREDENTIALS: [&str; 5] = [
+    LLM_TOKEN,
+    LLM_TOKEN_FILE,
+    LLM_CA_FILE,
+    LLM_CERT_FILE,
+    LLM_KEY_FILE,
+];
 
 /// The token of the LLM service.
 ///
@@ -86,7 +113,8 @@ pub fn llm_token(env: Env<'_>) -> Result<Option<TokenSource>, Faults> {
     let source = match (set(LLM_TOKEN), set(LLM_TOKEN_FILE)) {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
-            let problem = format!("is set, and {LLM_TOKEN_FILE} as well; accepted: only one of them");
+            let problem =
+                format!("is set, and {LLM_TOKEN_FILE} as well; accepted: only one of them");
             return Err(environment_fault(LLM_TOKEN, problem));
         }
         (Some(text), None) => TokenSource::Value(text),
@@ -100,14 +128,32 @@ pub fn llm_token(env: Env<'_>) -> Result<Option<TokenSource>, Faults> {
 /// # Errors
 /// When a variable is set without another one that it needs, or beside one that it excludes.
 pub fn llm_credentials(env: Env<'_>) -> Result<Credentials, Faults> {
-    let file = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let file = |name: &str| {
+        env(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let certificate = match (file(LLM_CERT_FILE), file(LLM_KEY_FILE)) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
-        (Some(_), None) => return Err(environment_fault(LLM_CERT_FILE, format!("needs {LLM_KEY_FILE} as well"))),
-        (None, Some(_)) => return Err(environment_fault(LLM_KEY_FILE, format!("needs {LLM_CERT_FILE} as well"))),
+        (Some(_), None) => {
+            return Err(environment_fault(
+                LLM_CERT_FILE,
+                format!("needs {LLM_KEY_FILE} as well"),
+            ));
+        }
+        (None, Some(_)) => {
+            return Err(environment_fault(
+                LLM_KEY_FILE,
+                format!("needs {LLM_CERT_FILE} as well"),
+            ));
+        }
     };
-    Ok(Credentials { token: llm_token(env)?, ca: file(LLM_CA_FILE), certificate })
+    Ok(Credentials {
+        token: llm_token(env)?,
+        ca: file(LLM_CA_FILE),
+        certificate,
+    })
 }
 
 const DATABASE_RETRY_INTERVAL: Duration = Duration::from_secs(3);
@@ -120,14 +166,19 @@ impl Addresses {
     /// # Errors
     /// When no server answers, or the server is too old.
     pub async fn nats_for_command(&self, role: &str) -> anyhow::Result<Nats> {
-        self.nats(role, ConnectRetry::UpTo(COMMAND_CONNECT_TIMEOUT), &|_| {}).await
+        self.nats(role, ConnectRetry::UpTo(COMMAND_CONNECT_TIMEOUT), &|_| {})
+            .await
     }
 
     /// Connects a role to the broker; retries until a server accepts it. `report` gets the error of each failed try.
     ///
     /// # Errors
     /// When the server is too old, or the address or the credentials cannot be read.
-    pub async fn nats_for_role(&self, role: &str, report: &(dyn Fn(&bus::Error) + Sync)) -> anyhow::Result<Nats> {
+    pub async fn nats_for_role(
+        &self,
+        role: &str,
+        report: &(dyn Fn(&bus::Error) + Sync),
+    ) -> anyhow::Result<Nats> {
         self.nats(role, ConnectRetry::Forever, report).await
     }
 
@@ -138,7 +189,12 @@ impl Addresses {
         report: &(dyn Fn(&bus::Error) + Sync),
     ) -> anyhow::Result<Nats> {
         let credentials = self.nats_credentials.clone();
-        let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials, retry };
+        let options = Options {
+            url: self.nats_url.clone(),
+            role: role.to_owned(),
+            credentials,
+            retry,
+        };
         Ok(Nats::connect_reporting(&options, report).await?)
     }
 
@@ -148,7 +204,8 @@ impl Addresses {
     /// [`BadAddress`] when the address is malformed or does not fit the credentials, or one of their files cannot be
     /// used.
     pub fn llm(&self) -> Result<Client, BadAddress> {
-        let unusable = |error: FileError| BadAddress(format!("credentials for the LLM service: {error}"));
+        let unusable =
+            |error: FileError| BadAddress(format!("credentials for the LLM service: {error}"));
         self.llm_credentials.check().map_err(unusable)?;
         let client = Client::with_credentials(&self.llm_addr, self.llm_credentials.clone());
         client.map_err(|error| BadAddress(error.to_string()))
@@ -159,12 +216,22 @@ impl Addresses {
     /// # Errors
     /// [`BadAddress`] when no database is named.
     pub fn database(&self, application_name: &str) -> anyhow::Result<ConnectOptions> {
-        let url = self.database_url.as_deref().filter(|url| !url.trim().is_empty());
+        let url = self
+            .database_url
+            .as_deref()
+            .filter(|url| !url.trim().is_empty());
         let Some(url) = url else {
-            bail!(BadAddress("no database: set DATABASE_URL or --database-url".to_owned()));
+            bail!(BadAddress(
+                "no database: set DATABASE_URL or --database-url".to_owned()
+            ));
         };
-        let (application_name, secrets) = (application_name.to_owned(), self.database_secrets.clone());
-        Ok(ConnectOptions { application_name, secrets, ..ConnectOptions::new(url) })
+        let (application_name, secrets) =
+            (application_name.to_owned(), self.database_secrets.clone());
+        Ok(ConnectOptions {
+            application_name,
+            secrets,
+            ..ConnectOptions::new(url)
+        })
     }
 }
 
@@ -177,7 +244,10 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
         match check_for_worker(options).await {
             Ok(Schema::Current) => return Ok(()),
             Ok(Schema::Newer(version)) => {
-                tracing::info!(version, "database schema newer: it may be used with this version");
+                tracing::info!(
+                    version,
+                    "database schema newer: it may be used with this version"
+                );
                 return Ok(());
             }
             Err(error) if error.is_configuration() => bail!(error),
@@ -189,7 +259,9 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
                 | Error::NotAllowed { .. }
                 | Error::SettingsLost),
             ) => bail!(error),
-            Err(error) => tracing::warn!(%error, fix = error.fix(), "database unavailable: retrying"),
+            Err(error) => {
+                tracing::warn!(%error, fix = error.fix(), "database unavailable: retrying")
+            }
         }
         tokio::time::sleep(DATABASE_RETRY_INTERVAL).await; // pacing of retries
     }
@@ -205,7 +277,10 @@ pub fn topology(config: &Config) -> TopologySettings {
     let age = |configured: Option<Duration>, minimum| configured.map_or(minimum, Bound::Exactly);
     let layout = |stream: &StreamLimits| Layout {
         storage: stream.storage.or(streams.storage),
-        placement: stream.placement.clone().or_else(|| streams.placement.clone()),
+        placement: stream
+            .placement
+            .clone()
+            .or_else(|| streams.placement.clone()),
     };
     let layouts = Layouts {
         alerts: layout(&streams.alerts),
@@ -215,13 +290,19 @@ pub fn topology(config: &Config) -> TopologySettings {
     };
     TopologySettings {
         layouts,
-        replicas: streams.replicas.and_then(|count| usize::try_from(count).ok()).unwrap_or(minimum.replicas),
+        replicas: streams
+            .replicas
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(minimum.replicas),
         alerts_max_bytes: bytes(streams.alerts.max_bytes, minimum.alerts_max_bytes),
         ack_wait: config.worker.lease,
         timeline_max_age: age(streams.timeline.max_age, minimum.timeline_max_age),
         timeline_max_bytes: bytes(streams.timeline.max_bytes, minimum.timeline_max_bytes),
         dead_letters_max_age: age(streams.dead_letters.max_age, minimum.dead_letters_max_age),
-        dead_letters_max_bytes: bytes(streams.dead_letters.max_bytes, minimum.dead_letters_max_bytes),
+        dead_letters_max_bytes: bytes(
+            streams.dead_letters.max_bytes,
+            minimum.dead_letters_max_bytes,
+        ),
         control_max_age: age(streams.control.max_age, minimum.control_max_age),
         control_max_bytes: bytes(streams.control.max_bytes, minimum.control_max_bytes),
     }
@@ -238,8 +319,15 @@ mod tests {
         let file = path.as_str();
         std::fs::write(file, "s3cret-1\n").unwrap();
         let read = |set: &[(&str, &str)]| {
-            let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let env = move |name: &str| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            let set: Vec<_> = set
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            let env = move |name: &str| {
+                set.iter()
+                    .find(|(known, _)| known == name)
+                    .map(|(_, value)| value.clone())
+            };
             let llm_credentials = llm_credentials(&env).map_err(|faults| faults.to_string())?;
             let (nats_url, llm_addr) = (String::new(), "https://llm:50051".to_owned());
             let (nats_credentials, database_secrets) = Default::default();
@@ -254,20 +342,53 @@ mod tests {
             addresses.llm().map_err(|error| error.to_string())?;
             Ok::<_, String>(addresses.llm_credentials)
         };
-        assert_eq!(read(&[(LLM_TOKEN, ""), (LLM_CA_FILE, "")]), Ok(Credentials::default()));
-        assert_eq!(read(&[(LLM_TOKEN, "t-1")]).unwrap().token, Some(TokenSource::Value("t-1".to_owned())));
-        assert_eq!(read(&[(LLM_TOKEN_FILE, file)]).unwrap().token, Some(TokenSource::File(file.into())));
+        assert_eq!(
+            read(&[(LLM_TOKEN, ""), (LLM_CA_FILE, "")]),
+            Ok(Credentials::default())
+        );
+        assert_eq!(
+            read(&[(LLM_TOKEN, "t-1")]).unwrap().token,
+            Some(TokenSource::Value("t-1".to_owned()))
+        );
+        assert_eq!(
+            read(&[(LLM_TOKEN_FILE, file)]).unwrap().token,
+            Some(TokenSource::File(file.into()))
+        );
         for (set, expected) in [
-            ([(LLM_TOKEN, "t-1"), (LLM_TOKEN_FILE, file)], "TARSY_LLM_TOKEN_FILE as well"),
-            ([(LLM_TOKEN, "s3cret two"), ("X", "")], "is empty or has spaces"),
-            ([(LLM_TOKEN_FILE, "/no/such/file"), ("X", "")], "/no/such/file"),
-            ([(LLM_CERT_FILE, file), ("X", "")], "needs TARSY_LLM_KEY_FILE"),
-            ([(LLM_KEY_FILE, file), ("X", "")], "needs TARSY_LLM_CERT_FILE"),
-            ([(LLM_CA_FILE, file), ("X", "")], "has no certificate in PEM"),
-            ([(LLM_CERT_FILE, file), (LLM_KEY_FILE, file)], "has no certificate in PEM"),
+            (
+                [(LLM_TOKEN, "t-1"), (LLM_TOKEN_FILE, file)],
+                "TARSY_LLM_TOKEN_FILE as well",
+            ),
+            (
+                [(LLM_TOKEN, "s3cret two"), ("X", "")],
+                "is empty or has spaces",
+            ),
+            (
+                [(LLM_TOKEN_FILE, "/no/such/file"), ("X", "")],
+                "/no/such/file",
+            ),
+            (
+                [(LLM_CERT_FILE, file), ("X", "")],
+                "needs TARSY_LLM_KEY_FILE",
+            ),
+            (
+                [(LLM_KEY_FILE, file), ("X", "")],
+                "needs TARSY_LLM_CERT_FILE",
+            ),
+            (
+                [(LLM_CA_FILE, file), ("X", "")],
+                "has no certificate in PEM",
+            ),
+            (
+                [(LLM_CERT_FILE, file), (LLM_KEY_FILE, file)],
+                "has no certificate in PEM",
+            ),
         ] {
             let fault = read(&set).unwrap_err();
-            assert!(fault.contains(expected) && !fault.contains("s3cret"), "{fault}");
+            assert!(
+                fault.contains(expected) && !fault.contains("s3cret"),
+                "{fault}"
+            );
         }
     }
 
@@ -277,14 +398,30 @@ mod tests {
         let file = directory.path().join("url").display().to_string();
         std::fs::write(&file, "postgres://u:w0rd@h/d\n").unwrap();
         let named = |name: &str| (name == "DATABASE_URL_FILE").then(|| file.clone());
-        let read = |given: Option<&str>| from_file(given.map(str::to_owned), "DATABASE_URL", &named).unwrap().text;
+        let read = |given: Option<&str>| {
+            from_file(given.map(str::to_owned), "DATABASE_URL", &named)
+                .unwrap()
+                .text
+        };
         assert_eq!(read(None).as_deref(), Some("postgres://u:w0rd@h/d"));
-        assert_eq!(read(Some("postgres://option")).as_deref(), Some("postgres://option"));
-        let both = |name: &str| named(name).or_else(|| (name == "DATABASE_URL").then(|| "postgres://x".to_owned()));
-        let fault = from_file(Some("postgres://x".to_owned()), "DATABASE_URL", &both).unwrap_err().to_string();
-        assert!(fault.contains("DATABASE_URL_FILE") && fault.contains("DATABASE_URL as well"), "{fault}");
+        assert_eq!(
+            read(Some("postgres://option")).as_deref(),
+            Some("postgres://option")
+        );
+        let both = |name: &str| {
+            named(name).or_else(|| (name == "DATABASE_URL").then(|| "postgres://x".to_owned()))
+        };
+        let fault = from_file(Some("postgres://x".to_owned()), "DATABASE_URL", &both)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            fault.contains("DATABASE_URL_FILE") && fault.contains("DATABASE_URL as well"),
+            "{fault}"
+        );
         let missing = |name: &str| (name == "NATS_URL_FILE").then(|| "/no/such/file".to_owned());
-        let fault = from_file(None, "NATS_URL", &missing).unwrap_err().to_string();
+        let fault = from_file(None, "NATS_URL", &missing)
+            .unwrap_err()
+            .to_string();
         assert!(fault.contains("/no/such/file"), "{fault}");
     }
 }

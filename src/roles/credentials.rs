@@ -28,19 +28,32 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
     let login = match (user, Secret::find(PASSWORD, env)?) {
         (None, None) => None,
         (Some(user), Some(password)) => Some((USER, LoginSource::Password { user, password })),
-        (Some(_), None) => return Err(environment_fault(USER, format!("needs {PASSWORD} or {PASSWORD}_FILE as well"))),
+        (Some(_), None) => {
+            return Err(environment_fault(
+                USER,
+                format!("needs {PASSWORD} or {PASSWORD}_FILE as well"),
+            ));
+        }
         (None, Some(password)) => {
-            return Err(environment_fault(password.variable(), format!("needs {USER} as well")));
+            return Err(environment_fault(
+                password.variable(),
+                format!("needs {USER} as well"),
+            ));
         }
     };
     let token = Secret::find(TOKEN, env)?.map(|token| (TOKEN, LoginSource::Token(token)));
     let creds = Secret::file_of(CREDS, env).map(|file| (CREDS, LoginSource::Credentials(file)));
     let nkey = Secret::file_of(NKEY, env).map(|file| (NKEY, LoginSource::Nkey(file)));
     let mut logins = [creds, nkey, login, token].into_iter().flatten();
-    let of_url = url_file.clone().map_or(LoginSource::Url, LoginSource::UrlFile);
+    let of_url = url_file
+        .clone()
+        .map_or(LoginSource::Url, LoginSource::UrlFile);
     let (first, login) = logins.next().unwrap_or(("", of_url));
     if let Some((second, _)) = logins.next() {
-        return Err(environment_fault(first, format!("is set, and {second} as well; accepted: only one login")));
+        return Err(environment_fault(
+            first,
+            format!("is set, and {second} as well; accepted: only one login"),
+        ));
     }
     let path = |name: &str| env(name).filter(|file| !file.is_empty()).map(PathBuf::from);
     let certificate = match (path(CERT), path(KEY)) {
@@ -49,7 +62,12 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
         (Some(_), None) => return Err(environment_fault(CERT, format!("needs {KEY} as well"))),
         (None, Some(_)) => return Err(environment_fault(KEY, format!("needs {CERT} as well"))),
     };
-    Ok(NatsCredentials { login, url_file, ca: path(CA), certificate })
+    Ok(NatsCredentials {
+        login,
+        url_file,
+        ca: path(CA),
+        certificate,
+    })
 }
 
 /// What the database is shown. `address` is the file of its address. No file is read yet.
@@ -57,8 +75,14 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
 /// # Errors
 /// When a password is set twice.
 pub fn of_database(address: Option<Secret>, env: Env<'_>) -> Result<Secrets, Faults> {
-    let ca = env(DATABASE_CA).filter(|file| !file.is_empty()).map(PathBuf::from);
-    Ok(Secrets { address, password: Secret::find(DATABASE_PASSWORD, env)?, ca })
+    let ca = env(DATABASE_CA)
+        .filter(|file| !file.is_empty())
+        .map(PathBuf::from);
+    Ok(Secrets {
+        address,
+        password: Secret::find(DATABASE_PASSWORD, env)?,
+        ca,
+    })
 }
 
 #[cfg(test)]
@@ -66,7 +90,11 @@ mod tests {
     use super::*;
 
     fn nats(set: &[(&str, &str)]) -> Result<NatsCredentials, String> {
-        let env = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let env = |name: &str| {
+            set.iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
         of_nats(Secret::file_of("NATS_URL_FILE", &env), &env).map_err(|faults| faults.to_string())
     }
 
@@ -82,13 +110,23 @@ mod tests {
         for (index, kind) in kinds.iter().enumerate() {
             assert!(nats(kind).unwrap().login != LoginSource::Url, "{kind:?}");
             let with_file = [kind, &[("NATS_URL_FILE", "/url")][..]].concat();
-            assert_eq!(nats(&with_file).unwrap().login, nats(kind).unwrap().login, "it has precedence over a URL");
+            assert_eq!(
+                nats(&with_file).unwrap().login,
+                nats(kind).unwrap().login,
+                "it has precedence over a URL"
+            );
             for other in &kinds[index + 1..] {
                 let fault = nats(&[*kind, *other].concat()).unwrap_err();
-                assert!(fault.contains("only one login") && !fault.contains("s3cret"), "{fault}");
+                assert!(
+                    fault.contains("only one login") && !fault.contains("s3cret"),
+                    "{fault}"
+                );
             }
         }
-        assert!(matches!(nats(&[("NATS_URL_FILE", "/url")]).unwrap().login, LoginSource::UrlFile(_)));
+        assert!(matches!(
+            nats(&[("NATS_URL_FILE", "/url")]).unwrap().login,
+            LoginSource::UrlFile(_)
+        ));
     }
 
     #[test]
@@ -100,10 +138,19 @@ mod tests {
             (KEY, "needs NATS_CERT_FILE"),
         ] {
             let fault = nats(&[(variable, "/file")]).unwrap_err();
-            assert!(fault.contains(variable) && fault.contains(expected), "{fault}");
+            assert!(
+                fault.contains(variable) && fault.contains(expected),
+                "{fault}"
+            );
         }
         let files = nats(&[(CA, "/ca"), (CERT, "/cert"), (KEY, "/key")]).unwrap();
-        let certificate = NatsCertificate { certificate: "/cert".into(), key: "/key".into() };
-        assert_eq!((files.ca, files.certificate), (Some("/ca".into()), Some(certificate)));
+        let certificate = NatsCertificate {
+            certificate: "/cert".into(),
+            key: "/key".into(),
+        };
+        assert_eq!(
+            (files.ca, files.certificate),
+            (Some("/ca".into()), Some(certificate))
+        );
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 
-use crate::config::{Config, LlmProvider, McpProgram, McpServer, McpTransport, Template, process_env};
+use crate::config::{
+    Config, LlmProvider, McpProgram, McpServer, McpTransport, Template, process_env,
+};
 use crate::drill::{Drill, FolderError, builtin};
 
 /// The name of the MCP server that serves the evidence.
@@ -77,16 +79,29 @@ pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::R
 ///
 /// # Errors
 /// As those of [`config`].
-pub fn system_config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::Result<Config> {
+pub fn system_config(
+    name: &str,
+    program: &Path,
+    model: Option<RealModel>,
+) -> anyhow::Result<Config> {
     let drill = find(name)?;
-    let mut config = Config::parse(&format!("drill {}", drill.reference()), drill.config, &|_| None)?;
+    let mut config = Config::parse(
+        &format!("drill {}", drill.reference()),
+        drill.config,
+        &|_| None,
+    )?;
     let literal = |text: String| Template::new(text.replace("${", "$${"));
     let program = McpProgram {
         command: Template::new(program.display().to_string()),
-        args: ["evidence-server".to_owned(), drill.evidence_reference()].map(literal).to_vec(),
+        args: ["evidence-server".to_owned(), drill.evidence_reference()]
+            .map(literal)
+            .to_vec(),
         ..McpProgram::default()
     };
-    let server = McpServer { tool_timeout: Duration::from_secs(30), ..McpServer::new(McpTransport::Stdio(program)) };
+    let server = McpServer {
+        tool_timeout: Duration::from_secs(30),
+        ..McpServer::new(McpTransport::Stdio(program))
+    };
     config.mcp_servers.insert(SERVER.to_owned(), server);
     if let Some(RealModel { name, provider }) = model {
         config.worker.session_timeout = REAL_SESSION_TIMEOUT;
@@ -103,7 +118,9 @@ pub fn system_config(name: &str, program: &Path, model: Option<RealModel>) -> an
 pub fn count_calls(config: &mut Config, file: &Path) {
     let server = config.mcp_servers.get_mut(SERVER);
     if let Some(McpTransport::Stdio(program)) = server.map(|server| &mut server.transport) {
-        program.args.extend(["--calls-file".to_owned(), file.display().to_string()].map(Template::new));
+        program
+            .args
+            .extend(["--calls-file".to_owned(), file.display().to_string()].map(Template::new));
     }
 }
 
@@ -118,13 +135,29 @@ mod tests {
                     base_url: 'http://127.0.0.1:1/', context_window: 1M, temperature: 0.5, \
                     thinking: {level: low}, price: {input: 1, output: 2}}}";
         let model = RealModel::parse(text).unwrap();
-        assert_eq!((model.name.as_str(), model.provider.model.as_str()), ("mine", "a-${b}"));
+        assert_eq!(
+            (model.name.as_str(), model.provider.model.as_str()),
+            ("mine", "a-${b}")
+        );
         assert_eq!(RealModel::parse(&model.written().unwrap()).unwrap(), model);
         for drill in BUILTIN {
             let config = config(drill.name, Path::new("tarsy"), Some(model.clone())).unwrap();
-            assert_eq!(config.llm_providers.keys().collect::<Vec<_>>(), ["mine"], "{}", drill.name);
-            assert_eq!(config.defaults.settings.llm_provider.as_deref(), Some("mine"));
-            assert!(config.agents.values().all(|agent| agent.settings.llm_provider.is_none()));
+            assert_eq!(
+                config.llm_providers.keys().collect::<Vec<_>>(),
+                ["mine"],
+                "{}",
+                drill.name
+            );
+            assert_eq!(
+                config.defaults.settings.llm_provider.as_deref(),
+                Some("mine")
+            );
+            assert!(
+                config
+                    .agents
+                    .values()
+                    .all(|agent| agent.settings.llm_provider.is_none())
+            );
         }
     }
 }

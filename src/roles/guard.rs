@@ -12,7 +12,8 @@ pub fn guard_process() -> anyhow::Result<()> {
         use anyhow::Context as _;
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-        set_dumpable_behavior(DumpableBehavior::NotDumpable).context("cannot make the process non-dumpable")?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)
+            .context("cannot make the process non-dumpable")?;
     }
     Ok(())
 }

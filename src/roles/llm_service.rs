@@ -71,7 +71,12 @@ pub enum Unauthenticated {
 /// could call without authentication, or the server fails.
 pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
     let security = security(&options)?;
-    let transcripts = options.transcripts.as_deref().map(transcripts).transpose()?.unwrap_or_default();
+    let transcripts = options
+        .transcripts
+        .as_deref()
+        .map(transcripts)
+        .transpose()?
+        .unwrap_or_default();
     let scripted = Scripted::new(scripted::Options {
         transcripts,
         gate_every_answer: options.gates.is_some(),
@@ -88,10 +93,17 @@ pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
     };
     let environment = Environment::of_process().masking(options.mask);
     let access = Access::new(settings.allow_key_env, settings.allow_base_url, environment);
-    let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
     warn_if_exposed(address, &security);
-    let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &Configured::default()).await?;
+    let (telemetry, ready) = Serving::start(
+        options.metrics_listen,
+        Role::LlmService,
+        &Configured::default(),
+    )
+    .await?;
     tracing::info!(
         %address, metrics = %telemetry.address, tls = security.has_tls(), authentication = security.authenticates(),
         "llm-service started"
@@ -131,7 +143,8 @@ fn security(options: &Options) -> anyhow::Result<Security> {
     let settings = &options.settings;
     let token = match (&options.token, &settings.token_file) {
         (Some(_), Some(_)) => {
-            let problem = "is set, and llm_service.token_file as well; accepted: only one of them".to_owned();
+            let problem =
+                "is set, and llm_service.token_file as well; accepted: only one of them".to_owned();
             return Err(environment_fault(LLM_TOKEN, problem).into());
         }
         (Some(token), None) => Some(token.clone()),
@@ -170,7 +183,8 @@ fn warn_if_exposed(address: SocketAddr, security: &Security) {
 
 /// The transcripts in a directory.
 fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
-    let files = transcript_files(directory).with_context(|| format!("transcripts in {}", directory.display()))?;
+    let files = transcript_files(directory)
+        .with_context(|| format!("transcripts in {}", directory.display()))?;
     let read = |file: PathBuf| {
         let text = std::fs::read_to_string(&file)?;
         Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))
@@ -204,13 +218,25 @@ mod tests {
 
     #[test]
     fn an_open_address_needs_a_token_or_the_word_of_the_operator() {
-        let refusal = security(&options("0.0.0.0:50051", None)).unwrap_err().to_string();
+        let refusal = security(&options("0.0.0.0:50051", None))
+            .unwrap_err()
+            .to_string();
         let expected = "is not set, and 0.0.0.0:50051 can be reached from other machines: set it, TARSY_LLM_TOKEN_FILE or \
                         llm_service.tls.client_ca, or listen on 127.0.0.1; --allow-unauthenticated serves every client";
-        assert!(refusal.contains("TARSY_LLM_TOKEN ") && refusal.contains(expected), "{refusal}");
+        assert!(
+            refusal.contains("TARSY_LLM_TOKEN ") && refusal.contains(expected),
+            "{refusal}"
+        );
         assert!(security(&options("[::1]:50051", None)).is_ok());
-        assert!(security(&options("0.0.0.0:50051", Some("t-1"))).unwrap().authenticates());
-        let open = Options { unauthenticated: Unauthenticated::Everywhere, ..options("[::]:50051", None) };
+        assert!(
+            security(&options("0.0.0.0:50051", Some("t-1")))
+                .unwrap()
+                .authenticates()
+        );
+        let open = Options {
+            unauthenticated: Unauthenticated::Everywhere,
+            ..options("[::]:50051", None)
+        };
         assert!(!security(&open).unwrap().authenticates());
     }
 
@@ -218,21 +244,50 @@ mod tests {
     fn a_setting_that_cannot_be_used_ends_the_service() {
         let mut twice = options("127.0.0.1:0", Some("t-1"));
         twice.settings.token_file = Some("/no/such/token".to_owned());
-        assert!(security(&twice).unwrap_err().to_string().contains("llm_service.token_file as well"));
-        let missing = Options { token: None, ..twice };
-        assert!(security(&missing).unwrap_err().to_string().contains("/no/such/token"));
+        assert!(
+            security(&twice)
+                .unwrap_err()
+                .to_string()
+                .contains("llm_service.token_file as well")
+        );
+        let missing = Options {
+            token: None,
+            ..twice
+        };
+        assert!(
+            security(&missing)
+                .unwrap_err()
+                .to_string()
+                .contains("/no/such/token")
+        );
         let mut tls = options("127.0.0.1:0", None);
         let [certificate, key] = ["/no/such/crt", "/no/such/key"].map(str::to_owned);
-        tls.settings.tls = Some(LlmServiceTls { certificate, key, client_ca: None });
-        assert!(security(&tls).unwrap_err().to_string().contains("/no/such/crt"));
+        tls.settings.tls = Some(LlmServiceTls {
+            certificate,
+            key,
+            client_ca: None,
+        });
+        assert!(
+            security(&tls)
+                .unwrap_err()
+                .to_string()
+                .contains("/no/such/crt")
+        );
     }
 
     #[test]
     fn every_list_of_providers_and_labels_has_the_same_words() {
         let named = |known: &&known::Known| known::by_name(known.name).is_some();
-        let known: Vec<&str> = known::ALL.iter().filter(named).map(|known| known.name).collect();
+        let known: Vec<&str> = known::ALL
+            .iter()
+            .filter(named)
+            .map(|known| known.name)
+            .collect();
         assert_eq!([known, vec!["scripted"]].concat(), Concurrency::PROVIDERS);
-        assert_eq!([Concurrency::PROVIDERS.as_slice(), &["other"]].concat(), label_values::PROVIDER_WORDS);
+        assert_eq!(
+            [Concurrency::PROVIDERS.as_slice(), &["other"]].concat(),
+            label_values::PROVIDER_WORDS
+        );
         assert_eq!(label_values::LLM_ERRORS, labels::ERROR_TYPES);
         assert_eq!(label_values::GEN_AI_ERRORS, labels::ERROR_CLASSES);
         assert_eq!(label_values::FINISH_REASONS, labels::FINISH_REASONS);
@@ -242,9 +297,19 @@ mod tests {
     fn the_configuration_has_the_defaults_of_the_service() {
         let (settings, service) = (LlmService::default(), service::Options::default());
         let bytes = usize::try_from(settings.max_request_bytes).unwrap();
-        let [messages, tools] =
-            [settings.max_messages, settings.max_tools].map(|count| usize::try_from(count).unwrap());
-        assert_eq!(service.limits, RequestLimits { bytes, messages, tools });
-        assert_eq!((service.drain_timeout, service.concurrency), (settings.drain_timeout, settings.concurrency));
+        let [messages, tools] = [settings.max_messages, settings.max_tools]
+            .map(|count| usize::try_from(count).unwrap());
+        assert_eq!(
+            service.limits,
+            RequestLimits {
+                bytes,
+                messages,
+                tools
+            }
+        );
+        assert_eq!(
+            (service.drain_timeout, service.concurrency),
+            (settings.drain_timeout, settings.concurrency)
+        );
     }
 }

@@ -26,14 +26,29 @@ pub struct MaskedAlert {
 ///
 /// # Errors
 /// When the body is not text, or is empty.
-pub fn alert(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<MaskedAlert, IntakeError> {
+pub fn alert(
+    mask: &Mask,
+    intake: &Intake,
+    body: &[u8],
+    hints: &Hints,
+) -> Result<MaskedAlert, IntakeError> {
     match intake.reduced(body, hints, intake.max_alert_bytes())? {
-        Some(reduced) => read(mask, intake, reduced.body.as_bytes(), &reduced.hints(hints.clone())),
+        Some(reduced) => read(
+            mask,
+            intake,
+            reduced.body.as_bytes(),
+            &reduced.hints(hints.clone()),
+        ),
         None => read(mask, intake, body, hints),
     }
 }
 
-fn read(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<MaskedAlert, IntakeError> {
+fn read(
+    mask: &Mask,
+    intake: &Intake,
+    body: &[u8],
+    hints: &Hints,
+) -> Result<MaskedAlert, IntakeError> {
     let (part, other_parts) = match hints.part {
         Some(_) => (intake.part(body, hints)?, Vec::new()),
         None => {
@@ -44,7 +59,12 @@ fn read(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<Mask
     };
     // The masked body is repaired already, so its reading has no such notes.
     let is_repair = |note: &&Note| matches!(note, Note::Repaired(_));
-    let repairs: Vec<String> = part.notes.iter().filter(is_repair).map(ToString::to_string).collect();
+    let repairs: Vec<String> = part
+        .notes
+        .iter()
+        .filter(is_repair)
+        .map(ToString::to_string)
+        .collect();
     let facts = Facts::of(&part, &hints.suffix);
     let written = part.alert;
     // Masked values may change the form of a body and make two of its alerts equal, so the same source reads the same
@@ -58,23 +78,54 @@ fn read(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<Mask
         ..hints.clone()
     };
     let shown = intake.normalise(&masked, &hints);
-    let mut shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
+    let mut shown = shown.unwrap_or_else(|_| Alert {
+        text: HIDDEN.to_owned(),
+        ..written.clone()
+    });
     for repair in repairs {
         shown.text.push_str(&format!("\n[tarsy: {repair}]"));
     }
     let reports = masked_reports(written.reports, &shown.reports);
     let refs = shown.refs.clone().with_group_of(&written.refs);
-    let Alert { fingerprint, members, status, at, .. } = written;
-    let alert = texts(mask, Alert { fingerprint, members, status, at, reports, refs, ..shown });
-    Ok(MaskedAlert { alert, other_parts, facts })
+    let Alert {
+        fingerprint,
+        members,
+        status,
+        at,
+        ..
+    } = written;
+    let alert = texts(
+        mask,
+        Alert {
+            fingerprint,
+            members,
+            status,
+            at,
+            reports,
+            refs,
+            ..shown
+        },
+    );
+    Ok(MaskedAlert {
+        alert,
+        other_parts,
+        facts,
+    })
 }
 
 /// The reports of the body as it was written, with the texts of the masked body.
 fn masked_reports(written: Vec<MemberReport>, shown: &[MemberReport]) -> Vec<MemberReport> {
     let is_same = written.len() == shown.len();
-    let texts = shown.iter().map(|report| report.text.clone()).filter(|_| is_same);
+    let texts = shown
+        .iter()
+        .map(|report| report.text.clone())
+        .filter(|_| is_same);
     let texts = texts.chain(std::iter::repeat(HIDDEN.to_owned()));
-    written.into_iter().zip(texts).map(|(report, text)| MemberReport { text, ..report }).collect()
+    written
+        .into_iter()
+        .zip(texts)
+        .map(|(report, text)| MemberReport { text, ..report })
+        .collect()
 }
 
 /// Masks each text of an alert.
@@ -85,7 +136,10 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
         Cow::Owned(masked) if masked == alert.fingerprint => masked,
         Cow::Owned(_) => hashed(&alert.fingerprint),
     };
-    let masked = |report: MemberReport| MemberReport { text: text(report.text), ..report };
+    let masked = |report: MemberReport| MemberReport {
+        text: text(report.text),
+        ..report
+    };
     let reports = alert.reports.into_iter().map(masked).collect();
     Alert {
         title: text(alert.title),
@@ -102,7 +156,9 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
 
 /// The body as decoded text without its secrets; one that is not text stays as it is.
 pub fn body<'a>(mask: &Mask, body: &'a [u8], hints: &Hints) -> Cow<'a, [u8]> {
-    let Ok(decoded) = decode(body, hints.content()) else { return Cow::Borrowed(body) };
+    let Ok(decoded) = decode(body, hints.content()) else {
+        return Cow::Borrowed(body);
+    };
     let masked = match decoded.value {
         Some(value) => mask.json(&value).to_string(),
         None => mask.apply(&decoded.text).into_owned(),
@@ -114,7 +170,12 @@ pub fn body<'a>(mask: &Mask, body: &'a [u8], hints: &Hints) -> Cow<'a, [u8]> {
 pub fn dead_letter(mask: &Mask, letter: StoredDeadLetter) -> StoredDeadLetter {
     StoredDeadLetter {
         detail: mask.apply(&letter.detail).into_owned(),
-        subject: letter.subject.split('.').map(|word| mask.apply(word)).collect::<Vec<_>>().join("."),
+        subject: letter
+            .subject
+            .split('.')
+            .map(|word| mask.apply(word))
+            .collect::<Vec<_>>()
+            .join("."),
         headers: mask.each_text(letter.headers),
         ..letter
     }
@@ -129,7 +190,14 @@ mod tests {
 
     fn masked(body: &Value) -> Alert {
         let (mask, body) = (Mask::new(["known-val5e".to_owned()]), body.to_string());
-        alert(&mask, &Intake::default(), body.as_bytes(), &Hints::default()).unwrap().alert
+        alert(
+            &mask,
+            &Intake::default(),
+            body.as_bytes(),
+            &Hints::default(),
+        )
+        .unwrap()
+        .alert
     }
 
     #[test]
@@ -140,9 +208,13 @@ mod tests {
             "env": [{"name": "DB_PASSWORD", "value": "hunter2-hunter2"}],
         });
         let text = masked(&body).text;
-        for (shown, is_there) in
-            [("12345678", false), ("hunter2", false), ("known-val5e", false), ("bob", true), ("DB_PASSWORD", true)]
-        {
+        for (shown, is_there) in [
+            ("12345678", false),
+            ("hunter2", false),
+            ("known-val5e", false),
+            ("bob", true),
+            ("DB_PASSWORD", true),
+        ] {
             assert_eq!(text.contains(shown), is_there, "{shown} {text}");
         }
     }
@@ -151,32 +223,48 @@ mod tests {
     fn a_body_is_decoded_before_it_is_masked_and_its_repairs_are_told() {
         let mask = Mask::new(["known-val5e".to_owned()]);
         let of = |body: &[u8], content_type: Option<&str>| {
-            let hints = Hints { content_type: content_type.map(str::to_owned), ..Hints::default() };
+            let hints = Hints {
+                content_type: content_type.map(str::to_owned),
+                ..Hints::default()
+            };
             alert(&mask, &Intake::default(), body, &hints).unwrap()
         };
         let broken = "{\"title\":\"C:\\Temp full\",\"password\":\"hunter2-hunter2\",\"note\":\"known-val5e\",}";
         let wide: Vec<u8> = broken.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let form = "title=Disk+full&password=hunter2-hunter2&note=known-val5e";
-        for found in
-            [of(broken.as_bytes(), None), of(&wide, Some("text/plain; charset=utf-16")), of(form.as_bytes(), None)]
-        {
+        for found in [
+            of(broken.as_bytes(), None),
+            of(&wide, Some("text/plain; charset=utf-16")),
+            of(form.as_bytes(), None),
+        ] {
             let text = &found.alert.text;
             assert!(
-                !text.contains("hunter2") && !text.contains("known-val5e") && text.contains("[tarsy: the "),
+                !text.contains("hunter2")
+                    && !text.contains("known-val5e")
+                    && text.contains("[tarsy: the "),
                 "{text}"
             );
         }
         let list = json!([{"title": "A", "secret": "hunter2-hunter2", "status": "up"}, null, {"title": "B", "status": "down"}]);
         let found = of(list.to_string().as_bytes(), None);
-        assert_eq!((found.alert.title.as_str(), found.other_parts), ("A", vec![2]));
-        assert_eq!(found.alert.text.matches("no alerts: 1").count(), 1, "{}", found.alert.text);
+        assert_eq!(
+            (found.alert.title.as_str(), found.other_parts),
+            ("A", vec![2])
+        );
+        assert_eq!(
+            found.alert.text.matches("no alerts: 1").count(),
+            1,
+            "{}",
+            found.alert.text
+        );
     }
 
     #[test]
     fn references_are_masked_and_the_hash_of_a_group_is_that_of_the_written_key() {
         let key = "{}:{url=\"postgres://a:w0rd-one@h/d\"}";
         let refs = |thread: &str| {
-            let alert = json!({"labels": {"alertname": "A"}, "annotations": {"slack_thread": thread}});
+            let alert =
+                json!({"labels": {"alertname": "A"}, "annotations": {"slack_thread": thread}});
             masked(&json!({"groupKey": key, "alerts": [alert]})).refs
         };
         let found = refs("C0123456789/1700000000.000100");
@@ -184,16 +272,35 @@ mod tests {
         assert_eq!(found.get("am_group"), Some(am_group(key).as_str()));
         let secret = Refs::new([("ticket".to_owned(), "known-val5e".to_owned())]);
         let mask = Mask::new(["known-val5e".to_owned()]);
-        let alert = texts(&mask, Alert { refs: secret, ..masked(&json!({"alertname": "A"})) });
-        assert!(!alert.refs.get("ticket").is_some_and(|ticket| ticket.contains("known-val5e")));
+        let alert = texts(
+            &mask,
+            Alert {
+                refs: secret,
+                ..masked(&json!({"alertname": "A"}))
+            },
+        );
+        assert!(
+            !alert
+                .refs
+                .get("ticket")
+                .is_some_and(|ticket| ticket.contains("known-val5e"))
+        );
     }
 
     #[test]
     fn a_fingerprint_with_a_secret_is_hashed_and_still_distinguishes_alerts() {
-        let of = |key: &str| masked(&json!({"alertname": "A", "groupKey": key, "message": "m"})).fingerprint;
-        let (one, other) = (of("url=postgres://a:w0rd-one@h/d"), of("url=postgres://a:w0rd-two@h/d"));
+        let of = |key: &str| {
+            masked(&json!({"alertname": "A", "groupKey": key, "message": "m"})).fingerprint
+        };
+        let (one, other) = (
+            of("url=postgres://a:w0rd-one@h/d"),
+            of("url=postgres://a:w0rd-two@h/d"),
+        );
         assert!(
-            one != other && [&one, &other].iter().all(|print| print.contains("sha256:") && !print.contains("w0rd"))
+            one != other
+                && [&one, &other]
+                    .iter()
+                    .all(|print| print.contains("sha256:") && !print.contains("w0rd"))
         );
         assert_eq!(of("url=postgres://a:w0rd-one@h/d"), one);
         assert!(of("{}:{alertname=\"A\"}").contains("{alertname=\"A\"}"));

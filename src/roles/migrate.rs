@@ -19,8 +19,13 @@ pub struct Migrated {
 ///
 /// # Errors
 /// When a server is unavailable or cannot be migrated to this version.
-pub async fn run(addresses: &Addresses, config: &Config, lock_timeout: Duration) -> anyhow::Result<Migrated> {
-    let database = store::migrate(&addresses.database_for_command("migrate")?, lock_timeout).await?;
+pub async fn run(
+    addresses: &Addresses,
+    config: &Config,
+    lock_timeout: Duration,
+) -> anyhow::Result<Migrated> {
+    let database =
+        store::migrate(&addresses.database_for_command("migrate")?, lock_timeout).await?;
     let nats = addresses.nats_for_command("migrate").await?;
     let ensured = Box::pin(nats.ensure_topology(&topology(config))).await?;
     Ok(Migrated { database, ensured })

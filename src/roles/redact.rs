@@ -22,28 +22,50 @@ impl Addresses {
 
     /// The broker's addresses without users, passwords and tokens.
     pub fn redacted_nats(&self) -> String {
-        self.nats_url.split(',').map(|url| redacted_url(url.trim())).collect::<Vec<_>>().join(",")
+        self.nats_url
+            .split(',')
+            .map(|url| redacted_url(url.trim()))
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     /// Host, port and name of the database, without the rest of the connection string.
     pub fn redacted_database(&self) -> String {
-        let Some(url) = self.database_url.as_deref() else { return "no database".to_owned() };
+        let Some(url) = self.database_url.as_deref() else {
+            return "no database".to_owned();
+        };
         if url.contains("://") {
             return redacted_url(url);
         }
-        let is_shown = |word: &&str| ["host=", "hostaddr=", "port=", "dbname="].iter().any(|key| word.starts_with(key));
+        let is_shown = |word: &&str| {
+            ["host=", "hostaddr=", "port=", "dbname="]
+                .iter()
+                .any(|key| word.starts_with(key))
+        };
         let words: Vec<&str> = url.split_whitespace().filter(is_shown).collect();
-        if words.is_empty() { "the database".to_owned() } else { words.join(" ") }
+        if words.is_empty() {
+            "the database".to_owned()
+        } else {
+            words.join(" ")
+        }
     }
 
     /// `text` without the passwords and tokens of these addresses, where a library repeats them as part of an address.
     /// A word that equals a password stays.
     pub fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for url in self.nats_url.split(',').map(str::trim).chain(self.database_url.as_deref()) {
+        for url in self
+            .nats_url
+            .split(',')
+            .map(str::trim)
+            .chain(self.database_url.as_deref())
+        {
             for secret in secrets_of(url) {
                 for (before, after) in [(":", "@"), ("://", "@"), ("\"", "\""), ("password=", "")] {
-                    text = text.replace(&format!("{before}{secret}{after}"), &format!("{before}***{after}"));
+                    text = text.replace(
+                        &format!("{before}{secret}{after}"),
+                        &format!("{before}***{after}"),
+                    );
                 }
             }
         }
@@ -55,9 +77,16 @@ impl Addresses {
 fn redacted_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let before_query = rest.split_once('?').map_or(rest, |(before, _)| before);
-    let host = before_query.rsplit_once('@').or_else(|| rest.rsplit_once('@')).map_or(before_query, |(_, host)| host);
+    let host = before_query
+        .rsplit_once('@')
+        .or_else(|| rest.rsplit_once('@'))
+        .map_or(before_query, |(_, host)| host);
     let host = host.split_once('?').map_or(host, |(host, _)| host);
-    if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
+    if scheme.is_empty() {
+        host.to_owned()
+    } else {
+        format!("{scheme}://{host}")
+    }
 }
 
 /// The password of a URL, or the token in place of user and password, and each value of `password=`.
@@ -67,7 +96,11 @@ pub(super) fn secrets_of(url: &str) -> Vec<&str> {
     let secret = user.map(|user| user.split_once(':').map_or(user, |(_, password)| password));
     let named = url.split("password=").skip(1);
     let named = named.filter_map(|rest| rest.split(|c: char| c.is_whitespace() || c == '&').next());
-    secret.into_iter().chain(named).filter(|secret| !secret.is_empty()).collect()
+    secret
+        .into_iter()
+        .chain(named)
+        .filter(|secret| !secret.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -92,8 +125,14 @@ mod tests {
             (addresses.redacted_nats(), addresses.redacted_database())
         };
         assert_eq!(
-            redacted("nats://u:word@a:4222, token@b", "postgres://u:p@ss/word@h:5432/db?password=x&sslmode=require"),
-            ("nats://a:4222,b".to_owned(), "postgres://h:5432/db".to_owned())
+            redacted(
+                "nats://u:word@a:4222, token@b",
+                "postgres://u:p@ss/word@h:5432/db?password=x&sslmode=require"
+            ),
+            (
+                "nats://a:4222,b".to_owned(),
+                "postgres://h:5432/db".to_owned()
+            )
         );
         assert_eq!(
             redacted("u:what?@a", "postgres://u@h/db?password=a@b"),
@@ -108,9 +147,13 @@ mod tests {
 
     #[test]
     fn a_secret_is_redacted_in_a_text_that_repeats_the_address() {
-        let addresses = addresses("nats://token@a,nats://u:secret@b", "postgres://u:pass:word@h/db?password=other");
+        let addresses = addresses(
+            "nats://token@a,nats://u:secret@b",
+            "postgres://u:pass:word@h/db?password=other",
+        );
         assert_eq!(
-            addresses.redact("nats://token@a u:secret@b a secret \"pass:word\" password=other, u h db"),
+            addresses
+                .redact("nats://token@a u:secret@b a secret \"pass:word\" password=other, u h db"),
             "nats://***@a u:***@b a secret \"***\" password=***, u h db"
         );
     }

@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 
 pub use self::files::SecretFiles;
 use crate::config::{
-    Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret, Template,
-    process_env,
+    Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth,
+    SourceSecret, Template, process_env,
 };
 use crate::investigation::mask::Mask;
 
@@ -41,8 +41,18 @@ pub fn of_process(addresses: Option<&Addresses>) -> Mask {
 /// When a file of `masking.files` cannot be read, because its secrets would not be masked.
 pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unreadable> {
     let mut values = process_values(addresses);
-    let keys = config.llm_providers.values().map(|provider| &provider.api_key_env);
-    values.extend(config.masking.variables.iter().chain(keys).filter_map(|name| process_env(name)));
+    let keys = config
+        .llm_providers
+        .values()
+        .map(|provider| &provider.api_key_env);
+    values.extend(
+        config
+            .masking
+            .variables
+            .iter()
+            .chain(keys)
+            .filter_map(|name| process_env(name)),
+    );
     for server in config.mcp_servers.values() {
         of_server(server, &mut values);
     }
@@ -51,12 +61,21 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
             values.extend(process_env(name));
         }
     }
-    for secret in config.notifications.values().flat_map(|route| route.kind.secrets()) {
+    for secret in config
+        .notifications
+        .values()
+        .flat_map(|route| route.kind.secrets())
+    {
         if let NotificationSecret::Variable(name) = secret {
             values.extend(process_env(name));
         }
     }
-    for secret in config.sources.iter().filter_map(|source| source.auth.as_ref()).flat_map(SourceAuth::secrets) {
+    for secret in config
+        .sources
+        .iter()
+        .filter_map(|source| source.auth.as_ref())
+        .flat_map(SourceAuth::secrets)
+    {
         if let SourceSecret::Variable(name) = secret {
             values.extend(process_env(name));
         }
@@ -78,15 +97,28 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
     }
     if let Some(addresses) = addresses {
         add_passwords(&addresses.nats_url, &mut values);
-        add_passwords(addresses.database_url.as_deref().unwrap_or_default(), &mut values);
-        for secret in addresses.nats_credentials.login.secrets().into_iter().chain(addresses.database_secrets.read()) {
+        add_passwords(
+            addresses.database_url.as_deref().unwrap_or_default(),
+            &mut values,
+        );
+        for secret in addresses
+            .nats_credentials
+            .login
+            .secrets()
+            .into_iter()
+            .chain(addresses.database_secrets.read())
+        {
             add_passwords(&secret, &mut values);
             if !secret.contains("://") {
                 values.insert(secret);
             }
         }
         let token = addresses.llm_credentials.token.as_ref();
-        values.extend(token.and_then(|source| source.read().ok()).unwrap_or_default());
+        values.extend(
+            token
+                .and_then(|source| source.read().ok())
+                .unwrap_or_default(),
+        );
     }
     values
 }
@@ -96,16 +128,28 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
 fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
     let (templates, named): (Vec<&Template>, _) = match &server.transport {
         McpTransport::Stdio(program) => {
-            let command = std::iter::once(&program.command).chain(&program.args).chain(program.env.values());
+            let command = std::iter::once(&program.command)
+                .chain(&program.args)
+                .chain(program.env.values());
             (command.collect(), &program.env)
         }
         McpTransport::Http(address) => {
-            values.extend(address.token_env.as_ref().and_then(|name| process_env(name)));
-            (address.headers.values().chain(&address.proxy).collect(), &address.headers)
+            values.extend(
+                address
+                    .token_env
+                    .as_ref()
+                    .and_then(|name| process_env(name)),
+            );
+            (
+                address.headers.values().chain(&address.proxy).collect(),
+                &address.headers,
+            )
         }
     };
     for name in templates.into_iter().flat_map(Template::variables) {
-        let Some(value) = process_env(name) else { continue };
+        let Some(value) = process_env(name) else {
+            continue;
+        };
         add_passwords(&value, values);
         if may_be_secret(name, &value) {
             values.insert(value);
@@ -117,7 +161,9 @@ fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
             add_passwords(&value, values);
         }
     }
-    if let McpTransport::Http(McpAddress { proxy: Some(proxy), .. }) = &server.transport
+    if let McpTransport::Http(McpAddress {
+        proxy: Some(proxy), ..
+    }) = &server.transport
         && let Ok(address) = proxy.resolve(&process_env)
     {
         add_passwords(&address, values);
@@ -126,7 +172,8 @@ fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
 
 /// Adds the value if its name marks it as a secret, and if it is no place.
 fn add_named(name: &str, value: &str, values: &mut BTreeSet<String>) {
-    let is_place = value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
+    let is_place =
+        value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
     if is_named_secret(name) && !is_place {
         values.insert(value.to_owned());
     }
@@ -148,12 +195,15 @@ fn is_named_secret(name: &str) -> bool {
 fn is_harmless(value: &str) -> bool {
     let is_word = |part: &str| {
         part.len() <= 16
-            && (part.chars().all(char::is_alphabetic) || (part.len() <= 4 && part.chars().all(char::is_alphanumeric)))
+            && (part.chars().all(char::is_alphabetic)
+                || (part.len() <= 4 && part.chars().all(char::is_alphanumeric)))
     };
-    let is_place = value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
+    let is_place =
+        value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
     let is_host = |value: &str| {
         let (host, port) = value.rsplit_once(':').unwrap_or((value, "0"));
-        port.chars().all(|c| c.is_ascii_digit()) && host.split(['.', '-', '_', ' ', ',', '/', ':']).all(is_word)
+        port.chars().all(|c| c.is_ascii_digit())
+            && host.split(['.', '-', '_', ' ', ',', '/', ':']).all(is_word)
     };
     is_place
         || value.chars().all(|c| c.is_ascii_digit() || c == '.')
@@ -163,10 +213,16 @@ fn is_harmless(value: &str) -> bool {
 /// Adds the secrets of the addresses in a value, percent-encoded and decoded. A password that equals the name of the
 /// user, the host or the database is left out, because the mask would hide that name everywhere.
 fn add_passwords(value: &str, values: &mut BTreeSet<String>) {
-    for url in value.split(',').map(str::trim).filter(|url| url.contains("://") || url.contains("password=")) {
+    for url in value
+        .split(',')
+        .map(str::trim)
+        .filter(|url| url.contains("://") || url.contains("password="))
+    {
         for secret in redact::secrets_of(url) {
             let elsewhere = url.replacen(&format!(":{secret}@"), "@", 1);
-            let is_name = elsewhere.split(|c: char| !c.is_alphanumeric()).any(|part| part == secret);
+            let is_name = elsewhere
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|part| part == secret);
             // A single word before the @ is a token for NATS and a user for a database.
             let is_user = url.starts_with("postgres") && url.contains(&format!("://{secret}@"));
             if !is_user && (!is_name || elsewhere == url) {
@@ -180,10 +236,18 @@ fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let decoded = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let digits = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let decoded = digits
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
+        rest = if decoded.is_some() {
+            after.get(2..).unwrap_or_default()
+        } else {
+            after
+        };
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
@@ -206,21 +270,51 @@ mod tests {
     #[test]
     fn passwords_of_addresses_are_known_encoded_and_decoded() {
         for (url, secrets) in [
-            ("postgres://app:pa%2Fss-w0rd@db/x", vec!["pa%2Fss-w0rd", "pa/ss-w0rd"]),
+            (
+                "postgres://app:pa%2Fss-w0rd@db/x",
+                vec!["pa%2Fss-w0rd", "pa/ss-w0rd"],
+            ),
             ("postgres://app:pa/ss-w0rd@db/x", vec!["pa/ss-w0rd"]),
-            ("postgres://db/x?user=app&password=s3cret-w0rd", vec!["s3cret-w0rd"]),
-            ("host=db user=app password=w0rd-of-db dbname=x", vec!["w0rd-of-db"]),
+            (
+                "postgres://db/x?user=app&password=s3cret-w0rd",
+                vec!["s3cret-w0rd"],
+            ),
+            (
+                "host=db user=app password=w0rd-of-db dbname=x",
+                vec!["w0rd-of-db"],
+            ),
         ] {
-            let mask = of_process(Some(&addresses("nats://n4ts-t0ken@a:1,nats://u:other-w0rd@b:2", url)));
+            let mask = of_process(Some(&addresses(
+                "nats://n4ts-t0ken@a:1,nats://u:other-w0rd@b:2",
+                url,
+            )));
             for secret in secrets.iter().chain(&["n4ts-t0ken", "other-w0rd"]) {
-                assert_eq!(mask.apply(&format!("saw {secret} there")), "saw [masked] there", "{url}");
+                assert_eq!(
+                    mask.apply(&format!("saw {secret} there")),
+                    "saw [masked] there",
+                    "{url}"
+                );
             }
             assert_eq!(mask.apply("app on db at b:2"), "app on db at b:2");
         }
-        let mask = of_process(Some(&addresses("nats://a", "postgres://postgres:postgres@h/d")));
-        assert_eq!(mask.apply("the pod postgres-0"), "the pod postgres-0", "a name that is its own password");
-        let mask = of_process(Some(&addresses("nats://a", "postgres://checkout-service@h/d")));
-        assert_eq!(mask.apply("checkout-service is down"), "checkout-service is down", "a user without a password");
+        let mask = of_process(Some(&addresses(
+            "nats://a",
+            "postgres://postgres:postgres@h/d",
+        )));
+        assert_eq!(
+            mask.apply("the pod postgres-0"),
+            "the pod postgres-0",
+            "a name that is its own password"
+        );
+        let mask = of_process(Some(&addresses(
+            "nats://a",
+            "postgres://checkout-service@h/d",
+        )));
+        assert_eq!(
+            mask.apply("checkout-service is down"),
+            "checkout-service is down",
+            "a user without a password"
+        );
     }
 
     #[test]

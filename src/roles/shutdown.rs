@@ -67,7 +67,10 @@ pub fn on_end(stop_on: StopOn) -> anyhow::Result<CancellationToken> {
 
 /// Standard input as a pipe. A blocking read would need a thread that keeps the process alive.
 fn parent() -> anyhow::Result<Receiver> {
-    let input = std::io::stdin().as_fd().try_clone_to_owned().context("standard input")?;
+    let input = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .context("standard input")?;
     Receiver::from_owned_fd(input).context("standard input must be a pipe")
 }
 
@@ -76,7 +79,9 @@ async fn gone(parent: Option<Receiver>) {
     match parent {
         Some(mut pipe) => {
             // A failed read also means that the other process has ended.
-            tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await.ok();
+            tokio::io::copy(&mut pipe, &mut tokio::io::sink())
+                .await
+                .ok();
         }
         None => std::future::pending().await,
     }

@@ -9,14 +9,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{
-    Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, ToolProbe, process_env,
+    Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, ToolProbe,
+    process_env,
 };
 use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::{Limits, ToolSpec};
-use crate::mcp::{HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport};
+use crate::mcp::{
+    HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
+};
 
 use super::{secrets, users};
 
@@ -28,8 +31,15 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// # Errors
 /// When a variable is missing, or the name of a server cannot be part of a tool's name.
 pub fn start(config: &Config, mask: Mask, end: &CancellationToken) -> anyhow::Result<Servers> {
-    let servers = config.mcp_servers.iter().map(|(name, server)| resolved(name, server, config.worker.slots));
-    Ok(Servers::start(servers.collect::<anyhow::Result<_>>()?, mask, end)?)
+    let servers = config
+        .mcp_servers
+        .iter()
+        .map(|(name, server)| resolved(name, server, config.worker.slots));
+    Ok(Servers::start(
+        servers.collect::<anyhow::Result<_>>()?,
+        mask,
+        end,
+    )?)
 }
 
 fn resolved(name: &str, server: &McpServer, slots: u32) -> anyhow::Result<ServerConfig> {
@@ -57,7 +67,10 @@ fn transport(transport: &McpTransport) -> anyhow::Result<Transport> {
 }
 
 fn stdio(program: &McpProgram) -> anyhow::Result<StdioConfig> {
-    let args = program.args.iter().map(|argument| argument.resolve(&process_env));
+    let args = program
+        .args
+        .iter()
+        .map(|argument| argument.resolve(&process_env));
     Ok(StdioConfig {
         command: program.command.resolve(&process_env)?,
         args: args.collect::<Result<_, _>>()?,
@@ -71,21 +84,40 @@ fn stdio(program: &McpProgram) -> anyhow::Result<StdioConfig> {
 
 fn http(address: &McpAddress) -> anyhow::Result<HttpConfig> {
     let of_variable = |name: &String| {
-        process_env(name).map(TokenSource::Value).with_context(|| format!("token_env: variable {name} is not set"))
+        process_env(name)
+            .map(TokenSource::Value)
+            .with_context(|| format!("token_env: variable {name} is not set"))
     };
-    let of_file = address.token_file.as_ref().map(|file| TokenSource::File(PathBuf::from(file)));
+    let of_file = address
+        .token_file
+        .as_ref()
+        .map(|file| TokenSource::File(PathBuf::from(file)));
     Ok(HttpConfig {
         url: address.url.clone(),
         headers: resolved_values(&address.headers)?,
-        token: address.token_env.as_ref().map(of_variable).transpose()?.or(of_file),
+        token: address
+            .token_env
+            .as_ref()
+            .map(of_variable)
+            .transpose()?
+            .or(of_file),
         ca_file: address.ca_file.as_ref().map(PathBuf::from),
-        proxy: address.proxy.as_ref().map(|proxy| proxy.resolve(&process_env)).transpose()?,
+        proxy: address
+            .proxy
+            .as_ref()
+            .map(|proxy| proxy.resolve(&process_env))
+            .transpose()?,
         not_run_on: address.not_run_on.clone(),
     })
 }
 
-fn resolved_values(templates: &BTreeMap<String, Template>) -> Result<BTreeMap<String, String>, TemplateError> {
-    templates.iter().map(|(name, template)| Ok((name.clone(), template.resolve(&process_env)?))).collect()
+fn resolved_values(
+    templates: &BTreeMap<String, Template>,
+) -> Result<BTreeMap<String, String>, TemplateError> {
+    templates
+        .iter()
+        .map(|(name, template)| Ok((name.clone(), template.resolve(&process_env)?)))
+        .collect()
 }
 
 /// The tools of one server, masked. Starts a process for the list and ends it afterwards.
@@ -113,7 +145,16 @@ pub enum Backend {
 /// The longest wait for the answer of a backend.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Words in the names of tools that ask the backend for little; others may answer from the server's own memory.
-const PROBING: [&str; 8] = ["health", "ping", "status", "version", "list", "namespaces", "get", "query"];
+const PROBING: [&str; 8] = [
+    "health",
+    "ping",
+    "status",
+    "version",
+    "list",
+    "namespaces",
+    "get",
+    "query",
+];
 
 /// The tools of one server, masked, and whether its backend answers: one call of the tool that the configuration names,
 /// else of a read-only one without required arguments.
@@ -124,7 +165,9 @@ pub async fn checked(config: &Config, server: &str) -> anyhow::Result<(Inventory
     let client = Client::of_server(config, server)?;
     let checked = async {
         let inventory = client.listed().await?;
-        let backend = client.backend(&inventory, config.mcp_servers.get(server)).await?;
+        let backend = client
+            .backend(&inventory, config.mcp_servers.get(server))
+            .await?;
         Ok((inventory, backend))
     };
     let checked = checked.await;
@@ -134,17 +177,26 @@ pub async fn checked(config: &Config, server: &str) -> anyhow::Result<(Inventory
 
 /// The tool that asks the backend for least, of those that can be called without arguments.
 fn harmless(inventory: &Inventory) -> Option<&ToolSpec> {
-    let callable = inventory.offered.iter().filter(|spec| spec.read_only && !has_required_arguments(spec));
+    let callable = inventory
+        .offered
+        .iter()
+        .filter(|spec| spec.read_only && !has_required_arguments(spec));
     let rank = |spec: &&ToolSpec| {
-        let words = PROBING.iter().position(|word| spec.tool().to_lowercase().contains(word));
+        let words = PROBING
+            .iter()
+            .position(|word| spec.tool().to_lowercase().contains(word));
         words.unwrap_or(PROBING.len())
     };
     callable.min_by_key(rank)
 }
 
 fn has_required_arguments(spec: &ToolSpec) -> bool {
-    let schema: serde_json::Value = serde_json::from_str(&spec.parameters_schema).unwrap_or_default();
-    schema.get("required").and_then(|required| required.as_array()).is_some_and(|names| !names.is_empty())
+    let schema: serde_json::Value =
+        serde_json::from_str(&spec.parameters_schema).unwrap_or_default();
+    schema
+        .get("required")
+        .and_then(|required| required.as_array())
+        .is_some_and(|names| !names.is_empty())
 }
 
 /// A call of a person.
@@ -188,7 +240,9 @@ pub struct CallOutcome {
 /// server does not answer.
 pub async fn call(config: &Config, request: ToolCallRequest) -> anyhow::Result<CallOutcome> {
     let name = &request.tool;
-    let (server, _) = name.split_once('.').with_context(|| format!("{name:?} is no tool; accepted: server.tool"))?;
+    let (server, _) = name
+        .split_once('.')
+        .with_context(|| format!("{name:?} is no tool; accepted: server.tool"))?;
     let client = Client::of_server(config, server)?;
     let called = match client.listed().await {
         Ok(inventory) => client.call(&inventory, &request).await,
@@ -196,18 +250,35 @@ pub async fn call(config: &Config, request: ToolCallRequest) -> anyhow::Result<C
     };
     client.close().await;
     let (spec, result, is_error, duration) = called?;
-    let limit =
-        config.defaults.settings.max_tool_result_tokens.unwrap_or_else(|| Limits::default().max_tool_result_tokens);
+    let limit = config
+        .defaults
+        .settings
+        .max_tool_result_tokens
+        .unwrap_or_else(|| Limits::default().max_tool_result_tokens);
     let shown = cut(&result, limit, ReadBack::No);
-    Ok(CallOutcome { tool: spec.name, read_only: spec.read_only, result, shown, is_error, duration })
+    Ok(CallOutcome {
+        tool: spec.name,
+        read_only: spec.read_only,
+        result,
+        shown,
+        is_error,
+        duration,
+    })
 }
 
 /// The servers of a command: one server, until the command ends.
 /// The error for a name that the configuration does not define.
 pub fn unknown_server(config: &Config, name: &str) -> String {
-    let defined = config.mcp_servers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let defined = config
+        .mcp_servers
+        .keys()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     if defined.is_empty() {
-        return format!("there is no MCP server {name:?}: the configuration defines none (mcp_servers)");
+        return format!(
+            "there is no MCP server {name:?}: the configuration defines none (mcp_servers)"
+        );
     }
     format!("there is no MCP server {name:?}; defined: {defined}")
 }
@@ -229,7 +300,12 @@ impl<'a> Client<'a> {
             mask.clone(),
             &CancellationToken::new(),
         )?;
-        Ok(Self { name, servers, mask, timeout: settings.tool_timeout })
+        Ok(Self {
+            name,
+            servers,
+            mask,
+            timeout: settings.tool_timeout,
+        })
     }
 
     async fn listed(&self) -> anyhow::Result<Inventory> {
@@ -254,43 +330,69 @@ impl<'a> Client<'a> {
         };
         let timeout = request.timeout.unwrap_or(self.timeout);
         let began = Instant::now();
-        let reply = self.servers.call(ToolRequest::new(&call, timeout).of(Some(&spec))).await;
+        let reply = self
+            .servers
+            .call(ToolRequest::new(&call, timeout).of(Some(&spec)))
+            .await;
         match reply {
-            ToolReply::Answered { content, is_error } => Ok((spec, content, is_error, began.elapsed())),
+            ToolReply::Answered { content, is_error } => {
+                Ok((spec, content, is_error, began.elapsed()))
+            }
             ToolReply::Refused { faults } => Ok((spec, faults, true, began.elapsed())),
             ToolReply::NotSent { error } | ToolReply::NoAnswer { error, .. } => bail!("{error}"),
         }
     }
 
-    async fn backend(&self, inventory: &Inventory, settings: Option<&McpServer>) -> anyhow::Result<Backend> {
+    async fn backend(
+        &self,
+        inventory: &Inventory,
+        settings: Option<&McpServer>,
+    ) -> anyhow::Result<Backend> {
         let probe = settings.and_then(|settings| settings.probe.as_ref());
         let (tool, arguments) = match (probe, harmless(inventory)) {
-            (Some(ToolProbe { tool, arguments }), _) => {
-                (format!("{}.{tool}", self.name), serde_json::Value::from(arguments.clone()).to_string())
-            }
+            (Some(ToolProbe { tool, arguments }), _) => (
+                format!("{}.{tool}", self.name),
+                serde_json::Value::from(arguments.clone()).to_string(),
+            ),
             (None, Some(spec)) => (spec.name.clone(), "{}".to_owned()),
             (None, None) => return Ok(Backend::NotChecked),
         };
         let timeout = Some(PROBE_TIMEOUT.min(self.timeout));
-        let request = ToolCallRequest { tool: tool.clone(), arguments, changes: Changes::Refused, timeout };
+        let request = ToolCallRequest {
+            tool: tool.clone(),
+            arguments,
+            changes: Changes::Refused,
+            timeout,
+        };
         permitted(inventory, self.name, &request).context("probe")?;
         Ok(match self.call(inventory, &request).await {
             Ok((_, _, false, took)) => Backend::Answers { tool, took },
             Ok((_, error, true, _)) => Backend::Fails { tool, error },
-            Err(error) => Backend::Fails { tool, error: format!("{error:#}") },
+            Err(error) => Backend::Fails {
+                tool,
+                error: format!("{error:#}"),
+            },
         })
     }
 
     async fn close(&self) {
         // A child process that hangs is killed when it is dropped.
-        tokio::time::timeout(CLOSE_TIMEOUT, self.servers.close()).await.ok();
+        tokio::time::timeout(CLOSE_TIMEOUT, self.servers.close())
+            .await
+            .ok();
     }
 }
 
 /// The tool of a call that the rules permit.
-fn permitted(inventory: &Inventory, server: &str, request: &ToolCallRequest) -> anyhow::Result<ToolSpec> {
+fn permitted(
+    inventory: &Inventory,
+    server: &str,
+    request: &ToolCallRequest,
+) -> anyhow::Result<ToolSpec> {
     let wanted = &request.tool;
-    let own_name = wanted.strip_prefix(server).and_then(|rest| rest.strip_prefix('.'));
+    let own_name = wanted
+        .strip_prefix(server)
+        .and_then(|rest| rest.strip_prefix('.'));
     let named = |tool: &&Listed| tool.name == *wanted || Some(tool.tool.as_str()) == own_name;
     let Some(listed) = inventory.tools.iter().find(named) else {
         bail!("{server} has no tool {wanted:?}: tarsy tools {server} lists them");
@@ -298,10 +400,16 @@ fn permitted(inventory: &Inventory, server: &str, request: &ToolCallRequest) -> 
     if let Some(why) = &listed.withheld {
         bail!("{} is not offered to models: {why}", listed.name);
     }
-    let spec = inventory.offered.iter().find(|spec| spec.name == listed.name);
+    let spec = inventory
+        .offered
+        .iter()
+        .find(|spec| spec.name == listed.name);
     let spec = spec.with_context(|| format!("{} is not offered to models", listed.name))?;
     if !spec.read_only && request.changes == Changes::Refused {
-        bail!("{} may change something: --allow-changes calls it all the same", listed.name);
+        bail!(
+            "{} may change something: --allow-changes calls it all the same",
+            listed.name
+        );
     }
     Ok(spec.clone())
 }

@@ -16,22 +16,41 @@ pub(super) fn find(user: &str) -> anyhow::Result<User> {
     if let Some(numbered) = numbered(user) {
         return Ok(numbered);
     }
-    let accounts = std::fs::read_to_string(ACCOUNTS).with_context(|| format!("user: {ACCOUNTS} cannot be read"))?;
-    of_accounts(&accounts, user).with_context(|| format!("user: there is no user {user:?} in {ACCOUNTS}"))
+    let accounts = std::fs::read_to_string(ACCOUNTS)
+        .with_context(|| format!("user: {ACCOUNTS} cannot be read"))?;
+    of_accounts(&accounts, user)
+        .with_context(|| format!("user: there is no user {user:?} in {ACCOUNTS}"))
 }
 
 /// A group that is left out has the number of the user.
 fn numbered(user: &str) -> Option<User> {
     let (uid, gid) = user.split_once(':').unwrap_or((user, user));
-    Some(User { uid: uid.parse().ok()?, gid: gid.parse().ok()?, account: None })
+    Some(User {
+        uid: uid.parse().ok()?,
+        gid: gid.parse().ok()?,
+        account: None,
+    })
 }
 
 fn of_accounts(accounts: &str, name: &str) -> Option<User> {
-    let fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let account = fields.into_iter().find(|fields| fields.first() == Some(&name))?;
-    let [_, _, uid, gid, _, home, ..] = account.as_slice() else { return None };
+    let fields = accounts
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let account = fields
+        .into_iter()
+        .find(|fields| fields.first() == Some(&name))?;
+    let [_, _, uid, gid, _, home, ..] = account.as_slice() else {
+        return None;
+    };
     let (uid, gid, home) = (uid.parse().ok()?, gid.parse().ok()?, PathBuf::from(home));
-    Some(User { uid, gid, account: Some(Account { name: name.to_owned(), home }) })
+    Some(User {
+        uid,
+        gid,
+        account: Some(Account {
+            name: name.to_owned(),
+            home,
+        }),
+    })
 }
 
 #[cfg(test)]
@@ -41,12 +60,41 @@ mod tests {
     #[test]
     fn a_user_is_found_by_name_or_number() {
         let accounts = "root:x:0:0:root:/root:/bin/sh\ntools:x:990:991::/var/lib/tools:/usr/sbin/nologin\nbad:x:1\n";
-        let tools = Account { name: "tools".to_owned(), home: PathBuf::from("/var/lib/tools") };
-        assert_eq!(of_accounts(accounts, "tools"), Some(User { uid: 990, gid: 991, account: Some(tools) }));
+        let tools = Account {
+            name: "tools".to_owned(),
+            home: PathBuf::from("/var/lib/tools"),
+        };
+        assert_eq!(
+            of_accounts(accounts, "tools"),
+            Some(User {
+                uid: 990,
+                gid: 991,
+                account: Some(tools)
+            })
+        );
         assert_eq!(of_accounts(accounts, "tool"), None);
         assert_eq!(of_accounts(accounts, "bad"), None);
-        assert_eq!(find("7").unwrap(), User { uid: 7, gid: 7, account: None });
-        assert_eq!(find("7:8").unwrap(), User { uid: 7, gid: 8, account: None });
-        assert!(find("no such user").unwrap_err().to_string().contains("no such user"));
+        assert_eq!(
+            find("7").unwrap(),
+            User {
+                uid: 7,
+                gid: 7,
+                account: None
+            }
+        );
+        assert_eq!(
+            find("7:8").unwrap(),
+            User {
+                uid: 7,
+                gid: 8,
+                account: None
+            }
+        );
+        assert!(
+            find("no such user")
+                .unwrap_err()
+                .to_string()
+                .contains("no such user")
+        );
     }
 }

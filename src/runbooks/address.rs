@@ -33,7 +33,9 @@ pub(super) fn refused(address: IpAddr, reach: Reach) -> Option<Refused> {
 
 /// The IPv4 address that an IPv6 address carries: mapped, by NAT64, or by 6to4.
 fn canonical(address: IpAddr) -> IpAddr {
-    let IpAddr::V6(address) = address else { return address };
+    let IpAddr::V6(address) = address else {
+        return address;
+    };
     let [a, b, c, d, e, f, g, h] = address.segments();
     let embedded = |high: u16, low: u16| {
         let ([one, two], [three, four]) = (high.to_be_bytes(), low.to_be_bytes());
@@ -68,7 +70,10 @@ fn is_no_host_v6(address: Ipv6Addr) -> bool {
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
-    address.is_loopback() || address.is_unique_local() || (a & 0xffc0) == 0xfec0 || (a == 0x2001 && b == 0xdb8)
+    address.is_loopback()
+        || address.is_unique_local()
+        || (a & 0xffc0) == 0xfec0
+        || (a == 0x2001 && b == 0xdb8)
 }
 
 #[cfg(test)]
@@ -78,7 +83,13 @@ mod tests {
     #[test]
     fn a_public_name_leads_to_no_private_address_however_it_is_written() {
         let judged = |address: &str, reach| refused(address.parse().unwrap(), reach);
-        for address in ["93.184.216.34", "2606:2800:220:1::1", "100.128.0.1", "172.32.0.1", "64:ff9b::5db8:d822"] {
+        for address in [
+            "93.184.216.34",
+            "2606:2800:220:1::1",
+            "100.128.0.1",
+            "172.32.0.1",
+            "64:ff9b::5db8:d822",
+        ] {
             assert_eq!(judged(address, Reach::Public), None, "{address}");
         }
         for address in [
@@ -95,13 +106,27 @@ mod tests {
             "64:ff9b::10.0.0.7",
             "2002:a00:7::",
         ] {
-            assert_eq!(judged(address, Reach::Public), Some(Refused::Private), "{address}");
+            assert_eq!(
+                judged(address, Reach::Public),
+                Some(Refused::Private),
+                "{address}"
+            );
             assert_eq!(judged(address, Reach::Private), None, "{address}");
         }
-        for address in
-            ["169.254.169.254", "::ffff:169.254.169.254", "0.0.0.0", "255.255.255.255", "224.0.0.1", "::", "fe80::1"]
-        {
-            assert_eq!(judged(address, Reach::Private), Some(Refused::NoHost), "{address}");
+        for address in [
+            "169.254.169.254",
+            "::ffff:169.254.169.254",
+            "0.0.0.0",
+            "255.255.255.255",
+            "224.0.0.1",
+            "::",
+            "fe80::1",
+        ] {
+            assert_eq!(
+                judged(address, Reach::Private),
+                Some(Refused::NoHost),
+                "{address}"
+            );
         }
     }
 }

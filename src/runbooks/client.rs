@@ -38,7 +38,11 @@ fn authorities(file: &Path) -> Result<Vec<Certificate>, String> {
     let fault = |reason: &str| format!("runbooks.ca_file cannot be used: {reason}");
     let pem = std::fs::read(file).map_err(|error| fault(&error.to_string()))?;
     let authorities = Certificate::from_pem_bundle(&pem).unwrap_or_default();
-    if authorities.is_empty() { Err(fault("it has no certificate in PEM")) } else { Ok(authorities) }
+    if authorities.is_empty() {
+        Err(fault("it has no certificate in PEM"))
+    } else {
+        Ok(authorities)
+    }
 }
 
 /// Requests a page and follows its redirects.
@@ -56,14 +60,24 @@ pub(super) async fn get(client: &Client, hosts: &Hosts, start: Url) -> Result<Re
         if status.is_success() {
             return Ok(answer);
         }
-        let location = answer.headers().get(LOCATION).filter(|_| status.is_redirection());
+        let location = answer
+            .headers()
+            .get(LOCATION)
+            .filter(|_| status.is_redirection());
         let Some(location) = location else {
-            return Err(NoPage::Failed(format!("its server answered with HTTP {}", status.as_u16())));
+            return Err(NoPage::Failed(format!(
+                "its server answered with HTTP {}",
+                status.as_u16()
+            )));
         };
-        let location = location.to_str().map_err(|_| NoPage::Refused("it redirects to an invalid URL".to_owned()))?;
+        let location = location
+            .to_str()
+            .map_err(|_| NoPage::Refused("it redirects to an invalid URL".to_owned()))?;
         url = redirected(&hosts.listed, &url, location).map_err(NoPage::Refused)?;
     }
-    Err(NoPage::Refused(format!("it redirects more than {MAX_REDIRECTS} times")))
+    Err(NoPage::Refused(format!(
+        "it redirects more than {MAX_REDIRECTS} times"
+    )))
 }
 
 /// Checks a host that is an address, which is not resolved.
@@ -81,7 +95,11 @@ impl Hosts {
         let names = |hosts: &[RunbookHost]| hosts.iter().any(|host| host.has_name(name));
         // Every requested host is listed, or the one of GitHub's files; any other name is that of a proxy.
         let is_requested = names(&self.listed) || name.eq_ignore_ascii_case(GITHUB_RAW);
-        if names(&self.private) || !is_requested { Reach::Private } else { Reach::Public }
+        if names(&self.private) || !is_requested {
+            Reach::Private
+        } else {
+            Reach::Public
+        }
     }
 }
 
@@ -93,10 +111,14 @@ impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let reach = self.0.reach(name.as_str());
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let (permitted, others): (Vec<SocketAddr>, Vec<SocketAddr>) =
-                found.into_iter().partition(|address| refused(address.ip(), reach).is_none());
-            let refusal = others.first().and_then(|address| refused(address.ip(), reach));
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let (permitted, others): (Vec<SocketAddr>, Vec<SocketAddr>) = found
+                .into_iter()
+                .partition(|address| refused(address.ip(), reach).is_none());
+            let refusal = others
+                .first()
+                .and_then(|address| refused(address.ip(), reach));
             match refusal {
                 Some(refusal) if permitted.is_empty() => Err(io::Error::other(refusal).into()),
                 Some(_) | None => Ok(Box::new(permitted.into_iter()) as Addrs),
@@ -112,12 +134,18 @@ pub(super) fn described(error: reqwest::Error) -> String {
 
 fn no_page(error: reqwest::Error) -> NoPage {
     let mut causes = std::iter::successors(error.source(), |error| (*error).source());
-    if causes.any(is_of_resolver) { NoPage::Refused(described(error)) } else { NoPage::Failed(described(error)) }
+    if causes.any(is_of_resolver) {
+        NoPage::Refused(described(error))
+    } else {
+        NoPage::Failed(described(error))
+    }
 }
 
 /// Whether the resolver found only addresses that it refuses.
 fn is_of_resolver(error: &(dyn Error + 'static)) -> bool {
-    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let inner = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
     inner.is_some_and(|inner| inner.is::<Refused>())
 }
 
@@ -138,7 +166,11 @@ mod tests {
     fn only_a_private_host_or_a_proxy_reaches_private_addresses() {
         let host = |text: &str| RunbookHost::parse(text).unwrap();
         let hosts = Hosts {
-            listed: vec![host("*.example.com"), host("wiki.corp:8443"), host("10.0.0.7")],
+            listed: vec![
+                host("*.example.com"),
+                host("wiki.corp:8443"),
+                host("10.0.0.7"),
+            ],
             private: vec![host("wiki.corp:8443")],
             ..Hosts::default()
         };

@@ -1,7 +1,9 @@
 //! The text of an HTML page: enough of its structure for a reader, in one pass over the page.
 
 /// Elements whose content is not shown.
-const HIDDEN: [&str; 9] = ["script", "style", "head", "noscript", "svg", "nav", "template", "iframe", "footer"];
+const HIDDEN: [&str; 9] = [
+    "script", "style", "head", "noscript", "svg", "nav", "template", "iframe", "footer",
+];
 /// Elements that begin and end a line.
 const BLOCKS: [&str; 19] = [
     "p",
@@ -76,11 +78,15 @@ enum Side {
 /// The name of the tag that begins here; empty if there is none.
 fn name_of(tag: &str) -> (&str, Side) {
     let inner = tag.strip_prefix('<').unwrap_or_default();
-    let (inner, side) = inner.strip_prefix('/').map_or((inner, Side::Start), |inner| (inner, Side::End));
+    let (inner, side) = inner
+        .strip_prefix('/')
+        .map_or((inner, Side::Start), |inner| (inner, Side::End));
     if !inner.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return ("", side);
     }
-    let end = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
+    let end = inner
+        .find(|c: char| !c.is_ascii_alphanumeric())
+        .unwrap_or(inner.len());
     (inner.get(..end).unwrap_or_default(), side)
 }
 
@@ -142,7 +148,10 @@ impl Page {
 
 /// The character of the entity that begins here, and the entity's length.
 fn entity(text: &str) -> Option<(char, usize)> {
-    let end = text.bytes().take(MAX_ENTITY_BYTES).position(|byte| byte == b';')?;
+    let end = text
+        .bytes()
+        .take(MAX_ENTITY_BYTES)
+        .position(|byte| byte == b';')?;
     let name = text.get(1..end)?;
     let c = match name {
         "amp" => '&',
@@ -153,7 +162,9 @@ fn entity(text: &str) -> Option<(char, usize)> {
         "nbsp" => ' ',
         _ => {
             let digits = name.strip_prefix('#')?;
-            let hex = digits.strip_prefix(['x', 'X']).map(|digits| u32::from_str_radix(digits, 16));
+            let hex = digits
+                .strip_prefix(['x', 'X'])
+                .map(|digits| u32::from_str_radix(digits, 16));
             char::from_u32(hex.unwrap_or_else(|| digits.parse()).ok()?)?
         }
     };

@@ -15,7 +15,9 @@ pub(super) fn start(listed: &[RunbookHost], url: &str) -> Option<Url> {
         return None;
     }
     // Parsing changes how some hosts are written, for example numbers; then the host is another one than was listed.
-    let parsed = Url::parse(url).ok().filter(|parsed| is_listed(listed, parsed.as_str()))?;
+    let parsed = Url::parse(url)
+        .ok()
+        .filter(|parsed| is_listed(listed, parsed.as_str()))?;
     Some(raw(&parsed).unwrap_or(parsed))
 }
 
@@ -23,8 +25,14 @@ pub(super) fn start(listed: &[RunbookHost], url: &str) -> Option<Url> {
 ///
 /// # Errors
 /// When it leads to a host that is not listed, from TLS to none, or has a user and a password, which would be sent.
-pub(super) fn redirected(listed: &[RunbookHost], from: &Url, location: &str) -> Result<Url, String> {
-    let to = from.join(location).map_err(|error| format!("it redirects to an invalid URL: {error}"))?;
+pub(super) fn redirected(
+    listed: &[RunbookHost],
+    from: &Url,
+    location: &str,
+) -> Result<Url, String> {
+    let to = from
+        .join(location)
+        .map_err(|error| format!("it redirects to an invalid URL: {error}"))?;
     if !to.username().is_empty() || to.password().is_some() {
         return Err("it redirects to a URL with a user".to_owned());
     }
@@ -45,7 +53,9 @@ fn raw(url: &Url) -> Option<Url> {
     }
     let mut parts = url.path_segments()?;
     let (owner, repository) = (parts.next()?, parts.next()?);
-    parts.next().filter(|word| matches!(*word, "blob" | "raw"))?;
+    parts
+        .next()
+        .filter(|word| matches!(*word, "blob" | "raw"))?;
     let path = parts.collect::<Vec<_>>().join("/");
     let (_, file) = path.split_once('/')?;
     if file.is_empty() {
@@ -59,7 +69,9 @@ mod tests {
     use super::*;
 
     fn hosts() -> Vec<RunbookHost> {
-        ["github.com", "runbooks.example.com", "10.0.0.7:8080"].map(|host| RunbookHost::parse(host).unwrap()).into()
+        ["github.com", "runbooks.example.com", "10.0.0.7:8080"]
+            .map(|host| RunbookHost::parse(host).unwrap())
+            .into()
     }
 
     fn started(url: &str) -> Option<String> {
@@ -69,16 +81,35 @@ mod tests {
     #[test]
     fn a_page_of_a_listed_host_is_fetched_and_a_page_of_github_as_its_file() {
         for (url, expected) in [
-            ("https://runbooks.example.com/oom?a=b#c", "https://runbooks.example.com/oom?a=b#c"),
+            (
+                "https://runbooks.example.com/oom?a=b#c",
+                "https://runbooks.example.com/oom?a=b#c",
+            ),
             ("http://10.0.0.7:8080/x", "http://10.0.0.7:8080/x"),
-            ("https://github.com/o/r/blob/main/docs/oom.md", "https://raw.githubusercontent.com/o/r/main/docs/oom.md"),
-            ("https://github.com/o/r/raw/main/oom.md", "https://raw.githubusercontent.com/o/r/main/oom.md"),
-            ("https://github.com/o/r/wiki/OOM", "https://github.com/o/r/wiki/OOM"),
-            ("https://github.com/o/r/blob/main", "https://github.com/o/r/blob/main"),
+            (
+                "https://github.com/o/r/blob/main/docs/oom.md",
+                "https://raw.githubusercontent.com/o/r/main/docs/oom.md",
+            ),
+            (
+                "https://github.com/o/r/raw/main/oom.md",
+                "https://raw.githubusercontent.com/o/r/main/oom.md",
+            ),
+            (
+                "https://github.com/o/r/wiki/OOM",
+                "https://github.com/o/r/wiki/OOM",
+            ),
+            (
+                "https://github.com/o/r/blob/main",
+                "https://github.com/o/r/blob/main",
+            ),
         ] {
             assert_eq!(started(url).as_deref(), Some(expected));
         }
-        for url in ["https://raw.githubusercontent.com/o/r/main/x", "https://evil.test/", "http://0xa.0.0.7:8080/"] {
+        for url in [
+            "https://raw.githubusercontent.com/o/r/main/x",
+            "https://evil.test/",
+            "http://0xa.0.0.7:8080/",
+        ] {
             assert_eq!(started(url), None, "{url}");
         }
     }
@@ -88,7 +119,10 @@ mod tests {
         let from = Url::parse("https://runbooks.example.com/a/b").unwrap();
         let to = |location: &str| redirected(&hosts(), &from, location).map(String::from);
         assert_eq!(to("../c").unwrap(), "https://runbooks.example.com/c");
-        assert_eq!(to("https://github.com/o/r/blob/main/x").unwrap(), "https://raw.githubusercontent.com/o/r/main/x");
+        assert_eq!(
+            to("https://github.com/o/r/blob/main/x").unwrap(),
+            "https://raw.githubusercontent.com/o/r/main/x"
+        );
         for location in [
             "https://evil.test/",
             "//evil.test/x",

@@ -78,11 +78,25 @@ impl Runbooks {
     /// Prepares the client. Nothing is fetched before an alert needs it. `timeout` is the longest time for a page with
     /// its redirects; [`FETCH_TIMEOUT`] outside tests.
     pub fn new(config: &config::Runbooks, timeout: Duration, mask: Mask) -> Self {
-        let private = config.private_hosts.iter().map(|source| source.host.clone()).collect();
+        let private = config
+            .private_hosts
+            .iter()
+            .map(|source| source.host.clone())
+            .collect();
         let tokens = Tokens::of(config.sources(), mask.clone());
-        let hosts = Hosts { listed: config.listed(), private, tokens };
+        let hosts = Hosts {
+            listed: config.listed(),
+            private,
+            tokens,
+        };
         let client = client::build(&hosts, config.ca_file.as_deref().map(Path::new));
-        Self { client, hosts, timeout, mask, cache: Mutex::default() }
+        Self {
+            client,
+            hosts,
+            timeout,
+            mask,
+            cache: Mutex::default(),
+        }
     }
 
     /// The text of a runbook, masked, or why it cannot be fetched; `None` when its host is not listed. Takes the
@@ -98,18 +112,26 @@ impl Runbooks {
                 Err(_elapsed) => "timed_out",
             };
             metrics::counter!("tarsy_runbook_fetches_total", "outcome" => outcome).increment(1);
-            let late = || NoPage::Failed(format!("no answer within {} s", self.timeout.as_secs_f64()));
+            let late =
+                || NoPage::Failed(format!("no answer within {} s", self.timeout.as_secs_f64()));
             match fetched.unwrap_or_else(|_| Err(late())) {
                 Ok(text) => FetchedRunbook::Page(self.mask.apply(&text).into_owned()),
-                Err(NoPage::Failed(why)) => FetchedRunbook::Failed(self.mask.apply(&why).into_owned()),
-                Err(NoPage::Refused(why)) => FetchedRunbook::Refused(self.mask.apply(&why).into_owned()),
+                Err(NoPage::Failed(why)) => {
+                    FetchedRunbook::Failed(self.mask.apply(&why).into_owned())
+                }
+                Err(NoPage::Refused(why)) => {
+                    FetchedRunbook::Refused(self.mask.apply(&why).into_owned())
+                }
             }
         });
         Some(fetching.await.clone())
     }
 
     async fn page(&self, start: reqwest::Url) -> Result<String, NoPage> {
-        let client = self.client.as_ref().map_err(|why| NoPage::Failed(why.clone()))?;
+        let client = self
+            .client
+            .as_ref()
+            .map_err(|why| NoPage::Failed(why.clone()))?;
         let answer = client::get(client, &self.hosts, start).await?;
         page::read(answer).await.map_err(NoPage::Failed)
     }
@@ -121,10 +143,16 @@ impl Runbooks {
         }
         cache.retain(|_, cached| cached.is_fresh());
         if cache.len() >= MAX_CACHED {
-            let oldest = cache.iter().min_by_key(|(_, cached)| cached.created).map(|(url, _)| url.clone());
+            let oldest = cache
+                .iter()
+                .min_by_key(|(_, cached)| cached.created)
+                .map(|(url, _)| url.clone());
             oldest.map(|url| cache.remove(&url));
         }
-        let cached = Arc::new(Cached { created: Instant::now(), runbook: OnceCell::new() });
+        let cached = Arc::new(Cached {
+            created: Instant::now(),
+            runbook: OnceCell::new(),
+        });
         cache.insert(url.to_owned(), Arc::clone(&cached));
         cached
     }

@@ -26,7 +26,9 @@ pub(super) struct Tokens {
 
 impl Tokens {
     pub(super) fn of<'a>(sources: impl Iterator<Item = &'a RunbookSource>, mask: Mask) -> Self {
-        let hosts = sources.filter_map(|source| Some((source.host.clone(), source.token.clone()?))).collect();
+        let hosts = sources
+            .filter_map(|source| Some((source.host.clone(), source.token.clone()?)))
+            .collect();
         Self { hosts, mask }
     }
 
@@ -35,9 +37,14 @@ impl Tokens {
     /// # Errors
     /// When the URL has no TLS, or the token cannot be read. The text shows neither the token nor its file.
     pub(super) async fn header(&self, url: &Url) -> Result<Option<HeaderValue>, String> {
-        let Some(token) = self.token(url) else { return Ok(None) };
+        let Some(token) = self.token(url) else {
+            return Ok(None);
+        };
         if url.scheme() != "https" {
-            return Err("its host has a token, which is sent over TLS only; the URL begins with http://".to_owned());
+            return Err(
+                "its host has a token, which is sent over TLS only; the URL begins with http://"
+                    .to_owned(),
+            );
         }
         let text = match token {
             RunbookToken::File(file) => read_file(Path::new(file)).await?,
@@ -49,10 +56,15 @@ impl Tokens {
     }
 
     fn token(&self, url: &Url) -> Option<&RunbookToken> {
-        let of = |url: &str| self.hosts.iter().find(|(host, _)| is_listed(std::slice::from_ref(host), url));
+        let of = |url: &str| {
+            self.hosts
+                .iter()
+                .find(|(host, _)| is_listed(std::slice::from_ref(host), url))
+        };
         // Only a page of github.com leads to this host unless it is listed itself.
         let is_file_of_github = url.host_str() == Some(GITHUB_RAW) && url.port().is_none();
-        let found = of(url.as_str()).or_else(|| is_file_of_github.then(|| of(&format!("https://{GITHUB}/")))?);
+        let found = of(url.as_str())
+            .or_else(|| is_file_of_github.then(|| of(&format!("https://{GITHUB}/")))?);
         found.map(|(_, token)| token)
     }
 }
@@ -60,13 +72,18 @@ impl Tokens {
 async fn read_file(file: &Path) -> Result<String, String> {
     let read = tokio::fs::read_to_string(file).await;
     let text = read.map_err(|error| format!("the token of its host cannot be read: {error}"))?;
-    if text.len() > MAX_TOKEN_BYTES { Err("the token of its host is too long".to_owned()) } else { Ok(text) }
+    if text.len() > MAX_TOKEN_BYTES {
+        Err("the token of its host is too long".to_owned())
+    } else {
+        Ok(text)
+    }
 }
 
 fn header(text: &str) -> Option<HeaderValue> {
     let token = text.trim();
     let is_sendable = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-    let mut header = is_sendable.then(|| HeaderValue::from_str(&format!("Bearer {token}")).ok())??;
+    let mut header =
+        is_sendable.then(|| HeaderValue::from_str(&format!("Bearer {token}")).ok())??;
     header.set_sensitive(true);
     Some(header)
 }
@@ -77,9 +94,15 @@ mod tests {
 
     fn tokens(entries: &[(&str, &Path)]) -> Tokens {
         let entry = |(host, file): &(&str, &Path)| {
-            (RunbookHost::parse(host).unwrap(), RunbookToken::File(file.display().to_string()))
+            (
+                RunbookHost::parse(host).unwrap(),
+                RunbookToken::File(file.display().to_string()),
+            )
         };
-        Tokens { hosts: entries.iter().map(entry).collect(), mask: Mask::default() }
+        Tokens {
+            hosts: entries.iter().map(entry).collect(),
+            mask: Mask::default(),
+        }
     }
 
     async fn sent(tokens: &Tokens, url: &str) -> Result<Option<HeaderValue>, String> {
@@ -98,17 +121,34 @@ mod tests {
             ("https://wiki.corp/a", None),
             ("https://x.wiki.corp:8443/a", None),
             ("https://github.com/o/r/wiki", Some("Bearer github-t0ken")),
-            ("https://raw.githubusercontent.com/o/r/main/x", Some("Bearer github-t0ken")),
+            (
+                "https://raw.githubusercontent.com/o/r/main/x",
+                Some("Bearer github-t0ken"),
+            ),
             ("https://raw.githubusercontent.com:8443/o/r/main/x", None),
             ("https://gist.github.com/x", None),
             ("https://github.com.evil.test/x", None),
         ] {
             let header = sent(&tokens, url).await.unwrap();
-            assert_eq!(header.as_ref().map(|header| header.to_str().unwrap()), expected, "{url}");
+            assert_eq!(
+                header.as_ref().map(|header| header.to_str().unwrap()),
+                expected,
+                "{url}"
+            );
             assert!(header.is_none_or(|header| header.is_sensitive()));
         }
-        for url in ["http://wiki.corp:8443/a", "http://github.com/a", "http://raw.githubusercontent.com/o/r/main/x"] {
-            assert!(sent(&tokens, url).await.unwrap_err().contains("over TLS only"), "{url}");
+        for url in [
+            "http://wiki.corp:8443/a",
+            "http://github.com/a",
+            "http://raw.githubusercontent.com/o/r/main/x",
+        ] {
+            assert!(
+                sent(&tokens, url)
+                    .await
+                    .unwrap_err()
+                    .contains("over TLS only"),
+                "{url}"
+            );
         }
     }
 
@@ -119,16 +159,25 @@ mod tests {
         let tokens = tokens(&[("wiki.corp", &file)]);
         let url = "https://wiki.corp/a";
         let missing = sent(&tokens, url).await.unwrap_err();
-        assert!(missing.starts_with("the token of its host cannot be read: No such file"), "{missing}");
+        assert!(
+            missing.starts_with("the token of its host cannot be read: No such file"),
+            "{missing}"
+        );
         for text in ["first-t0ken", "second-t0ken"] {
             std::fs::write(&file, text).unwrap();
-            assert_eq!(sent(&tokens, url).await.unwrap().unwrap(), format!("Bearer {text}").as_str());
+            assert_eq!(
+                sent(&tokens, url).await.unwrap().unwrap(),
+                format!("Bearer {text}").as_str()
+            );
         }
         let too_long = "x".repeat(MAX_TOKEN_BYTES + 1);
         for text in ["", " \n", "two w0rds", &too_long] {
             std::fs::write(&file, text).unwrap();
             let fault = sent(&tokens, url).await.unwrap_err();
-            assert!(fault.starts_with("the token of its host is") && !fault.contains("w0rds"), "{fault}");
+            assert!(
+                fault.starts_with("the token of its host is") && !fault.contains("w0rds"),
+                "{fault}"
+            );
         }
     }
 }

@@ -5,7 +5,11 @@
 /// Adds parameters and command-line options of the server. Later values win, so these override the operator's.
 pub(super) fn with(address: &str, parameters: &[(&str, String)], options: &str) -> String {
     let form = Form::of(address);
-    let own = form.value("options").or_else(|| std::env::var("PGOPTIONS").ok().map(|own| form.written(&own)));
+    let own = form.value("options").or_else(|| {
+        std::env::var("PGOPTIONS")
+            .ok()
+            .map(|own| form.written(&own))
+    });
     let options = match own {
         Some(own) if !own.is_empty() => format!("{own}{}", form.written(&format!(" {options}"))),
         Some(_) | None => form.written(options),
@@ -31,27 +35,36 @@ pub(super) fn may_set_session_attributes(address: &str) -> bool {
 pub(super) fn may_set_tls_mode(address: &str) -> bool {
     let form = Form::of(address);
     let is_set = |name: &str| std::env::var_os(name).is_some();
-    ["sslmode", "service"].iter().any(|key| form.value(key).is_some()) || is_set("PGSSLMODE") || is_set("PGSERVICE")
+    ["sslmode", "service"]
+        .iter()
+        .any(|key| form.value(key).is_some())
+        || is_set("PGSSLMODE")
+        || is_set("PGSERVICE")
 }
 
 /// Whether the address lists more than one server.
 pub(super) fn names_several_servers(address: &str) -> bool {
     match Form::of(address) {
         Form::Url { servers, .. } => servers.contains(','),
-        form @ Form::Words(_) => ["host", "hostaddr"].iter().filter_map(|key| form.value(key)).any(|v| v.contains(',')),
+        form @ Form::Words(_) => ["host", "hostaddr"]
+            .iter()
+            .filter_map(|key| form.value(key))
+            .any(|v| v.contains(',')),
     }
 }
 
 /// Whether the address, or a variable that libpq reads, asks for a session that may write.
 pub(super) fn wants_read_write(address: &str) -> bool {
     let own = Form::of(address).value("target_session_attrs");
-    own.or_else(|| std::env::var("PGTARGETSESSIONATTRS").ok()).is_some_and(|wanted| wanted == "read-write")
+    own.or_else(|| std::env::var("PGTARGETSESSIONATTRS").ok())
+        .is_some_and(|wanted| wanted == "read-write")
 }
 
 /// Whether the address lists several servers of which the one that takes writes is wanted.
 pub(super) fn chooses_among_servers(address: &str) -> bool {
     let wanted = Form::of(address).value("target_session_attrs");
-    let is_primary = wanted.is_some_and(|wanted| ["read-write", "primary"].contains(&wanted.as_str()));
+    let is_primary =
+        wanted.is_some_and(|wanted| ["read-write", "primary"].contains(&wanted.as_str()));
     is_primary && each_server(address).len() > 1
 }
 
@@ -62,10 +75,17 @@ pub(super) fn each_server(address: &str) -> Vec<String> {
         return Vec::new();
     }
     let servers = match (&form, form.value("host")) {
-        (Form::Url { servers, .. }, None) => {
-            servers.split('/').next().unwrap_or_default().split(',').map(host_and_port).collect()
-        }
-        (_, hosts) => paired(&hosts.unwrap_or_default(), &form.value("port").unwrap_or_default()),
+        (Form::Url { servers, .. }, None) => servers
+            .split('/')
+            .next()
+            .unwrap_or_default()
+            .split(',')
+            .map(host_and_port)
+            .collect(),
+        (_, hosts) => paired(
+            &hosts.unwrap_or_default(),
+            &form.value("port").unwrap_or_default(),
+        ),
     };
     let one = |(host, port): (String, Option<String>)| {
         let host = form.add(address.to_owned(), "host", &host);
@@ -77,9 +97,10 @@ pub(super) fn each_server(address: &str) -> Vec<String> {
 /// A server of a URL, for example `db-1:5432` or `[::1]:5432`.
 fn host_and_port(server: &str) -> (String, Option<String>) {
     match server.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => {
-            (host.trim_matches(['[', ']']).to_owned(), Some(port.to_owned()).filter(|port| !port.is_empty()))
-        }
+        Some((host, port)) if !port.ends_with(']') => (
+            host.trim_matches(['[', ']']).to_owned(),
+            Some(port.to_owned()).filter(|port| !port.is_empty()),
+        ),
         Some(_) | None => (server.trim_matches(['[', ']']).to_owned(), None),
     }
 }
@@ -87,28 +108,48 @@ fn host_and_port(server: &str) -> (String, Option<String>) {
 /// The servers of two lists; one port may stand for all.
 fn paired(hosts: &str, ports: &str) -> Vec<(String, Option<String>)> {
     let ports: Vec<&str> = ports.split(',').filter(|port| !port.is_empty()).collect();
-    let port = |index: usize| ports.get(index).or_else(|| ports.first()).map(|port| (*port).to_owned());
-    hosts.split(',').enumerate().map(|(index, host)| (host.to_owned(), port(index))).collect()
+    let port = |index: usize| {
+        ports
+            .get(index)
+            .or_else(|| ports.first())
+            .map(|port| (*port).to_owned())
+    };
+    hosts
+        .split(',')
+        .enumerate()
+        .map(|(index, host)| (host.to_owned(), port(index)))
+        .collect()
 }
 
 enum Form<'a> {
     /// `query` is without its `?`.
-    Url { servers: &'a str, query: Option<&'a str> },
+    Url {
+        servers: &'a str,
+        query: Option<&'a str>,
+    },
     /// Keywords with their values, without quotes.
     Words(Vec<(String, String)>),
 }
 
 impl<'a> Form<'a> {
     fn of(address: &'a str) -> Self {
-        let Some((_, rest)) = address.split_once("://") else { return Self::Words(words(address)) };
+        let Some((_, rest)) = address.split_once("://") else {
+            return Self::Words(words(address));
+        };
         // A password may contain a question mark, a query may contain an @.
         let servers = match rest.split_once('@') {
             Some((user, servers)) if !user.contains('/') => servers,
             Some(_) | None => rest,
         };
         match servers.split_once('?') {
-            Some((servers, query)) => Self::Url { servers, query: Some(query) },
-            None => Self::Url { servers, query: None },
+            Some((servers, query)) => Self::Url {
+                servers,
+                query: Some(query),
+            },
+            None => Self::Url {
+                servers,
+                query: None,
+            },
         }
     }
 
@@ -116,10 +157,18 @@ impl<'a> Form<'a> {
     fn value(&self, key: &str) -> Option<String> {
         match self {
             Self::Url { query, .. } => {
-                let mut pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-                pairs.rfind(|(name, _)| *name == key).map(|(_, value)| value.to_owned())
+                let mut pairs = query
+                    .unwrap_or_default()
+                    .split('&')
+                    .filter_map(|pair| pair.split_once('='));
+                pairs
+                    .rfind(|(name, _)| *name == key)
+                    .map(|(_, value)| value.to_owned())
             }
-            Self::Words(words) => words.iter().rfind(|(name, _)| name == key).map(|(_, value)| self.written(value)),
+            Self::Words(words) => words
+                .iter()
+                .rfind(|(name, _)| name == key)
+                .map(|(_, value)| self.written(value)),
         }
     }
 
@@ -170,7 +219,13 @@ fn words(text: &str) -> Vec<(String, String)> {
         while chars.next_if(|c| c.is_whitespace()).is_some() {}
         let is_quoted = chars.next_if_eq(&'\'').is_some();
         let mut value = String::new();
-        while let Some(c) = chars.next_if(|c| if is_quoted { *c != '\'' } else { !c.is_whitespace() }) {
+        while let Some(c) = chars.next_if(|c| {
+            if is_quoted {
+                *c != '\''
+            } else {
+                !c.is_whitespace()
+            }
+        }) {
             let escaped = if c == '\\' { chars.next() } else { Some(c) };
             value.extend(escaped);
         }
@@ -189,14 +244,26 @@ mod tests {
     fn parameters_are_added_to_both_forms_of_address_and_options_are_joined() {
         let made = |address: &str| with(address, &[("a", "b c'".to_owned())], "-c x=1");
         let cases = [
-            ("postgres://h/db", "postgres://h/db?a=b%20c%27&options=-c%20x%3D1"),
-            ("postgres://u:p?w@h/db", "postgres://u:p?w@h/db?a=b%20c%27&options=-c%20x%3D1"),
-            ("postgres://h/db?password=a@b", "postgres://h/db?password=a@b&a=b%20c%27&options=-c%20x%3D1"),
+            (
+                "postgres://h/db",
+                "postgres://h/db?a=b%20c%27&options=-c%20x%3D1",
+            ),
+            (
+                "postgres://u:p?w@h/db",
+                "postgres://u:p?w@h/db?a=b%20c%27&options=-c%20x%3D1",
+            ),
+            (
+                "postgres://h/db?password=a@b",
+                "postgres://h/db?password=a@b&a=b%20c%27&options=-c%20x%3D1",
+            ),
             (
                 "postgres://h/db?options=-csearch_path%3Dt",
                 "postgres://h/db?options=-csearch_path%3Dt&a=b%20c%27&options=-csearch_path%3Dt%20-c%20x%3D1",
             ),
-            ("host=h dbname=db", r"host=h dbname=db a='b c\'' options='-c x=1'"),
+            (
+                "host=h dbname=db",
+                r"host=h dbname=db a='b c\'' options='-c x=1'",
+            ),
             (
                 r"options = '-c search_path=\'t\'' host=h",
                 r"options = '-c search_path=\'t\'' host=h a='b c\'' options='-c search_path=\'t\' -c x=1'",
@@ -215,17 +282,35 @@ mod tests {
                 format!("postgres://u:p@h:1,[::1]:2,i/db?{primary}"),
                 vec!["host=h&port=1", "host=::1&port=2", "host=i&port=5432"],
             ),
-            (format!("postgres:///db?host=h,i&port=1,2&{primary}"), vec!["host=h&port=1", "host=i&port=2"]),
-            (format!("host=h,i port=7 {primary}"), vec!["host='h' port='7'", "host='i' port='7'"]),
-            (format!("postgres://h/db?{primary}"), vec!["host=h&port=5432"]),
+            (
+                format!("postgres:///db?host=h,i&port=1,2&{primary}"),
+                vec!["host=h&port=1", "host=i&port=2"],
+            ),
+            (
+                format!("host=h,i port=7 {primary}"),
+                vec!["host='h' port='7'", "host='i' port='7'"],
+            ),
+            (
+                format!("postgres://h/db?{primary}"),
+                vec!["host=h&port=5432"],
+            ),
             (format!("hostaddr=10.0.0.1,10.0.0.2 {primary}"), vec![]),
         ] {
             let joint = if address.contains("://") { '&' } else { ' ' };
-            let expected: Vec<String> = servers.iter().map(|server| format!("{address}{joint}{server}")).collect();
+            let expected: Vec<String> = servers
+                .iter()
+                .map(|server| format!("{address}{joint}{server}"))
+                .collect();
             assert_eq!(each_server(&address), expected);
-            assert_eq!(chooses_among_servers(&address), servers.len() > 1, "{address}");
+            assert_eq!(
+                chooses_among_servers(&address),
+                servers.len() > 1,
+                "{address}"
+            );
         }
-        assert!(!chooses_among_servers("postgres://h,i/db?target_session_attrs=any"));
+        assert!(!chooses_among_servers(
+            "postgres://h,i/db?target_session_attrs=any"
+        ));
     }
 
     #[test]
@@ -239,7 +324,10 @@ mod tests {
             ("service=tarsy", true, false),
         ] {
             assert_eq!(
-                (may_set_session_attributes(address), names_several_servers(address)),
+                (
+                    may_set_session_attributes(address),
+                    names_several_servers(address)
+                ),
                 (kind, several),
                 "{address}"
             );

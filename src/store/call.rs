@@ -80,7 +80,10 @@ operations! {
     NotifyBacklog "notify_backlog",
 }
 
-const RETRY: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(50),
+    max: Duration::from_secs(2),
+};
 
 impl Store {
     /// Runs `work`. While its outcome is unknown, runs it again on another connection, for `retry_for` at most.
@@ -94,7 +97,12 @@ impl Store {
         let mut failures = 0;
         loop {
             let work = Arc::clone(&work);
-            let call = once(&self.pool, self.call_timeout, operation, move |connection| work(connection));
+            let call = once(
+                &self.pool,
+                self.call_timeout,
+                operation,
+                move |connection| work(connection),
+            );
             let error = match call.await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
@@ -114,7 +122,12 @@ impl Store {
 /// runs on another one at once.
 ///
 /// It runs in a task of its own: a caller that is dropped costs the pool no connection.
-pub(super) async fn once<T, F>(pool: &Pool, limit: Duration, operation: Operation, work: F) -> Result<T, Error>
+pub(super) async fn once<T, F>(
+    pool: &Pool,
+    limit: Duration,
+    operation: Operation,
+    work: F,
+) -> Result<T, Error>
 where
     T: Send + 'static,
     F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
@@ -151,7 +164,12 @@ impl<T> Attempted<T> {
     }
 }
 
-async fn attempt<T, F>(pool: &Pool, limit: Duration, operation: Operation, work: &Arc<F>) -> Attempted<T>
+async fn attempt<T, F>(
+    pool: &Pool,
+    limit: Duration,
+    operation: Operation,
+    work: &Arc<F>,
+) -> Attempted<T>
 where
     T: Send + 'static,
     F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
@@ -165,7 +183,8 @@ where
         let start = Instant::now();
         let result = work(connection);
         if let Some(word) = operation.word() {
-            metrics::histogram!("tarsy_db_query_duration_seconds", "operation" => word).record(start.elapsed());
+            metrics::histogram!("tarsy_db_query_duration_seconds", "operation" => word)
+                .record(start.elapsed());
         }
         result
     };
@@ -174,7 +193,9 @@ where
         Ok(Err(error)) => Err(Error::Broken(error.to_string())),
         Err(_) => Err(Error::NoAnswer(limit)),
     };
-    let Err(error) = result else { return Attempted::Done(result) };
+    let Err(error) = result else {
+        return Attempted::Done(result);
+    };
     if !error.may_succeed_later() {
         return Attempted::Done(Err(error));
     }

@@ -60,7 +60,10 @@ pub async fn check_schema(options: &ConnectOptions) -> Result<Schema, Error> {
     options
         .with_connection(|connection| {
             let applied = applied(connection)?;
-            match known()?.into_iter().find(|version| !applied.contains(version)) {
+            match known()?
+                .into_iter()
+                .find(|version| !applied.contains(version))
+            {
                 Some(missing) => Err(Error::SchemaBehind(missing)),
                 None => fit(connection, &applied),
             }
@@ -90,19 +93,30 @@ pub async fn check_for_worker(options: &ConnectOptions) -> Result<Schema, Error>
 /// # Errors
 /// When the database cannot be reached, or hides its migrations.
 pub async fn schema_version(options: &ConnectOptions) -> Result<Option<String>, Error> {
-    options.with_connection(|connection| Ok(applied(connection)?.into_iter().next_back())).await
+    options
+        .with_connection(|connection| Ok(applied(connection)?.into_iter().next_back()))
+        .await
 }
 
 /// The versions that this program has migrations for, in their order.
 fn known() -> Result<Vec<String>, Error> {
-    Ok(sorted(&MIGRATIONS)?.iter().map(|migration| migration.name().version().to_string()).collect())
+    Ok(sorted(&MIGRATIONS)?
+        .iter()
+        .map(|migration| migration.name().version().to_string())
+        .collect())
 }
 
 /// The migrations in the order of their versions; never empty.
-pub(super) fn sorted(migrations: &EmbeddedMigrations) -> Result<Vec<Box<dyn Migration<Pg>>>, Error> {
+pub(super) fn sorted(
+    migrations: &EmbeddedMigrations,
+) -> Result<Vec<Box<dyn Migration<Pg>>>, Error> {
     let mut all = MigrationSource::<Pg>::migrations(migrations).map_err(Error::Migration)?;
     all.sort_unstable_by_key(|migration| migration.name().version().as_owned());
-    if all.is_empty() { Err(Error::NoMigrations) } else { Ok(all) }
+    if all.is_empty() {
+        Err(Error::NoMigrations)
+    } else {
+        Ok(all)
+    }
 }
 
 /// The versions that were applied to the database.
@@ -117,11 +131,18 @@ pub(super) fn applied(connection: &mut PgConnection) -> Result<BTreeSet<String>,
     .get_result(connection)?;
     match is_readable {
         None => return Ok(BTreeSet::new()),
-        Some(false) => return Err(not_allowed(connection, format!("SELECT on {MIGRATIONS_TABLE}"))),
+        Some(false) => {
+            return Err(not_allowed(
+                connection,
+                format!("SELECT on {MIGRATIONS_TABLE}"),
+            ));
+        }
         Some(true) => {}
     }
-    let found =
-        diesel::sql_query(format!("SELECT version::text AS word FROM {MIGRATIONS_TABLE}")).load::<Word>(connection)?;
+    let found = diesel::sql_query(format!(
+        "SELECT version::text AS word FROM {MIGRATIONS_TABLE}"
+    ))
+    .load::<Word>(connection)?;
     Ok(found.into_iter().map(|version| version.word).collect())
 }
 
@@ -132,13 +153,18 @@ struct Word {
 }
 
 /// Compares the schema with this program. A newer schema has a row that names the oldest program that may use it.
-pub(super) fn fit(connection: &mut PgConnection, applied: &BTreeSet<String>) -> Result<Schema, Error> {
+pub(super) fn fit(
+    connection: &mut PgConnection,
+    applied: &BTreeSet<String>,
+) -> Result<Schema, Error> {
     let known = known()?;
     let Some(unknown) = applied.iter().rfind(|version| !known.contains(version)) else {
         return Ok(Schema::Current);
     };
-    let is_declared: bool =
-        select(sql::<Bool>("to_regclass('schema_compatibility') IS NOT NULL")).get_result(connection)?;
+    let is_declared: bool = select(sql::<Bool>(
+        "to_regclass('schema_compatibility') IS NOT NULL",
+    ))
+    .get_result(connection)?;
     let oldest: Option<Word> = if is_declared {
         diesel::sql_query("SELECT oldest_program AS word FROM schema_compatibility")
             .get_result(connection)
@@ -156,10 +182,15 @@ pub(super) fn fit(connection: &mut PgConnection, applied: &BTreeSet<String>) -> 
 /// Checks that a connection has the settings of its connection string. A pooler that drops them also spreads the
 /// statements of one connection over several server connections, and prepared statements then break.
 fn keeps_settings(connection: &mut PgConnection, statement_timeout: Duration) -> Result<(), Error> {
-    let timeout: i64 =
-        select(sql::<BigInt>("(SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout')"))
-            .get_result(connection)?;
-    if u128::from(timeout.unsigned_abs()) == statement_timeout.as_millis() { Ok(()) } else { Err(Error::SettingsLost) }
+    let timeout: i64 = select(sql::<BigInt>(
+        "(SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout')",
+    ))
+    .get_result(connection)?;
+    if u128::from(timeout.unsigned_abs()) == statement_timeout.as_millis() {
+        Ok(())
+    } else {
+        Err(Error::SettingsLost)
+    }
 }
 
 fn has_rights(connection: &mut PgConnection) -> Result<(), Error> {
@@ -179,7 +210,9 @@ fn not_allowed(connection: &mut PgConnection, rights: String) -> Error {
 
 /// The rights that a worker needs and the role lacks: `INSERT on entries, SELECT on event_key`.
 pub(super) fn lacking_rights(connection: &mut PgConnection) -> Result<Option<String>, Error> {
-    let wanted = RIGHTS.iter().flat_map(|(table, rights)| rights.split(' ').map(move |right| (*table, right)));
+    let wanted = RIGHTS
+        .iter()
+        .flat_map(|(table, rights)| rights.split(' ').map(move |right| (*table, right)));
     let (tables, rights): (Vec<&str>, Vec<&str>) = wanted.unzip();
     let missing: Option<String> = select(
         sql::<Nullable<Text>>(
@@ -203,8 +236,13 @@ mod tests {
     #[test]
     fn a_program_without_migrations_is_an_error() {
         let nothing = EmbeddedMigrations::new(&[]);
-        let Err(error) = sorted(&nothing) else { panic!("there are migrations") };
-        assert_eq!(error.to_string(), "this program was built without migrations");
+        let Err(error) = sorted(&nothing) else {
+            panic!("there are migrations")
+        };
+        assert_eq!(
+            error.to_string(),
+            "this program was built without migrations"
+        );
         assert!(!known().unwrap().is_empty());
     }
 }

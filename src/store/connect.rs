@@ -65,7 +65,11 @@ pub struct Secrets {
 impl Secrets {
     /// The texts that may appear nowhere, as far as they can be read now.
     pub fn read(&self) -> Vec<String> {
-        [&self.address, &self.password].into_iter().flatten().filter_map(|secret| secret.read().ok()).collect()
+        [&self.address, &self.password]
+            .into_iter()
+            .flatten()
+            .filter_map(|secret| secret.read().ok())
+            .collect()
     }
 }
 
@@ -106,18 +110,26 @@ impl ConnectOptions {
             None => self.url.clone(),
         };
         // libpq waits for one server after the other, so a silent one must not use up the time of the next.
-        let servers = u64::try_from(address::each_server(&url).len()).unwrap_or(1).max(1);
+        let servers = u64::try_from(address::each_server(&url).len())
+            .unwrap_or(1)
+            .max(1);
         let connect_secs = (self.connect_timeout.as_secs() / servers).max(MIN_CONNECT_SECS);
         let mut parameters = vec![
             ("connect_timeout", connect_secs.to_string()),
-            ("tcp_user_timeout", self.connect_timeout.as_millis().to_string()),
+            (
+                "tcp_user_timeout",
+                self.connect_timeout.as_millis().to_string(),
+            ),
             ("keepalives", "1".to_owned()),
             ("keepalives_idle", "10".to_owned()),
             ("keepalives_interval", "5".to_owned()),
             ("keepalives_count", "3".to_owned()),
             ("application_name", self.application_name.clone()),
         ];
-        parameters.extend(self.wanted_server(&url).map(|wanted| ("target_session_attrs", wanted.to_owned())));
+        parameters.extend(
+            self.wanted_server(&url)
+                .map(|wanted| ("target_session_attrs", wanted.to_owned())),
+        );
         if let Some(ca) = &self.secrets.ca {
             parameters.push(("sslrootcert", ca.display().to_string()));
             if !address::may_set_tls_mode(&url) {
@@ -128,11 +140,17 @@ impl ConnectOptions {
             parameters.push(("password", password.read()?));
         }
         let settings = self.settings();
-        let options: Vec<String> = settings.iter().map(|(name, value)| format!("-c {name}={value}")).collect();
+        let options: Vec<String> = settings
+            .iter()
+            .map(|(name, value)| format!("-c {name}={value}"))
+            .collect();
         Ok(Addresses {
             direct: address::with(&url, &parameters, &options.join(" ")),
             plain: address::with(&url, &parameters, ""),
-            settings: settings.iter().map(|(name, value)| format!("SET {name} = '{value}';")).collect(),
+            settings: settings
+                .iter()
+                .map(|(name, value)| format!("SET {name} = '{value}';"))
+                .collect(),
         })
     }
 
@@ -144,13 +162,20 @@ impl ConnectOptions {
             ("lock_timeout", self.lock_timeout.as_millis().to_string()),
             ("idle_in_transaction_session_timeout", statement),
         ];
-        settings.extend(self.only_reads.then(|| ("default_transaction_read_only", "on".to_owned())));
+        settings.extend(
+            self.only_reads
+                .then(|| ("default_transaction_read_only", "on".to_owned())),
+        );
         settings
     }
 
     /// The value of `target_session_attrs`, if it is not left to the address.
     fn wanted_server(&self, url: &str) -> Option<&'static str> {
-        let wanted = if self.only_reads { "primary" } else { "read-write" };
+        let wanted = if self.only_reads {
+            "primary"
+        } else {
+            "read-write"
+        };
         if address::may_set_session_attributes(url) {
             // libpq refuses a session that is read-only by default.
             return (self.only_reads && address::wants_read_write(url)).then_some(wanted);
@@ -172,7 +197,11 @@ impl ConnectOptions {
     fn pool(&self, size: usize, newest: &Newest) -> Result<Pool, Error> {
         let options = self.clone();
         // A new connection may have to try several servers.
-        let limits = Limits { size, wait: self.connect_timeout, create: 2 * self.connect_timeout };
+        let limits = Limits {
+            size,
+            wait: self.connect_timeout,
+            create: 2 * self.connect_timeout,
+        };
         pool::build(limits, newest.clone(), move || options.addresses())
     }
 }
@@ -181,7 +210,9 @@ impl ConnectOptions {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Broken(error.to_string()))?
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::Broken(error.to_string()))?
 }
 
 /// The load of the pool that sessions share.
@@ -265,13 +296,19 @@ impl Store {
     pub fn pool_use(&self) -> PoolUse {
         let status = self.pool.status();
         let in_use = status.size.saturating_sub(status.available);
-        PoolUse { size: status.max_size, in_use, waiting: status.waiting }
+        PoolUse {
+            size: status.max_size,
+            in_use,
+            waiting: status.waiting,
+        }
     }
 }
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("pool", &self.pool.status()).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("pool", &self.pool.status())
+            .finish_non_exhaustive()
     }
 }
 
@@ -293,25 +330,44 @@ mod tests {
     #[test]
     fn options_show_no_password() {
         let shown = format!("{:?}", ConnectOptions::new("postgres://u:s3cret@h/db"));
-        assert_eq!(shown, r#"ConnectOptions { application_name: "tarsy", pool_size: 8, .. }"#);
+        assert_eq!(
+            shown,
+            r#"ConnectOptions { application_name: "tarsy", pool_size: 8, .. }"#
+        );
     }
 
     #[test]
     fn the_connection_string_has_the_timeouts_and_requires_a_writable_server() {
         let timeouts = TIMEOUTS.join("&");
         let made = |url: &str, may_be_read_only| {
-            ConnectOptions { may_be_read_only, ..ConnectOptions::new(url) }.addresses().unwrap().direct
+            ConnectOptions {
+                may_be_read_only,
+                ..ConnectOptions::new(url)
+            }
+            .addresses()
+            .unwrap()
+            .direct
         };
         let primary = "target_session_attrs=read-write";
-        assert_eq!(made("postgres://h/db", false), format!("postgres://h/db?{timeouts}&{primary}&{OPTIONS}"));
-        assert_eq!(made("postgres://h/db", true), format!("postgres://h/db?{timeouts}&{OPTIONS}"));
+        assert_eq!(
+            made("postgres://h/db", false),
+            format!("postgres://h/db?{timeouts}&{primary}&{OPTIONS}")
+        );
+        assert_eq!(
+            made("postgres://h/db", true),
+            format!("postgres://h/db?{timeouts}&{OPTIONS}")
+        );
         let of_two = timeouts.replace("connect_timeout=5", "connect_timeout=2");
-        assert_eq!(made("postgres://h,i/db", true), format!("postgres://h,i/db?{of_two}&{primary}&{OPTIONS}"));
+        assert_eq!(
+            made("postgres://h,i/db", true),
+            format!("postgres://h,i/db?{of_two}&{primary}&{OPTIONS}")
+        );
         let url = "postgres://h,i/db?target_session_attrs=any";
         assert_eq!(made(url, false), format!("{url}&{of_two}&{OPTIONS}"));
         let words = made("host=h dbname=db", false);
         assert!(
-            words.starts_with("host=h dbname=db connect_timeout='5' ") && words.contains(" options='-c "),
+            words.starts_with("host=h dbname=db connect_timeout='5' ")
+                && words.contains(" options='-c "),
             "{words}"
         );
     }
@@ -319,17 +375,30 @@ mod tests {
     #[test]
     fn a_connection_that_only_reads_is_read_only_and_looks_for_no_writable_session() {
         let made = |url: &str| {
-            let options = ConnectOptions { may_be_read_only: true, only_reads: true, ..ConnectOptions::new(url) };
+            let options = ConnectOptions {
+                may_be_read_only: true,
+                only_reads: true,
+                ..ConnectOptions::new(url)
+            };
             options.addresses().unwrap().direct
         };
         let read_only = "%20-c%20default_transaction_read_only%3Don";
         let timeouts = TIMEOUTS.join("&");
-        assert_eq!(made("postgres://h/db"), format!("postgres://h/db?{timeouts}&{OPTIONS}{read_only}"));
+        assert_eq!(
+            made("postgres://h/db"),
+            format!("postgres://h/db?{timeouts}&{OPTIONS}{read_only}")
+        );
         let of_two = timeouts.replace("connect_timeout=5", "connect_timeout=2");
         let primary = "target_session_attrs=primary";
-        assert_eq!(made("postgres://h,i/db"), format!("postgres://h,i/db?{of_two}&{primary}&{OPTIONS}{read_only}"));
+        assert_eq!(
+            made("postgres://h,i/db"),
+            format!("postgres://h,i/db?{of_two}&{primary}&{OPTIONS}{read_only}")
+        );
         let url = "postgres://h,i/db?target_session_attrs=read-write";
-        assert_eq!(made(url), format!("{url}&{of_two}&{primary}&{OPTIONS}{read_only}"));
+        assert_eq!(
+            made(url),
+            format!("{url}&{of_two}&{primary}&{OPTIONS}{read_only}")
+        );
         let url = "postgres://h,i/db?target_session_attrs=prefer-standby";
         assert_eq!(made(url), format!("{url}&{of_two}&{OPTIONS}{read_only}"));
         // A setting of the address comes first, and the last one counts.
@@ -344,17 +413,41 @@ mod tests {
         let env = |name: &str| Some(file(name).display().to_string());
         let secret = |name: &str| Secret::file_of(name, &env);
         let ca = Some("/etc/ca.pem".into());
-        let secrets = Secrets { address: secret("url"), password: secret("password"), ca };
-        let options = ConnectOptions { secrets, ..ConnectOptions::new("postgres://elsewhere/db") };
-        assert!(options.addresses().unwrap_err().to_string().contains("there is no such file"));
+        let secrets = Secrets {
+            address: secret("url"),
+            password: secret("password"),
+            ca,
+        };
+        let options = ConnectOptions {
+            secrets,
+            ..ConnectOptions::new("postgres://elsewhere/db")
+        };
+        assert!(
+            options
+                .addresses()
+                .unwrap_err()
+                .to_string()
+                .contains("there is no such file")
+        );
         for (url, password, expected) in [
-            ("postgres://h/one\n", "p&1\n", "&sslrootcert=%2Fetc%2Fca.pem&sslmode=verify-full&password=p%261&"),
-            ("postgres://h/two?sslmode=verify-ca", "p2", "&sslrootcert=%2Fetc%2Fca.pem&password=p2&"),
+            (
+                "postgres://h/one\n",
+                "p&1\n",
+                "&sslrootcert=%2Fetc%2Fca.pem&sslmode=verify-full&password=p%261&",
+            ),
+            (
+                "postgres://h/two?sslmode=verify-ca",
+                "p2",
+                "&sslrootcert=%2Fetc%2Fca.pem&password=p2&",
+            ),
         ] {
             std::fs::write(file("url"), url).unwrap();
             std::fs::write(file("password"), password).unwrap();
             let made = options.addresses().unwrap().direct;
-            assert!(made.starts_with(url.trim()) && made.contains(expected), "{made}");
+            assert!(
+                made.starts_with(url.trim()) && made.contains(expected),
+                "{made}"
+            );
         }
     }
 }

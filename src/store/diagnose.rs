@@ -62,7 +62,9 @@ pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error>
     let (row, sent, round_trip) = options.with_connection(read).await?;
     let half = chrono::TimeDelta::from_std(round_trip / 2).unwrap_or_default();
     let fit = match check_schema(options).await {
-        Err(error) if !matches!(error, Error::SchemaBehind(_) | Error::SchemaTooNew(_)) => return Err(error),
+        Err(error) if !matches!(error, Error::SchemaBehind(_) | Error::SchemaTooNew(_)) => {
+            return Err(error);
+        }
         fit => fit,
     };
     let lacks = match &fit {
@@ -71,7 +73,12 @@ pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error>
     };
     Ok(DatabaseReport {
         // Distributions add a suffix: 15.18 (Debian 15.18-0+deb12u1).
-        version: row.version.split_whitespace().next().unwrap_or_default().to_owned(),
+        version: row
+            .version
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
         loses_commits_at_failover: row.asynchronous,
         clock_ahead_ms: (row.now - (sent + half)).num_milliseconds(),
         round_trip,

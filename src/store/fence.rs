@@ -39,7 +39,10 @@ impl Fence {
         session: SessionId,
         execution: Option<Uuid>,
     ) -> QueryResult<Option<Self>> {
-        let read = ReadFence { execution_id: execution, session_id: session.0 };
+        let read = ReadFence {
+            execution_id: execution,
+            session_id: session.0,
+        };
         (&read).get_result(connection).optional()
     }
 
@@ -69,7 +72,11 @@ pub(super) enum Progress {
 impl Progress {
     /// The progress of write number `number`, where the store has reached `reached`.
     pub(super) fn of(number: i32, reached: i32) -> Self {
-        if reached < number - 1 { Self::Behind } else { Self::Refused }
+        if reached < number - 1 {
+            Self::Behind
+        } else {
+            Self::Refused
+        }
     }
 }
 
@@ -80,7 +87,11 @@ pub(super) fn verdict(
     execution: Option<Uuid>,
     progress: impl FnOnce(&Fence) -> Progress,
 ) -> QueryResult<Result<(), StoreError>> {
-    Ok(judge(Fence::read(connection, lease.session_id, execution)?, lease, progress))
+    Ok(judge(
+        Fence::read(connection, lease.session_id, execution)?,
+        lease,
+        progress,
+    ))
 }
 
 /// The verdict on a write of `lease` that wrote nothing, from what was read after it.
@@ -90,14 +101,23 @@ pub(super) fn judge(
     progress: impl FnOnce(&Fence) -> Progress,
 ) -> Result<(), StoreError> {
     let Some(fence) = fence else {
-        return Err(StoreError::Behind(format!("session {} is gone", lease.session_id)));
+        return Err(StoreError::Behind(format!(
+            "session {} is gone",
+            lease.session_id
+        )));
     };
     let current = fence.epoch();
     if current < lease.epoch {
-        return Err(StoreError::Behind(format!("it has lease epoch {current}, this run has {}", lease.epoch)));
+        return Err(StoreError::Behind(format!(
+            "it has lease epoch {current}, this run has {}",
+            lease.epoch
+        )));
     }
     if !fence.is_held_by(lease) {
-        return Err(StoreError::LeaseLost { held: lease.epoch, current });
+        return Err(StoreError::LeaseLost {
+            held: lease.epoch,
+            current,
+        });
     }
     let progress = progress(&fence);
     if progress == Progress::Done {
@@ -107,14 +127,26 @@ pub(super) fn judge(
         return Err(StoreError::Ended);
     }
     if progress == Progress::Behind {
-        return Err(StoreError::Behind(format!("steps of lease epoch {} are gone: {fence:?}", lease.epoch)));
+        return Err(StoreError::Behind(format!(
+            "steps of lease epoch {} are gone: {fence:?}",
+            lease.epoch
+        )));
     }
-    Err(StoreError::Conflict(format!("a second writer under lease epoch {}: {fence:?}", lease.epoch)))
+    Err(StoreError::Conflict(format!(
+        "a second writer under lease epoch {}: {fence:?}",
+        lease.epoch
+    )))
 }
 
 /// Counts a refused write under the name of its statement.
-pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, StoreError>) -> Result<T, StoreError> {
-    if verdict.as_ref().is_err_and(|error| !matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_))) {
+pub(super) fn counted<T>(
+    statement: &'static str,
+    verdict: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    if verdict
+        .as_ref()
+        .is_err_and(|error| !matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_)))
+    {
         count_refused(statement);
     }
     verdict

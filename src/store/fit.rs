@@ -47,8 +47,9 @@ pub async fn database_fit(options: &ConnectOptions) -> Result<DatabaseFit, Error
 fn read(connection: &mut PgConnection) -> Result<DatabaseFit, Error> {
     let is_migrated = "SELECT count(*) > 0 AS is_there FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
                        WHERE relname = $1";
-    let is_migrated: IsThere =
-        diesel::sql_query(is_migrated).bind::<Text, _>(MIGRATIONS_TABLE).get_result(connection)?;
+    let is_migrated: IsThere = diesel::sql_query(is_migrated)
+        .bind::<Text, _>(MIGRATIONS_TABLE)
+        .get_result(connection)?;
     if !is_migrated.is_there {
         return Err(Error::SchemaBehind("00000000000000".to_owned()));
     }
@@ -70,7 +71,10 @@ fn read(connection: &mut PgConnection) -> Result<DatabaseFit, Error> {
         role: row.role,
         is_superuser: row.is_superuser,
         may_write: row.may_write,
-        owner_lacks: row.not_owned.map(|tables| format!("the ownership of {tables}")).or(create),
+        owner_lacks: row
+            .not_owned
+            .map(|tables| format!("the ownership of {tables}"))
+            .or(create),
         worker_lacks: lacking_rights(connection)?,
         reader_lacks: row.not_readable.map(|tables| format!("SELECT on {tables}")),
     })

@@ -4,8 +4,8 @@ use diesel::pg::PgConnection;
 use uuid::Uuid;
 
 use crate::engine::ports::{
-    Appended, Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep, StoreError,
-    StoredResult, Timeline,
+    Appended, Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep,
+    StoreError, StoredResult, Timeline,
 };
 use crate::investigation::alert_update::NumberedUpdate;
 use crate::investigation::execution::event_refs::RecordedEntry;
@@ -24,19 +24,38 @@ use super::writes::step::Step;
 
 impl Journal for Store {
     async fn load(&self, session: SessionId) -> Result<SessionRecord, StoreError> {
-        let stored = self.run(Operation::Session, move |connection| record::session(connection, session.0)).await?;
-        stored.ok_or_else(|| StoreError::Conflict(format!("no session {session}")))?.decoded()
+        let stored = self
+            .run(Operation::Session, move |connection| {
+                record::session(connection, session.0)
+            })
+            .await?;
+        stored
+            .ok_or_else(|| StoreError::Conflict(format!("no session {session}")))?
+            .decoded()
     }
 
-    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
-        let rows =
-            self.run(Operation::Entries, move |connection| record::journal(connection, session.0, execution.0)).await?;
+    async fn entries(
+        &self,
+        session: SessionId,
+        execution: ExecutionId,
+    ) -> Result<Vec<RecordedEntry>, StoreError> {
+        let rows = self
+            .run(Operation::Entries, move |connection| {
+                record::journal(connection, session.0, execution.0)
+            })
+            .await?;
         record::decoded(rows)
     }
 
-    async fn attempts(&self, session: SessionId, execution: ExecutionId) -> Result<RecordedAttempts, StoreError> {
+    async fn attempts(
+        &self,
+        session: SessionId,
+        execution: ExecutionId,
+    ) -> Result<RecordedAttempts, StoreError> {
         let read = ReadAttempts::new(session, execution);
-        Ok(self.run(Operation::Attempts, move |connection| read.read(connection)).await?)
+        Ok(self
+            .run(Operation::Attempts, move |connection| read.read(connection))
+            .await?)
     }
 
     async fn result(
@@ -45,29 +64,48 @@ impl Journal for Store {
         timeline: Timeline,
         event: u32,
     ) -> Result<Option<StoredResult>, StoreError> {
-        Ok(self.run(Operation::Result, move |connection| result::result(connection, session, timeline, event)).await?)
+        Ok(self
+            .run(Operation::Result, move |connection| {
+                result::result(connection, session, timeline, event)
+            })
+            .await?)
     }
 
-    async fn alert_updates(&self, session: SessionId, after: u32) -> Result<Vec<NumberedUpdate>, StoreError> {
-        let rows = self.run(Operation::AlertUpdates, move |connection| alert_updates::read(connection, session, after));
+    async fn alert_updates(
+        &self,
+        session: SessionId,
+        after: u32,
+    ) -> Result<Vec<NumberedUpdate>, StoreError> {
+        let rows = self.run(Operation::AlertUpdates, move |connection| {
+            alert_updates::read(connection, session, after)
+        });
         alert_updates::decoded(rows.await?)
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
         let write = Append::new(lease, checkpoint)?;
-        let written = self.run(Operation::Checkpoint, move |connection| write.write(connection)).await?;
-        counted("checkpoint", written).map(|committed| self.tails.pass_on(lease.session_id, committed))
+        let written = self
+            .run(Operation::Checkpoint, move |connection| {
+                write.write(connection)
+            })
+            .await?;
+        counted("checkpoint", written)
+            .map(|committed| self.tails.pass_on(lease.session_id, committed))
     }
 
     async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), StoreError> {
         let write = Step::new(lease, step);
-        let written = self.run(Operation::Step, move |connection| write.write(connection)).await?;
+        let written = self
+            .run(Operation::Step, move |connection| write.write(connection))
+            .await?;
         counted("step", written).map(|committed| self.tails.pass_on(lease.session_id, committed))
     }
 
     async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
         let write = Finish::new(lease, end, self.link(lease.session_id));
-        let written = self.run(Operation::Finish, move |connection| write.write(connection)).await?;
+        let written = self
+            .run(Operation::Finish, move |connection| write.write(connection))
+            .await?;
         self.outgoing.has_changed();
         counted("finish", written).map(|committed| self.tails.pass_on(lease.session_id, committed))
     }
@@ -75,7 +113,16 @@ impl Journal for Store {
     async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
         let id = Uuid::new_v4();
         let write = move |connection: &mut PgConnection| {
-            recover::remember(connection, session, &Loss { id, kept: None, restored: 0, calls: &calls })
+            recover::remember(
+                connection,
+                session,
+                &Loss {
+                    id,
+                    kept: None,
+                    restored: 0,
+                    calls: &calls,
+                },
+            )
         };
         Ok(self.run(Operation::Recover, write).await?)
     }

@@ -52,12 +52,19 @@ pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migr
     let mut addresses = options.addresses()?;
     addresses.direct = pool::choose(addresses.direct).await;
     let connection = blocking(move || addresses.establish()).await?;
-    let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + timeout, timeout };
-    migrator.run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?)).await?;
+    let mut migrator = Migrator {
+        connection: Some(connection),
+        until: Instant::now() + timeout,
+        timeout,
+    };
+    migrator
+        .run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?))
+        .await?;
     migrator.lock().await?;
     let migrated = migrator.apply_pending().await;
     // Unlocks explicitly: a pooler that keeps the connection would keep its lock, too.
-    let unlock = move |connection: &mut PgConnection| Ok(advisory(connection, "pg_advisory_unlock")?);
+    let unlock =
+        move |connection: &mut PgConnection| Ok(advisory(connection, "pg_advisory_unlock")?);
     let unlocked = migrator.run(unlock).await;
     let migrated = migrated?;
     unlocked?;
@@ -69,7 +76,9 @@ fn needs_owner(error: Error) -> Error {
     if let Error::NotAllowed { role, rights } = &error
         && rights.starts_with("SELECT")
     {
-        return Error::Migration(format!("permission denied for role {role}, which lacks {rights}").into());
+        return Error::Migration(
+            format!("permission denied for role {role}, which lacks {rights}").into(),
+        );
     }
     error
 }
@@ -88,7 +97,8 @@ impl Migrator {
     ) -> Result<T, Error> {
         let lent = self.connection.take();
         let (connection, result) = blocking(move || {
-            let mut connection = lent.ok_or_else(|| Error::Broken("the connection is gone".to_owned()))?;
+            let mut connection =
+                lent.ok_or_else(|| Error::Broken("the connection is gone".to_owned()))?;
             let result = work(&mut connection);
             Ok((connection, result))
         })
@@ -100,7 +110,10 @@ impl Migrator {
     /// Polls for the lock: CREATE INDEX CONCURRENTLY of one migrator would wait for another migrator that waits inside
     /// of a statement.
     async fn lock(&mut self) -> Result<(), Error> {
-        while !self.run(|connection| Ok(advisory(connection, "pg_try_advisory_lock")?)).await? {
+        while !self
+            .run(|connection| Ok(advisory(connection, "pg_try_advisory_lock")?))
+            .await?
+        {
             if Instant::now() >= self.until {
                 return Err(Error::MigrationBusy(self.timeout));
             }
@@ -119,22 +132,31 @@ impl Migrator {
                     connection.applied_migrations().map_err(Error::Migration)?;
                 }
                 let mut pending = sorted(&MIGRATIONS)?;
-                pending.retain(|migration| !applied.contains(&migration.name().version().to_string()));
-                let names: Vec<String> = pending.iter().map(|next| next.name().to_string()).collect();
+                pending
+                    .retain(|migration| !applied.contains(&migration.name().version().to_string()));
+                let names: Vec<String> =
+                    pending.iter().map(|next| next.name().to_string()).collect();
                 Ok((schema, names))
             })
             .await?;
         for name in &pending {
             self.apply(name).await?;
         }
-        Ok(Migrated { applied: pending, schema })
+        Ok(Migrated {
+            applied: pending,
+            schema,
+        })
     }
 
     /// Tries until the migration gets its locks. A failed try is rolled back.
     async fn apply(&mut self, name: &str) -> Result<(), Error> {
         loop {
-            let (wanted, began, left) = (name.to_owned(), Instant::now(), self.until - Instant::now());
-            let Err(error) = self.run(move |connection| try_one(connection, &wanted, left)).await else {
+            let (wanted, began, left) =
+                (name.to_owned(), Instant::now(), self.until - Instant::now());
+            let Err(error) = self
+                .run(move |connection| try_one(connection, &wanted, left))
+                .await
+            else {
                 return Ok(());
             };
             if began.elapsed() < MIN_LOCK_WAIT {
@@ -147,7 +169,10 @@ impl Migrator {
                     source: Box::new(error),
                 });
             }
-            tracing::info!(migration = name, "migration blocked by other statements: {error}");
+            tracing::info!(
+                migration = name,
+                "migration blocked by other statements: {error}"
+            );
             sleep(RETRY_DELAY).await; // pacing of tries
         }
     }
@@ -155,15 +180,23 @@ impl Migrator {
 
 fn try_one(connection: &mut PgConnection, name: &str, left: Duration) -> Result<(), Error> {
     let mut all = sorted(&MIGRATIONS)?.into_iter();
-    let migration = all.find(|migration| migration.name().to_string() == name).ok_or(Error::NoMigrations)?;
+    let migration = all
+        .find(|migration| migration.name().to_string() == name)
+        .ok_or(Error::NoMigrations)?;
     let is_concurrent = !migration.metadata().run_in_transaction();
     // A migration outside of a transaction builds or drops an index, and no statement waits behind it.
-    let timeout = if is_concurrent { left.max(LOCK_TIMEOUT) } else { LOCK_TIMEOUT };
+    let timeout = if is_concurrent {
+        left.max(LOCK_TIMEOUT)
+    } else {
+        LOCK_TIMEOUT
+    };
     connection.batch_execute(&format!("SET lock_timeout = {}", timeout.as_millis()))?;
     if is_concurrent {
         drop_half_built(connection, name)?;
     }
-    connection.run_migration(&migration).map_err(Error::Migration)?;
+    connection
+        .run_migration(&migration)
+        .map_err(Error::Migration)?;
     Ok(())
 }
 
@@ -172,9 +205,11 @@ fn try_one(connection: &mut PgConnection, name: &str, left: Duration) -> Result<
 fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(), Error> {
     let index = migration.split_once('_').map_or("", |(_, index)| index);
     let is_half_built: bool = select(
-        sql::<Bool>("EXISTS (SELECT FROM pg_index WHERE NOT indisvalid AND indexrelid = to_regclass(")
-            .bind::<Text, _>(index)
-            .sql("))"),
+        sql::<Bool>(
+            "EXISTS (SELECT FROM pg_index WHERE NOT indisvalid AND indexrelid = to_regclass(",
+        )
+        .bind::<Text, _>(index)
+        .sql("))"),
     )
     .get_result(connection)?;
     if is_half_built {
@@ -184,5 +219,10 @@ fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(),
 }
 
 fn advisory(connection: &mut PgConnection, function: &'static str) -> diesel::QueryResult<bool> {
-    select(sql::<Bool>(&format!("{function}(")).bind::<BigInt, _>(LOCK_KEY).sql(")")).get_result(connection)
+    select(
+        sql::<Bool>(&format!("{function}("))
+            .bind::<BigInt, _>(LOCK_KEY)
+            .sql(")"),
+    )
+    .get_result(connection)
 }

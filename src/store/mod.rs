@@ -26,8 +26,9 @@ pub mod writes;
 pub mod reads;
 
 pub use crate::reports::{
-    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, IdMatch, JoinedAlert, ModelReport,
-    QuestionReport, SessionFilter, SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, IdMatch, JoinedAlert,
+    ModelReport, QuestionReport, SessionFilter, SessionLine, SessionReport, StageReport, Tokens,
+    ToolCallReport,
 };
 pub use call::OPERATIONS;
 pub use compatibility::{MIGRATIONS, Schema, check_for_worker, check_schema, schema_version};

@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::engine::ports::{
-    Backlog, DueNotification, JoinRequest, NotificationClaim, NotificationResult, Notifications, OpenRequest,
-    StoreError,
+    Backlog, DueNotification, JoinRequest, NotificationClaim, NotificationResult, Notifications,
+    OpenRequest, StoreError,
 };
 use crate::investigation::notification::NotificationKey;
 use crate::investigation::notification::route::{Filters, Planned};
@@ -29,12 +29,20 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// The rows of a session that opens; a question has none.
     pub(super) fn of_session(&self, request: &OpenRequest) -> Vec<Planned> {
-        if request.parent.is_some() { Vec::new() } else { self.filters.of_session(&request.plan.chain) }
+        if request.parent.is_some() {
+            Vec::new()
+        } else {
+            self.filters.of_session(&request.plan.chain)
+        }
     }
 
     /// The rows of a session that lists alerts above a limit.
     pub(super) fn of_list(&self, request: &JoinRequest) -> Vec<Planned> {
-        request.limit.as_ref().map(|limit| self.filters.of_session(&limit.chain)).unwrap_or_default()
+        request
+            .limit
+            .as_ref()
+            .map(|limit| self.filters.of_session(&limit.chain))
+            .unwrap_or_default()
     }
 
     pub(super) fn of_dead_letter(&self) -> Vec<Planned> {
@@ -54,18 +62,30 @@ impl Store {
     /// has more to do.
     #[must_use]
     pub fn notifying(self, filters: Filters) -> Self {
-        Self { outgoing: Outgoing { filters: Arc::new(filters), ..self.outgoing }, ..self }
+        Self {
+            outgoing: Outgoing {
+                filters: Arc::new(filters),
+                ..self.outgoing
+            },
+            ..self
+        }
     }
 }
 
 impl Notifications for Store {
     /// Sent once: sent again it would find the rows taken by itself.
-    async fn claim_notifications(&self, claim: NotificationClaim) -> Result<Vec<DueNotification>, StoreError> {
+    async fn claim_notifications(
+        &self,
+        claim: NotificationClaim,
+    ) -> Result<Vec<DueNotification>, StoreError> {
         let write = Arc::new(ClaimNotifications::new(claim));
         let statement = Arc::clone(&write);
-        let rows: Vec<DueRow> = once(&self.pool, self.call_timeout, Operation::NotifyClaim, move |connection| {
-            (&*statement).get_results(connection)
-        })
+        let rows: Vec<DueRow> = once(
+            &self.pool,
+            self.call_timeout,
+            Operation::NotifyClaim,
+            move |connection| (&*statement).get_results(connection),
+        )
         .await?;
         rows.into_iter().map(|row| write.due(row)).collect()
     }
@@ -78,20 +98,35 @@ impl Notifications for Store {
     ) -> Result<(), StoreError> {
         let write = RecordNotification::new(key, lease, result);
         // No row: another worker has taken it since, or this statement has recorded the result before.
-        self.run(Operation::NotifyRecord, move |connection| (&write).execute(connection)).await?;
+        self.run(Operation::NotifyRecord, move |connection| {
+            (&write).execute(connection)
+        })
+        .await?;
         self.outgoing.has_changed();
         Ok(())
     }
 
     /// Sent once: the next look is due soon.
-    async fn notification_backlog(&self, routes: Vec<String>, max_age: Duration) -> Result<Backlog, StoreError> {
-        let write = CloseUnrouted { routes, max_age: max_age.as_secs_f64() };
-        let (closed, oldest): (i64, Option<f64>) =
-            once(&self.pool, self.call_timeout, Operation::NotifyBacklog, move |connection| {
-                (&write).get_result(connection)
-            })
-            .await?;
-        Ok(Backlog { closed: number::from_big(closed), oldest: oldest.map(number::from_seconds) })
+    async fn notification_backlog(
+        &self,
+        routes: Vec<String>,
+        max_age: Duration,
+    ) -> Result<Backlog, StoreError> {
+        let write = CloseUnrouted {
+            routes,
+            max_age: max_age.as_secs_f64(),
+        };
+        let (closed, oldest): (i64, Option<f64>) = once(
+            &self.pool,
+            self.call_timeout,
+            Operation::NotifyBacklog,
+            move |connection| (&write).get_result(connection),
+        )
+        .await?;
+        Ok(Backlog {
+            closed: number::from_big(closed),
+            oldest: oldest.map(number::from_seconds),
+        })
     }
 
     fn notifications_changed(&self) -> Arc<Notify> {

@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use crate::config::Retention;
 use crate::engine::ports::{
-    CancelOutcome, Claim, ClaimRequest, Disposition, Inherited, JoinRequest, Lease, OpenRequest, Opened, Pruned,
-    Received, Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, StoredMessage, Sweep,
-    Swept, Worded,
+    CancelOutcome, Claim, ClaimRequest, Disposition, Inherited, JoinRequest, Lease, OpenRequest,
+    Opened, Pruned, Received, Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus,
+    StoreError, StoredMessage, Sweep, Swept, Worded,
 };
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::reports::DispositionKind;
@@ -44,14 +44,20 @@ statement!(Probe, "probe.sql", (), [SmallInt: slot]);
 impl Sessions for Store {
     async fn receive(&self, received: Received) -> Result<Disposition, StoreError> {
         let write = Receive::from(received);
-        let row: ReceivedRow = self.run(Operation::Receive, move |connection| (&write).get_result(connection)).await?;
+        let row: ReceivedRow = self
+            .run(Operation::Receive, move |connection| {
+                (&write).get_result(connection)
+            })
+            .await?;
         row.disposition()
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
         let planned = self.outgoing.of_session(&request);
         let write = Open::new(request, planned)?;
-        let opened = self.run(Operation::Open, move |connection| write.decide(connection)).await?;
+        let opened = self
+            .run(Operation::Open, move |connection| write.decide(connection))
+            .await?;
         self.outgoing.has_changed();
         Ok(opened)
     }
@@ -59,7 +65,9 @@ impl Sessions for Store {
     async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, StoreError> {
         let planned = self.outgoing.of_list(&request);
         let write = Open::join_only(request, planned);
-        let opened = self.run(Operation::Join, move |connection| write.join(connection)).await?;
+        let opened = self
+            .run(Operation::Join, move |connection| write.join(connection))
+            .await?;
         if let Some(Opened::Limited { .. }) = &opened {
             self.outgoing.has_changed();
         }
@@ -68,8 +76,11 @@ impl Sessions for Store {
 
     async fn waited(&self, alert: SessionId) -> Result<Duration, StoreError> {
         let read = Waited { alert_id: alert.0 };
-        let seconds: Option<f64> =
-            self.run(Operation::Waited, move |connection| (&read).get_result(connection).optional()).await?;
+        let seconds: Option<f64> = self
+            .run(Operation::Waited, move |connection| {
+                (&read).get_result(connection).optional()
+            })
+            .await?;
         let seconds = seconds.ok_or_else(|| StoreError::Conflict(format!("no alert {alert}")))?;
         Ok(number::from_seconds(seconds))
     }
@@ -85,41 +96,60 @@ impl Sessions for Store {
             link: self.link(alert),
             notifications,
         };
-        let disposition: Option<DispositionKind> =
-            self.run(Operation::GiveUp, move |connection| (&write).get_result(connection).optional()).await?;
+        let disposition: Option<DispositionKind> = self
+            .run(Operation::GiveUp, move |connection| {
+                (&write).get_result(connection).optional()
+            })
+            .await?;
         match disposition {
             Some(DispositionKind::Dead) => {
                 self.outgoing.has_changed();
                 Ok(())
             }
-            Some(other) => Err(StoreError::Conflict(format!("alert {alert} cannot be given up: it is {other}"))),
+            Some(other) => Err(StoreError::Conflict(format!(
+                "alert {alert} cannot be given up: it is {other}"
+            ))),
             None => Err(StoreError::Conflict(format!("no alert {alert}"))),
         }
     }
 
     async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, StoreError> {
         let write = TakeOver::new(session, claim);
-        Ok(self.run(Operation::Claim, move |connection| write.take(connection)).await?)
+        Ok(self
+            .run(Operation::Claim, move |connection| write.take(connection))
+            .await?)
     }
 
     /// Sent once: without an answer the leases expire.
     async fn inherited(&self, predecessors: Vec<WorkerId>) -> Result<Vec<Inherited>, StoreError> {
         let read = FindInherited::new(&predecessors);
-        let call = once(&self.pool, self.call_timeout, Operation::Inherited, move |connection| {
-            (&read).get_results(connection)
-        });
+        let call = once(
+            &self.pool,
+            self.call_timeout,
+            Operation::Inherited,
+            move |connection| (&read).get_results(connection),
+        );
         let rows: Vec<InheritedRow> = call.await?;
         Ok(rows.into_iter().map(Inherited::from).collect())
     }
 
     /// Sent once: the next renewal is due soon, and must not wait behind this one.
-    async fn renew(&self, leases: Vec<Lease>, period: Duration) -> Result<Vec<Renewal>, StoreError> {
+    async fn renew(
+        &self,
+        leases: Vec<Lease>,
+        period: Duration,
+    ) -> Result<Vec<Renewal>, StoreError> {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
         let write = Renew::new(&leases, period);
-        let renewals =
-            once(&self.renewals, RENEWAL_TIMEOUT, Operation::Renew, move |connection| write.write(connection)).await?;
+        let renewals = once(
+            &self.renewals,
+            RENEWAL_TIMEOUT,
+            Operation::Renew,
+            move |connection| write.write(connection),
+        )
+        .await?;
         for _ in renewals.iter().filter(|renewal| **renewal == Renewal::Lost) {
             count_refused("renew");
         }
@@ -128,67 +158,121 @@ impl Sessions for Store {
 
     async fn release(&self, lease: Lease, reason: &'static str) -> Result<(), StoreError> {
         let write = Release::refunding(lease, reason);
-        self.run(Operation::Release, move |connection| write.write(connection)).await?
+        self.run(Operation::Release, move |connection| {
+            write.write(connection)
+        })
+        .await?
     }
 
     async fn release_counted(&self, lease: Lease, reason: &'static str) -> Result<(), StoreError> {
         let write = Release::counted(lease, reason);
-        self.run(Operation::Release, move |connection| write.write(connection)).await?
+        self.run(Operation::Release, move |connection| {
+            write.write(connection)
+        })
+        .await?
     }
 
     /// Sent once, as [`Sessions::renew`] is, but not on its connection: this statement waits for a locked row, and the
     /// renewal of all leases must not wait behind it.
     async fn renew_one(&self, lease: Lease, period: Duration) -> Result<Renewal, StoreError> {
         let write = RenewOne::new(lease, period);
-        Ok(once(&self.pool, self.call_timeout, Operation::RenewOne, move |connection| write.write(connection)).await?)
+        Ok(once(
+            &self.pool,
+            self.call_timeout,
+            Operation::RenewOne,
+            move |connection| write.write(connection),
+        )
+        .await?)
     }
 
     async fn standing(&self, session: SessionId) -> Result<SettlementStatus, StoreError> {
-        let read = ReadSettlementStatus { alert_id: session.0 };
-        let row: Option<SettlementRow> =
-            self.run(Operation::SettlementStatus, move |connection| (&read).get_result(connection).optional()).await?;
+        let read = ReadSettlementStatus {
+            alert_id: session.0,
+        };
+        let row: Option<SettlementRow> = self
+            .run(Operation::SettlementStatus, move |connection| {
+                (&read).get_result(connection).optional()
+            })
+            .await?;
         let row = row.ok_or_else(|| StoreError::Conflict(format!("no alert {session}")))?;
         Ok(row.status_of(session))
     }
 
     async fn recover(&self, recover: Recover) -> Result<Recovered, StoreError> {
-        self.run(Operation::Recover, move |connection| recover::recover(connection, &recover)).await?
+        self.run(Operation::Recover, move |connection| {
+            recover::recover(connection, &recover)
+        })
+        .await?
     }
 
     async fn settled(&self, session: SessionId, message: StoredMessage) -> Result<(), StoreError> {
         let write = Settle::masked(session, message, &self.mask);
-        let settled: bool = self.run(Operation::Settle, move |connection| (&write).get_result(connection)).await?;
-        if settled { Ok(()) } else { Err(StoreError::Conflict(format!("session {session} has not ended"))) }
+        let settled: bool = self
+            .run(Operation::Settle, move |connection| {
+                (&write).get_result(connection)
+            })
+            .await?;
+        if settled {
+            Ok(())
+        } else {
+            Err(StoreError::Conflict(format!(
+                "session {session} has not ended"
+            )))
+        }
     }
 
     async fn refund_attempt(&self, alert: SessionId) -> Result<(), StoreError> {
-        let write = RefundAttempt { id: Uuid::new_v4(), alert_id: alert.0 };
-        self.run(Operation::RefundAttempt, move |connection| (&write).execute(connection)).await?;
+        let write = RefundAttempt {
+            id: Uuid::new_v4(),
+            alert_id: alert.0,
+        };
+        self.run(Operation::RefundAttempt, move |connection| {
+            (&write).execute(connection)
+        })
+        .await?;
         Ok(())
     }
 
-    async fn cancel(&self, session: SessionId, by: Option<String>) -> Result<CancelOutcome, StoreError> {
+    async fn cancel(
+        &self,
+        session: SessionId,
+        by: Option<String>,
+    ) -> Result<CancelOutcome, StoreError> {
         let answer = self.request_cancel_by(session, by).await?;
         self.outgoing.has_changed();
         Ok(match answer {
             CancelAnswer::Requested => CancelOutcome::Requested,
             CancelAnswer::Cancelled => CancelOutcome::Cancelled,
-            CancelAnswer::Joined(_) | CancelAnswer::Ended | CancelAnswer::Unknown => CancelOutcome::Nothing,
+            CancelAnswer::Joined(_) | CancelAnswer::Ended | CancelAnswer::Unknown => {
+                CancelOutcome::Nothing
+            }
         })
     }
 
     /// Sent once: the next sweep is due soon.
     async fn sweep(&self, sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
         let write = FindOrphaned::new(sweep);
-        let rows: Vec<OrphanRow> =
-            once(&self.pool, self.call_timeout, Operation::Sweep, move |connection| (&write).get_results(connection))
-                .await?;
+        let rows: Vec<OrphanRow> = once(
+            &self.pool,
+            self.call_timeout,
+            Operation::Sweep,
+            move |connection| (&write).get_results(connection),
+        )
+        .await?;
         Ok(rows.into_iter().map(Swept::from).collect())
     }
 
     async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), StoreError> {
-        let write = Requeued { stream_sequence: number::big(stream_sequence), alert_id: alert.0 };
-        match self.run(Operation::Requeued, move |connection| (&write).execute(connection)).await? {
+        let write = Requeued {
+            stream_sequence: number::big(stream_sequence),
+            alert_id: alert.0,
+        };
+        match self
+            .run(Operation::Requeued, move |connection| {
+                (&write).execute(connection)
+            })
+            .await?
+        {
             0 => Err(StoreError::Conflict(format!("no alert {alert}"))),
             _ => Ok(()),
         }
@@ -203,8 +287,17 @@ impl Sessions for Store {
     }
 
     async fn reachable(&self) -> bool {
-        let probe = Probe { slot: self.probe_slot };
+        let probe = Probe {
+            slot: self.probe_slot,
+        };
         self.look_for_a_newer_primary().await;
-        once(&self.pool, PROBE_TIMEOUT, Operation::Probe, move |connection| (&probe).execute(connection)).await.is_ok()
+        once(
+            &self.pool,
+            PROBE_TIMEOUT,
+            Operation::Probe,
+            move |connection| (&probe).execute(connection),
+        )
+        .await
+        .is_ok()
     }
 }

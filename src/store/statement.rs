@@ -27,7 +27,11 @@ pub(super) trait Statement {
     /// Emits the text with the binds between.
     fn walk<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         let Parts { before, last } = Self::parts();
-        let mut binds = Binds { out, before: before.iter(), count: 0 };
+        let mut binds = Binds {
+            out,
+            before: before.iter(),
+            count: 0,
+        };
         self.bind(&mut binds)?;
         binds.out.push_sql(last);
         Ok(())
@@ -69,7 +73,8 @@ impl<'b> Binds<'_, 'b> {
     {
         self.count += 1;
         let before = self.before.next();
-        let missing = || QueryBuilderError(format!("no ${} left in the statement", self.count).into());
+        let missing =
+            || QueryBuilderError(format!("no ${} left in the statement", self.count).into());
         self.out.push_sql(before.ok_or_else(missing)?);
         // Diesel writes the `$n`.
         self.out.push_bind_param::<ST, T>(value)
@@ -154,7 +159,12 @@ mod tests {
     }
 
     fn checked_sql<S: Statement>() -> &'static str {
-        assert_eq!(numbers(S::SQL), (1..=S::BINDS).collect::<Vec<_>>(), "in {}", S::SQL);
+        assert_eq!(
+            numbers(S::SQL),
+            (1..=S::BINDS).collect::<Vec<_>>(),
+            "in {}",
+            S::SQL
+        );
         S::SQL
     }
 
@@ -210,7 +220,10 @@ mod tests {
 
     #[test]
     fn a_parameter_is_found_by_its_whole_number() {
-        assert_eq!(split_at_parameter("a $10 b $1 c", 1), Some(("a $10 b ", " c")));
+        assert_eq!(
+            split_at_parameter("a $10 b $1 c", 1),
+            Some(("a $10 b ", " c"))
+        );
         assert_eq!(split_at_parameter("a $10", 1), None);
     }
 }

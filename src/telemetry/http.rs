@@ -25,7 +25,10 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 const LISTENER: http::Options = http::Options {
     name: "metrics",
     // Enough for some replicas of Prometheus, the probes and a person.
-    limits: Limits { connections: 64, per_address: 32 },
+    limits: Limits {
+        connections: 64,
+        per_address: 32,
+    },
     header_timeout: Duration::from_secs(3),
     write_timeout: http::WRITE_TIMEOUT,
     lifetime: None,
@@ -52,19 +55,36 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let router = router(&metrics, &readiness);
-    http::serve(listener, LISTENER, || TowerToHyperService::new(router.clone()), stop).await;
+    http::serve(
+        listener,
+        LISTENER,
+        || TowerToHyperService::new(router.clone()),
+        stop,
+    )
+    .await;
 }
 
 fn router(metrics: &Metrics, readiness: &watch::Receiver<Readiness>) -> Router {
     let (metrics, scraped, readiness) = (metrics.clone(), readiness.clone(), readiness.clone());
     Router::new()
-        .route("/metrics", get(async move || text(StatusCode::OK, render(&metrics, &scraped.borrow()))))
-        .route("/healthz", get(async || text(StatusCode::OK, "ok\n".to_owned())))
+        .route(
+            "/metrics",
+            get(async move || text(StatusCode::OK, render(&metrics, &scraped.borrow()))),
+        )
+        .route(
+            "/healthz",
+            get(async || text(StatusCode::OK, "ok\n".to_owned())),
+        )
         .route("/readyz", get(async move || ready(&readiness.borrow())))
         .fallback(async || {
-            text(StatusCode::NOT_FOUND, "not found; available: /metrics, /healthz, /readyz\n".to_owned())
+            text(
+                StatusCode::NOT_FOUND,
+                "not found; available: /metrics, /healthz, /readyz\n".to_owned(),
+            )
         })
-        .method_not_allowed_fallback(async || text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n".to_owned()))
+        .method_not_allowed_fallback(async || {
+            text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n".to_owned())
+        })
         .layer(from_fn(everyone))
 }
 
@@ -116,17 +136,31 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let (sender, receiver) = watch::channel(readiness);
         let stop = CancellationToken::new();
-        let task = tokio::spawn(serve(listener, Metrics::for_tests(), receiver, stop.clone()));
-        Served { address, readiness: sender, stop, task }
+        let task = tokio::spawn(serve(
+            listener,
+            Metrics::for_tests(),
+            receiver,
+            stop.clone(),
+        ));
+        Served {
+            address,
+            readiness: sender,
+            stop,
+            task,
+        }
     }
 
     /// Status and body.
     async fn ask(address: SocketAddr, request_line: &str) -> (String, String) {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!("{request_line} HTTP/1.1\r\nhost: tarsy\r\nconnection: close\r\n\r\n");
+        let request =
+            format!("{request_line} HTTP/1.1\r\nhost: tarsy\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        tokio::time::timeout(DRAIN_TIMEOUT, stream.read_to_string(&mut answer)).await.expect("no response").unwrap();
+        tokio::time::timeout(DRAIN_TIMEOUT, stream.read_to_string(&mut answer))
+            .await
+            .expect("no response")
+            .unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.lines().next().unwrap().to_owned(), body.to_owned())
     }
@@ -135,7 +169,10 @@ mod tests {
     async fn readiness_follows_the_role_and_liveness_does_not() {
         let served = served(Readiness::NotReady("no model".to_owned())).await;
         let ready = |(status, body): (String, String)| (status, body.trim_end().to_owned());
-        let unavailable = ("HTTP/1.1 503 Service Unavailable".to_owned(), "no model".to_owned());
+        let unavailable = (
+            "HTTP/1.1 503 Service Unavailable".to_owned(),
+            "no model".to_owned(),
+        );
         let ok = ("HTTP/1.1 200 OK".to_owned(), "ok".to_owned());
         assert_eq!(ready(ask(served.address, "GET /readyz").await), unavailable);
         assert_eq!(ready(ask(served.address, "GET /healthz").await), ok);
@@ -148,20 +185,34 @@ mod tests {
         let served = served(Readiness::Ready).await;
         let (status, body) = ask(served.address, "GET /metrics").await;
         assert_eq!(status, "HTTP/1.1 200 OK");
-        assert!(body.contains("# TYPE tarsy_sessions_opened_total counter"), "{body}");
-        assert_eq!(ask(served.address, "GET /").await.0, "HTTP/1.1 404 Not Found");
-        assert_eq!(ask(served.address, "POST /metrics").await.0, "HTTP/1.1 405 Method Not Allowed");
+        assert!(
+            body.contains("# TYPE tarsy_sessions_opened_total counter"),
+            "{body}"
+        );
+        assert_eq!(
+            ask(served.address, "GET /").await.0,
+            "HTTP/1.1 404 Not Found"
+        );
+        assert_eq!(
+            ask(served.address, "POST /metrics").await.0,
+            "HTTP/1.1 405 Method Not Allowed"
+        );
     }
 
     #[tokio::test]
     async fn the_listener_ends_on_its_token_while_an_idle_client_is_connected() {
         let served = served(Readiness::Ready).await;
         let mut idle = TcpStream::connect(served.address).await.unwrap();
-        idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: tarsy\r\n\r\n").await.unwrap();
+        idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: tarsy\r\n\r\n")
+            .await
+            .unwrap();
         let mut first = [0; 15];
         idle.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"HTTP/1.1 200 OK");
         served.stop.cancel();
-        tokio::time::timeout(Duration::from_secs(1), served.task).await.expect("the listener does not end").unwrap();
+        tokio::time::timeout(Duration::from_secs(1), served.task)
+            .await
+            .expect("the listener does not end")
+            .unwrap();
     }
 }

@@ -45,8 +45,15 @@ pub(super) const GEN_AI_PROVIDERS: &[&str] = &[
 pub(super) const GEN_AI_OPERATIONS: &[&str] = &["chat"];
 /// The values of `error.type`, few because each of them has a histogram: no error, the errors of a provider that are
 /// worth a curve, and `_OTHER`, the word of the conventions for the rest.
-pub const GEN_AI_ERRORS: &[&str] =
-    &["", "credentials", "deadline_exceeded", "invalid_request", "rate_limited", "unavailable", "_OTHER"];
+pub const GEN_AI_ERRORS: &[&str] = &[
+    "",
+    "credentials",
+    "deadline_exceeded",
+    "invalid_request",
+    "rate_limited",
+    "unavailable",
+    "_OTHER",
+];
 /// The codes of errors.
 pub const LLM_ERRORS: &[&str] = &[
     "credentials",

@@ -38,7 +38,10 @@ pub enum Error {
     #[error(
         "log level {levels:?} is not understood; accepted: error, warn, info, debug, trace, or a list like tarsy=debug,info"
     )]
-    Levels { levels: String, source: tracing_subscriber::filter::ParseError },
+    Levels {
+        levels: String,
+        source: tracing_subscriber::filter::ParseError,
+    },
     /// The process has a subscriber already.
     #[error("logs are set up already")]
     Installed(#[from] tracing_subscriber::util::TryInitError),
@@ -54,7 +57,16 @@ pub use masked::hide;
 ///
 /// When `levels` cannot be parsed, or the process has a subscriber already.
 pub fn install(levels: &str, format: Format, recorder: Recorder) -> Result<(), Error> {
-    subscriber(levels, format, Outputs { writer: io::stderr, recorder })?.try_init().map_err(Error::from)
+    subscriber(
+        levels,
+        format,
+        Outputs {
+            writer: io::stderr,
+            recorder,
+        },
+    )?
+    .try_init()
+    .map_err(Error::from)
 }
 
 /// Where lines and spans go.
@@ -63,14 +75,23 @@ struct Outputs<W> {
     recorder: Recorder,
 }
 
-fn subscriber<W>(levels: &str, format: Format, outputs: Outputs<W>) -> Result<impl Subscriber + Send + Sync, Error>
+fn subscriber<W>(
+    levels: &str,
+    format: Format,
+    outputs: Outputs<W>,
+) -> Result<impl Subscriber + Send + Sync, Error>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let targets: Targets =
-        levels.trim().parse().map_err(|source| Error::Levels { levels: levels.to_owned(), source })?;
+    let targets: Targets = levels.trim().parse().map_err(|source| Error::Levels {
+        levels: levels.to_owned(),
+        source,
+    })?;
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(masked::Masked { inner: outputs.writer, format })
+        .with_writer(masked::Masked {
+            inner: outputs.writer,
+            format,
+        })
         .event_format(Lines(format))
         .fmt_fields(NoFields);
     let spans = Targets::new().with_target(TARGET, LevelFilter::INFO);
@@ -92,7 +113,11 @@ impl<S> Filter<S> for EventLevels {
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if is_of_trace(metadata) { Interest::always() } else { Filter::<S>::callsite_enabled(&self.0, metadata) }
+        if is_of_trace(metadata) {
+            Interest::always()
+        } else {
+            Filter::<S>::callsite_enabled(&self.0, metadata)
+        }
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -105,7 +130,11 @@ fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         let is_direction_mark = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || is_direction_mark { line.extend(c.escape_default()) } else { line.push(c) }
+        if c.is_control() || is_direction_mark {
+            line.extend(c.escape_default())
+        } else {
+            line.push(c)
+        }
     }
     line
 }
@@ -122,7 +151,10 @@ mod tests {
 
     impl Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -133,7 +165,10 @@ mod tests {
     fn logged(levels: &str, format: Format, work: impl FnOnce()) -> String {
         let written = Written::default();
         let target = written.clone();
-        let outputs = Outputs { writer: move || target.clone(), recorder: Recorder::default() };
+        let outputs = Outputs {
+            writer: move || target.clone(),
+            recorder: Recorder::default(),
+        };
         let subscriber = subscriber(levels, format, outputs).unwrap();
         tracing::subscriber::with_default(subscriber, work);
         String::from_utf8(written.0.lock().unwrap().clone()).unwrap()
@@ -154,8 +189,7 @@ mod tests {
     fn a_line_has_its_fields_and_the_ids_of_its_session_and_trace() {
         let work = || {
             let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-            let session =
-                tracing::info_span!(target: TARGET, "process", session_id = "a41c9e02", trace.parent = parent);
+            let session = tracing::info_span!(target: TARGET, "process", session_id = "a41c9e02", trace.parent = parent);
             session.in_scope(|| {
                 tracing::warn!(session_id = "own", "its own id precedes that of its span");
                 let execution = tracing::info_span!(target: TARGET, "agent", execution_id = "e1", ignored = "x");
@@ -165,12 +199,26 @@ mod tests {
         };
         // The spans count although the level of lines is above theirs.
         let text = logged("warn", Format::Json, work);
-        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let [own, inside, outside] = lines.as_slice() else { panic!("{text}") };
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let [own, inside, outside] = lines.as_slice() else {
+            panic!("{text}")
+        };
         assert_eq!(own["session_id"], "own");
-        assert!(outside.get("trace_id").is_none() && outside.get("session_id").is_none(), "{outside}");
+        assert!(
+            outside.get("trace_id").is_none() && outside.get("session_id").is_none(),
+            "{outside}"
+        );
         let mut inside = inside.clone();
-        assert!(inside.as_object_mut().unwrap().remove("timestamp").is_some());
+        assert!(
+            inside
+                .as_object_mut()
+                .unwrap()
+                .remove("timestamp")
+                .is_some()
+        );
         let expected = serde_json::json!({
             "level": "WARN", "target": "tarsy::telemetry::logs::tests", "message": "model call failed", "iteration": 2,
             "provider": "p 1", "session_id": "a41c9e02", "execution_id": "e1",
@@ -179,38 +227,53 @@ mod tests {
         assert_eq!(inside, expected);
         let text = logged("warn", Format::Text { ansi: false }, work);
         let line = text.lines().nth(1).unwrap();
-        let ids =
-            "session_id=a41c9e02 execution_id=e1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7";
-        let shown =
-            format!(" WARN tarsy::telemetry::logs::tests: model call failed iteration=2 provider=\"p 1\" {ids}");
+        let ids = "session_id=a41c9e02 execution_id=e1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7";
+        let shown = format!(
+            " WARN tarsy::telemetry::logs::tests: model call failed iteration=2 provider=\"p 1\" {ids}"
+        );
         assert!(line.ends_with(&shown), "{line}");
     }
 
     #[test]
     fn a_hostile_field_or_message_stays_on_its_line_and_controls_no_terminal() {
-        let evil = "a\n2026-11-22T00:00:00Z  INFO tarsy::forged: line two\r\u{1b}[2J\u{9b}1m\u{202e}";
-        for format in [Format::Text { ansi: false }, Format::Text { ansi: true }, Format::Json] {
+        let evil =
+            "a\n2026-11-22T00:00:00Z  INFO tarsy::forged: line two\r\u{1b}[2J\u{9b}1m\u{202e}";
+        for format in [
+            Format::Text { ansi: false },
+            Format::Text { ansi: true },
+            Format::Json,
+        ] {
             let text = logged("info", format, || {
                 tracing::warn!(field = evil, shown = %evil, "model call failed: {evil}");
             });
             assert_eq!(text.lines().count(), 1, "{text}");
             let colourless = text.replace("\u{1b}[", "");
             let is_control = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
-            assert!(!colourless.contains(is_control) && !text.contains("\u{1b}[2J"), "{text:?}");
+            assert!(
+                !colourless.contains(is_control) && !text.contains("\u{1b}[2J"),
+                "{text:?}"
+            );
         }
     }
 
     #[test]
     fn a_secret_in_any_part_of_a_log_line_is_masked() {
         let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
-        for format in [Format::Text { ansi: false }, Format::Text { ansi: true }, Format::Json] {
+        for format in [
+            Format::Text { ansi: false },
+            Format::Text { ansi: true },
+            Format::Json,
+        ] {
             let text = logged("info", format, || {
                 let span = tracing::info_span!(target: TARGET, "session", session_id = token);
                 span.in_scope(|| {
                     tracing::warn!(field = token, shown = %token, error = "password=hunter2-hunter2", "of {token}");
                 });
             });
-            assert!(!text.contains(token) && !text.contains("hunter2-hunter2"), "{text}");
+            assert!(
+                !text.contains(token) && !text.contains("hunter2-hunter2"),
+                "{text}"
+            );
             assert!(text.contains("[masked]"), "{text}");
             if format == Format::Json {
                 let line: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -221,8 +284,18 @@ mod tests {
 
     #[test]
     fn an_invalid_level_is_named_in_the_error() {
-        let outputs = Outputs { writer: io::sink, recorder: Recorder::default() };
-        let error = subscriber("tarsy=loud", Format::Json, outputs).err().unwrap();
-        assert!(error.to_string().starts_with("log level \"tarsy=loud\" is not understood"), "{error}");
+        let outputs = Outputs {
+            writer: io::sink,
+            recorder: Recorder::default(),
+        };
+        let error = subscriber("tarsy=loud", Format::Json, outputs)
+            .err()
+            .unwrap();
+        assert!(
+            error
+                .to_string()
+                .starts_with("log level \"tarsy=loud\" is not understood"),
+            "{error}"
+        );
     }
 }

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use metrics::{Label, Unit};
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use metrics_exporter_prometheus::{
+    BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::names::{Kind, Metric, PROVIDERS, ROUTES, Role, SERVERS, all};
@@ -73,14 +75,17 @@ impl Metrics {
 }
 
 fn without_values_unknown(text: &str) -> String {
-    text.split_inclusive('\n').filter(|line| !line.trim_end().ends_with(" NaN")).collect()
+    text.split_inclusive('\n')
+        .filter(|line| !line.trim_end().ends_with(" NaN"))
+        .collect()
 }
 
 fn recorder() -> Result<PrometheusRecorder, BuildError> {
     let mut builder = PrometheusBuilder::new();
     for metric in all() {
         if let Some(buckets) = metric.kind.buckets() {
-            builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), buckets)?;
+            builder =
+                builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), buckets)?;
         }
     }
     Ok(builder.build_recorder())
@@ -93,20 +98,34 @@ fn register(role: Role, configured: &Configured) {
         match metric.kind {
             Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
             Kind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
-            Kind::Seconds(_) => metrics::describe_histogram!(metric.name, Unit::Seconds, metric.help),
-            Kind::Tokens(_) | Kind::Count(_) => metrics::describe_histogram!(metric.name, metric.help),
+            Kind::Seconds(_) => {
+                metrics::describe_histogram!(metric.name, Unit::Seconds, metric.help)
+            }
+            Kind::Tokens(_) | Kind::Count(_) => {
+                metrics::describe_histogram!(metric.name, metric.help)
+            }
         }
         // The metrics `process_*` come from the operating system.
-        for labels in series(metric, configured).into_iter().filter(|_| metric.name.starts_with("tarsy_")) {
+        for labels in series(metric, configured)
+            .into_iter()
+            .filter(|_| metric.name.starts_with("tarsy_"))
+        {
             match metric.kind {
                 Kind::Counter => metrics::counter!(metric.name, labels).absolute(0),
-                Kind::Seconds(_) | Kind::Tokens(_) | Kind::Count(_) => drop(metrics::histogram!(metric.name, labels)),
+                Kind::Seconds(_) | Kind::Tokens(_) | Kind::Count(_) => {
+                    drop(metrics::histogram!(metric.name, labels))
+                }
                 Kind::Gauge => {}
             }
         }
     }
-    let (version, commit, rustc) = (env!("CARGO_PKG_VERSION"), env!("TARSY_BUILD_COMMIT"), env!("TARSY_BUILD_RUSTC"));
-    metrics::gauge!("tarsy_build_info", "version" => version, "commit" => commit, "rustc" => rustc).set(1.0);
+    let (version, commit, rustc) = (
+        env!("CARGO_PKG_VERSION"),
+        env!("TARSY_BUILD_COMMIT"),
+        env!("TARSY_BUILD_RUSTC"),
+    );
+    metrics::gauge!("tarsy_build_info", "version" => version, "commit" => commit, "rustc" => rustc)
+        .set(1.0);
 }
 
 /// The labels of every series of a metric.
@@ -115,13 +134,20 @@ fn series(metric: &Metric, configured: &Configured) -> Vec<Vec<Label>> {
     for label in metric.labels.iter().flatten() {
         let values: Vec<String> = match label.values {
             PROVIDERS => configured.providers.clone(),
-            SERVERS => [configured.servers.clone(), vec!["tarsy".to_owned(), "other".to_owned()]].concat(),
+            SERVERS => [
+                configured.servers.clone(),
+                vec!["tarsy".to_owned(), "other".to_owned()],
+            ]
+            .concat(),
             ROUTES => [configured.routes.clone(), vec!["none".to_owned()]].concat(),
             values => values.iter().map(|value| (*value).to_owned()).collect(),
         };
         let with_label = |labels: &Vec<Label>| {
             let label = |value: &String| Label::new(label.key, value.clone());
-            values.iter().map(|value| [labels.as_slice(), &[label(value)]].concat()).collect::<Vec<_>>()
+            values
+                .iter()
+                .map(|value| [labels.as_slice(), &[label(value)]].concat())
+                .collect::<Vec<_>>()
         };
         series = series.iter().flat_map(with_label).collect();
     }
@@ -137,7 +163,9 @@ mod tests {
         pub(in crate::telemetry) fn for_tests() -> Self {
             let recorder = recorder().unwrap();
             let handle = recorder.handle();
-            metrics::with_local_recorder(&recorder, || register(Role::Worker, &Configured::default()));
+            metrics::with_local_recorder(&recorder, || {
+                register(Role::Worker, &Configured::default())
+            });
             Self { handle }
         }
     }
@@ -145,7 +173,11 @@ mod tests {
     fn configured() -> Configured {
         let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
         let routes = vec!["payments".to_owned()];
-        Configured { providers: names(["fast", "thorough"]), servers: names(["cluster", "prometheus"]), routes }
+        Configured {
+            providers: names(["fast", "thorough"]),
+            servers: names(["cluster", "prometheus"]),
+            routes,
+        }
     }
 
     fn rendered(role: Role, work: impl FnOnce()) -> String {
@@ -164,10 +196,17 @@ mod tests {
             let text = rendered(role, || {});
             for metric in all().filter(|metric| metric.name.starts_with("tarsy_")) {
                 let exported = text.contains(&format!("# HELP {} ", metric.name));
-                let at_start = matches!(metric.kind, Kind::Counter | Kind::Seconds(_) | Kind::Count(_))
-                    || metric.name.ends_with("_info");
+                let at_start = matches!(
+                    metric.kind,
+                    Kind::Counter | Kind::Seconds(_) | Kind::Count(_)
+                ) || metric.name.ends_with("_info");
                 let own = role.metrics().any(|own| own.name == metric.name);
-                assert_eq!(exported, own && at_start, "{role:?} {}: {text}", metric.name);
+                assert_eq!(
+                    exported,
+                    own && at_start,
+                    "{role:?} {}: {text}",
+                    metric.name
+                );
             }
         }
     }
@@ -177,23 +216,37 @@ mod tests {
         let text = rendered(Role::Worker, || {});
         for provider in ["fast", "thorough"] {
             for outcome in ["answered", "failed", "unavailable"] {
-                let line = format!("tarsy_model_calls_total{{provider=\"{provider}\",outcome=\"{outcome}\"}} 0\n");
+                let line = format!(
+                    "tarsy_model_calls_total{{provider=\"{provider}\",outcome=\"{outcome}\"}} 0\n"
+                );
                 assert!(text.contains(&line), "{line}: {text}");
             }
         }
         assert!(text.contains("\ntarsy_sessions_opened_total 0\n"), "{text}");
-        assert!(text.contains("\ntarsy_dead_letters_total{reason=\"used_id\"} 0\n"), "{text}");
+        assert!(
+            text.contains("\ntarsy_dead_letters_total{reason=\"used_id\"} 0\n"),
+            "{text}"
+        );
     }
 
     #[test]
     fn durations_are_histograms_with_their_own_buckets() {
         let text = rendered(Role::Worker, || {
             metrics::histogram!("tarsy_checkpoint_duration_seconds").record(0.003);
-            metrics::histogram!("tarsy_tool_call_duration_seconds", "server" => "cluster").record(0.003);
+            metrics::histogram!("tarsy_tool_call_duration_seconds", "server" => "cluster")
+                .record(0.003);
         });
         assert!(!text.contains(" summary"), "{text}");
-        assert!(text.contains("tarsy_checkpoint_duration_seconds_bucket{le=\"0.005\"} 1\n"), "{text}");
-        assert!(text.contains("tarsy_tool_call_duration_seconds_bucket{server=\"cluster\",le=\"0.01\"} 1\n"), "{text}");
+        assert!(
+            text.contains("tarsy_checkpoint_duration_seconds_bucket{le=\"0.005\"} 1\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "tarsy_tool_call_duration_seconds_bucket{server=\"cluster\",le=\"0.01\"} 1\n"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -202,16 +255,26 @@ mod tests {
             metrics::gauge!("tarsy_queue_pending", "priority" => "low").set(f64::NAN);
             metrics::gauge!("tarsy_queue_pending", "priority" => "high").set(3.0);
         });
-        assert!(text.contains("tarsy_queue_pending{priority=\"low\"} NaN\n"), "{text}");
+        assert!(
+            text.contains("tarsy_queue_pending{priority=\"low\"} NaN\n"),
+            "{text}"
+        );
         let text = without_values_unknown(&text);
-        assert!(!text.contains("NaN") && !text.contains("tarsy_queue_pending{priority=\"low\"}"), "{text}");
-        assert!(text.contains("\ntarsy_queue_pending{priority=\"high\"} 3\n"), "{text}");
+        assert!(
+            !text.contains("NaN") && !text.contains("tarsy_queue_pending{priority=\"low\"}"),
+            "{text}"
+        );
+        assert!(
+            text.contains("\ntarsy_queue_pending{priority=\"high\"} 3\n"),
+            "{text}"
+        );
     }
 
     /// The budget of `docs/operations.md`: four providers and eight MCP servers, each label with every value.
     #[test]
     fn a_pod_exports_at_most_fifteen_hundred_series() {
-        let numbered = |name: &str, count: u8| (0..count).map(|number| format!("{name}{number}")).collect();
+        let numbered =
+            |name: &str, count: u8| (0..count).map(|number| format!("{name}{number}")).collect();
         let configured = Configured {
             providers: numbered("provider", 4),
             servers: numbered("server", 8),
@@ -219,10 +282,16 @@ mod tests {
         };
         for role in Role::ALL {
             let lines_of = |metric: &Metric| {
-                let providers = metric.labels.iter().flatten().find(|label| label.key == "gen_ai_provider_name");
+                let providers = metric
+                    .labels
+                    .iter()
+                    .flatten()
+                    .find(|label| label.key == "gen_ai_provider_name");
                 let all = series(metric, &configured).len();
                 // The service exports a provider of the conventions after its first call.
-                let series = providers.map_or(all, |label| all / label.values.len() * configured.providers.len());
+                let series = providers.map_or(all, |label| {
+                    all / label.values.len() * configured.providers.len()
+                });
                 // A histogram has one more bucket, a sum and a count.
                 series * metric.kind.buckets().map_or(1, |buckets| buckets.len() + 3)
             };
@@ -243,7 +312,9 @@ mod tests {
                 Kind::Count(_) => metric.name.ends_with("_iterations"),
             };
             assert!(
-                good && ["tarsy_", "process_", "gen_ai_"].iter().any(|start| metric.name.starts_with(start)),
+                good && ["tarsy_", "process_", "gen_ai_"]
+                    .iter()
+                    .any(|start| metric.name.starts_with(start)),
                 "{}",
                 metric.name
             );
@@ -254,7 +325,11 @@ mod tests {
     fn the_bounds_of_buckets_increase() {
         for metric in all() {
             if let Some(buckets) = metric.kind.buckets() {
-                assert!(buckets.is_sorted() && !buckets.is_empty(), "{}", metric.name);
+                assert!(
+                    buckets.is_sorted() && !buckets.is_empty(),
+                    "{}",
+                    metric.name
+                );
             }
         }
     }
@@ -268,6 +343,9 @@ mod tests {
             async move { metrics.keep_up(stop).await }
         });
         stop.cancel();
-        tokio::time::timeout(Duration::from_secs(1), upkeep).await.expect("the upkeep does not end").unwrap();
+        tokio::time::timeout(Duration::from_secs(1), upkeep)
+            .await
+            .expect("the upkeep does not end")
+            .unwrap();
     }
 }

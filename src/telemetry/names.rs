@@ -47,7 +47,9 @@ impl Role {
 
 /// All metrics, each once.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    [COMMON, WORKER, NATS, LLM_SERVICE, RECEIVE, WEB].into_iter().flatten()
+    [COMMON, WORKER, NATS, LLM_SERVICE, RECEIVE, WEB]
+        .into_iter()
+        .flatten()
 }
 
 #[cfg(test)]

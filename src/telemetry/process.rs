@@ -20,7 +20,10 @@ fn read() -> Option<[(&'static str, Option<f64>); 5]> {
     let system = fs::read_to_string("/proc/stat").ok()?;
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     // Reading the directory opens one more descriptor.
-    let open = fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1);
+    let open = fs::read_dir("/proc/self/fd")
+        .ok()?
+        .count()
+        .saturating_sub(1);
     let (cpu_seconds, start_ticks, pages) = parse_stat(&stat)?;
     let ticks = number(&clock_ticks_per_second().to_string())?;
     let start_seconds = number_after(&system, "btime ")? + start_ticks / ticks;
@@ -56,10 +59,20 @@ fn number(text: &str) -> Option<f64> {
 fn show(stats: [(&'static str, Option<f64>); 5]) -> String {
     let mut out = String::new();
     for (name, value) in stats {
-        if let (Some(value), Some(Metric { kind, help, .. })) = (value, all().find(|metric| metric.name == name)) {
-            let kind = if matches!(kind, Kind::Counter) { "counter" } else { "gauge" };
+        if let (Some(value), Some(Metric { kind, help, .. })) =
+            (value, all().find(|metric| metric.name == name))
+        {
+            let kind = if matches!(kind, Kind::Counter) {
+                "counter"
+            } else {
+                "gauge"
+            };
             // Writing to a String cannot fail.
-            write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n\n").ok();
+            write!(
+                out,
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n\n"
+            )
+            .ok();
         }
     }
     out
@@ -74,9 +87,15 @@ mod tests {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 9 8 7 6 250 50 0 0 20 0 4 0 123456 999 77 18446744073709551615";
         assert_eq!(parse_stat(stat), Some((300.0, 123_456.0, 77.0)));
         assert_eq!(parse_stat("7 (a) S 1"), None);
-        assert_eq!(number_after("cpu 1\nbtime 1700000000\n", "btime "), Some(1_700_000_000.0));
         assert_eq!(
-            number_after("Max open files            1024     524288    files\n", "Max open files"),
+            number_after("cpu 1\nbtime 1700000000\n", "btime "),
+            Some(1_700_000_000.0)
+        );
+        assert_eq!(
+            number_after(
+                "Max open files            1024     524288    files\n",
+                "Max open files"
+            ),
             Some(1024.0)
         );
     }
@@ -86,9 +105,15 @@ mod tests {
     fn this_process_uses_memory_and_has_started_in_the_past() {
         let stats = read().unwrap();
         let [_, (_, resident_bytes), (_, open_fds), _, (_, start_seconds)] = stats;
-        assert!(resident_bytes.unwrap() > 1_000_000.0 && open_fds.unwrap() >= 3.0, "{stats:?}");
+        assert!(
+            resident_bytes.unwrap() > 1_000_000.0 && open_fds.unwrap() >= 3.0,
+            "{stats:?}"
+        );
         let now = number(&chrono::Utc::now().timestamp().to_string()).unwrap();
-        assert!((now - 3_600.0..=now + 1.0).contains(&start_seconds.unwrap()), "{stats:?}");
+        assert!(
+            (now - 3_600.0..=now + 1.0).contains(&start_seconds.unwrap()),
+            "{stats:?}"
+        );
         assert!(render().contains("# TYPE process_cpu_seconds_total counter\n"));
     }
 }

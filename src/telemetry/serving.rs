@@ -18,7 +18,10 @@ pub enum Error {
     Metrics(#[from] metrics::Error),
     /// The address is taken, or belongs to another machine.
     #[error("metrics and probes: listen on {address}: {source}")]
-    Listen { address: SocketAddr, source: std::io::Error },
+    Listen {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
 }
 
 /// The listener of a role, and the upkeep of its metrics.
@@ -42,7 +45,10 @@ impl Serving {
         role: Role,
         configured: &Configured,
     ) -> Result<(Self, watch::Sender<Readiness>), Error> {
-        let failed = |source| Error::Listen { address: listen, source };
+        let failed = |source| Error::Listen {
+            address: listen,
+            source,
+        };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let metrics = Metrics::install(role, configured)?;
@@ -51,7 +57,14 @@ impl Serving {
         tasks.spawn(serve(listener, metrics.clone(), readiness, end.clone()));
         let stop = end.clone();
         tasks.spawn(async move { metrics.keep_up(stop).await });
-        Ok((Self { address, end, tasks }, ready))
+        Ok((
+            Self {
+                address,
+                end,
+                tasks,
+            },
+            ready,
+        ))
     }
 
     /// Stops serving. A role does this last, so that its final state can still be scraped.

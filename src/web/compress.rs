@@ -27,32 +27,50 @@ pub(super) async fn compress(request: Request, next: Next) -> Response {
     if !is_page(&response) {
         return response;
     }
-    response.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    response
+        .headers_mut()
+        .append(VARY, HeaderValue::from_static("Accept-Encoding"));
     if !accepts {
         return response;
     }
     let (mut parts, body) = response.into_parts();
     parts.headers.remove(CONTENT_LENGTH);
-    parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    parts
+        .headers
+        .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     let encoder = Some(GzEncoder::new(Vec::new(), LEVEL));
-    let compressed = stream::unfold((body.into_data_stream(), encoder), |(mut body, encoder)| async move {
-        let mut encoder = encoder?;
-        match body.next().await {
-            Some(Ok(part)) => {
-                // A vector takes every byte.
-                let written = encoder.write_all(&part).and_then(|()| encoder.flush());
-                let bytes = std::mem::take(encoder.get_mut());
-                Some((written.map(|()| Bytes::from(bytes)).map_err(axum::Error::new), (body, Some(encoder))))
+    let compressed = stream::unfold(
+        (body.into_data_stream(), encoder),
+        |(mut body, encoder)| async move {
+            let mut encoder = encoder?;
+            match body.next().await {
+                Some(Ok(part)) => {
+                    // A vector takes every byte.
+                    let written = encoder.write_all(&part).and_then(|()| encoder.flush());
+                    let bytes = std::mem::take(encoder.get_mut());
+                    Some((
+                        written
+                            .map(|()| Bytes::from(bytes))
+                            .map_err(axum::Error::new),
+                        (body, Some(encoder)),
+                    ))
+                }
+                Some(Err(error)) => Some((Err(error), (body, None))),
+                None => Some((
+                    encoder.finish().map(Bytes::from).map_err(axum::Error::new),
+                    (body, None),
+                )),
             }
-            Some(Err(error)) => Some((Err(error), (body, None))),
-            None => Some((encoder.finish().map(Bytes::from).map_err(axum::Error::new), (body, None))),
-        }
-    });
+        },
+    );
     Response::from_parts(parts, Body::from_stream(compressed))
 }
 
 fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let values = headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|coding| {
         let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
         name.trim() == "gzip" && quality.trim() != "q=0"
@@ -60,6 +78,10 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
 }
 
 fn is_page(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
     response.status() != StatusCode::NOT_MODIFIED && TYPES.iter().any(|page| kind.starts_with(page))
 }

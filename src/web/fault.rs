@@ -54,7 +54,10 @@ impl Fault {
 
     /// `{"error": "…"}`, as the receiver answers.
     pub(super) fn json(&self) -> Response {
-        self.with_retry(json::response(self.status(), &value!({"error": self.to_string()})))
+        self.with_retry(json::response(
+            self.status(),
+            &value!({"error": self.to_string()}),
+        ))
     }
 
     /// A page with the reason.
@@ -70,7 +73,9 @@ impl Fault {
 
     fn with_retry(&self, mut response: Response) -> Response {
         if matches!(self, Self::Unavailable(_) | Self::TooMany(_)) {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("3"));
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from_static("3"));
         }
         response
     }

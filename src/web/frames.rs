@@ -23,7 +23,11 @@ pub(super) struct Item {
 
 impl Item {
     pub(super) fn new(update: Update) -> Self {
-        Self { update, frame: OnceLock::new(), without_id: OnceLock::new() }
+        Self {
+            update,
+            frame: OnceLock::new(),
+            without_id: OnceLock::new(),
+        }
     }
 
     /// The event, unless the update is a delta.
@@ -80,7 +84,13 @@ mod tests {
 
     #[test]
     fn a_frame_has_its_id_name_and_data_and_ends_with_an_empty_line() {
-        assert_eq!(frame("timeline", Some(17), "{}"), "id: 17\nevent: timeline\ndata: {}\n\n");
-        assert_eq!(frame("delta", None, "<p>\n</p>"), "event: delta\ndata: <p>\ndata: </p>\n\n");
+        assert_eq!(
+            frame("timeline", Some(17), "{}"),
+            "id: 17\nevent: timeline\ndata: {}\n\n"
+        );
+        assert_eq!(
+            frame("delta", None, "<p>\n</p>"),
+            "event: delta\ndata: <p>\ndata: </p>\n\n"
+        );
     }
 }

@@ -45,7 +45,14 @@ impl<B: Backend> Hub<B> {
         // A dashboard shows 0 before the first reader.
         metrics::gauge!("tarsy_web_streams").set(0.0);
         metrics::gauge!("tarsy_web_followers").set(0.0);
-        Self { backend, channels, streams, streams_per_user, tasks: TaskTracker::new(), stop }
+        Self {
+            backend,
+            channels,
+            streams,
+            streams_per_user,
+            tasks: TaskTracker::new(),
+            stop,
+        }
     }
 
     /// A token that ends every stream.
@@ -63,7 +70,10 @@ impl<B: Backend> Hub<B> {
         }
         *open += 1;
         metrics::gauge!("tarsy_web_streams").increment(1);
-        Some(OpenStream { user: user.to_owned(), streams: Arc::clone(&self.streams) })
+        Some(OpenStream {
+            user: user.to_owned(),
+            streams: Arc::clone(&self.streams),
+        })
     }
 
     /// Every later item of a session. The first reader's follower begins after event `after`; a reader that joins it
@@ -127,7 +137,11 @@ impl<B: Backend> Hub<B> {
     }
 
     /// A follower for one reader alone, which reads the events after `after` from the broker where the store cannot.
-    pub(super) fn alone(&self, id: SessionId, after: u32) -> Result<<B as Timelines>::Session, Unavailable> {
+    pub(super) fn alone(
+        &self,
+        id: SessionId,
+        after: u32,
+    ) -> Result<<B as Timelines>::Session, Unavailable> {
         self.backend.follow(id, after)
     }
 }

@@ -13,6 +13,8 @@ pub(super) fn response(status: StatusCode, value: &impl Serialize) -> Response {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let mut response = (status, line + "\n").into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

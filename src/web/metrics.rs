@@ -15,7 +15,10 @@ pub(super) async fn count(request: Request, next: Next) -> Response {
     let of_api = request.uri().path().starts_with(API);
     let of_assets = request.uri().path().starts_with("/assets/");
     let response = next.run(request).await;
-    let content = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
+    let content = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .map(|value| value.as_bytes());
     let kind = match content {
         Some(b"text/event-stream") => "stream",
         _ if of_api => "api",

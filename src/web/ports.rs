@@ -13,7 +13,8 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry, SessionPage, StatusCounts,
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
+    SessionPage, StatusCounts,
 };
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.
@@ -24,10 +25,16 @@ pub struct Unavailable(pub String);
 /// Reads from the database. No method writes: the role of the database may only SELECT.
 pub trait Reader: Send + Sync + 'static {
     /// A page of sessions, newest first, at most `page.filter.limit` of them.
-    fn sessions(&self, page: SessionPage) -> impl Future<Output = Result<Vec<SessionEntry>, Unavailable>> + Send;
+    fn sessions(
+        &self,
+        page: SessionPage,
+    ) -> impl Future<Output = Result<Vec<SessionEntry>, Unavailable>> + Send;
 
     /// How many sessions each status has, among those that `page` without its status, limit and `before` selects.
-    fn counts(&self, page: SessionPage) -> impl Future<Output = Result<StatusCounts, Unavailable>> + Send;
+    fn counts(
+        &self,
+        page: SessionPage,
+    ) -> impl Future<Output = Result<StatusCounts, Unavailable>> + Send;
 
     /// The words of all sessions that the list is filtered by.
     fn facets(&self) -> impl Future<Output = Result<Facets, Unavailable>> + Send;
@@ -36,7 +43,10 @@ pub trait Reader: Send + Sync + 'static {
     fn find(&self, part: &str) -> impl Future<Output = Result<IdMatch, Unavailable>> + Send;
 
     /// An alert with its session, joined alerts and questions; `None` if no worker has seen it.
-    fn report(&self, id: SessionId) -> impl Future<Output = Result<Option<AlertReport>, Unavailable>> + Send;
+    fn report(
+        &self,
+        id: SessionId,
+    ) -> impl Future<Output = Result<Option<AlertReport>, Unavailable>> + Send;
 
     /// The events after number `after` (0: from the first), in order, at most `limit`. Contents are whole.
     fn events(
@@ -47,10 +57,16 @@ pub trait Reader: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<TimelineEvent>, Unavailable>> + Send;
 
     /// The events of a page in order, with the beginnings of their contents.
-    fn excerpts(&self, page: ExcerptPage) -> impl Future<Output = Result<Vec<Excerpt>, Unavailable>> + Send;
+    fn excerpts(
+        &self,
+        page: ExcerptPage,
+    ) -> impl Future<Output = Result<Vec<Excerpt>, Unavailable>> + Send;
 
     /// The model calls of a session in order; `None` if there is no such session.
-    fn calls(&self, id: SessionId) -> impl Future<Output = Result<Option<Vec<NumberedCall>>, Unavailable>> + Send;
+    fn calls(
+        &self,
+        id: SessionId,
+    ) -> impl Future<Output = Result<Option<Vec<NumberedCall>>, Unavailable>> + Send;
 
     /// A model call with its request; `None` if the session has no such call.
     fn call(
@@ -61,7 +77,10 @@ pub trait Reader: Send + Sync + 'static {
 
     /// The newest alerts that were given up, newest first; at most `limit`. One that was queued again or dropped since
     /// stays listed until it is pruned.
-    fn dead_letters(&self, limit: u32) -> impl Future<Output = Result<Vec<DeadAlert>, Unavailable>> + Send;
+    fn dead_letters(
+        &self,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<DeadAlert>, Unavailable>> + Send;
 }
 
 /// Follows timelines on the broker.
@@ -139,7 +158,10 @@ pub trait Requests: Send + Sync + 'static {
     fn cancel(&self, cancel: Cancel) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Queues an alert. The same submission with the same `request` is queued once.
-    fn submit(&self, submission: Submission) -> impl Future<Output = Result<Submitted, Refusal>> + Send;
+    fn submit(
+        &self,
+        submission: Submission,
+    ) -> impl Future<Output = Result<Submitted, Refusal>> + Send;
 
     /// Whether the alert of a report can be investigated again.
     ///

@@ -17,8 +17,14 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// The router of the server. The first layer is the innermost.
 pub(super) fn router<B: Backend>(web: Shared<B>) -> Router {
-    let routes = Router::new().merge(pages::routes::<B>()).merge(access::login::routes::<B>()).merge(assets::routes());
-    let routes = routes.nest(API, api::routes::<B>()).fallback(unknown).method_not_allowed_fallback(wrong_method);
+    let routes = Router::new()
+        .merge(pages::routes::<B>())
+        .merge(access::login::routes::<B>())
+        .merge(assets::routes());
+    let routes = routes
+        .nest(API, api::routes::<B>())
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method);
     let routes = routes.layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
     let guarded = routes.layer(from_fn_with_state(web.clone(), access::admit::<B>));
     guarded

@@ -26,7 +26,12 @@ const OVER_LIMIT: &[u8] =
 
 /// Serves until `stop` is cancelled, then finishes the open requests for a bounded time. Streams of events end at once:
 /// their readers go on at another replica.
-pub async fn serve<B: Backend>(listener: TcpListener, settings: Settings, backend: Arc<B>, stop: CancellationToken) {
+pub async fn serve<B: Backend>(
+    listener: TcpListener,
+    settings: Settings,
+    backend: Arc<B>,
+    stop: CancellationToken,
+) {
     let options = options(settings.limits);
     serve_with(options, listener, settings, backend, stop).await;
 }
@@ -51,9 +56,24 @@ async fn serve_with<B: Backend>(
     backend: Arc<B>,
     stop: CancellationToken,
 ) {
-    let hub = Hub::new(Arc::clone(&backend), settings.streams_per_user, stop.clone());
-    let router = router(Arc::new(Web { backend, hub, settings, renderer: Renderer::default() }));
-    http::serve(listener, options, || TowerToHyperService::new(router.clone()), stop).await;
+    let hub = Hub::new(
+        Arc::clone(&backend),
+        settings.streams_per_user,
+        stop.clone(),
+    );
+    let router = router(Arc::new(Web {
+        backend,
+        hub,
+        settings,
+        renderer: Renderer::default(),
+    }));
+    http::serve(
+        listener,
+        options,
+        || TowerToHyperService::new(router.clone()),
+        stop,
+    )
+    .await;
 }
 
 #[cfg(test)]
@@ -87,13 +107,23 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let settings = settings();
-        let options = http::Options { write_timeout: Duration::from_millis(200), ..options(settings.limits) };
-        let serving = tokio::spawn(serve_with(options, listener, settings, large_session(), stop.clone()));
+        let options = http::Options {
+            write_timeout: Duration::from_millis(200),
+            ..options(settings.limits)
+        };
+        let serving = tokio::spawn(serve_with(
+            options,
+            listener,
+            settings,
+            large_session(),
+            stop.clone(),
+        ));
         let mut client = TcpStream::connect(address).await.unwrap();
         let path = format!("/api/v1/sessions/{}/events", story()[0].session_id);
         let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: {accept}\r\n\r\n");
         client.write_all(head.as_bytes()).await.unwrap();
-        let closed = tokio::time::timeout(Duration::from_mins(1), client.ready(Interest::ERROR)).await;
+        let closed =
+            tokio::time::timeout(Duration::from_mins(1), client.ready(Interest::ERROR)).await;
         closed.expect("the connection stays open").unwrap();
         let error = client.take_error().unwrap().map(|error| error.kind());
         assert_eq!(error, Some(ErrorKind::ConnectionReset));

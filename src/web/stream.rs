@@ -63,7 +63,13 @@ enum Source<B: Backend> {
 impl<B: Backend> SessionStream<B> {
     /// Begins after event number `after`.
     pub(super) fn new(web: Shared<B>, id: SessionId, after: u32) -> Self {
-        Self { web, id, last: after, stored: VecDeque::new(), source: Source::Store }
+        Self {
+            web,
+            id,
+            last: after,
+            stored: VecDeque::new(),
+            source: Source::Store,
+        }
     }
 
     /// The next update. Waits without a limit. Cancel safe: no step is lost when the caller drops the future.
@@ -74,11 +80,13 @@ impl<B: Backend> SessionStream<B> {
             }
             match &mut self.source {
                 Source::Store => match self.read().await {
-                    Ok(()) if self.stored.is_empty() => match self.web.hub.session(self.id, self.last) {
-                        Ok(items) => self.source = Source::Joined(items),
-                        // There is no connection to the broker yet: the store alone has to do.
-                        Err(_) => tokio::time::sleep(RETRY_DELAY).await,
-                    },
+                    Ok(()) if self.stored.is_empty() => {
+                        match self.web.hub.session(self.id, self.last) {
+                            Ok(items) => self.source = Source::Joined(items),
+                            // There is no connection to the broker yet: the store alone has to do.
+                            Err(_) => tokio::time::sleep(RETRY_DELAY).await,
+                        }
+                    }
                     Ok(()) => {}
                     Err(_) => self.go_alone(),
                 },
@@ -94,7 +102,8 @@ impl<B: Backend> SessionStream<B> {
                         Place::Later(number) => self.leave_gap(number),
                     },
                     Err(RecvError::Lagged(_)) => {
-                        metrics::counter!("tarsy_web_streams_cut_total", "reason" => "behind").increment(1);
+                        metrics::counter!("tarsy_web_streams_cut_total", "reason" => "behind")
+                            .increment(1);
                         return Next::Cut;
                     }
                     Err(RecvError::Closed) => return Next::Cut,
@@ -108,13 +117,22 @@ impl<B: Backend> SessionStream<B> {
                     None => return Next::Cut,
                 },
                 Source::Lost => return Next::Cut,
-                Source::Ended => return Next::End { last_seq: self.last },
+                Source::Ended => {
+                    return Next::End {
+                        last_seq: self.last,
+                    };
+                }
             }
         }
     }
 
     async fn read(&mut self) -> Result<(), Unavailable> {
-        self.stored = self.web.backend.events(self.id, self.last, PAGE).await?.into();
+        self.stored = self
+            .web
+            .backend
+            .events(self.id, self.last, PAGE)
+            .await?
+            .into();
         Ok(())
     }
 
@@ -133,14 +151,20 @@ impl<B: Backend> SessionStream<B> {
 
     fn take_items(&mut self) -> Option<Items> {
         match std::mem::replace(&mut self.source, Source::Lost) {
-            Source::Joined(items) | Source::Shared(items) | Source::Gap { items, .. } => Some(items),
+            Source::Joined(items) | Source::Shared(items) | Source::Gap { items, .. } => {
+                Some(items)
+            }
             Source::Store | Source::Alone(_) | Source::Lost | Source::Ended => None,
         }
     }
 
     /// Goes on without the store.
     fn go_alone(&mut self) {
-        self.source = self.web.hub.alone(self.id, self.last).map_or(Source::Lost, Source::Alone);
+        self.source = self
+            .web
+            .hub
+            .alone(self.id, self.last)
+            .map_or(Source::Lost, Source::Alone);
     }
 
     fn place(&self, item: &Item) -> Place {
@@ -156,7 +180,14 @@ impl<B: Backend> SessionStream<B> {
     /// of its own finds the events that the store does not have.
     async fn fill(&mut self, number: u32) {
         match self.read().await {
-            Ok(()) if self.stored.back().is_some_and(|event| event.session_seq >= number) => self.share(),
+            Ok(())
+                if self
+                    .stored
+                    .back()
+                    .is_some_and(|event| event.session_seq >= number) =>
+            {
+                self.share()
+            }
             Ok(()) if !self.stored.is_empty() => self.source = Source::Store,
             Ok(()) | Err(_) => self.go_alone(),
         }
@@ -194,7 +225,9 @@ mod tests {
         let backend = FakeBackend::with_events(1);
         let events = story();
         let path = format!("/api/v1/sessions/{}/events", events[0].session_id);
-        let response = backend.answer(&path, &[("accept", "text/event-stream")]).await;
+        let response = backend
+            .answer(&path, &[("accept", "text/event-stream")])
+            .await;
         let mut body = response.into_body();
         let mut next = async || {
             let frame = body.frame().await.expect("the stream goes on").unwrap();
@@ -206,7 +239,11 @@ mod tests {
             assert_eq!(next().await, ": live\n\n");
             assert_eq!(next().await, ": live\n\n");
             backend.emit(event);
-            assert!(next().await.starts_with(&format!("id: {}\n", event.session_seq)));
+            assert!(
+                next()
+                    .await
+                    .starts_with(&format!("id: {}\n", event.session_seq))
+            );
         }
     }
 }

@@ -17,23 +17,39 @@ const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// The user, if the user may submit alerts.
 pub(super) fn submitter(access: &Access) -> Result<String, Fault> {
-    const FORBIDDEN: &str = "this user may not submit alerts: web.allow.submit in tarsy.yaml lists the groups that may";
-    access.user.clone().filter(|_| access.may_submit).ok_or(Fault::Forbidden(FORBIDDEN))
+    const FORBIDDEN: &str =
+        "this user may not submit alerts: web.allow.submit in tarsy.yaml lists the groups that may";
+    access
+        .user
+        .clone()
+        .filter(|_| access.may_submit)
+        .ok_or(Fault::Forbidden(FORBIDDEN))
 }
 
 /// The user, if the user may have alerts investigated again.
 pub(super) fn rerunner(access: &Access) -> Result<String, Fault> {
-    const FORBIDDEN: &str =
-        "this user may not rerun investigations: web.allow.rerun in tarsy.yaml lists the groups that may";
-    access.user.clone().filter(|_| access.may_rerun).ok_or(Fault::Forbidden(FORBIDDEN))
+    const FORBIDDEN: &str = "this user may not rerun investigations: web.allow.rerun in tarsy.yaml lists the groups that may";
+    access
+        .user
+        .clone()
+        .filter(|_| access.may_rerun)
+        .ok_or(Fault::Forbidden(FORBIDDEN))
 }
 
 /// The whole body of a request that may have an alert. It is read after the user is known to have the right.
 pub(super) async fn body<B: Backend>(web: &Shared<B>, body: Body) -> Result<Bytes, Fault> {
-    let limit = web.backend.max_alert_bytes().saturating_mul(FORM_FACTOR).saturating_add(FIELDS_BYTES);
+    let limit = web
+        .backend
+        .max_alert_bytes()
+        .saturating_mul(FORM_FACTOR)
+        .saturating_add(FIELDS_BYTES);
     let limit = limit.min(MAX_BODY_BYTES);
     let read = to_bytes(body, limit).await;
-    read.map_err(|_| Fault::Invalid(format!("the request is not complete, or has more than {limit} bytes")))
+    read.map_err(|_| {
+        Fault::Invalid(format!(
+            "the request is not complete, or has more than {limit} bytes"
+        ))
+    })
 }
 
 /// The id of a request, without which it counts as another one each time.
@@ -41,7 +57,9 @@ pub(super) fn request_id(sent: Option<&str>) -> Result<SessionId, Fault> {
     match sent.filter(|sent| !sent.is_empty()) {
         None => Ok(new_request()),
         Some(sent) => SessionId::parse(sent).ok_or_else(|| {
-            Fault::Invalid("request_id is not a UUID of version 7; without it, one is chosen".to_owned())
+            Fault::Invalid(
+                "request_id is not a UUID of version 7; without it, one is chosen".to_owned(),
+            )
         }),
     }
 }

@@ -20,7 +20,10 @@ fn every_folder_of_the_source_has_its_tests_in_ci_changed() {
 fn every_part_that_ci_changed_names_has_tests() {
     let cases = cases(&script());
     assert!(cases.len() > 30, "the cases are read");
-    assert_eq!(missing_parts(&cases, &Programs::read()), Vec::<String>::new());
+    assert_eq!(
+        missing_parts(&cases, &Programs::read()),
+        Vec::<String>::new()
+    );
 }
 
 fn script() -> String {
@@ -48,8 +51,19 @@ struct Programs {
 
 impl Programs {
     fn read() -> Self {
-        let of = |tree: &str| modules(&sources(tree).into_iter().map(|file| file.path).collect::<Vec<_>>());
-        Self { lib: of("src"), architecture: of("tests/architecture"), it: of("tests/it") }
+        let of = |tree: &str| {
+            modules(
+                &sources(tree)
+                    .into_iter()
+                    .map(|file| file.path)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        Self {
+            lib: of("src"),
+            architecture: of("tests/architecture"),
+            it: of("tests/it"),
+        }
     }
 
     fn modules_of(&self, program: &str) -> Option<&[String]> {
@@ -63,7 +77,10 @@ impl Programs {
 }
 
 fn modules(paths: &[String]) -> Vec<String> {
-    paths.iter().filter_map(|path| Some(Place::of(path)?.module)).collect()
+    paths
+        .iter()
+        .filter_map(|path| Some(Place::of(path)?.module))
+        .collect()
 }
 
 /// Where a file is compiled.
@@ -77,35 +94,60 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn of(path: &str) -> Option<Self> {
-        let trees = [("src/", "lib"), ("tests/architecture/", "architecture"), ("tests/it/", "it")];
-        let (program, below) =
-            trees.into_iter().find_map(|(tree, program)| Some((program, path.strip_prefix(tree)?)))?;
+        let trees = [
+            ("src/", "lib"),
+            ("tests/architecture/", "architecture"),
+            ("tests/it/", "it"),
+        ];
+        let (program, below) = trees
+            .into_iter()
+            .find_map(|(tree, program)| Some((program, path.strip_prefix(tree)?)))?;
         let file = below.strip_suffix(".rs")?;
         let module = file.strip_suffix("/mod").unwrap_or(file);
-        Some(Self { program, module: module.replace('/', "::") })
+        Some(Self {
+            program,
+            module: module.replace('/', "::"),
+        })
     }
 }
 
 /// The cases of `broken_by`. A case is a list of patterns, a bracket, commands with `&&` between them, and two
 /// semicolons.
 fn cases(script: &str) -> Vec<Case> {
-    let function = script.split("broken_by() {").nth(1).and_then(|rest| rest.split("\n}\n").next()).unwrap_or_default();
+    let function = script
+        .split("broken_by() {")
+        .nth(1)
+        .and_then(|rest| rest.split("\n}\n").next())
+        .unwrap_or_default();
     function.split(";;").filter_map(case).collect()
 }
 
 fn case(clause: &str) -> Option<Case> {
     let clause = clause.rsplit("case $1 in").next()?;
     let (patterns, commands) = clause.split_once(')')?;
-    let patterns = patterns.split('|').map(|pattern| pattern.trim().to_owned()).collect();
-    Some(Case { patterns, parts: commands.split("&&").flat_map(parts).collect() })
+    let patterns = patterns
+        .split('|')
+        .map(|pattern| pattern.trim().to_owned())
+        .collect();
+    Some(Case {
+        patterns,
+        parts: commands.split("&&").flat_map(parts).collect(),
+    })
 }
 
 /// The parts of one command, `tests <program> <part…>`. A part with a variable is made of the path of the changed file.
 fn parts(command: &str) -> Vec<Part> {
     let mut words = command.split_whitespace();
-    let (Some("tests"), Some(program)) = (words.next(), words.next()) else { return Vec::new() };
+    let (Some("tests"), Some(program)) = (words.next(), words.next()) else {
+        return Vec::new();
+    };
     let named = words.filter(|word| !word.contains('$'));
-    named.map(|filter| Part { program: program.to_owned(), filter: filter.to_owned() }).collect()
+    named
+        .map(|filter| Part {
+            program: program.to_owned(),
+            filter: filter.to_owned(),
+        })
+        .collect()
 }
 
 // ---------------------------------------------------------------- rules: one line a violation out
@@ -116,7 +158,11 @@ fn unknown_folders(cases: &[Case], folders: &[String]) -> Vec<String> {
         let pattern = format!("src/{folder}/*");
         cases.iter().any(|case| case.patterns.contains(&pattern))
     };
-    folders.iter().filter(|folder| !is_known(folder)).map(|folder| format!("src/{folder} has no case")).collect()
+    folders
+        .iter()
+        .filter(|folder| !is_known(folder))
+        .map(|folder| format!("src/{folder} has no case"))
+        .collect()
 }
 
 /// Parts that select no module. The last word of a part may be the beginning of a name.
@@ -128,8 +174,15 @@ fn missing_parts(cases: &[Case], programs: &Programs) -> Vec<String> {
                 found.push(format!("{}: no program {program}", patterns.join(" | ")));
                 continue;
             };
-            if filter != "all" && !modules.iter().any(|module| format!("{module}::").starts_with(filter.as_str())) {
-                found.push(format!("{}: {program} has no module {filter}", patterns.join(" | ")));
+            if filter != "all"
+                && !modules
+                    .iter()
+                    .any(|module| format!("{module}::").starts_with(filter.as_str()))
+            {
+                found.push(format!(
+                    "{}: {program} has no module {filter}",
+                    patterns.join(" | ")
+                ));
             }
         }
     }
@@ -157,17 +210,32 @@ broken_by() {
 #[test]
 fn a_folder_without_a_case_is_found() {
     let folders = ["bus", "store", "web"].map(str::to_owned);
-    assert_eq!(unknown_folders(&cases(SCRIPT), &folders), ["src/web has no case"]);
+    assert_eq!(
+        unknown_folders(&cases(SCRIPT), &folders),
+        ["src/web has no case"]
+    );
     let only_a_part = SCRIPT.replace("src/store/*)", "src/store/writes/*)");
-    assert_eq!(unknown_folders(&cases(&only_a_part), &folders), ["src/store has no case", "src/web has no case"]);
+    assert_eq!(
+        unknown_folders(&cases(&only_a_part), &folders),
+        ["src/store has no case", "src/web has no case"]
+    );
 }
 
 #[test]
 fn a_part_without_a_test_is_found() {
-    let paths = ["src/store/mod.rs", "src/bus/a.rs", "tests/it/adapters/store/leases.rs"].map(str::to_owned);
+    let paths = [
+        "src/store/mod.rs",
+        "src/bus/a.rs",
+        "tests/it/adapters/store/leases.rs",
+    ]
+    .map(str::to_owned);
     let all = modules(&paths);
     assert_eq!(all, ["store", "bus::a", "adapters::store::leases"]);
-    let programs = Programs { lib: all[..2].to_vec(), architecture: Vec::new(), it: all[2..].to_vec() };
+    let programs = Programs {
+        lib: all[..2].to_vec(),
+        architecture: Vec::new(),
+        it: all[2..].to_vec(),
+    };
     let expected = [
         "src/store/*: lib has no module stores::",
         "src/store/*: it has no module adapters::sto::",

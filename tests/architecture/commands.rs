@@ -4,8 +4,13 @@ use super::changed::Place;
 use super::*;
 
 /// What `./dev prove tests` runs with other quantities than `./dev test`.
-const WHOLE: [&str; 5] =
-    ["proofs", "web::browser", "web::load", "lifecycle::notifications::kills", "adapters::llm::long_streams"];
+const WHOLE: [&str; 5] = [
+    "proofs",
+    "web::browser",
+    "web::load",
+    "lifecycle::notifications::kills",
+    "adapters::llm::long_streams",
+];
 
 #[test]
 fn every_test_of_a_guarantee_has_its_command() {
@@ -37,10 +42,19 @@ fn listed(page: &str) -> Vec<Listed> {
             in_item = false;
         }
     }
-    let quoted = |item: &String| item.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let quoted = |item: &String| {
+        item.split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let listed = items.iter().map(quoted).filter_map(|words| {
         let (name, commands) = words.split_first()?;
-        Some(Listed { name: name.clone(), commands: commands.to_vec() })
+        Some(Listed {
+            name: name.clone(),
+            commands: commands.to_vec(),
+        })
     });
     listed.collect()
 }
@@ -58,12 +72,19 @@ fn wrong_commands(tests: &[Listed], files: &[Source]) -> Vec<String> {
             .filter_map(|file| Place::of(&file.path))
             .collect();
         let [place] = places.as_slice() else {
-            found.push(format!("{name}: {} files have a test of this name", places.len()));
+            found.push(format!(
+                "{name}: {} files have a test of this name",
+                places.len()
+            ));
             continue;
         };
         let expected = commands_of(place);
         if *commands != expected {
-            found.push(format!("{name}: {} instead of {}", commands.join("; "), expected.join("; ")));
+            found.push(format!(
+                "{name}: {} instead of {}",
+                commands.join("; "),
+                expected.join("; ")
+            ));
         }
     }
     found
@@ -72,11 +93,18 @@ fn wrong_commands(tests: &[Listed], files: &[Source]) -> Vec<String> {
 /// The command that runs the module of a place, and that which does more there.
 fn commands_of(place: &Place) -> Vec<String> {
     let module = &place.module;
-    let program = if place.program == "lib" { "--lib".to_owned() } else { format!("--test {}", place.program) };
+    let program = if place.program == "lib" {
+        "--lib".to_owned()
+    } else {
+        format!("--test {}", place.program)
+    };
     let is_in = |whole: &&str| module == *whole || module.starts_with(&format!("{whole}::"));
     let has_more = place.program == "it" && WHOLE.iter().any(is_in);
     let whole = has_more.then(|| "./dev prove tests".to_owned());
-    [format!("./dev test {program} {module}")].into_iter().chain(whole).collect()
+    [format!("./dev test {program} {module}")]
+        .into_iter()
+        .chain(whole)
+        .collect()
 }
 
 // ---------------------------------------------------------------- the rule finds what is planted

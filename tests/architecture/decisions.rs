@@ -13,13 +13,19 @@ fn the_index_names_each_decision_with_its_kind_and_status() {
 
 #[test]
 fn no_document_leads_to_a_decision_that_only_names_another_page() {
-    let parts: Vec<String> = decisions().iter().filter(|page| is_part(page)).map(file_name).collect();
+    let parts: Vec<String> = decisions()
+        .iter()
+        .filter(|page| is_part(page))
+        .map(file_name)
+        .collect();
     assert!(!parts.is_empty(), "nothing was read: the rule cannot fail");
     assert_none(&documents(), |document| links_to_parts(document, &parts));
 }
 
 fn decisions() -> Vec<Source> {
-    files_below("docs/decisions", |path| path.ends_with(".md") && !path.ends_with("README.md"))
+    files_below("docs/decisions", |path| {
+        path.ends_with(".md") && !path.ends_with("README.md")
+    })
 }
 
 fn file_name(page: &Source) -> String {
@@ -42,7 +48,11 @@ fn differences(page: &Source, index: &str) -> Vec<String> {
     let (pages, parts) = index.split_once(PARTS).unwrap();
     let part = is_part(page);
     let table = if part { parts } else { pages };
-    let start = if part { format!("| [{number}]({name})") } else { format!("| {number} | [") };
+    let start = if part {
+        format!("| [{number}]({name})")
+    } else {
+        format!("| {number} | [")
+    };
     let named = |line: &&str| line.starts_with(&start) && line.contains(&format!("]({name}) |"));
     let Some(row) = table.lines().find(named) else {
         found.push("the index does not name the page in its table".to_owned());
@@ -62,8 +72,12 @@ fn links_to_parts(document: &Source, parts: &[String]) -> Vec<String> {
     if document.path == "docs/decisions/README.md" {
         return Vec::new();
     }
-    let named = parts.iter().filter(|name| document.text.contains(name.as_str()));
-    named.map(|name| format!("{name} only names another page")).collect()
+    let named = parts
+        .iter()
+        .filter(|name| document.text.contains(name.as_str()));
+    named
+        .map(|name| format!("{name} only names another page"))
+        .collect()
 }
 
 // ---------------------------------------------------------------- the rules find what is planted
@@ -77,27 +91,48 @@ fn a_decision_that_the_index_does_not_know_is_found() {
     let page = |name: &str, text: &str| source(&format!("docs/decisions/{name}"), text);
     let part = "\n\nThis is a part of decision [1](0001-one.md) now.\n";
 
-    let one = page("0001-one.md", "# 1. One\n\nText. Superseded in part by [2](0002-two.md).\n");
+    let one = page(
+        "0001-one.md",
+        "# 1. One\n\nText. Superseded in part by [2](0002-two.md).\n",
+    );
     assert_eq!(differences(&one, &index), Vec::<String>::new());
     let three = page("0003-three.md", &format!("# 3. Three{part}"));
     assert_eq!(differences(&three, &index), Vec::<String>::new());
 
     let silent = page("0001-one.md", "# 1. One\n\nText.\n");
-    assert_eq!(differences(&silent, &index), ["page and index disagree on whether it is superseded"]);
+    assert_eq!(
+        differences(&silent, &index),
+        ["page and index disagree on whether it is superseded"]
+    );
     let unknown = page("0004-four.md", "# 5. Four\n\nText.\n");
     assert_eq!(
         differences(&unknown, &index),
-        ["the heading does not begin with 4", "the index does not name the page in its table"]
+        [
+            "the heading does not begin with 4",
+            "the index does not name the page in its table"
+        ]
     );
     let whole = page("0003-three.md", "# 3. Three\n\nText.\n");
-    assert_eq!(differences(&whole, &index), ["the index does not name the page in its table"]);
+    assert_eq!(
+        differences(&whole, &index),
+        ["the index does not name the page in its table"]
+    );
     let emptied = page("0002-two.md", &format!("# 2. Two{part}"));
-    assert_eq!(differences(&emptied, &index), ["the index does not name the page in its table"]);
+    assert_eq!(
+        differences(&emptied, &index),
+        ["the index does not name the page in its table"]
+    );
 }
 
 #[test]
 fn a_link_to_a_part_of_a_decision_is_found() {
     let parts = ["0003-three.md".to_owned()];
-    let document = source("docs/a.md", "[one](decisions/0001-one.md) [three](decisions/0003-three.md)\n");
-    assert_eq!(links_to_parts(&document, &parts), ["0003-three.md only names another page"]);
+    let document = source(
+        "docs/a.md",
+        "[one](decisions/0001-one.md) [three](decisions/0003-three.md)\n",
+    );
+    assert_eq!(
+        links_to_parts(&document, &parts),
+        ["0003-three.md only names another page"]
+    );
 }

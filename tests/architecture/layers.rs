@@ -21,7 +21,15 @@ const RINGS: [(&str, &[&str]); 16] = [
     ("notifications", ADAPTER),
     ("web", ADAPTER),
 ];
-const ADAPTER: &[&str] = &["engine", "investigation", "config", "drill", "listener", "outgoing", "reports"];
+const ADAPTER: &[&str] = &[
+    "engine",
+    "investigation",
+    "config",
+    "drill",
+    "listener",
+    "outgoing",
+    "reports",
+];
 /// May name everything.
 const COMPOSITION: [&str; 2] = ["cli", "roles"];
 const MAX_FILES: usize = 15;
@@ -33,19 +41,29 @@ fn no_ring_names_a_module_outside_of_its_reach() {
 
 #[test]
 fn every_module_has_a_ring() {
-    let known: Vec<&str> = RINGS.iter().map(|(ring, _)| *ring).chain(COMPOSITION).collect();
+    let known: Vec<&str> = RINGS
+        .iter()
+        .map(|(ring, _)| *ring)
+        .chain(COMPOSITION)
+        .collect();
     let unknown: Vec<String> = sources("src")
         .into_iter()
         .filter(|source| !["src/lib.rs", "src/main.rs"].contains(&source.path.as_str()))
         .filter(|source| !known.contains(&ring_of(&source.path)))
         .map(|source| source.path)
         .collect();
-    assert_eq!(unknown, Vec::<String>::new(), "a new module needs a line in RINGS");
+    assert_eq!(
+        unknown,
+        Vec::<String>::new(),
+        "a new module needs a line in RINGS"
+    );
 }
 
 #[test]
 fn the_core_is_pure() {
-    let code = sources("src/investigation").into_iter().filter(|source| !is_test(&source.path));
+    let code = sources("src/investigation")
+        .into_iter()
+        .filter(|source| !is_test(&source.path));
     assert_none(&code.collect::<Vec<_>>(), impurities);
 }
 
@@ -53,14 +71,22 @@ fn the_core_is_pure() {
 fn the_fuzzers_have_each_crate_that_the_core_imports() {
     let of = |path: &str| dependencies(&read(path).expect(path).text);
     let fuzzers = of("fuzz/Cargo.toml");
-    let others: Vec<String> = of("Cargo.toml").into_iter().filter(|name| !fuzzers.contains(name)).collect();
-    let code = sources("src/investigation").into_iter().filter(|source| !is_test(&source.path));
+    let others: Vec<String> = of("Cargo.toml")
+        .into_iter()
+        .filter(|name| !fuzzers.contains(name))
+        .collect();
+    let code = sources("src/investigation")
+        .into_iter()
+        .filter(|source| !is_test(&source.path));
     assert_none(&code.collect::<Vec<_>>(), |source| imports(source, &others));
 }
 
 #[test]
 fn a_folder_has_at_most_fifteen_files() {
-    let paths: Vec<String> = all_sources().into_iter().map(|source| source.path).collect();
+    let paths: Vec<String> = all_sources()
+        .into_iter()
+        .map(|source| source.path)
+        .collect();
     let found = crowded_folders(&paths);
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
@@ -84,37 +110,69 @@ fn forbidden_imports(source: &Source) -> Vec<String> {
         .chain(
             code_lines(&source.text)
                 .filter(|(_, code)| code.contains("super::super::"))
-                .map(|(line, _)| format!("line {line}: super::super:: hides what is named; write crate::")),
+                .map(|(line, _)| {
+                    format!("line {line}: super::super:: hides what is named; write crate::")
+                }),
         )
         .collect()
 }
 
 fn impurities(source: &Source) -> Vec<String> {
     let words = [
-        ["async fn", "async move", "async {", ".await", "std::fs", "std::net", "std::env", "std::process"],
-        ["tokio", "Utc::now", "Instant::now", "SystemTime", "fastrand", "now_v7", "new_v4", "diesel"],
+        [
+            "async fn",
+            "async move",
+            "async {",
+            ".await",
+            "std::fs",
+            "std::net",
+            "std::env",
+            "std::process",
+        ],
+        [
+            "tokio",
+            "Utc::now",
+            "Instant::now",
+            "SystemTime",
+            "fastrand",
+            "now_v7",
+            "new_v4",
+            "diesel",
+        ],
     ]
     .concat();
     code_lines(without_tests(&source.text))
         .flat_map(|(line, code)| {
-            words.iter().filter(move |word| code.contains(**word)).map(move |word| format!("line {line}: {word}"))
+            words
+                .iter()
+                .filter(move |word| code.contains(**word))
+                .map(move |word| format!("line {line}: {word}"))
         })
         .collect()
 }
 
 /// The crates in the table `dependencies` of a manifest, as code names them.
 fn dependencies(manifest: &str) -> Vec<String> {
-    let table = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
+    let table = manifest
+        .lines()
+        .skip_while(|line| *line != "[dependencies]")
+        .skip(1);
     let lines = table.take_while(|line| !line.starts_with('['));
-    lines.filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_"))).collect()
+    lines
+        .filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_")))
+        .collect()
 }
 
 /// Where a file imports one of these crates.
 fn imports(source: &Source, crates: &[String]) -> Vec<String> {
     code_lines(without_tests(&source.text))
         .flat_map(|(line, code)| {
-            let is_imported = move |name: &&String| code.trim_start().starts_with(&format!("use {name}::"));
-            crates.iter().filter(is_imported).map(move |name| format!("line {line}: fuzz/Cargo.toml needs {name}"))
+            let is_imported =
+                move |name: &&String| code.trim_start().starts_with(&format!("use {name}::"));
+            crates
+                .iter()
+                .filter(is_imported)
+                .map(move |name| format!("line {line}: fuzz/Cargo.toml needs {name}"))
         })
         .collect()
 }
@@ -125,7 +183,9 @@ fn crowded_folders(paths: &[String]) -> Vec<String> {
         *folders.entry(folder).or_default() += 1;
     }
     let crowded = folders.into_iter().filter(|(_, files)| *files > MAX_FILES);
-    crowded.map(|(folder, files)| format!("{folder}: {files} files, at most {MAX_FILES}")).collect()
+    crowded
+        .map(|(folder, files)| format!("{folder}: {files} files, at most {MAX_FILES}"))
+        .collect()
 }
 
 /// A module behind `#[cfg(test)]` whose name does not say that it is a test.
@@ -134,24 +194,33 @@ fn disguised_tests(source: &Source) -> Vec<String> {
         return Vec::new();
     }
     let lines: Vec<(usize, &str)> = code_lines(&source.text).collect();
-    let declared = lines.windows(2).filter(|pair| pair[0].1.trim() == "#[cfg(test)]").filter_map(|pair| {
-        let (line, code) = pair[1];
-        let name = code.trim().strip_suffix(';')?.split_once("mod ")?.1;
-        (!["tests", "testing"].contains(&name))
-            .then(|| format!("line {line}: {name} is a test without the name of one"))
-    });
+    let declared = lines
+        .windows(2)
+        .filter(|pair| pair[0].1.trim() == "#[cfg(test)]")
+        .filter_map(|pair| {
+            let (line, code) = pair[1];
+            let name = code.trim().strip_suffix(';')?.split_once("mod ")?.1;
+            (!["tests", "testing"].contains(&name))
+                .then(|| format!("line {line}: {name} is a test without the name of one"))
+        });
     declared.collect()
 }
 
 /// The first part of the path below `src/`, without `.rs`.
 fn ring_of(path: &str) -> &str {
     let below = path.strip_prefix("src/").unwrap_or(path);
-    below.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+    below
+        .split('/')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(".rs")
 }
 
 /// Every module that the text names by `crate::module` or `crate::{module, …}`, with the line.
 fn named_modules(text: &str) -> Vec<(usize, String)> {
-    let code: String = code_lines(text).map(|(_, code)| format!("{code}\n")).collect();
+    let code: String = code_lines(text)
+        .map(|(_, code)| format!("{code}\n"))
+        .collect();
     let mut named = Vec::new();
     for (at, prefix) in code.match_indices("crate::") {
         let line = code[..at].matches('\n').count() + 1;
@@ -165,8 +234,12 @@ fn named_modules(text: &str) -> Vec<(usize, String)> {
 
 /// `a::b` → a; `{a::b, c::{d, e}}` → a, c.
 fn first_segments(path: &str) -> Vec<String> {
-    let word =
-        |text: &str| -> String { text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+    let word = |text: &str| -> String {
+        text.trim_start()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    };
     let Some(group) = path.strip_prefix('{') else {
         return vec![word(path)];
     };
@@ -197,7 +270,10 @@ fn first_segments(path: &str) -> Vec<String> {
 #[test]
 fn an_adapter_that_names_another_is_found() {
     let text = "//! crate::bus in a comment is fine\nuse crate::engine::ports::Lease;\nuse crate::bus::Error;\n";
-    assert_eq!(forbidden_imports(&source("src/store/mod.rs", text)), ["line 3: store names bus"]);
+    assert_eq!(
+        forbidden_imports(&source("src/store/mod.rs", text)),
+        ["line 3: store names bus"]
+    );
 }
 
 #[test]
@@ -212,19 +288,28 @@ fn a_grouped_import_and_a_path_in_the_code_are_found() {
 #[test]
 fn a_way_around_the_rule_is_found() {
     let found = forbidden_imports(&source("src/store/a.rs", "use super::super::bus::Error;\n"));
-    assert_eq!(found, ["line 1: super::super:: hides what is named; write crate::"]);
+    assert_eq!(
+        found,
+        ["line 1: super::super:: hides what is named; write crate::"]
+    );
 }
 
 #[test]
 fn the_core_may_name_itself_only() {
     let text = "use crate::investigation::ids::SessionId;\nuse crate::config::yaml::Value;\n";
-    assert_eq!(forbidden_imports(&source("src/investigation/a.rs", text)), ["line 2: investigation names config"]);
+    assert_eq!(
+        forbidden_imports(&source("src/investigation/a.rs", text)),
+        ["line 2: investigation names config"]
+    );
 }
 
 #[test]
 fn the_composition_roots_may_name_everything() {
     let text = "use crate::{bus, store, llm, mcp, telemetry};\n";
-    assert_eq!(forbidden_imports(&source("src/roles/worker/mod.rs", text)), Vec::<String>::new());
+    assert_eq!(
+        forbidden_imports(&source("src/roles/worker/mod.rs", text)),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -238,7 +323,9 @@ fn waiting_and_clocks_in_the_core_are_found() {
 
 #[test]
 fn an_import_that_the_fuzzers_lack_is_found() {
-    let crates = dependencies("[package]\nname = \"a\"\n\n[dependencies]\nquick-xml = \"1\"\n\n[lib]\nname = \"b\"\n");
+    let crates = dependencies(
+        "[package]\nname = \"a\"\n\n[dependencies]\nquick-xml = \"1\"\n\n[lib]\nname = \"b\"\n",
+    );
     let text = "use std::fmt;\nuse quick_xml::Reader;\n// use quick_xml::Writer;\n";
     let found = imports(&source("src/investigation/a.rs", text), &crates);
     assert_eq!(found, ["line 2: fuzz/Cargo.toml needs quick_xml"]);
@@ -246,7 +333,9 @@ fn an_import_that_the_fuzzers_lack_is_found() {
 
 #[test]
 fn a_folder_with_sixteen_files_is_found() {
-    let paths: Vec<String> = (0..=MAX_FILES).map(|number| format!("src/new/f{number}.rs")).collect();
+    let paths: Vec<String> = (0..=MAX_FILES)
+        .map(|number| format!("src/new/f{number}.rs"))
+        .collect();
     assert_eq!(crowded_folders(&paths), ["src/new: 16 files, at most 15"]);
     assert_eq!(crowded_folders(&paths[1..]), Vec::<String>::new());
 }

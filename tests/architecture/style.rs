@@ -41,7 +41,11 @@ fn only_the_writer_of_markdown_makes_markup_of_strings() {
 
 fn too_long(source: &Source) -> Vec<String> {
     let lines = source.text.lines().count();
-    let most = if is_of_tests(&source.path) { MAX_TEST_LINES } else { MAX_LINES };
+    let most = if is_of_tests(&source.path) {
+        MAX_TEST_LINES
+    } else {
+        MAX_LINES
+    };
     if lines <= most || source.path.ends_with("/schema.rs") {
         return Vec::new();
     }
@@ -63,9 +67,12 @@ fn unexplained_sleeps(source: &Source) -> Vec<String> {
     for (index, line) in source.text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         // These words are looked for, not called.
-        let slept = ["thread::sleep(", "time::sleep("].iter().find_map(|call| code.split_once(call));
+        let slept = ["thread::sleep(", "time::sleep("]
+            .iter()
+            .find_map(|call| code.split_once(call));
         let explained = line.contains("// ") || before.trim_start().starts_with("//");
-        let named = source.path.starts_with("src/") && slept.is_some_and(|(_, time)| !time.contains("Duration::"));
+        let named = source.path.starts_with("src/")
+            && slept.is_some_and(|(_, time)| !time.contains("Duration::"));
         if slept.is_some() && !explained && !named {
             found.push(format!("line {}: a sleep without a reason", index + 1));
         }
@@ -75,14 +82,37 @@ fn unexplained_sleeps(source: &Source) -> Vec<String> {
 }
 
 fn tuple_parameters(source: &Source) -> Vec<String> {
-    let found = parameters(&source.text).into_iter().filter(|parameter| parameter.text.starts_with('('));
-    found.map(|Parameter { line, function, text }| format!("line {line}: {function} takes a tuple: {text}")).collect()
+    let found = parameters(&source.text)
+        .into_iter()
+        .filter(|parameter| parameter.text.starts_with('('));
+    found
+        .map(
+            |Parameter {
+                 line,
+                 function,
+                 text,
+             }| format!("line {line}: {function} takes a tuple: {text}"),
+        )
+        .collect()
 }
 
 fn bool_parameters(source: &Source) -> Vec<String> {
-    let is_bool = |text: &str| text.split_once(':').is_some_and(|(_, kind)| kind.trim_matches([' ', '&']) == "bool");
-    let found = parameters(&source.text).into_iter().filter(|parameter| is_bool(&parameter.text));
-    found.map(|Parameter { line, function, text }| format!("line {line}: {function} takes a bool: {text}")).collect()
+    let is_bool = |text: &str| {
+        text.split_once(':')
+            .is_some_and(|(_, kind)| kind.trim_matches([' ', '&']) == "bool")
+    };
+    let found = parameters(&source.text)
+        .into_iter()
+        .filter(|parameter| is_bool(&parameter.text));
+    found
+        .map(
+            |Parameter {
+                 line,
+                 function,
+                 text,
+             }| format!("line {line}: {function} takes a bool: {text}"),
+        )
+        .collect()
 }
 
 /// Every other file gets its markup from `html!`, which escapes each text.
@@ -91,7 +121,9 @@ fn unescaped_markup(source: &Source) -> Vec<String> {
         return Vec::new();
     }
     let lines = code_lines(&source.text).filter(|(_, code)| code.contains("PreEscaped"));
-    lines.map(|(line, _)| format!("line {line}: PreEscaped")).collect()
+    lines
+        .map(|(line, _)| format!("line {line}: PreEscaped"))
+        .collect()
 }
 
 fn long_test_names(source: &Source) -> Vec<String> {
@@ -100,7 +132,9 @@ fn long_test_names(source: &Source) -> Vec<String> {
     for (line, code) in code_lines(&source.text) {
         let code = code.trim();
         attribute |= code.starts_with("#[test]") || code.starts_with("#[tokio::test");
-        let Some((_, rest)) = code.split_once("fn ") else { continue };
+        let Some((_, rest)) = code.split_once("fn ") else {
+            continue;
+        };
         let name = rest.split('(').next().unwrap_or_default();
         if attribute && name.len() > MAX_TEST_NAME {
             found.push(format!("line {line}: {} characters: {name}", name.len()));
@@ -118,21 +152,31 @@ struct Parameter {
 
 /// The parameters of every function that the text defines; closures have none here.
 fn parameters(text: &str) -> Vec<Parameter> {
-    let code: String = code_lines(text).map(|(_, code)| format!("{code}\n")).collect();
+    let code: String = code_lines(text)
+        .map(|(_, code)| format!("{code}\n"))
+        .collect();
     let mut found = Vec::new();
     for (at, keyword) in code.match_indices("fn ") {
         let before = code[..at].chars().next_back();
-        let function: String =
-            code[at + keyword.len()..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let function: String = code[at + keyword.len()..]
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
         if function.is_empty() || before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
             continue;
         }
         let line = code[..at].matches('\n').count() + 1;
         let rest = &code[at + keyword.len() + function.len()..];
         let list = rest.strip_prefix('<').map_or(rest, after_generics);
-        let Some(list) = list.strip_prefix('(') else { continue };
+        let Some(list) = list.strip_prefix('(') else {
+            continue;
+        };
         for text in arguments(list) {
-            found.push(Parameter { line, function: function.clone(), text });
+            found.push(Parameter {
+                line,
+                function: function.clone(),
+                text,
+            });
         }
     }
     found
@@ -185,48 +229,89 @@ fn arguments(list: &str) -> Vec<String> {
 #[test]
 fn a_long_file_is_found_unless_it_is_generated() {
     let text = "\n".repeat(MAX_LINES + 1);
-    assert_eq!(too_long(&source("src/store/a.rs", &text)), ["501 lines, at most 500"]);
-    for longer in ["src/store/schema.rs", "src/store/tests.rs", "src/engine/testing/a.rs", "tests/it/a.rs"] {
-        assert_eq!(too_long(&source(longer, &text)), Vec::<String>::new(), "{longer}");
+    assert_eq!(
+        too_long(&source("src/store/a.rs", &text)),
+        ["501 lines, at most 500"]
+    );
+    for longer in [
+        "src/store/schema.rs",
+        "src/store/tests.rs",
+        "src/engine/testing/a.rs",
+        "tests/it/a.rs",
+    ] {
+        assert_eq!(
+            too_long(&source(longer, &text)),
+            Vec::<String>::new(),
+            "{longer}"
+        );
     }
     let text = "\n".repeat(MAX_TEST_LINES + 1);
-    assert_eq!(too_long(&source("tests/it/a.rs", &text)), ["801 lines, at most 800"]);
+    assert_eq!(
+        too_long(&source("tests/it/a.rs", &text)),
+        ["801 lines, at most 800"]
+    );
 }
 
 #[test]
 fn a_sleep_is_found_unless_a_comment_or_a_name_explains_it() {
     // Put together so that the rule does not find this file.
     let call = ["tokio::time::", "sleep(PAUSE).await;"].concat();
-    let text = format!("{call}\n// the broker has no signal for this\n{call}\n{call} // as above\n");
-    assert_eq!(unexplained_sleeps(&source("tests/it/a.rs", &text)), ["line 1: a sleep without a reason"]);
-    assert_eq!(unexplained_sleeps(&source("src/bus/a.rs", &text)), Vec::<String>::new());
+    let text =
+        format!("{call}\n// the broker has no signal for this\n{call}\n{call} // as above\n");
+    assert_eq!(
+        unexplained_sleeps(&source("tests/it/a.rs", &text)),
+        ["line 1: a sleep without a reason"]
+    );
+    assert_eq!(
+        unexplained_sleeps(&source("src/bus/a.rs", &text)),
+        Vec::<String>::new()
+    );
     let unnamed = call.replace("PAUSE", "Duration::from_secs(1)");
-    assert_eq!(unexplained_sleeps(&source("src/bus/a.rs", &unnamed)), ["line 1: a sleep without a reason"]);
+    assert_eq!(
+        unexplained_sleeps(&source("src/bus/a.rs", &unnamed)),
+        ["line 1: a sleep without a reason"]
+    );
 }
 
 #[test]
 fn a_tuple_as_a_parameter_is_found() {
-    let text =
-        "fn f<T: Fn(u8) -> u8>(\n    &self,\n    (a, b): (u8, u8),\n    c: (u8, u8),\n) {}\nlet g = |(x, y)| x;\n";
-    assert_eq!(tuple_parameters(&source("src/new/a.rs", text)), ["line 1: f takes a tuple: (a, b): (u8, u8)"]);
+    let text = "fn f<T: Fn(u8) -> u8>(\n    &self,\n    (a, b): (u8, u8),\n    c: (u8, u8),\n) {}\nlet g = |(x, y)| x;\n";
+    assert_eq!(
+        tuple_parameters(&source("src/new/a.rs", text)),
+        ["line 1: f takes a tuple: (a, b): (u8, u8)"]
+    );
 }
 
 #[test]
 fn a_bool_as_a_parameter_is_found() {
     let text = "// fn c(d: bool)\nfn f(a: Vec<(u8, bool)>, b: &bool) -> bool {}\nfn g(h: impl Fn(bool) -> bool) {}\n";
-    assert_eq!(bool_parameters(&source("src/new/a.rs", text)), ["line 2: f takes a bool: b: &bool"]);
+    assert_eq!(
+        bool_parameters(&source("src/new/a.rs", text)),
+        ["line 2: f takes a bool: b: &bool"]
+    );
 }
 
 #[test]
 fn a_long_name_of_a_test_is_found() {
     let long = "a".repeat(MAX_TEST_NAME + 1);
-    let text = format!("#[test]\nfn {long}() {{}}\nfn {long}() {{}}\n#[tokio::test]\nasync fn short() {{}}\n");
-    assert_eq!(long_test_names(&source("src/new/a.rs", &text)), [format!("line 2: 81 characters: {long}")]);
+    let text = format!(
+        "#[test]\nfn {long}() {{}}\nfn {long}() {{}}\n#[tokio::test]\nasync fn short() {{}}\n"
+    );
+    assert_eq!(
+        long_test_names(&source("src/new/a.rs", &text)),
+        [format!("line 2: 81 characters: {long}")]
+    );
 }
 
 #[test]
 fn markup_that_is_made_of_a_string_is_found() {
     let text = "// PreEscaped is for the writer\nlet page = maud::PreEscaped(title);\n";
-    assert_eq!(unescaped_markup(&source("src/web/pages/a.rs", text)), ["line 2: PreEscaped"]);
-    assert_eq!(unescaped_markup(&source("src/web/markdown/writer.rs", text)), Vec::<String>::new());
+    assert_eq!(
+        unescaped_markup(&source("src/web/pages/a.rs", text)),
+        ["line 2: PreEscaped"]
+    );
+    assert_eq!(
+        unescaped_markup(&source("src/web/markdown/writer.rs", text)),
+        Vec::<String>::new()
+    );
 }

@@ -5,20 +5,27 @@ use async_nats::jetstream::context::PublishErrorKind;
 
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
-use crate::bus::headers::{self, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT};
+use crate::bus::headers::{
+    self, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT,
+};
 use crate::bus::names::{DEAD_LETTERS, dead_letter_subject};
 use crate::engine::ports::{BrokerUnavailable, DeadLetter};
 
 const MAX_DETAIL_BYTES: usize = 1024;
 
 /// Publishes `letter` on the subject of its reason and alert, on which the stream accepts one message only.
-pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerUnavailable> {
+pub(crate) async fn publish_dead_letter(
+    nats: &Nats,
+    letter: DeadLetter,
+) -> Result<(), BrokerUnavailable> {
     let subject = dead_letter_subject(letter.reason, letter.alert_id);
     let reason = letter.reason.as_str();
     let mut copy = headers(&letter)?;
     copy.insert(async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
     copy.insert(async_nats::header::NATS_EXPECTED_STREAM, DEAD_LETTERS);
-    let publish = nats.jetstream.publish_with_headers(subject.clone(), copy, letter.body.into());
+    let publish = nats
+        .jetstream
+        .publish_with_headers(subject.clone(), copy, letter.body.into());
     match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
         Ok(Ok(_)) => {
             tracing::warn!(alert_id = %letter.alert_id, reason, detail = letter.detail, "alert given up");
@@ -27,10 +34,16 @@ pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Resu
         }
         Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(()),
         Ok(Err(error)) => {
-            let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-            Err(BrokerUnavailable(format!("dead letter {subject} was not stored: {error} {source}")))
+            let source = std::error::Error::source(&error)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            Err(BrokerUnavailable(format!(
+                "dead letter {subject} was not stored: {error} {source}"
+            )))
         }
-        Err(_) => Err(BrokerUnavailable(format!("dead letter {subject} was not sent"))),
+        Err(_) => Err(BrokerUnavailable(format!(
+            "dead letter {subject} was not sent"
+        ))),
     }
 }
 
@@ -40,7 +53,11 @@ fn headers(letter: &DeadLetter) -> Result<HeaderMap, Error> {
     headers::insert(&mut copy, DEAD_REASON, letter.reason.as_str())?;
     headers::insert(&mut copy, DEAD_DETAIL, &one_line(&letter.detail))?;
     headers::insert(&mut copy, DEAD_SUBJECT, &one_line(&letter.subject))?;
-    headers::insert(&mut copy, DEAD_SEQUENCE, &letter.stream_sequence.to_string())?;
+    headers::insert(
+        &mut copy,
+        DEAD_SEQUENCE,
+        &letter.stream_sequence.to_string(),
+    )?;
     headers::insert(&mut copy, DEAD_DELIVERIES, &letter.deliveries.to_string())?;
     Ok(copy)
 }

@@ -12,7 +12,8 @@ use uuid::Uuid;
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::{Error, within};
 use crate::bus::headers::{
-    self, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FORCE, RETRY_OF, SESSION_ID,
+    self, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FORCE,
+    RETRY_OF, SESSION_ID,
 };
 use crate::bus::names::{ALL_DEAD_LETTERS, DEAD_LETTERS};
 use crate::bus::queue::publish::Published;
@@ -66,11 +67,14 @@ impl Nats {
 
     async fn newest_dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
         let mut newest = Newest::default();
-        let mut reader = StreamReader::open(self, DEAD_LETTERS, ALL_DEAD_LETTERS.to_owned(), 0).await?;
+        let mut reader =
+            StreamReader::open(self, DEAD_LETTERS, ALL_DEAD_LETTERS.to_owned(), 0).await?;
         while let Some(read) = reader.next_available().await? {
             match dead_letter(&read) {
                 Some(letter) => newest.push(letter),
-                None => tracing::warn!(subject = %read.message.subject, "unreadable dead letter skipped"),
+                None => {
+                    tracing::warn!(subject = %read.message.subject, "unreadable dead letter skipped")
+                }
             }
         }
         Ok(newest.letters.into())
@@ -83,15 +87,26 @@ impl Nats {
     /// When the dead letter is not removed, or not known to be removed. Removing it again is harmless.
     pub async fn drop_dead_letter(&self, sequence: u64) -> Result<bool, Error> {
         let removed = tokio::time::timeout(REQUEST_TIMEOUT, async {
-            let stream = self.jetstream.get_stream_no_info(DEAD_LETTERS).await.map_err(|error| error.to_string())?;
-            stream.delete_message(sequence).await.map_err(|error| error.to_string())
+            let stream = self
+                .jetstream
+                .get_stream_no_info(DEAD_LETTERS)
+                .await
+                .map_err(|error| error.to_string())?;
+            stream
+                .delete_message(sequence)
+                .await
+                .map_err(|error| error.to_string())
         });
         match removed.await {
             Ok(Ok(removed)) => Ok(removed),
             Ok(Err(reason)) => match message_at(self, DEAD_LETTERS, sequence).await? {
                 // The server has several errors for a message that does not exist.
                 None => Ok(false),
-                Some(_) => Err(Error::Admin { object: format!("{DEAD_LETTERS}/{sequence}"), action: "remove", reason }),
+                Some(_) => Err(Error::Admin {
+                    object: format!("{DEAD_LETTERS}/{sequence}"),
+                    action: "remove",
+                    reason,
+                }),
             },
             Err(_) => Err(Error::Unavailable(format!("{DEAD_LETTERS} gave no answer"))),
         }
@@ -119,7 +134,9 @@ impl Nats {
         if let Some(chain) = chain {
             headers::insert(&mut copy, CHAIN, chain)?;
         }
-        let published = self.enqueue(queue_subject(&letter.subject), copy, letter.body.clone()).await?;
+        let published = self
+            .enqueue(queue_subject(&letter.subject), copy, letter.body.clone())
+            .await?;
         if let Err(error) = self.drop_dead_letter(letter.sequence).await {
             let (alert_id, sequence) = (letter.alert_id, letter.sequence);
             tracing::warn!(%alert_id, sequence, %error, "dead letter not dropped after its retry");
@@ -140,7 +157,9 @@ impl Newest {
         self.body_bytes += letter.body.len();
         self.letters.push_front(letter);
         while self.letters.len() > MAX_DEAD_LETTERS || self.body_bytes > MAX_BODY_BYTES {
-            let Some(oldest) = self.letters.pop_back() else { return };
+            let Some(oldest) = self.letters.pop_back() else {
+                return;
+            };
             self.body_bytes -= oldest.body.len();
         }
     }
@@ -160,7 +179,9 @@ fn dead_letter(read: &ReadMessage) -> Option<StoredDeadLetter> {
         subject: text(&headers, DEAD_SUBJECT).unwrap_or_default(),
         alert_sequence: number(&headers, DEAD_SEQUENCE),
         deliveries: u32::try_from(number(&headers, DEAD_DELIVERIES)).unwrap_or(u32::MAX),
-        stored_at: i64::try_from(read.stored_at_ns).map(DateTime::from_timestamp_nanos).unwrap_or_default(),
+        stored_at: i64::try_from(read.stored_at_ns)
+            .map(DateTime::from_timestamp_nanos)
+            .unwrap_or_default(),
         sequence: read.stream_sequence,
         headers: headers::allowed(Some(&headers)),
         body: message.payload.to_vec(),
@@ -172,7 +193,10 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 fn number(headers: &HeaderMap, name: &str) -> u64 {
-    headers.get(name).and_then(|value| value.as_str().parse().ok()).unwrap_or(0)
+    headers
+        .get(name)
+        .and_then(|value| value.as_str().parse().ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -195,7 +219,11 @@ mod tests {
     }
 
     fn sequences(newest: &Newest) -> Vec<u64> {
-        newest.letters.iter().map(|letter| letter.sequence).collect()
+        newest
+            .letters
+            .iter()
+            .map(|letter| letter.sequence)
+            .collect()
     }
 
     #[test]
@@ -204,7 +232,10 @@ mod tests {
         for sequence in 1..=MAX_DEAD_LETTERS as u64 + 5 {
             newest.push(letter(sequence, 1));
         }
-        assert_eq!(sequences(&newest), (6..=MAX_DEAD_LETTERS as u64 + 5).rev().collect::<Vec<_>>());
+        assert_eq!(
+            sequences(&newest),
+            (6..=MAX_DEAD_LETTERS as u64 + 5).rev().collect::<Vec<_>>()
+        );
         assert_eq!(newest.body_bytes, MAX_DEAD_LETTERS);
     }
 

@@ -123,7 +123,10 @@ impl Ability {
                 "$JS.API.CONSUMER.CREATE.TARSY_ALERTS.>",
                 "$JS.API.CONSUMER.DURABLE.CREATE.TARSY_ALERTS.*",
             ],
-            Self::DestroyStreams => &["$JS.API.STREAM.DELETE.TARSY_ALERTS", "$JS.API.STREAM.PURGE.TARSY_ALERTS"],
+            Self::DestroyStreams => &[
+                "$JS.API.STREAM.DELETE.TARSY_ALERTS",
+                "$JS.API.STREAM.PURGE.TARSY_ALERTS",
+            ],
         }
     }
 

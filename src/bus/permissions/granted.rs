@@ -55,8 +55,16 @@ impl Subjects {
     fn permit(&self, wanted: &str) -> bool {
         // An entry for a queue group has its name behind a blank.
         let subject = |entry: &String| entry.split(' ').next().unwrap_or_default().to_owned();
-        let is_denied = self.deny.iter().any(|entry| overlap(&subject(entry), wanted));
-        !is_denied && (self.allow.is_empty() || self.allow.iter().any(|entry| covers(&subject(entry), wanted)))
+        let is_denied = self
+            .deny
+            .iter()
+            .any(|entry| overlap(&subject(entry), wanted));
+        !is_denied
+            && (self.allow.is_empty()
+                || self
+                    .allow
+                    .iter()
+                    .any(|entry| covers(&subject(entry), wanted)))
     }
 }
 
@@ -67,21 +75,35 @@ impl Granted {
     }
 
     pub fn may_publish(&self, subject: &str) -> bool {
-        self.permissions.as_ref().is_none_or(|permissions| permissions.publish.permit(subject))
+        self.permissions
+            .as_ref()
+            .is_none_or(|permissions| permissions.publish.permit(subject))
     }
 
     pub fn may_subscribe(&self, subject: &str) -> bool {
-        self.permissions.as_ref().is_none_or(|permissions| permissions.subscribe.permit(subject))
+        self.permissions
+            .as_ref()
+            .is_none_or(|permissions| permissions.subscribe.permit(subject))
     }
 
     #[cfg(test)]
     pub(super) fn of_patterns(publish: &[&str], subscribe: &[&str]) -> Self {
         let subjects = |allow: &[&str]| {
             let allow = allow.iter().map(|subject| (*subject).to_owned()).collect();
-            Subjects { allow, deny: Vec::new() }
+            Subjects {
+                allow,
+                deny: Vec::new(),
+            }
         };
-        let permissions = Some(Permissions { publish: subjects(publish), subscribe: subjects(subscribe) });
-        Self { user: String::new(), account: String::new(), permissions }
+        let permissions = Some(Permissions {
+            publish: subjects(publish),
+            subscribe: subjects(subscribe),
+        });
+        Self {
+            user: String::new(),
+            account: String::new(),
+            permissions,
+        }
     }
 }
 
@@ -94,10 +116,19 @@ impl Nats {
         let asked = self.client.request("$SYS.REQ.USER.INFO", Vec::new().into());
         let silence = "the server does not name the permissions of these credentials";
         let answer = within(ANSWER_TIMEOUT, silence, asked).await?;
-        let answer: Answer = serde_json::from_slice(&answer.payload)
-            .map_err(|error| Error::Unavailable(format!("the permissions cannot be read: {error}")))?;
-        let User { user, account, permissions } = answer.data;
-        Ok(Granted { user, account, permissions })
+        let answer: Answer = serde_json::from_slice(&answer.payload).map_err(|error| {
+            Error::Unavailable(format!("the permissions cannot be read: {error}"))
+        })?;
+        let User {
+            user,
+            account,
+            permissions,
+        } = answer.data;
+        Ok(Granted {
+            user,
+            account,
+            permissions,
+        })
     }
 }
 
@@ -109,8 +140,16 @@ mod tests {
     fn a_denied_subject_takes_precedence_and_an_empty_list_permits_the_rest() {
         let text = r#"{"data": {"user": "u", "account": "A", "permissions": {
             "publish": {"deny": ["tarsy.timeline.>"]}, "subscribe": {"allow": ["tarsy.>", "_INBOX.> workers"]}}}}"#;
-        let User { user, account, permissions } = serde_json::from_str::<Answer>(text).unwrap().data;
-        let granted = Granted { user, account, permissions };
+        let User {
+            user,
+            account,
+            permissions,
+        } = serde_json::from_str::<Answer>(text).unwrap().data;
+        let granted = Granted {
+            user,
+            account,
+            permissions,
+        };
         assert!(granted.may_publish("tarsy.alerts.>") && !granted.may_publish("tarsy.timeline.*"));
         assert!(!granted.may_publish("tarsy.>"), "a part of it is denied");
         assert!(granted.may_subscribe("_INBOX.>") && !granted.may_subscribe("$JS.>"));

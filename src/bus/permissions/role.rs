@@ -37,8 +37,14 @@ const OWN_RIGHTS: &str = "$SYS.REQ.USER.INFO";
 const DOCTOR_INBOX: &str = "_INBOX_doctor.>";
 
 impl NatsRole {
-    pub const ALL: [Self; 6] =
-        [Self::Producer, Self::Receiver, Self::Worker, Self::Watcher, Self::Web, Self::Administrator];
+    pub const ALL: [Self; 6] = [
+        Self::Producer,
+        Self::Receiver,
+        Self::Worker,
+        Self::Watcher,
+        Self::Web,
+        Self::Administrator,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +76,12 @@ impl NatsRole {
                 A::PublishDeadLetters,
                 A::InspectStreams,
             ],
-            Self::Watcher => &[A::ReadTimelines, A::ReadLastEvents, A::ReadStatus, A::InspectStreams],
+            Self::Watcher => &[
+                A::ReadTimelines,
+                A::ReadLastEvents,
+                A::ReadStatus,
+                A::InspectStreams,
+            ],
             Self::Web => &[
                 A::QueueWebAlerts,
                 A::AskQuestions,
@@ -122,7 +133,10 @@ impl NatsRole {
 
     /// All patterns on which it publishes, sorted.
     pub fn publish(self) -> Vec<&'static str> {
-        let abilities = self.abilities().iter().flat_map(|ability| ability.publish());
+        let abilities = self
+            .abilities()
+            .iter()
+            .flat_map(|ability| ability.publish());
         let own: &[&str] = match self {
             Self::Producer | Self::Receiver => &[OWN_RIGHTS],
             // A worker sends itself a message to know that it is subscribed.
@@ -134,14 +148,23 @@ impl NatsRole {
 
     /// All patterns to which it subscribes, sorted.
     pub fn subscribe(self) -> Vec<&'static str> {
-        let abilities = self.abilities().iter().flat_map(|ability| ability.subscribe());
+        let abilities = self
+            .abilities()
+            .iter()
+            .flat_map(|ability| ability.subscribe());
         sorted(abilities.chain(self.inboxes()).copied())
     }
 
     /// How `granted` fits this role. A pattern of `_INBOX` that only clients in other languages need is not missing.
     pub fn fit(self, granted: &Granted) -> Fit {
-        let publish = self.publish().into_iter().filter(|subject| !granted.may_publish(subject));
-        let inboxes = self.subscribe().into_iter().filter(|subject| *subject != "_INBOX.>");
+        let publish = self
+            .publish()
+            .into_iter()
+            .filter(|subject| !granted.may_publish(subject));
+        let inboxes = self
+            .subscribe()
+            .into_iter()
+            .filter(|subject| *subject != "_INBOX.>");
         let subscribe = inboxes.filter(|subject| !granted.may_subscribe(subject));
         let missing = publish
             .map(|subject| format!("publish on {subject}"))
@@ -150,16 +173,29 @@ impl NatsRole {
         let needed = self.abilities();
         let is_covered = |ability: &Ability| {
             let all = |own: &[&str], of_role: &[&str]| {
-                own.iter().all(|subject| of_role.iter().any(|pattern| covers(pattern, subject)))
+                own.iter()
+                    .all(|subject| of_role.iter().any(|pattern| covers(pattern, subject)))
             };
             all(ability.publish(), &self.publish()) && all(ability.subscribe(), &self.subscribe())
         };
         let may = |ability: &Ability| {
-            ability.publish().iter().all(|subject| granted.may_publish(subject))
-                && ability.subscribe().iter().all(|subject| granted.may_subscribe(subject))
+            ability
+                .publish()
+                .iter()
+                .all(|subject| granted.may_publish(subject))
+                && ability
+                    .subscribe()
+                    .iter()
+                    .all(|subject| granted.may_subscribe(subject))
         };
-        let extra = Ability::ALL.into_iter().filter(|ability| !needed.contains(ability) && !is_covered(ability));
-        Fit { role: self, missing, extra: extra.filter(may).collect() }
+        let extra = Ability::ALL
+            .into_iter()
+            .filter(|ability| !needed.contains(ability) && !is_covered(ability));
+        Fit {
+            role: self,
+            missing,
+            extra: extra.filter(may).collect(),
+        }
     }
 }
 
@@ -179,14 +215,22 @@ mod tests {
         for role in NatsRole::ALL {
             let granted = Granted::of_patterns(&role.publish(), &role.subscribe());
             let fit = role.fit(&granted);
-            assert_eq!((fit.missing, fit.extra), (Vec::new(), Vec::new()), "{role:?}");
+            assert_eq!(
+                (fit.missing, fit.extra),
+                (Vec::new(), Vec::new()),
+                "{role:?}"
+            );
         }
-        let worker = Granted::of_patterns(&NatsRole::Worker.publish(), &NatsRole::Worker.subscribe());
+        let worker =
+            Granted::of_patterns(&NatsRole::Worker.publish(), &NatsRole::Worker.subscribe());
         assert_eq!(
             NatsRole::Watcher.fit(&worker).missing[0],
             "publish on $JS.API.CONSUMER.CREATE.TARSY_TIMELINE.*.tarsy.timeline.*"
         );
         let extra = NatsRole::Producer.fit(&worker).extra;
-        assert!(extra.contains(&Ability::PublishTimelines) && !extra.contains(&Ability::RequestCancels), "{extra:?}");
+        assert!(
+            extra.contains(&Ability::PublishTimelines) && !extra.contains(&Ability::RequestCancels),
+            "{extra:?}"
+        );
     }
 }

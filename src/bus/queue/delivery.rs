@@ -10,7 +10,10 @@ use crate::engine::backoff::Backoff;
 use crate::engine::ports::{BrokerUnavailable, Delivery};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-const BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_millis(500) };
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(50),
+    max: Duration::from_millis(500),
+};
 /// The next renewal repeats it.
 const PROGRESS: &str = "progress";
 
@@ -29,14 +32,20 @@ impl JetStreamDelivery {
         let answered = async {
             let mut refusals = 0;
             loop {
-                let request = Request::new().payload(payload.clone()).timeout(Some(ANSWER_TIMEOUT));
+                let request = Request::new()
+                    .payload(payload.clone())
+                    .timeout(Some(ANSWER_TIMEOUT));
                 match self.client.send_request(self.reply.clone(), request).await {
                     // A cluster elects the consumer's leader: no server has the answer, and it may be sent again.
                     Err(error) if self.may_be_elected(&error) && kind != PROGRESS => {
                         tokio::time::sleep(BACKOFF.delay(refusals)).await;
                         refusals += 1;
                     }
-                    Err(error) => return Err(BrokerUnavailable(format!("{kind} was not confirmed: {error}"))),
+                    Err(error) => {
+                        return Err(BrokerUnavailable(format!(
+                            "{kind} was not confirmed: {error}"
+                        )));
+                    }
                     Ok(_) => return Ok(()),
                 }
             }
@@ -44,19 +53,29 @@ impl JetStreamDelivery {
         // The outer timeout also covers a connection that accepts no more commands.
         match tokio::time::timeout(2 * ANSWER_TIMEOUT, answered).await {
             Ok(answered) => answered,
-            Err(_) => Err(BrokerUnavailable(format!("{kind} was not confirmed in time"))),
+            Err(_) => Err(BrokerUnavailable(format!(
+                "{kind} was not confirmed in time"
+            ))),
         }
     }
 
     /// Without a cluster the consumer is missing.
     fn may_be_elected(&self, error: &RequestError) -> bool {
-        let is_clustered = self.client.server_info().cluster.is_some_and(|name| !name.is_empty());
+        let is_clustered = self
+            .client
+            .server_info()
+            .cluster
+            .is_some_and(|name| !name.is_empty());
         is_clustered && error.kind() == RequestErrorKind::NoResponders
     }
 
     /// Releases the message with a nak that is not confirmed; `flush` the connection afterwards.
     pub(super) async fn release(&self) {
-        if let Err(error) = self.client.publish(self.reply.clone(), AckKind::Nak(None).into()).await {
+        if let Err(error) = self
+            .client
+            .publish(self.reply.clone(), AckKind::Nak(None).into())
+            .await
+        {
             tracing::warn!(%error, "alert not released: it comes again after its ack_wait");
         }
     }
@@ -79,6 +98,7 @@ impl Delivery for JetStreamDelivery {
     async fn term(&self, reason: &str) -> Result<(), BrokerUnavailable> {
         // `AckKind::Term` cannot carry the reason, which the server puts into its advisory.
         let reason = reason.replace(['\r', '\n'], " ");
-        self.answer("term", Bytes::from(format!("+TERM {reason}"))).await
+        self.answer("term", Bytes::from(format!("+TERM {reason}")))
+            .await
     }
 }

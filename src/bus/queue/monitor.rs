@@ -29,7 +29,10 @@ pub struct QueueMonitor {
 
 impl QueueMonitor {
     pub fn new(nats: &Nats) -> Self {
-        Self { nats: nats.clone(), available: watch::Sender::new(true) }
+        Self {
+            nats: nats.clone(),
+            available: watch::Sender::new(true),
+        }
     }
 
     /// Whether the queue works, or has not been without a leader for longer than an election takes.
@@ -55,7 +58,10 @@ impl QueueMonitor {
                         tracing::info!("queue is available");
                     }
                 }
-                Err(error) => self.failed(*failing_since.get_or_insert_with(Instant::now), &error).await,
+                Err(error) => {
+                    self.failed(*failing_since.get_or_insert_with(Instant::now), &error)
+                        .await
+                }
             }
             tokio::time::sleep(INTERVAL).await; // interval between looks
         }

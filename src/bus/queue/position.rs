@@ -49,7 +49,11 @@ impl Nats {
     /// # Errors
     ///
     /// When the stream or the priority's consumer cannot be read.
-    pub async fn queue_position(&self, priority: Priority, sequence: u64) -> Result<QueuePosition, Error> {
+    pub async fn queue_position(
+        &self,
+        priority: Priority,
+        sequence: u64,
+    ) -> Result<QueuePosition, Error> {
         let message = message_at(self, ALERTS, sequence).await?;
         if message.and_then(|message| Priority::of_subject(&message.subject)) != Some(priority) {
             return Ok(QueuePosition::Gone);
@@ -59,27 +63,45 @@ impl Nats {
         if delivered >= sequence {
             return Ok(QueuePosition::Claimed);
         }
-        let upper_bound = info.num_pending.saturating_sub(1).min(sequence - delivered - 1);
+        let upper_bound = info
+            .num_pending
+            .saturating_sub(1)
+            .min(sequence - delivered - 1);
         if upper_bound == 0 {
-            return Ok(QueuePosition::Waiting { ahead: 0, exact: true });
+            return Ok(QueuePosition::Waiting {
+                ahead: 0,
+                exact: true,
+            });
         }
-        let counted = tokio::time::timeout(COUNT_TIMEOUT, self.count(priority, delivered + 1, sequence)).await;
+        let counted =
+            tokio::time::timeout(COUNT_TIMEOUT, self.count(priority, delivered + 1, sequence))
+                .await;
         match counted {
             Ok(Ok(Some(ahead))) => Ok(QueuePosition::Waiting { ahead, exact: true }),
             Ok(Err(error)) => Err(error),
-            Ok(Ok(None)) | Err(_) => Ok(QueuePosition::Waiting { ahead: upper_bound, exact: false }),
+            Ok(Ok(None)) | Err(_) => Ok(QueuePosition::Waiting {
+                ahead: upper_bound,
+                exact: false,
+            }),
         }
     }
 
     /// Counts the alerts of a priority from `from` on and before `before`; `None` if there are more than
     /// [`MAX_COUNTED`].
-    async fn count(&self, priority: Priority, from: u64, before: u64) -> Result<Option<u64>, Error> {
+    async fn count(
+        &self,
+        priority: Priority,
+        from: u64,
+        before: u64,
+    ) -> Result<Option<u64>, Error> {
         let mut counted = 0;
         for filter in priority.filters() {
             let mut next = from;
             while next < before {
                 let found = first_from(self, ALERTS, &filter, next).await?;
-                let Some(found) = found.filter(|message| message.sequence < before) else { break };
+                let Some(found) = found.filter(|message| message.sequence < before) else {
+                    break;
+                };
                 counted += 1;
                 if counted > MAX_COUNTED {
                     return Ok(None);
@@ -99,7 +121,11 @@ impl Nats {
         let mut backlog = self.backlog_without_ages().await?;
         for of in &mut backlog {
             let is_empty = of.pending == 0 && of.in_progress == 0;
-            of.oldest = if is_empty { None } else { self.age_of_oldest(of.priority).await? };
+            of.oldest = if is_empty {
+                None
+            } else {
+                self.age_of_oldest(of.priority).await?
+            };
         }
         Ok(backlog)
     }
@@ -113,8 +139,16 @@ impl Nats {
         let mut backlog = Vec::with_capacity(Priority::ALL.len());
         for priority in Priority::ALL {
             let info = self.consumer_of(priority).await?;
-            let (pending, in_progress) = (info.num_pending, u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX));
-            backlog.push(Backlog { priority, pending, in_progress, oldest: None });
+            let (pending, in_progress) = (
+                info.num_pending,
+                u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX),
+            );
+            backlog.push(Backlog {
+                priority,
+                pending,
+                in_progress,
+                oldest: None,
+            });
         }
         Ok(backlog)
     }
@@ -126,7 +160,9 @@ impl Nats {
             let stored_at_ns = first.map(|message| message.time.unix_timestamp_nanos());
             oldest_ns = oldest_ns.into_iter().chain(stored_at_ns).min();
         }
-        let stored_at = oldest_ns.and_then(|ns| i64::try_from(ns).ok()).map(DateTime::from_timestamp_nanos);
+        let stored_at = oldest_ns
+            .and_then(|ns| i64::try_from(ns).ok())
+            .map(DateTime::from_timestamp_nanos);
         // For display. If the clocks differ the age is inexact, but never negative.
         Ok(stored_at.map(|stored_at| (Utc::now() - stored_at).to_std().unwrap_or_default()))
     }
@@ -136,10 +172,17 @@ impl Nats {
         let read = async {
             let stream = self.jetstream.get_stream_no_info(ALERTS).await;
             let stream = stream.map_err(|error| self.admin(&object, "read", &error))?;
-            stream.consumer_info(priority.as_str()).await.map_err(|error| {
-                let is_unanswered = error.kind() == ConsumerInfoErrorKind::NoResponders;
-                if is_unanswered { self.no_jetstream() } else { self.admin(&object, "read", &error) }
-            })
+            stream
+                .consumer_info(priority.as_str())
+                .await
+                .map_err(|error| {
+                    let is_unanswered = error.kind() == ConsumerInfoErrorKind::NoResponders;
+                    if is_unanswered {
+                        self.no_jetstream()
+                    } else {
+                        self.admin(&object, "read", &error)
+                    }
+                })
         };
         within(REQUEST_TIMEOUT, format!("{object} gave no answer"), read).await
     }

@@ -37,13 +37,19 @@ impl Nats {
     /// # Errors
     ///
     /// When the stream or the priority's consumer cannot be read.
-    pub async fn unclaimed(&self, priority: Priority, limit: usize) -> Result<Vec<QueuedMessage>, Error> {
+    pub async fn unclaimed(
+        &self,
+        priority: Priority,
+        limit: usize,
+    ) -> Result<Vec<QueuedMessage>, Error> {
         let from = self.consumer_of(priority).await?.delivered.stream_sequence + 1;
         let mut found = Vec::new();
         for filter in priority.filters() {
             let mut next = from;
             for _ in 0..limit {
-                let Some(message) = first_from(self, ALERTS, &filter, next).await? else { break };
+                let Some(message) = first_from(self, ALERTS, &filter, next).await? else {
+                    break;
+                };
                 next = message.sequence + 1;
                 found.push(QueuedMessage::of(message, priority));
             }
@@ -59,8 +65,15 @@ impl Nats {
     /// # Errors
     ///
     /// When the stream cannot be read.
-    pub async fn search_queue(&self, matches: impl Fn(SessionId) -> bool, limit: usize) -> Result<Search, Error> {
-        let mut search = Search { found: Vec::new(), is_complete: true };
+    pub async fn search_queue(
+        &self,
+        matches: impl Fn(SessionId) -> bool,
+        limit: usize,
+    ) -> Result<Search, Error> {
+        let mut search = Search {
+            found: Vec::new(),
+            is_complete: true,
+        };
         for priority in Priority::ALL {
             for filter in priority.filters() {
                 let (mut next, mut count) = (1, 0);
@@ -82,8 +95,16 @@ impl Nats {
 
 /// The id that a worker gives to the alert. If another alert has used it, the worker takes the derived one.
 fn alert_id(message: &StreamMessage) -> SessionId {
-    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers))).ok().flatten();
-    chosen.unwrap_or_else(|| derived_id(ALERTS, message.sequence, message.time.unix_timestamp_nanos()))
+    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers)))
+        .ok()
+        .flatten();
+    chosen.unwrap_or_else(|| {
+        derived_id(
+            ALERTS,
+            message.sequence,
+            message.time.unix_timestamp_nanos(),
+        )
+    })
 }
 
 impl QueuedMessage {

@@ -12,7 +12,11 @@ use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue, Received};
 use crate::investigation::ids::SessionId;
 
 impl Queue for Nats {
-    async fn holds(&self, alert: SessionId, stream_sequence: u64) -> Result<bool, BrokerUnavailable> {
+    async fn holds(
+        &self,
+        alert: SessionId,
+        stream_sequence: u64,
+    ) -> Result<bool, BrokerUnavailable> {
         // A stream that was lost and filled again has another alert under the same sequence.
         let message = message_at(self, ALERTS, stream_sequence).await?;
         Ok(message.is_some_and(|message| belongs_to(alert, &message)))
@@ -21,13 +25,18 @@ impl Queue for Nats {
     async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerUnavailable> {
         let id = alert.alert_id;
         let Some(body) = alert.body.clone() else {
-            return Err(BrokerUnavailable(format!("alert {id} cannot be queued again: its body was not kept")));
+            return Err(BrokerUnavailable(format!(
+                "alert {id} cannot be queued again: its body was not kept"
+            )));
         };
         let mut copy = headers::for_copy_of_stored(&alert.headers);
         copy.insert(SESSION_ID, id.to_string());
-        let published = self.enqueue(queue_subject(&alert.subject), copy, body).await;
+        let published = self
+            .enqueue(queue_subject(&alert.subject), copy, body)
+            .await;
         let published = published.map(|published| published.sequence);
-        published.map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))
+        published
+            .map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))
     }
 
     async fn publish_part(&self, received: &Received, part: u32) -> Result<(), BrokerUnavailable> {
@@ -37,9 +46,15 @@ impl Queue for Nats {
         copy.insert(PART, part.to_string());
         copy.insert(NATS_MESSAGE_ID, id);
         let body = received.body.clone().unwrap_or_default();
-        let published = self.enqueue(queue_subject(&received.subject), copy, body).await;
-        let failed =
-            |error| BrokerUnavailable(format!("alert {part} of {} is not published: {error}", received.alert_id));
+        let published = self
+            .enqueue(queue_subject(&received.subject), copy, body)
+            .await;
+        let failed = |error| {
+            BrokerUnavailable(format!(
+                "alert {part} of {} is not published: {error}",
+                received.alert_id
+            ))
+        };
         published.map(|_| ()).map_err(failed)
     }
 }

@@ -11,7 +11,11 @@ use crate::bus::error::{Error, within};
 const GET_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The message at `sequence`, if there is one.
-pub(crate) async fn message_at(nats: &Nats, stream: &str, sequence: u64) -> Result<Option<StreamMessage>, Error> {
+pub(crate) async fn message_at(
+    nats: &Nats,
+    stream: &str,
+    sequence: u64,
+) -> Result<Option<StreamMessage>, Error> {
     if sequence == 0 {
         return Ok(None);
     }
@@ -25,11 +29,18 @@ pub(crate) async fn first_from(
     filter: &str,
     sequence: u64,
 ) -> Result<Option<StreamMessage>, Error> {
-    read(nats, stream, |builder| builder.sequence(sequence).next_by_subject(filter)).await
+    read(nats, stream, |builder| {
+        builder.sequence(sequence).next_by_subject(filter)
+    })
+    .await
 }
 
 /// The last message on `subject`.
-pub(crate) async fn last_on_subject(nats: &Nats, stream: &str, subject: &str) -> Result<Option<StreamMessage>, Error> {
+pub(crate) async fn last_on_subject(
+    nats: &Nats,
+    stream: &str,
+    subject: &str,
+) -> Result<Option<StreamMessage>, Error> {
     read(nats, stream, |builder| builder.last_by_subject(subject)).await
 }
 
@@ -45,7 +56,9 @@ async fn read(
             Ok(message) => Ok(Some(message)),
             Err(error) => match error.kind() {
                 RawMessageErrorKind::NoMessageFound => Ok(None),
-                RawMessageErrorKind::JetStream(reason) => Err(Error::admin(stream, "read", &reason)),
+                RawMessageErrorKind::JetStream(reason) => {
+                    Err(Error::admin(stream, "read", &reason))
+                }
                 RawMessageErrorKind::InvalidSubject | RawMessageErrorKind::Other => {
                     Err(Error::Unavailable(format!("{stream}: {error}")))
                 }

@@ -28,7 +28,10 @@ pub(crate) enum PullReply {
 impl PullInbox {
     pub(crate) async fn open(nats: &Nats) -> Result<Self, Error> {
         let prefix = nats.client.new_inbox();
-        Ok(Self { subscriber: nats.client.subscribe(format!("{prefix}.*")).await?, prefix })
+        Ok(Self {
+            subscriber: nats.client.subscribe(format!("{prefix}.*")).await?,
+            prefix,
+        })
     }
 
     /// The reply subject of request `number`.
@@ -49,11 +52,20 @@ impl PullInbox {
             return PullReply::Message(Box::new(message));
         };
         let description = message.description.clone().unwrap_or_default();
-        let number = || message.subject.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        let number = || {
+            message
+                .subject
+                .rsplit('.')
+                .next()
+                .and_then(|number| number.parse().ok())
+                .unwrap_or(0)
+        };
         match status.as_u16() {
             100 => PullReply::Heartbeat(number()),
             404 | 408 => PullReply::Ended(number()),
-            409 if description.contains("Batch Completed") || description.contains("MaxAckPending") => {
+            409 if description.contains("Batch Completed")
+                || description.contains("MaxAckPending") =>
+            {
                 PullReply::Ended(number())
             }
             code => PullReply::Lost(format!("{code} {description}")),

@@ -46,10 +46,18 @@ pub(crate) struct ReadMessage {
 
 impl StreamReader {
     /// Reads the messages on `filter` from stream sequence `from` on; 0 means from the first message.
-    pub(crate) async fn open(nats: &Nats, stream: &str, filter: String, from: u64) -> Result<Self, Error> {
+    pub(crate) async fn open(
+        nats: &Nats,
+        stream: &str,
+        filter: String,
+        from: u64,
+    ) -> Result<Self, Error> {
         let open = async {
             let inbox = PullInbox::open(nats).await?;
-            let name = format!("watch_{}", inbox.reply_to(0).rsplit('.').nth(1).unwrap_or_default());
+            let name = format!(
+                "watch_{}",
+                inbox.reply_to(0).rsplit('.').nth(1).unwrap_or_default()
+            );
             let config = Config {
                 // Only the request for a named consumer has the filter in its subject, where permissions apply to it.
                 name: Some(name),
@@ -65,10 +73,21 @@ impl StreamReader {
                 inactive_threshold: INACTIVE_TIMEOUT,
                 ..Config::default()
             };
-            let consumer = nats.jetstream.create_consumer_on_stream(config, stream).await;
-            let consumer = consumer.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
+            let consumer = nats
+                .jetstream
+                .create_consumer_on_stream(config, stream)
+                .await;
+            let consumer =
+                consumer.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
             let context = nats.jetstream.clone();
-            Ok(Self { context, consumer, inbox, requests: 0, consumer_sequence: 0, left: 0 })
+            Ok(Self {
+                context,
+                consumer,
+                inbox,
+                requests: 0,
+                consumer_sequence: 0,
+                left: 0,
+            })
         };
         within::<_, Error>(OPEN_TIMEOUT, format!("{stream}: no consumer in time"), open).await
     }
@@ -85,7 +104,10 @@ impl StreamReader {
                 })
                 .await?;
             }
-            if let Some(read) = self.next_of_request(HEARTBEAT_TIMEOUT, "a heartbeat is missing").await? {
+            if let Some(read) = self
+                .next_of_request(HEARTBEAT_TIMEOUT, "a heartbeat is missing")
+                .await?
+            {
                 return Ok(read);
             }
         }
@@ -95,10 +117,17 @@ impl StreamReader {
     pub(crate) async fn next_available(&mut self) -> Result<Option<ReadMessage>, Error> {
         loop {
             if self.left == 0 {
-                self.request(BatchConfig { batch: PAGE_MESSAGES, no_wait: true, ..BatchConfig::default() }).await?;
+                self.request(BatchConfig {
+                    batch: PAGE_MESSAGES,
+                    no_wait: true,
+                    ..BatchConfig::default()
+                })
+                .await?;
             }
             let is_first = self.left == PAGE_MESSAGES;
-            let read = self.next_of_request(PAGE_TIMEOUT, "no answer from the stream").await?;
+            let read = self
+                .next_of_request(PAGE_TIMEOUT, "no answer from the stream")
+                .await?;
             // A page that ends early does not show whether the stream has more messages: only the next page does.
             if read.is_some() || is_first {
                 return Ok(read);
@@ -107,7 +136,11 @@ impl StreamReader {
     }
 
     /// The next message of the last request; `None` when the request has ended. Waits for `limit` without a reply.
-    async fn next_of_request(&mut self, limit: Duration, silence: &str) -> Result<Option<ReadMessage>, Error> {
+    async fn next_of_request(
+        &mut self,
+        limit: Duration,
+        silence: &str,
+    ) -> Result<Option<ReadMessage>, Error> {
         loop {
             let reply = tokio::time::timeout(limit, self.inbox.next()).await;
             match reply.map_err(|_| Error::Unavailable(silence.to_owned()))? {
@@ -123,15 +156,27 @@ impl StreamReader {
     }
 
     fn read(&mut self, message: async_nats::Message) -> Result<ReadMessage, Error> {
-        let message = jetstream::Message { message, context: self.context.clone() };
-        let info = message.info().map_err(|error| Error::Unavailable(error.to_string()))?;
+        let message = jetstream::Message {
+            message,
+            context: self.context.clone(),
+        };
+        let info = message
+            .info()
+            .map_err(|error| Error::Unavailable(error.to_string()))?;
         if info.consumer_sequence != self.consumer_sequence + 1 {
-            return Err(Error::Unavailable("a message of the stream was lost on its way".to_owned()));
+            return Err(Error::Unavailable(
+                "a message of the stream was lost on its way".to_owned(),
+            ));
         }
         self.consumer_sequence = info.consumer_sequence;
         self.left = self.left.saturating_sub(1);
-        let (stream_sequence, stored_at_ns) = (info.stream_sequence, info.published.unix_timestamp_nanos());
-        Ok(ReadMessage { message: message.message, stream_sequence, stored_at_ns })
+        let (stream_sequence, stored_at_ns) =
+            (info.stream_sequence, info.published.unix_timestamp_nanos());
+        Ok(ReadMessage {
+            message: message.message,
+            stream_sequence,
+            stored_at_ns,
+        })
     }
 
     async fn request(&mut self, request: BatchConfig) -> Result<(), Error> {

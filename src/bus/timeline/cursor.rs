@@ -21,7 +21,12 @@ pub(super) struct Cursor {
 impl Cursor {
     /// Starts after event number `after`.
     pub(super) fn new(after: u32) -> Self {
-        Self { next: after.saturating_add(1), waiting: BTreeMap::new(), epoch: 0, durable: HashMap::new() }
+        Self {
+            next: after.saturating_add(1),
+            waiting: BTreeMap::new(),
+            epoch: 0,
+            durable: HashMap::new(),
+        }
     }
 
     /// The number of the last event that was emitted.
@@ -57,7 +62,11 @@ impl Cursor {
             return None;
         }
         self.epoch = delta.epoch;
-        let durable = self.durable.get(&delta.execution_id).copied().unwrap_or_default();
+        let durable = self
+            .durable
+            .get(&delta.execution_id)
+            .copied()
+            .unwrap_or_default();
         ((delta.iteration, delta.attempt) > durable).then_some(delta)
     }
 
@@ -74,8 +83,13 @@ impl Cursor {
     /// A durable event replaces the live text of its iteration; a resume outdates all text of earlier epochs.
     fn record(&mut self, event: &TimelineEvent) {
         if event.event_type == EventType::SessionResumed {
-            let epoch = event.metadata.get("epoch").and_then(serde_json::Value::as_u64);
-            let epoch = epoch.and_then(|epoch| u32::try_from(epoch).ok()).unwrap_or(0);
+            let epoch = event
+                .metadata
+                .get("epoch")
+                .and_then(serde_json::Value::as_u64);
+            let epoch = epoch
+                .and_then(|epoch| u32::try_from(epoch).ok())
+                .unwrap_or(0);
             self.epoch = self.epoch.max(epoch);
         }
         if event.repeats_steps() {
@@ -162,8 +176,11 @@ mod tests {
     fn a_delta_of_an_epoch_below_that_of_a_resume_or_a_delta_is_dropped() {
         let mut cursor = Cursor::new(0);
         assert_eq!(cursor.delta(delta(1, 1, 1)), Some(delta(1, 1, 1)));
-        let resumed =
-            TimelineEvent { event_type: EventType::SessionResumed, metadata: json!({"epoch": 3}), ..event(1) };
+        let resumed = TimelineEvent {
+            event_type: EventType::SessionResumed,
+            metadata: json!({"epoch": 3}),
+            ..event(1)
+        };
         cursor.event(resumed);
         assert_eq!(cursor.delta(delta(2, 1, 1)), None);
         assert_eq!(cursor.delta(delta(5, 1, 1)), Some(delta(5, 1, 1)));
@@ -173,7 +190,11 @@ mod tests {
     #[test]
     fn a_durable_event_ends_the_live_text_of_its_iteration_and_attempt() {
         let mut cursor = Cursor::new(0);
-        cursor.event(TimelineEvent { iteration: Some(2), attempt: Some(1), ..event(1) });
+        cursor.event(TimelineEvent {
+            iteration: Some(2),
+            attempt: Some(1),
+            ..event(1)
+        });
         assert_eq!(cursor.delta(delta(1, 1, 9)), None);
         assert_eq!(cursor.delta(delta(1, 2, 1)), None);
         assert_eq!(cursor.delta(delta(1, 2, 2)), Some(delta(1, 2, 2)));
@@ -183,7 +204,11 @@ mod tests {
     #[test]
     fn live_text_of_steps_that_are_taken_again_after_a_loss_is_shown() {
         let mut cursor = Cursor::new(0);
-        cursor.event(TimelineEvent { iteration: Some(5), attempt: Some(1), ..event(1) });
+        cursor.event(TimelineEvent {
+            iteration: Some(5),
+            attempt: Some(1),
+            ..event(1)
+        });
         assert_eq!(cursor.delta(delta(2, 3, 2)), None);
         let loss = TimelineEvent {
             event_type: EventType::Error,
@@ -193,14 +218,22 @@ mod tests {
         };
         cursor.event(loss);
         assert_eq!(cursor.delta(delta(2, 3, 2)), Some(delta(2, 3, 2)));
-        cursor.event(TimelineEvent { iteration: Some(3), attempt: Some(2), ..event(3) });
+        cursor.event(TimelineEvent {
+            iteration: Some(3),
+            attempt: Some(2),
+            ..event(3)
+        });
         assert_eq!(cursor.delta(delta(2, 3, 2)), None);
     }
 
     #[test]
     fn a_durable_event_that_is_not_emitted_yet_does_not_end_live_text() {
         let mut cursor = Cursor::new(0);
-        cursor.event(TimelineEvent { iteration: Some(2), attempt: Some(1), ..event(2) });
+        cursor.event(TimelineEvent {
+            iteration: Some(2),
+            attempt: Some(1),
+            ..event(2)
+        });
         assert_eq!(cursor.delta(delta(1, 2, 1)), Some(delta(1, 2, 1)));
     }
 

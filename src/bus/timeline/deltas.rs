@@ -17,10 +17,16 @@ const MAX_DELTA_BYTES: usize = 64 * 1024;
 const MAX_STREAMS: usize = 1024;
 
 /// Publishes what arrives on `deltas` until `stop`.
-pub(super) async fn publish_deltas(nats: Nats, mut deltas: mpsc::Receiver<Delta>, stop: CancellationToken) {
+pub(super) async fn publish_deltas(
+    nats: Nats,
+    mut deltas: mpsc::Receiver<Delta>,
+    stop: CancellationToken,
+) {
     let mut collected = Collected::default();
     loop {
-        let Some(Some(first)) = stop.run_until_cancelled(deltas.recv()).await else { return };
+        let Some(Some(first)) = stop.run_until_cancelled(deltas.recv()).await else {
+            return;
+        };
         let mut ready: Vec<Delta> = collected.push(first).into_iter().collect();
         let window = tokio::time::sleep(COLLECT_INTERVAL);
         tokio::pin!(window);
@@ -39,8 +45,13 @@ pub(super) async fn publish_deltas(nats: Nats, mut deltas: mpsc::Receiver<Delta>
 
 async fn send(nats: &Nats, deltas: impl Iterator<Item = Delta> + Send) {
     for delta in deltas {
-        let Ok(payload) = serde_json::to_vec(&delta) else { continue };
-        if let Err(error) = nats.publish_ephemeral(live_subject(delta.session_id), payload).await {
+        let Ok(payload) = serde_json::to_vec(&delta) else {
+            continue;
+        };
+        if let Err(error) = nats
+            .publish_ephemeral(live_subject(delta.session_id), payload)
+            .await
+        {
             tracing::debug!(%error, "delta dropped: not published");
         }
     }
@@ -55,7 +66,8 @@ impl Collected {
     /// taken.
     fn push(&mut self, delta: Delta) -> Option<Delta> {
         let has_room = self.0.len() < MAX_STREAMS;
-        let same_stream = |held: &&mut Delta| held.execution_id == delta.execution_id && held.kind == delta.kind;
+        let same_stream =
+            |held: &&mut Delta| held.execution_id == delta.execution_id && held.kind == delta.kind;
         let Some(held) = self.0.iter_mut().find(same_stream) else {
             if !has_room {
                 return Some(delta);
@@ -108,12 +120,18 @@ mod tests {
     fn consecutive_pieces_of_one_stream_become_one() {
         use DeltaKind::{Text, Thinking};
         let mut collected = Collected::default();
-        for piece in
-            [delta(Text, 1, 0, "é"), delta(Thinking, 1, 0, "hm"), delta(Text, 1, 2, "b"), delta(Text, 1, 3, "c")]
-        {
+        for piece in [
+            delta(Text, 1, 0, "é"),
+            delta(Thinking, 1, 0, "hm"),
+            delta(Text, 1, 2, "b"),
+            delta(Text, 1, 3, "c"),
+        ] {
             assert_eq!(collected.push(piece), None);
         }
-        assert_eq!(collected.take(), [delta(Text, 1, 0, "ébc"), delta(Thinking, 1, 0, "hm")]);
+        assert_eq!(
+            collected.take(),
+            [delta(Text, 1, 0, "ébc"), delta(Thinking, 1, 0, "hm")]
+        );
         assert_eq!(collected.take(), []);
     }
 
@@ -122,8 +140,14 @@ mod tests {
         use DeltaKind::Text;
         let mut collected = Collected::default();
         assert_eq!(collected.push(delta(Text, 1, 0, "abc")), None);
-        assert_eq!(collected.push(delta(Text, 1, 1, "x")), Some(delta(Text, 1, 0, "abc")));
-        assert_eq!(collected.push(delta(Text, 2, 2, "y")), Some(delta(Text, 1, 1, "x")));
+        assert_eq!(
+            collected.push(delta(Text, 1, 1, "x")),
+            Some(delta(Text, 1, 0, "abc"))
+        );
+        assert_eq!(
+            collected.push(delta(Text, 2, 2, "y")),
+            Some(delta(Text, 1, 1, "x"))
+        );
         assert_eq!(collected.take(), [delta(Text, 2, 2, "y")]);
     }
 }

@@ -27,7 +27,9 @@ pub(super) async fn divergence<O: Outbox>(
     session: SessionId,
 ) -> Result<Option<Divergence>, BrokerUnavailable> {
     let subject = timeline_subject(session);
-    let Some(last) = last_on_subject(nats, TIMELINE, &subject).await? else { return Ok(None) };
+    let Some(last) = last_on_subject(nats, TIMELINE, &subject).await? else {
+        return Ok(None);
+    };
     if let Some(found) = decode(&subject, &last.payload)
         && is_in_table(outbox, &found).await.map_err(unavailable)?
     {
@@ -35,22 +37,35 @@ pub(super) async fn divergence<O: Outbox>(
     }
     let signer = EventSigner::new(&outbox.event_key().await.map_err(unavailable)?);
     let read = signed_events(nats, &signer, subject, last.sequence);
-    let published = within(READ_TIMEOUT, "the session's timeline takes too long to read", read).await?;
+    let published = within(
+        READ_TIMEOUT,
+        "the session's timeline takes too long to read",
+        read,
+    )
+    .await?;
     match published.values().next_back() {
         Some(found) if !is_in_table(outbox, found).await.map_err(unavailable)? => {}
         Some(_) | None => return Ok(None),
     }
     let kept = last_common_event(outbox, session, &published).await?;
     // Events behind a gap are left out: the table takes no event without the one before it.
-    let after = (kept.saturating_add(1)..).zip(published.into_values().skip_while(|event| event.session_seq <= kept));
-    let events: Vec<TimelineEvent> =
-        after.take_while(|(number, event)| event.session_seq == *number).map(|(_, event)| event).collect();
+    let after = (kept.saturating_add(1)..).zip(
+        published
+            .into_values()
+            .skip_while(|event| event.session_seq <= kept),
+    );
+    let events: Vec<TimelineEvent> = after
+        .take_while(|(number, event)| event.session_seq == *number)
+        .map(|(_, event)| event)
+        .collect();
     Ok((!events.is_empty()).then_some(Divergence { kept, events }))
 }
 
 /// Whether the stream has no event of the session; `false` when the stream cannot be read.
 pub(super) async fn is_new(nats: &Nats, session: SessionId) -> bool {
-    last_on_subject(nats, TIMELINE, &timeline_subject(session)).await.is_ok_and(|last| last.is_none())
+    last_on_subject(nats, TIMELINE, &timeline_subject(session))
+        .await
+        .is_ok_and(|last| last.is_none())
 }
 
 /// The port has one error for the broker and the table.
@@ -59,8 +74,13 @@ fn unavailable(error: StoreError) -> BrokerUnavailable {
 }
 
 /// Whether the table has this event.
-pub(super) async fn is_in_table<O: Outbox>(outbox: &O, event: &TimelineEvent) -> Result<bool, StoreError> {
-    let rows = outbox.events(event.session_id, event.session_seq.saturating_sub(1), 1).await?;
+pub(super) async fn is_in_table<O: Outbox>(
+    outbox: &O,
+    event: &TimelineEvent,
+) -> Result<bool, StoreError> {
+    let rows = outbox
+        .events(event.session_id, event.session_seq.saturating_sub(1), 1)
+        .await?;
     Ok(rows.first().map(EventIdentity::of) == Some(EventIdentity::of(event)))
 }
 
@@ -77,7 +97,9 @@ pub(super) async fn signed_events(
     let mut from = 1;
     for _ in 0..MAX_READ {
         let next = first_from(nats, TIMELINE, &subject, from).await?;
-        let Some(message) = next.filter(|message| message.sequence <= last_sequence) else { break };
+        let Some(message) = next.filter(|message| message.sequence <= last_sequence) else {
+            break;
+        };
         let is_signed = signer.has_signed(&message.payload, Some(&message.headers));
         if let Some(event) = decode(&subject, &message.payload).filter(|_| is_signed) {
             events.entry(event.session_seq).or_insert(event);
@@ -97,7 +119,10 @@ async fn last_common_event<O: Outbox>(
     let first = published.keys().next().copied().unwrap_or(1);
     let mut kept = 0;
     loop {
-        let rows = outbox.events(session, kept, PAGE).await.map_err(unavailable)?;
+        let rows = outbox
+            .events(session, kept, PAGE)
+            .await
+            .map_err(unavailable)?;
         if rows.is_empty() {
             return Ok(kept);
         }

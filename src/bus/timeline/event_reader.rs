@@ -32,7 +32,9 @@ pub(super) struct StreamedEvent {
 impl EventReader {
     /// Reads the events on `subject`, which may hold wildcards, from stream sequence `from` on; 0 means from the first.
     pub(super) async fn open(nats: &Nats, subject: String, from: u64) -> Result<Self, Error> {
-        Ok(Self { reader: StreamReader::open(nats, TIMELINE, subject, from).await? })
+        Ok(Self {
+            reader: StreamReader::open(nats, TIMELINE, subject, from).await?,
+        })
     }
 
     /// The next message. After an error the reader cannot be used any more. Cancel safe.
@@ -44,12 +46,19 @@ impl EventReader {
             let subject = &read.message.subject;
             tracing::warn!(%subject, stream_sequence, "timeline message ignored: not an event of this session");
         }
-        Ok(StreamedEvent { stream_sequence, message: read.message, event })
+        Ok(StreamedEvent {
+            stream_sequence,
+            message: read.message,
+            event,
+        })
     }
 }
 
 /// The last event on a session's subject, if there is one.
-pub(super) async fn last_event(nats: &Nats, session: SessionId) -> Result<Option<TimelineEvent>, Error> {
+pub(super) async fn last_event(
+    nats: &Nats,
+    session: SessionId,
+) -> Result<Option<TimelineEvent>, Error> {
     // Short: the caller cannot read the stream meanwhile.
     let subject = timeline_subject(session);
     let last = last_on_subject(nats, TIMELINE, &subject);

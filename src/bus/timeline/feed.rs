@@ -20,14 +20,19 @@ use super::stream_health::StreamHealth;
 use crate::bus::connection::Nats;
 use crate::bus::dead_letters::publish;
 use crate::engine::backoff::Backoff;
-use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed, Outbox};
+use crate::engine::ports::{
+    BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed, Outbox,
+};
 use crate::engine::trace;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
 /// How long the last event may take from a write of this process to the stream before the table is read for it.
 const TAIL_TIMEOUT: Duration = Duration::from_millis(100);
-const BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(50),
+    max: Duration::from_secs(2),
+};
 /// Deltas that wait to be published; further ones are dropped.
 const MAX_QUEUED_DELTAS: usize = 1024;
 
@@ -44,7 +49,11 @@ pub struct FeedSettings {
 
 impl Default for FeedSettings {
     fn default() -> Self {
-        Self { drain_timeout: Duration::from_secs(5), idle_timeout: Duration::from_secs(60), max_sessions: 40_000 }
+        Self {
+            drain_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(60),
+            max_sessions: 40_000,
+        }
     }
 }
 
@@ -138,7 +147,10 @@ impl<O: Outbox> JetStreamFeed<O> {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<PublisherTask>>> {
-        self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Publishes after every notification, until it is stopped or idle.
@@ -169,7 +181,12 @@ impl<O: Outbox> JetStreamFeed<O> {
     }
 
     fn publisher(&self, session: SessionId) -> Publisher<O> {
-        Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session, Arc::clone(&self.0.signer))
+        Publisher::new(
+            &self.0.nats,
+            Arc::clone(&self.0.outbox),
+            session,
+            Arc::clone(&self.0.signer),
+        )
     }
 
     /// The session's publisher, started on first use; `None` at the limit of publishers or after the feed was closed.
@@ -189,14 +206,20 @@ impl<O: Outbox> JetStreamFeed<O> {
             is_held: AtomicBool::new(false),
         });
         sessions.insert(session, Arc::clone(&task));
-        let publishing = self.clone().publish(session, Arc::clone(&task)).instrument(trace::beside(session));
+        let publishing = self
+            .clone()
+            .publish(session, Arc::clone(&task))
+            .instrument(trace::beside(session));
         self.0.tasks.spawn(publishing);
         Some(Started::Now(task))
     }
 
     fn forget(&self, session: SessionId, task: &Arc<PublisherTask>) {
         let mut sessions = self.sessions();
-        if sessions.get(&session).is_some_and(|current| Arc::ptr_eq(current, task)) {
+        if sessions
+            .get(&session)
+            .is_some_and(|current| Arc::ptr_eq(current, task))
+        {
             sessions.remove(&session);
         }
     }
@@ -224,7 +247,9 @@ impl<O: Outbox> JetStreamFeed<O> {
                 Err(error) if failures > 0 => {
                     tracing::debug!(session_id = %session, %error, "publishing still failing")
                 }
-                Err(error) => tracing::warn!(session_id = %session, %error, "publishing failed: retrying"),
+                Err(error) => {
+                    tracing::warn!(session_id = %session, %error, "publishing failed: retrying")
+                }
             }
             progress.send_replace(Progress::Failing);
             source = Source::Table;
@@ -234,7 +259,11 @@ impl<O: Outbox> JetStreamFeed<O> {
     }
 
     /// Publishes all that the source has, and records whether the stream accepted it.
-    async fn catch_up(&self, publisher: &mut Publisher<O>, source: Source) -> Result<u32, CatchUpError> {
+    async fn catch_up(
+        &self,
+        publisher: &mut Publisher<O>,
+        source: Source,
+    ) -> Result<u32, CatchUpError> {
         let before = publisher.reached().map(|last| last.session_seq);
         let published = match source {
             Source::Tail => publisher.publish_committed().await,
@@ -252,7 +281,9 @@ impl<O: Outbox> JetStreamFeed<O> {
             Ok(session_seq) if Some(*session_seq) != before => self.0.stream_health.accepted(),
             Err(CatchUpError::Broker(reason)) => self.0.stream_health.refused(reason),
             // The stream was not asked to accept anything.
-            Ok(_) | Err(CatchUpError::Store(_) | CatchUpError::Gap { .. } | CatchUpError::Diverged(_)) => {}
+            Ok(_)
+            | Err(CatchUpError::Store(_) | CatchUpError::Gap { .. } | CatchUpError::Diverged(_)) => {
+            }
         }
         reached
     }
@@ -282,7 +313,9 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
     }
 
     fn notify_up_to(&self, session: SessionId, last_seq: u32) {
-        let Some(started) = self.started(session) else { return };
+        let Some(started) = self.started(session) else {
+            return;
+        };
         let (Started::Now(task) | Started::Before(task)) = &started;
         task.is_held.store(true, Ordering::Relaxed);
         if matches!(started, Started::Before(_)) && !task.progress.borrow().has_reached(last_seq) {
@@ -296,7 +329,9 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
     }
 
     async fn has_published(&self, session: SessionId, last: &EventIdentity) -> bool {
-        let Some(task) = self.sessions().get(&session).cloned() else { return false };
+        let Some(task) = self.sessions().get(&session).cloned() else {
+            return false;
+        };
         let mut progress = task.progress.subscribe();
         let is_final = |progress: &Progress| match progress {
             Progress::Reached(_) => progress.has_reached(last.session_seq),
@@ -304,14 +339,22 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
             Progress::Unknown => false,
         };
         let committed_here = progress.wait_for(is_final);
-        if tokio::time::timeout(TAIL_TIMEOUT, committed_here).await.is_err() {
+        if tokio::time::timeout(TAIL_TIMEOUT, committed_here)
+            .await
+            .is_err()
+        {
             // Another process has written the event.
             task.notified.notify_one();
         }
-        let is_last = match tokio::time::timeout(self.0.settings.drain_timeout, progress.wait_for(is_final)).await {
-            Ok(Ok(progress)) => matches!(&*progress, Progress::Reached(reached) if reached == last),
-            Ok(Err(_)) | Err(_) => false,
-        };
+        let is_last =
+            match tokio::time::timeout(self.0.settings.drain_timeout, progress.wait_for(is_final))
+                .await
+            {
+                Ok(Ok(progress)) => {
+                    matches!(&*progress, Progress::Reached(reached) if reached == last)
+                }
+                Ok(Err(_)) | Err(_) => false,
+            };
         if is_last {
             task.stop.cancel();
             self.forget(session, &task);
@@ -329,7 +372,10 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         divergence::is_new(&self.0.nats, session).await
     }
 
-    async fn divergence(&self, session: SessionId) -> Result<Option<Divergence>, BrokerUnavailable> {
+    async fn divergence(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<Divergence>, BrokerUnavailable> {
         divergence::divergence(&self.0.nats, &*self.0.outbox, session).await
     }
 
@@ -343,7 +389,8 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         }
         let mut failure = "no answer".to_owned();
         let limit = self.0.settings.drain_timeout;
-        match tokio::time::timeout(limit, self.publish_up_to(session, last_seq, &mut failure)).await {
+        match tokio::time::timeout(limit, self.publish_up_to(session, last_seq, &mut failure)).await
+        {
             Ok(()) => Ok(()),
             Err(_) => Err(BrokerUnavailable(format!(
                 "events up to {last_seq} are not all published after {limit:?}: {failure}"

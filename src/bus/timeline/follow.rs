@@ -45,7 +45,12 @@ pub struct Follower {
 
 impl Follower {
     /// Follows `session` from the event after `after` (0: from the first).
-    pub fn start<H: Outbox>(nats: &Nats, session: SessionId, after: u32, history: Option<Arc<H>>) -> Self {
+    pub fn start<H: Outbox>(
+        nats: &Nats,
+        session: SessionId,
+        after: u32,
+        history: Option<Arc<H>>,
+    ) -> Self {
         let (sender, updates) = mpsc::channel(MAX_QUEUED_UPDATES);
         let follow = FollowTask {
             nats: nats.clone(),
@@ -61,7 +66,10 @@ impl Follower {
             // The session has ended, or the follower was dropped.
             let (Ok(()) | Err(Finished)) = follow.run().await;
         });
-        Self { updates, _task: task }
+        Self {
+            updates,
+            _task: task,
+        }
     }
 
     /// The next update; `None` after the end event. Waits without a limit. Cancel safe.
@@ -94,15 +102,24 @@ impl<H: Outbox> FollowTask<H> {
         let mut failing_since = None;
         loop {
             self.read_history().await?;
-            match EventReader::open(&self.nats, timeline_subject(self.session), self.next_sequence).await {
+            match EventReader::open(
+                &self.nats,
+                timeline_subject(self.session),
+                self.next_sequence,
+            )
+            .await
+            {
                 Ok(reader) => {
                     failing_since = None;
-                    self.read_stream(reader, &mut deltas, &mut last_checked).await?;
+                    self.read_stream(reader, &mut deltas, &mut last_checked)
+                        .await?;
                 }
                 Err(error) => {
                     tracing::debug!(session_id = %self.session, %error, "timeline unavailable: retrying");
                     self.next_sequence = 0;
-                    if failing_since.get_or_insert_with(Instant::now).elapsed() > CHANGE_SERVER_AFTER {
+                    if failing_since.get_or_insert_with(Instant::now).elapsed()
+                        > CHANGE_SERVER_AFTER
+                    {
                         self.nats.change_server().await;
                     }
                 }
@@ -161,11 +178,19 @@ impl<H: Outbox> FollowTask<H> {
     /// Whether a worker has signed the message. Without the key, because there is no table or it is unavailable, every
     /// message is accepted.
     async fn is_signed(&mut self, message: &async_nats::Message) -> bool {
-        let Some(history) = self.history.clone() else { return true };
+        let Some(history) = self.history.clone() else {
+            return true;
+        };
         if self.signer.is_none() {
-            self.signer = history.event_key().await.ok().map(|key| EventSigner::new(&key));
+            self.signer = history
+                .event_key()
+                .await
+                .ok()
+                .map(|key| EventSigner::new(&key));
         }
-        self.signer.as_ref().is_none_or(|signer| signer.has_signed(&message.payload, message.headers.as_ref()))
+        self.signer
+            .as_ref()
+            .is_none_or(|signer| signer.has_signed(&message.payload, message.headers.as_ref()))
     }
 
     /// Whether the stream has events that were not read, because it was lost and filled again.
@@ -181,15 +206,21 @@ impl<H: Outbox> FollowTask<H> {
         }
         *last_checked = last;
         let on_stream = last_event(&self.nats, self.session).await.ok().flatten();
-        Ok(self.cursor.has_gap() || on_stream.is_some_and(|event| event.session_seq > self.cursor.last()))
+        Ok(self.cursor.has_gap()
+            || on_stream.is_some_and(|event| event.session_seq > self.cursor.last()))
     }
 
     /// Emits the events of the table after the last one. Without a table, or while it is unavailable, the stream has to
     /// do.
     async fn read_history(&mut self) -> Result<(), Finished> {
-        let Some(history) = self.history.clone() else { return Ok(()) };
+        let Some(history) = self.history.clone() else {
+            return Ok(());
+        };
         loop {
-            let rows = match history.events(self.session, self.cursor.last(), PAGE_ROWS).await {
+            let rows = match history
+                .events(self.session, self.cursor.last(), PAGE_ROWS)
+                .await
+            {
                 Ok(rows) => rows,
                 Err(error) => {
                     tracing::debug!(session_id = %self.session, %error, "history unavailable");
@@ -212,12 +243,15 @@ impl<H: Outbox> FollowTask<H> {
             return Ok(());
         }
         let last = match &self.history {
-            Some(history) => {
-                history.events(self.session, after - 1, 1).await.ok().and_then(|rows| rows.into_iter().next())
-            }
+            Some(history) => history
+                .events(self.session, after - 1, 1)
+                .await
+                .ok()
+                .and_then(|rows| rows.into_iter().next()),
             None => last_event(&self.nats, self.session).await.ok().flatten(),
         };
-        let has_ended = last.is_some_and(|event| event.session_seq <= after && event.event_type.is_end());
+        let has_ended =
+            last.is_some_and(|event| event.session_seq <= after && event.event_type.is_end());
         if has_ended { Err(Finished) } else { Ok(()) }
     }
 
@@ -225,7 +259,9 @@ impl<H: Outbox> FollowTask<H> {
         loop {
             match self.nats.client.subscribe(live_subject(self.session)).await {
                 Ok(subscriber) => return Ok(subscriber),
-                Err(error) => tracing::debug!(session_id = %self.session, %error, "live deltas unavailable"),
+                Err(error) => {
+                    tracing::debug!(session_id = %self.session, %error, "live deltas unavailable")
+                }
             }
             self.pause().await?;
         }
@@ -247,13 +283,20 @@ impl<H: Outbox> FollowTask<H> {
 
     async fn send(&self, event: TimelineEvent) -> Result<(), Finished> {
         let is_end = event.event_type.is_end();
-        self.updates.send(TimelineUpdate::Event(event)).await.map_err(|_| Finished)?;
+        self.updates
+            .send(TimelineUpdate::Event(event))
+            .await
+            .map_err(|_| Finished)?;
         if is_end { Err(Finished) } else { Ok(()) }
     }
 
     async fn emit_delta(&mut self, delta: Delta) -> Result<(), Finished> {
         match self.cursor.delta(delta) {
-            Some(delta) => self.updates.send(TimelineUpdate::Delta(delta)).await.map_err(|_| Finished),
+            Some(delta) => self
+                .updates
+                .send(TimelineUpdate::Delta(delta))
+                .await
+                .map_err(|_| Finished),
             None => Ok(()),
         }
     }

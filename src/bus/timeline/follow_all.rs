@@ -37,12 +37,20 @@ impl AllFollower {
     pub async fn start(nats: &Nats) -> Result<Self, Error> {
         let position = StreamPosition::now(nats).await?;
         let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
-        let follow = FollowTask { nats: nats.clone(), position, emitted: EmittedEvents::default(), events: sender };
+        let follow = FollowTask {
+            nats: nats.clone(),
+            position,
+            emitted: EmittedEvents::default(),
+            events: sender,
+        };
         let mut task = JoinSet::new();
         task.spawn(async move {
             let (Ok(()) | Err(Dropped)) = follow.run().await;
         });
-        Ok(Self { events, _task: task })
+        Ok(Self {
+            events,
+            _task: task,
+        })
     }
 
     /// The next event. Cancel safe.
@@ -79,14 +87,24 @@ impl FollowTask {
     /// so if the stream is still the same, the reader is at the right position.
     async fn open(&mut self) -> Result<EventReader, Error> {
         loop {
-            let reader =
-                EventReader::open(&self.nats, ALL_TIMELINES.to_owned(), self.position.last_sequence + 1).await?;
+            let reader = EventReader::open(
+                &self.nats,
+                ALL_TIMELINES.to_owned(),
+                self.position.last_sequence + 1,
+            )
+            .await?;
             let now = StreamPosition::now(&self.nats).await?;
             if now.created_ns != self.position.created_ns {
                 tracing::warn!("timeline stream was created again: reading from its beginning");
-                self.position = StreamPosition { last_sequence: 0, ..now };
+                self.position = StreamPosition {
+                    last_sequence: 0,
+                    ..now
+                };
             } else if now.last_sequence < self.position.last_sequence {
-                tracing::warn!(from = now.last_sequence + 1, "timeline stream has lost its last events");
+                tracing::warn!(
+                    from = now.last_sequence + 1,
+                    "timeline stream has lost its last events"
+                );
                 self.position = now;
             } else {
                 return Ok(reader);
@@ -101,7 +119,11 @@ impl FollowTask {
                 () = self.events.closed() => return Err(Dropped),
                 streamed = reader.next() => streamed,
             };
-            let StreamedEvent { stream_sequence, event, .. } = match streamed {
+            let StreamedEvent {
+                stream_sequence,
+                event,
+                ..
+            } = match streamed {
                 Ok(streamed) => streamed,
                 Err(error) => {
                     tracing::debug!(%error, "timeline reader interrupted: reopening");
@@ -129,7 +151,10 @@ struct StreamPosition {
 impl StreamPosition {
     async fn now(nats: &Nats) -> Result<Self, Error> {
         let info = stream_info(nats, TIMELINE, REQUEST_TIMEOUT).await?;
-        Ok(Self { created_ns: info.created.unix_timestamp_nanos(), last_sequence: info.state.last_sequence })
+        Ok(Self {
+            created_ns: info.created.unix_timestamp_nanos(),
+            last_sequence: info.state.last_sequence,
+        })
     }
 }
 

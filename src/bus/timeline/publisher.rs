@@ -90,15 +90,33 @@ pub(super) struct Publisher<O> {
 
 impl<O: Outbox> Publisher<O> {
     /// The publishers of a process share the `signer`.
-    pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId, signer: Arc<OnceCell<EventSigner>>) -> Self {
+    pub(super) fn new(
+        nats: &Nats,
+        outbox: Arc<O>,
+        session: SessionId,
+        signer: Arc<OnceCell<EventSigner>>,
+    ) -> Self {
         let (nats, subject) = (nats.clone(), timeline_subject(session));
         let (last, ended, tail, recent) = (None, false, None, VecDeque::new());
-        Self { nats, outbox, session, subject, last, ended, tail, recent, signer }
+        Self {
+            nats,
+            outbox,
+            session,
+            subject,
+            last,
+            ended,
+            tail,
+            recent,
+            signer,
+        }
     }
 
     /// As [`Publisher::new`], with the events that this process commits from now on.
     pub(super) fn following(self) -> Self {
-        Self { tail: Some(self.outbox.tail(self.session)), ..self }
+        Self {
+            tail: Some(self.outbox.tail(self.session)),
+            ..self
+        }
     }
 
     /// Waits until this process has committed events.
@@ -118,7 +136,9 @@ impl<O: Outbox> Publisher<O> {
     ///
     /// After an error, or if the future was dropped, the table has to be read as well.
     pub(super) async fn publish_committed(&mut self) -> Result<Option<u32>, CatchUpError> {
-        let (Some(mut last), Some(tail)) = (self.last.take(), &self.tail) else { return Ok(None) };
+        let (Some(mut last), Some(tail)) = (self.last.take(), &self.tail) else {
+            return Ok(None);
+        };
         let committed = tail.take();
         let mut rows = Vec::with_capacity(committed.committed.len());
         let mut expected = last.session_seq + 1;
@@ -149,7 +169,10 @@ impl<O: Outbox> Publisher<O> {
     /// Whether this very event was published a moment ago. Another event with its number shows that the database has
     /// lost commits.
     fn is_recent(&self, event: &TimelineEvent) -> bool {
-        let published = self.recent.iter().find(|(session_seq, _)| *session_seq == event.session_seq);
+        let published = self
+            .recent
+            .iter()
+            .find(|(session_seq, _)| *session_seq == event.session_seq);
         published.is_some_and(|(_, identity)| *identity == hash(&EventIdentity::of(event)))
     }
 
@@ -183,7 +206,9 @@ impl<O: Outbox> Publisher<O> {
         let mut rows = self.outbox.events(self.session, from, PAGE_ROWS).await?;
         // Events that are committed after this read are notified.
         let is_all = u32::try_from(rows.len()).is_ok_and(|count| count < PAGE_ROWS);
-        let Some(identity) = &last.identity else { return Ok(Behind { rows, is_all }) };
+        let Some(identity) = &last.identity else {
+            return Ok(Behind { rows, is_all });
+        };
         let same = rows.first().map(EventIdentity::of).as_ref() == Some(identity);
         if !same && !self.ended {
             return Err(CatchUpError::Diverged(last.session_seq));
@@ -208,20 +233,33 @@ impl<O: Outbox> Publisher<O> {
         for row in rows {
             let session_seq = row.session_seq;
             if session_seq != last.session_seq + 1 {
-                return Err(CatchUpError::Gap { after: last.session_seq, found: session_seq });
+                return Err(CatchUpError::Gap {
+                    after: last.session_seq,
+                    found: session_seq,
+                });
             }
             let identity = EventIdentity::of(&row);
-            let Some(stream_sequence) = self.publish(row, last.stream_sequence).await? else { return Ok(None) };
+            let Some(stream_sequence) = self.publish(row, last.stream_sequence).await? else {
+                return Ok(None);
+            };
             if self.recent.len() == MAX_RECENT {
                 self.recent.pop_front();
             }
             self.recent.push_back((session_seq, hash(&identity)));
-            last = LastPublished { session_seq, stream_sequence, identity: Some(identity) };
+            last = LastPublished {
+                session_seq,
+                stream_sequence,
+                identity: Some(identity),
+            };
         }
         Ok(Some(last))
     }
 
-    async fn publish(&self, row: TimelineEvent, expected: u64) -> Result<Option<u64>, CatchUpError> {
+    async fn publish(
+        &self,
+        row: TimelineEvent,
+        expected: u64,
+    ) -> Result<Option<u64>, CatchUpError> {
         let is_first = row.session_seq == 1;
         let payload = encode(&truncate(row, self.max_event_bytes()));
         let message = PublishMessage::build()
@@ -231,7 +269,10 @@ impl<O: Outbox> Publisher<O> {
             .expected_last_subject_sequence(expected);
         let mut link = self.nats.watch_connection();
         let begun = Instant::now();
-        let publish = self.nats.jetstream.send_publish(self.subject.clone(), message);
+        let publish = self
+            .nats
+            .jetstream
+            .send_publish(self.subject.clone(), message);
         let outcome = tokio::select! {
             outcome = tokio::time::timeout(ACK_TIMEOUT, async { publish.await?.await }) => outcome,
             // The acknowledgement was lost with the connection.
@@ -240,22 +281,28 @@ impl<O: Outbox> Publisher<O> {
         match outcome {
             Ok(Ok(ack)) => {
                 metrics::counter!("tarsy_events_published_total").increment(1);
-                metrics::histogram!("tarsy_event_publish_duration_seconds").record(begun.elapsed().as_secs_f64());
+                metrics::histogram!("tarsy_event_publish_duration_seconds")
+                    .record(begun.elapsed().as_secs_f64());
                 if is_first && let Some(waited) = self.since_id() {
-                    metrics::histogram!("tarsy_time_to_first_event_seconds").record(waited.as_secs_f64());
+                    metrics::histogram!("tarsy_time_to_first_event_seconds")
+                        .record(waited.as_secs_f64());
                 }
                 Ok(Some(ack.sequence))
             }
             Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
             Ok(Err(error)) => Err(CatchUpError::Broker(error.to_string())),
-            Err(_) => Err(CatchUpError::Broker("a publish was not acknowledged".to_owned())),
+            Err(_) => Err(CatchUpError::Broker(
+                "a publish was not acknowledged".to_owned(),
+            )),
         }
     }
 
     /// Reads the last event from the stream's leader. A message that no worker has signed is ignored.
     async fn read_last_published(&self) -> Result<LastPublished, CatchUpError> {
         let last = last_on_subject(&self.nats, TIMELINE, &self.subject).await?;
-        let Some(message) = last else { return Ok(LastPublished::default()) };
+        let Some(message) = last else {
+            return Ok(LastPublished::default());
+        };
         let found = decode(&self.subject, &message.payload);
         let at = |event: Option<&TimelineEvent>| LastPublished {
             session_seq: event.map_or(0, |event| event.session_seq),
@@ -263,20 +310,31 @@ impl<O: Outbox> Publisher<O> {
             identity: event.map(EventIdentity::of),
         };
         if let Some(found) = &found
-            && (self.signer().await?.has_signed(&message.payload, Some(&message.headers))
+            && (self
+                .signer()
+                .await?
+                .has_signed(&message.payload, Some(&message.headers))
                 || is_in_table(&*self.outbox, found).await?)
         {
             return Ok(at(Some(found)));
         }
         metrics::counter!("tarsy_forged_events_total").increment(1);
         tracing::error!(session_id = %self.session, "timeline message ignored: not signed by a worker");
-        let signed = signed_events(&self.nats, self.signer().await?, self.subject.clone(), message.sequence).await?;
+        let signed = signed_events(
+            &self.nats,
+            self.signer().await?,
+            self.subject.clone(),
+            message.sequence,
+        )
+        .await?;
         Ok(at(signed.values().next_back()))
     }
 
     /// The signer with the key of this installation, which is read once.
     async fn signer(&self) -> Result<&EventSigner, CatchUpError> {
-        self.signer.get_or_try_init(|| async { Ok(EventSigner::new(&self.outbox.event_key().await?)) }).await
+        self.signer
+            .get_or_try_init(|| async { Ok(EventSigner::new(&self.outbox.event_key().await?)) })
+            .await
     }
 
     /// The time since the one in the session's id: at it the stream stored the alert, or its producer made the id.

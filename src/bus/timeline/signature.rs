@@ -22,14 +22,20 @@ impl EventSigner {
     /// The headers of an event with these bytes.
     pub(super) fn sign(&self, payload: &[u8]) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        let signature: String = sign(&self.0, payload).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let signature: String = sign(&self.0, payload)
+            .as_ref()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         headers.insert(SIGNATURE, signature);
         headers
     }
 
     /// Whether the headers hold the signature of these bytes.
     pub(super) fn has_signed(&self, payload: &[u8], headers: Option<&HeaderMap>) -> bool {
-        let signature = headers.and_then(|headers| headers.get(SIGNATURE)).and_then(|value| decoded(value.as_str()));
+        let signature = headers
+            .and_then(|headers| headers.get(SIGNATURE))
+            .and_then(|value| decoded(value.as_str()));
         signature.is_some_and(|signature| verify(&self.0, payload, &signature).is_ok())
     }
 }
@@ -45,7 +51,10 @@ mod tests {
 
     #[test]
     fn a_signature_is_valid_only_for_its_bytes_and_its_key() {
-        let (ours, other) = (EventSigner::new(&EventKey(vec![7; 32])), EventSigner::new(&EventKey(vec![8; 32])));
+        let (ours, other) = (
+            EventSigner::new(&EventKey(vec![7; 32])),
+            EventSigner::new(&EventKey(vec![8; 32])),
+        );
         let headers = ours.sign(b"{}");
         assert!(ours.has_signed(b"{}", Some(&headers)));
         assert!(

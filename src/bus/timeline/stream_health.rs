@@ -34,7 +34,10 @@ impl StreamHealth {
     }
 
     fn set(&self, refusal: Option<(Instant, String)>) {
-        *self.last_refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        *self
+            .last_refusal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = refusal;
     }
 
     /// Asks the server for the state of the stream, then looks at the last refusal.
@@ -43,10 +46,17 @@ impl StreamHealth {
             return Err(BrokerUnavailable("no connection".to_owned()));
         }
         let stream = stream_info(nats, TIMELINE, REPLY_TIMEOUT).await?;
-        if stream.cluster.is_some_and(|cluster| cluster.leader.is_none()) {
+        if stream
+            .cluster
+            .is_some_and(|cluster| cluster.leader.is_none())
+        {
             return Err(BrokerUnavailable(format!("{TIMELINE} has no leader")));
         }
-        let last_refusal = self.last_refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last_refusal = self
+            .last_refusal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         match last_refusal {
             Some((at, reason)) if at.elapsed() < REFUSAL_LIFETIME => Err(BrokerUnavailable(reason)),
             Some(_) | None => Ok(()),

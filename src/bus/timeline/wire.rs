@@ -23,7 +23,11 @@ pub(super) fn truncate(event: TimelineEvent, max_bytes: usize) -> TimelineEvent 
         return event;
     }
     let bytes = event.content.len();
-    let mut cut = TimelineEvent { truncated: true, content: String::new(), ..event.clone() };
+    let mut cut = TimelineEvent {
+        truncated: true,
+        content: String::new(),
+        ..event.clone()
+    };
     if json_len(&cut.metadata) > MAX_METADATA_BYTES.min(max_bytes / 4) {
         cut.metadata = truncate_metadata(&cut.metadata, MAX_METADATA_BYTES.min(max_bytes / 4));
     }
@@ -32,7 +36,10 @@ pub(super) fn truncate(event: TimelineEvent, max_bytes: usize) -> TimelineEvent 
     cut.content = if kept.len() == bytes {
         event.content
     } else {
-        format!("{kept}\n[cut here: {} of {bytes} bytes; the store has all of it]", kept.len())
+        format!(
+            "{kept}\n[cut here: {} of {bytes} bytes; the store has all of it]",
+            kept.len()
+        )
     };
     cut
 }
@@ -126,19 +133,34 @@ mod tests {
     fn the_event_of_another_session_is_no_event_of_this_subject() {
         let one = event("text".into(), json!({}));
         let of = |session: SessionId| decode(&timeline_subject(session), &encode(&one));
-        assert_eq!((of(one.session_id), of(SessionId(Uuid::max()))), (Some(one.clone()), None));
+        assert_eq!(
+            (of(one.session_id), of(SessionId(Uuid::max()))),
+            (Some(one.clone()), None)
+        );
         assert_eq!(decode(&timeline_subject(one.session_id), b"{}"), None);
     }
 
     #[test]
     fn content_is_truncated_between_characters_with_a_notice() {
-        let cut = truncate(event("é".repeat(200_000), json!({"kind": "x"})), MAX_EVENT_BYTES);
+        let cut = truncate(
+            event("é".repeat(200_000), json!({"kind": "x"})),
+            MAX_EVENT_BYTES,
+        );
         let length = encode(&cut).len();
-        assert!(length <= MAX_EVENT_BYTES && length > MAX_EVENT_BYTES - 256, "{length}");
+        assert!(
+            length <= MAX_EVENT_BYTES && length > MAX_EVENT_BYTES - 256,
+            "{length}"
+        );
         assert!(cut.truncated);
         assert_eq!(cut.metadata, json!({"kind": "x"}));
         let (kept, mark) = cut.content.split_once('\n').unwrap();
-        assert_eq!(mark, format!("[cut here: {} of 400000 bytes; the store has all of it]", kept.len()));
+        assert_eq!(
+            mark,
+            format!(
+                "[cut here: {} of 400000 bytes; the store has all of it]",
+                kept.len()
+            )
+        );
         assert_eq!(kept, "é".repeat(kept.len() / 2));
     }
 
@@ -146,7 +168,13 @@ mod tests {
     fn oversized_metadata_keeps_its_small_entries_and_the_content() {
         let metadata = json!({"epoch": 3, "huge": "x".repeat(300_000), "kind": "y"});
         let cut = truncate(event("short".into(), metadata), MAX_EVENT_BYTES);
-        assert_eq!(cut, TimelineEvent { truncated: true, ..event("short".into(), json!({"epoch": 3, "kind": "y"})) });
+        assert_eq!(
+            cut,
+            TimelineEvent {
+                truncated: true,
+                ..event("short".into(), json!({"epoch": 3, "kind": "y"}))
+            }
+        );
     }
 
     proptest! {

@@ -39,28 +39,64 @@ impl Nats {
             return Vec::new();
         }
         let streams = streams::expected(settings, self.max_payload());
-        let streams = join_all(streams.iter().map(|expected| self.find_stream(&expected.name))).await;
-        let streams: Vec<stream::Info> = streams.into_iter().filter_map(|found| found.ok().flatten()).collect();
+        let streams = join_all(
+            streams
+                .iter()
+                .map(|expected| self.find_stream(&expected.name)),
+        )
+        .await;
+        let streams: Vec<stream::Info> = streams
+            .into_iter()
+            .filter_map(|found| found.ok().flatten())
+            .collect();
         // The consumers have as many copies as their stream.
-        let wanted = streams.iter().find(|found| found.config.name == ALERTS).map(|found| found.config.num_replicas);
+        let wanted = streams
+            .iter()
+            .find(|found| found.config.name == ALERTS)
+            .map(|found| found.config.num_replicas);
         let consumers = Priority::ALL.map(|priority| async move {
             let stream = self.jetstream.get_stream_no_info(ALERTS).await.ok()?;
             let found = stream.consumer_info(priority.as_str()).await.ok()?;
-            Some(StreamCopies::of(priority.consumer(), wanted?, &found.cluster?))
+            Some(StreamCopies::of(
+                priority.consumer(),
+                wanted?,
+                &found.cluster?,
+            ))
         });
         let consumers = join_all(consumers).await;
-        let of_stream =
-            |found: stream::Info| Some(StreamCopies::of(found.config.name, found.config.num_replicas, &found.cluster?));
-        streams.into_iter().map(of_stream).chain(consumers).flatten().collect()
+        let of_stream = |found: stream::Info| {
+            Some(StreamCopies::of(
+                found.config.name,
+                found.config.num_replicas,
+                &found.cluster?,
+            ))
+        };
+        streams
+            .into_iter()
+            .map(of_stream)
+            .chain(consumers)
+            .flatten()
+            .collect()
     }
 }
 
 impl StreamCopies {
     fn of(name: String, wanted: usize, cluster: &ClusterInfo) -> Self {
-        let behind = cluster.replicas.iter().filter(|copy| copy.offline || !copy.current).map(CopyBehind::of).collect();
+        let behind = cluster
+            .replicas
+            .iter()
+            .filter(|copy| copy.offline || !copy.current)
+            .map(CopyBehind::of)
+            .collect();
         let leader = cluster.leader.clone().filter(|leader| !leader.is_empty());
         let copies = cluster.replicas.len() + usize::from(leader.is_some());
-        Self { name, leader, copies, wanted, behind }
+        Self {
+            name,
+            leader,
+            copies,
+            wanted,
+            behind,
+        }
     }
 }
 
@@ -71,6 +107,9 @@ impl CopyBehind {
             Some(lag) if lag > 0 => format!("{lag} operations behind"),
             _ => "not up to date".to_owned(),
         };
-        Self { server: copy.name.clone(), reason }
+        Self {
+            server: copy.name.clone(),
+            reason,
+        }
     }
 }

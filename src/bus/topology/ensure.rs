@@ -51,7 +51,10 @@ impl Nats {
     ///
     /// When the server refuses a change, ignores a setting or leaves requests unanswered for a minute;
     /// [`Error::Storage`] when the storage of a stream is not the configured one, which NATS cannot change.
-    pub async fn ensure_topology(&self, settings: &TopologySettings) -> Result<TopologyChanges, Error> {
+    pub async fn ensure_topology(
+        &self,
+        settings: &TopologySettings,
+    ) -> Result<TopologyChanges, Error> {
         let mut ensured = TopologyChanges::default();
         for expected in streams::expected(settings, self.max_payload()) {
             ensured.count(&self.ensure_stream(expected, settings).await?);
@@ -63,7 +66,11 @@ impl Nats {
         Ok(ensured)
     }
 
-    async fn ensure_stream(&self, expected: stream::Config, settings: &TopologySettings) -> Result<Ensured, Error> {
+    async fn ensure_stream(
+        &self,
+        expected: stream::Config,
+        settings: &TopologySettings,
+    ) -> Result<Ensured, Error> {
         // A server without a cluster accepts every placement, and ignores it.
         if expected.placement.is_some() && !self.is_clustered() {
             return Err(Error::PlacementWithoutCluster(expected.name));
@@ -93,7 +100,11 @@ impl Nats {
         let merged = streams::merged(found.config, target);
         if merged.placement != placement && merged.num_replicas != copies {
             // NATS does not move and scale a stream in one update. The present servers may be too few for the copies.
-            self.update_stream(&stream::Config { num_replicas: copies, ..merged.clone() }).await?;
+            self.update_stream(&stream::Config {
+                num_replicas: copies,
+                ..merged.clone()
+            })
+            .await?;
             self.scale_when_moved(&merged, copies).await?;
         } else {
             self.update_stream(&merged).await?;
@@ -104,7 +115,9 @@ impl Nats {
     async fn update_stream(&self, config: &stream::Config) -> Result<(), Error> {
         let update = async || {
             let updated = self.jetstream.update_stream(config).await;
-            updated.map(|_| ()).map_err(|error| Error::admin(&config.name, "update", &error))
+            updated
+                .map(|_| ())
+                .map_err(|error| Error::admin(&config.name, "update", &error))
         };
         through_elections(update).await
     }
@@ -126,7 +139,9 @@ impl Nats {
             }
             match self.update_stream(config).await {
                 // The report was older than the move.
-                Err(Error::Admin { reason: refused, .. }) if refused.contains("move already in progress") => {
+                Err(Error::Admin {
+                    reason: refused, ..
+                }) if refused.contains("move already in progress") => {
                     reason = refused;
                 }
                 updated => return updated,
@@ -136,7 +151,11 @@ impl Nats {
         Err(Error::admin(&config.name, "update", &reason))
     }
 
-    async fn ensure_consumer(&self, priority: Priority, settings: &TopologySettings) -> Result<Ensured, Error> {
+    async fn ensure_consumer(
+        &self,
+        priority: Priority,
+        settings: &TopologySettings,
+    ) -> Result<Ensured, Error> {
         let expected = consumers::expected(priority, settings);
         let found = through_elections(async || self.find_consumer(priority).await).await?;
         let (action, ensured) = match &found {
@@ -147,7 +166,10 @@ impl Nats {
             Some(_) => ("update", Ensured::Updated),
         };
         let change = async || {
-            let done = self.jetstream.create_consumer_on_stream(expected.clone(), ALERTS).await;
+            let done = self
+                .jetstream
+                .create_consumer_on_stream(expected.clone(), ALERTS)
+                .await;
             done.map_err(|error| Error::admin(priority.consumer(), action, &error))
         };
         through_elections(change).await?;
@@ -161,7 +183,9 @@ async fn through_elections<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result
     let limit = Instant::now() + ELECTION_TIMEOUT;
     loop {
         match ask().await {
-            Err(Error::Admin { object, reason, .. }) if reason.contains("timed out") && Instant::now() < limit => {
+            Err(Error::Admin { object, reason, .. })
+                if reason.contains("timed out") && Instant::now() < limit =>
+            {
                 tracing::info!(%object, reason, "no server has answered: asking again");
             }
             answer => return answer,
@@ -185,11 +209,17 @@ mod tests {
                 _ => Err(Error::admin("TARSY_ALERTS", "read", &reason)),
             }
         };
-        through_elections(async || ask(3, "request timed out").await).await.unwrap();
+        through_elections(async || ask(3, "request timed out").await)
+            .await
+            .unwrap();
         assert_eq!(asked.swap(0, Ordering::Relaxed), 3);
-        through_elections(async || ask(u32::MAX, "request timed out").await).await.unwrap_err();
+        through_elections(async || ask(u32::MAX, "request timed out").await)
+            .await
+            .unwrap_err();
         assert_eq!(asked.swap(0, Ordering::Relaxed), 6);
-        through_elections(async || ask(3, "no suitable peers").await).await.unwrap_err();
+        through_elections(async || ask(3, "no suitable peers").await)
+            .await
+            .unwrap_err();
         assert_eq!(asked.load(Ordering::Relaxed), 1);
     }
 }

@@ -37,7 +37,10 @@ pub struct FieldDifference {
 
 impl Difference {
     pub(super) fn missing(object: &str) -> Self {
-        Self { object: object.to_owned(), field: None }
+        Self {
+            object: object.to_owned(),
+            field: None,
+        }
     }
 }
 
@@ -45,19 +48,37 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.field {
             None => write!(f, "{}: missing", self.object),
-            Some(FieldDifference { name, found, expected, why }) => {
-                let is_bound = AT_LEAST.contains(name) && !["not set", "-1"].contains(&expected.as_str());
+            Some(FieldDifference {
+                name,
+                found,
+                expected,
+                why,
+            }) => {
+                let is_bound =
+                    AT_LEAST.contains(name) && !["not set", "-1"].contains(&expected.as_str());
                 let least = if is_bound { "at least " } else { "" };
-                write!(f, "{}: {name} is {found}, must be {least}{expected} ({why})", self.object)
+                write!(
+                    f,
+                    "{}: {name} is {found}, must be {least}{expected} ({why})",
+                    self.object
+                )
             }
         }
     }
 }
 
 /// The differences in `fields` between two configurations in their JSON form.
-pub(super) fn differences(object: &str, fields: &[Field], found: &Value, expected: &Value) -> Vec<Difference> {
+pub(super) fn differences(
+    object: &str,
+    fields: &[Field],
+    found: &Value,
+    expected: &Value,
+) -> Vec<Difference> {
     let differing = |field: &Field| {
-        let (found, expected) = (normalised(found.get(field.name)), normalised(expected.get(field.name)));
+        let (found, expected) = (
+            normalised(found.get(field.name)),
+            normalised(expected.get(field.name)),
+        );
         (found != expected).then(|| Difference {
             object: object.to_owned(),
             field: Some(FieldDifference {
@@ -89,8 +110,14 @@ fn normalised(value: Option<&Value>) -> Value {
 }
 
 fn displayed(field: &str, value: &Value) -> String {
-    const DURATIONS: [&str; 6] =
-        ["max_age", "duplicate_window", "ack_wait", "max_expires", "inactive_threshold", "subject_delete_marker_ttl"];
+    const DURATIONS: [&str; 6] = [
+        "max_age",
+        "duplicate_window",
+        "ack_wait",
+        "max_expires",
+        "inactive_threshold",
+        "subject_delete_marker_ttl",
+    ];
     match (DURATIONS.contains(&field), value.as_u64()) {
         (true, Some(nanos)) => format!("{:?}", Duration::from_nanos(nanos)),
         _ if value.is_null() => "not set".to_owned(),
@@ -107,16 +134,29 @@ mod tests {
     #[test]
     fn a_difference_names_the_object_the_field_both_values_and_the_reason() {
         let fields = [
-            Field { name: "discard", why: "a full queue refuses" },
-            Field { name: "ack_wait", why: "the lease" },
-            Field { name: "sealed", why: "never" },
-            Field { name: "subjects", why: "all of them" },
+            Field {
+                name: "discard",
+                why: "a full queue refuses",
+            },
+            Field {
+                name: "ack_wait",
+                why: "the lease",
+            },
+            Field {
+                name: "sealed",
+                why: "never",
+            },
+            Field {
+                name: "subjects",
+                why: "all of them",
+            },
         ];
-        let found =
-            json!({"discard": "old", "ack_wait": 5_000_000_000_u64, "sealed": false, "subjects": ["b", "a"], "x": 1});
+        let found = json!({"discard": "old", "ack_wait": 5_000_000_000_u64, "sealed": false, "subjects": ["b", "a"], "x": 1});
         let expected = json!({"discard": "new", "ack_wait": 30_000_000_000_u64, "subjects": ["a", "b"], "x": 2});
-        let lines: Vec<String> =
-            differences("TARSY_ALERTS", &fields, &found, &expected).iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = differences("TARSY_ALERTS", &fields, &found, &expected)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             lines,
             [

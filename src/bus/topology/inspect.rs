@@ -52,20 +52,31 @@ impl Nats {
     /// # Errors
     ///
     /// When the server does not answer at all, or has no JetStream.
-    pub async fn inspect_topology(&self, settings: &TopologySettings) -> Result<Vec<TopologyReport>, Error> {
+    pub async fn inspect_topology(
+        &self,
+        settings: &TopologySettings,
+    ) -> Result<Vec<TopologyReport>, Error> {
         self.rtt().await?;
         let streams = streams::expected(settings, self.max_payload());
         let streams = streams.iter().map(|expected| async {
             let status = self.inspect_stream(expected).await?;
-            Ok(TopologyReport { name: expected.name.clone(), status })
+            Ok(TopologyReport {
+                name: expected.name.clone(),
+                status,
+            })
         });
         let consumers = Priority::ALL.map(|priority| async move {
             let status = status_of(self.compare_consumer(priority, settings).await)?;
-            Ok(TopologyReport { name: priority.consumer(), status })
+            Ok(TopologyReport {
+                name: priority.consumer(),
+                status,
+            })
         });
         // Concurrently: without a permission, the server does not answer and the request times out.
-        let (streams, consumers) =
-            tokio::join!(futures_util::future::join_all(streams), futures_util::future::join_all(consumers));
+        let (streams, consumers) = tokio::join!(
+            futures_util::future::join_all(streams),
+            futures_util::future::join_all(consumers)
+        );
         streams.into_iter().chain(consumers).collect()
     }
 
@@ -77,7 +88,11 @@ impl Nats {
         }
     }
 
-    fn status_of_stream(&self, found: &stream::Config, expected: &stream::Config) -> TopologyStatus {
+    fn status_of_stream(
+        &self,
+        found: &stream::Config,
+        expected: &stream::Config,
+    ) -> TopologyStatus {
         let differences = streams::differences(found, &streams::at_least(found, expected));
         if !differences.is_empty() {
             return TopologyStatus::Differs(differences);
@@ -91,7 +106,9 @@ impl Nats {
         if found.max_bytes <= 0 && expected.max_bytes > 0 {
             return TopologyStatus::Weak(Weakness::Unbounded);
         }
-        if found.storage == StorageType::Memory && [ALERTS, DEAD_LETTERS].contains(&expected.name.as_str()) {
+        if found.storage == StorageType::Memory
+            && [ALERTS, DEAD_LETTERS].contains(&expected.name.as_str())
+        {
             return TopologyStatus::Weak(Weakness::InMemory);
         }
         TopologyStatus::Fine
@@ -101,7 +118,11 @@ impl Nats {
 fn status_of(compared: Result<Vec<Difference>, Error>) -> Result<TopologyStatus, Error> {
     match compared {
         Ok(differences) if differences.is_empty() => Ok(TopologyStatus::Fine),
-        Ok(differences) if differences.iter().any(|difference| difference.field.is_none()) => {
+        Ok(differences)
+            if differences
+                .iter()
+                .any(|difference| difference.field.is_none()) =>
+        {
             Ok(TopologyStatus::Missing)
         }
         Ok(differences) => Ok(TopologyStatus::Differs(differences)),

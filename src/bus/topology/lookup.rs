@@ -1,6 +1,8 @@
 //! Reads the present configuration of streams and consumers from the server.
 
-use async_nats::jetstream::context::{ConsumerInfoErrorKind, GetStreamErrorKind, RequestError, RequestErrorKind};
+use async_nats::jetstream::context::{
+    ConsumerInfoErrorKind, GetStreamErrorKind, RequestError, RequestErrorKind,
+};
 use async_nats::jetstream::{ErrorCode, consumer, stream};
 
 use crate::bus::connection::Nats;
@@ -8,7 +10,10 @@ use crate::bus::error::{Error, JetStreamOff};
 use crate::bus::names::{ALERTS, Priority};
 
 impl Nats {
-    pub(in crate::bus) async fn find_stream(&self, name: &str) -> Result<Option<stream::Info>, Error> {
+    pub(in crate::bus) async fn find_stream(
+        &self,
+        name: &str,
+    ) -> Result<Option<stream::Info>, Error> {
         match self.jetstream.get_stream(name).await {
             Ok(stream) => Ok(Some(stream.cached_info().clone())),
             Err(error) if is_missing(&error.kind()) => Ok(None),
@@ -19,18 +24,26 @@ impl Nats {
         }
     }
 
-    pub(super) async fn find_consumer(&self, priority: Priority) -> Result<Option<consumer::Config>, Error> {
+    pub(super) async fn find_consumer(
+        &self,
+        priority: Priority,
+    ) -> Result<Option<consumer::Config>, Error> {
         let object = priority.consumer();
         let stream = self.jetstream.get_stream_no_info(ALERTS).await;
         let stream = stream.map_err(|error| self.admin(&object, "read", &error))?;
         match stream.consumer_info(priority.as_str()).await {
             Ok(info) => Ok(Some(info.config)),
             Err(error)
-                if matches!(error.kind(), ConsumerInfoErrorKind::NotFound | ConsumerInfoErrorKind::StreamNotFound) =>
+                if matches!(
+                    error.kind(),
+                    ConsumerInfoErrorKind::NotFound | ConsumerInfoErrorKind::StreamNotFound
+                ) =>
             {
                 Ok(None)
             }
-            Err(error) if error.kind() == ConsumerInfoErrorKind::NoResponders => Err(self.no_jetstream()),
+            Err(error) if error.kind() == ConsumerInfoErrorKind::NoResponders => {
+                Err(self.no_jetstream())
+            }
             Err(error) => Err(self.admin(&object, "read", &error)),
         }
     }
@@ -42,15 +55,30 @@ impl Nats {
             (false, true) => JetStreamOff::Cluster,
             (false, false) => JetStreamOff::Server,
         };
-        Error::NoJetStream { url: self.url.to_string(), cause }
+        Error::NoJetStream {
+            url: self.url.to_string(),
+            cause,
+        }
     }
 
     /// The error of a refused request, by the words of the server.
-    pub(in crate::bus) fn admin(&self, object: &str, action: &'static str, error: &dyn std::error::Error) -> Error {
+    pub(in crate::bus) fn admin(
+        &self,
+        object: &str,
+        action: &'static str,
+        error: &dyn std::error::Error,
+    ) -> Error {
         let text = error.to_string();
         if text.to_lowercase().contains("jetstream not enabled") {
-            let cause = if text.contains("account") { JetStreamOff::Account } else { JetStreamOff::Server };
-            return Error::NoJetStream { url: self.url.to_string(), cause };
+            let cause = if text.contains("account") {
+                JetStreamOff::Account
+            } else {
+                JetStreamOff::Server
+            };
+            return Error::NoJetStream {
+                url: self.url.to_string(),
+                cause,
+            };
         }
         Error::admin(object, action, &text)
     }
@@ -58,7 +86,9 @@ impl Nats {
 
 /// Whether no server has subscribed to the requests of `JetStream`.
 fn is_unanswered(error: &dyn std::error::Error) -> bool {
-    let source = error.source().and_then(|source| source.downcast_ref::<RequestError>());
+    let source = error
+        .source()
+        .and_then(|source| source.downcast_ref::<RequestError>());
     source.is_some_and(|source| source.kind() == RequestErrorKind::NoResponders)
 }
 

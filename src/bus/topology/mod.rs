@@ -40,13 +40,19 @@ impl Nats {
         for priority in Priority::ALL {
             differences.extend(self.compare_consumer(priority, settings).await?);
         }
-        if differences.is_empty() { Ok(()) } else { Err(Error::Topology(differences)) }
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Topology(differences))
+        }
     }
 
     async fn compare_stream(&self, expected: &stream::Config) -> Result<Vec<Difference>, Error> {
         Ok(match self.find_stream(&expected.name).await? {
             None => vec![Difference::missing(&expected.name)],
-            Some(found) => streams::differences(&found.config, &streams::at_least(&found.config, expected)),
+            Some(found) => {
+                streams::differences(&found.config, &streams::at_least(&found.config, expected))
+            }
         })
     }
 
@@ -57,13 +63,18 @@ impl Nats {
     ) -> Result<Vec<Difference>, Error> {
         Ok(match self.find_consumer(priority).await? {
             None => vec![Difference::missing(&priority.consumer())],
-            Some(found) => consumers::differences(priority, &found, &consumers::expected(priority, settings)),
+            Some(found) => {
+                consumers::differences(priority, &found, &consumers::expected(priority, settings))
+            }
         })
     }
 
     /// Whether the server belongs to a cluster.
     pub(super) fn is_clustered(&self) -> bool {
-        self.client.server_info().cluster.is_some_and(|name| !name.is_empty())
+        self.client
+            .server_info()
+            .cluster
+            .is_some_and(|name| !name.is_empty())
     }
 
     fn max_payload(&self) -> usize {

@@ -23,26 +23,86 @@ const FIELDS: [Field; 22] = [
         name: "retention",
         why: "alerts are removed when they are acknowledged, events and dead letters when they are old",
     },
-    Field { name: "storage", why: "a restarted server must find its messages" },
-    Field { name: "discard", why: "a full queue must refuse new alerts, never drop old ones" },
-    Field { name: "discard_new_per_subject", why: "a second alert on a subject must be stored" },
-    Field { name: "max_bytes", why: "the bound of `streams` in the configuration" },
-    Field { name: "max_msgs", why: "only bytes and age bound a stream" },
-    Field { name: "max_msgs_per_subject", why: "all of a session's events are kept, one control request a session" },
-    Field { name: "max_msg_size", why: "64 KiB under the server's max_payload, so that every dead letter fits" },
-    Field { name: "max_age", why: "how long messages are kept" },
-    Field { name: "max_consumers", why: "every watcher needs one" },
-    Field { name: "num_replicas", why: "the copies of `streams.replicas` in the configuration" },
-    Field { name: "placement", why: "the servers of `placement` in `streams` in the configuration" },
-    Field { name: "no_ack", why: "published means acknowledged" },
-    Field { name: "sealed", why: "a sealed stream takes no message" },
-    Field { name: "duplicate_window", why: "a producer may repeat a publish" },
-    Field { name: "allow_direct", why: "a watcher reads the last event of a session" },
-    Field { name: "allow_rollup_hdrs", why: "a message must not remove others" },
-    Field { name: "allow_msg_ttl", why: "a message must not remove itself" },
-    Field { name: "mirror", why: "a mirror takes no message" },
-    Field { name: "sources", why: "messages of another stream do not belong here" },
-    Field { name: "subject_transform", why: "consumers filter by the subject that the producer chose" },
+    Field {
+        name: "storage",
+        why: "a restarted server must find its messages",
+    },
+    Field {
+        name: "discard",
+        why: "a full queue must refuse new alerts, never drop old ones",
+    },
+    Field {
+        name: "discard_new_per_subject",
+        why: "a second alert on a subject must be stored",
+    },
+    Field {
+        name: "max_bytes",
+        why: "the bound of `streams` in the configuration",
+    },
+    Field {
+        name: "max_msgs",
+        why: "only bytes and age bound a stream",
+    },
+    Field {
+        name: "max_msgs_per_subject",
+        why: "all of a session's events are kept, one control request a session",
+    },
+    Field {
+        name: "max_msg_size",
+        why: "64 KiB under the server's max_payload, so that every dead letter fits",
+    },
+    Field {
+        name: "max_age",
+        why: "how long messages are kept",
+    },
+    Field {
+        name: "max_consumers",
+        why: "every watcher needs one",
+    },
+    Field {
+        name: "num_replicas",
+        why: "the copies of `streams.replicas` in the configuration",
+    },
+    Field {
+        name: "placement",
+        why: "the servers of `placement` in `streams` in the configuration",
+    },
+    Field {
+        name: "no_ack",
+        why: "published means acknowledged",
+    },
+    Field {
+        name: "sealed",
+        why: "a sealed stream takes no message",
+    },
+    Field {
+        name: "duplicate_window",
+        why: "a producer may repeat a publish",
+    },
+    Field {
+        name: "allow_direct",
+        why: "a watcher reads the last event of a session",
+    },
+    Field {
+        name: "allow_rollup_hdrs",
+        why: "a message must not remove others",
+    },
+    Field {
+        name: "allow_msg_ttl",
+        why: "a message must not remove itself",
+    },
+    Field {
+        name: "mirror",
+        why: "a mirror takes no message",
+    },
+    Field {
+        name: "sources",
+        why: "messages of another stream do not belong here",
+    },
+    Field {
+        name: "subject_transform",
+        why: "consumers filter by the subject that the producer chose",
+    },
 ];
 
 /// The expected streams on a server with this `max_payload`.
@@ -70,17 +130,36 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
             ..Config::default()
         }
     };
-    let queue = Priority::ALL.into_iter().flat_map(Priority::filters).collect();
+    let queue = Priority::ALL
+        .into_iter()
+        .flat_map(Priority::filters)
+        .collect();
     [
         Config {
             retention: RetentionPolicy::WorkQueue,
             discard: DiscardPolicy::New,
-            max_message_size: i32::try_from(max_payload.saturating_sub(COPY_HEADROOM_BYTES)).unwrap_or(i32::MAX),
+            max_message_size: i32::try_from(max_payload.saturating_sub(COPY_HEADROOM_BYTES))
+                .unwrap_or(i32::MAX),
             ..stream(ALERTS, "alerts that wait for an investigation", queue)
         },
-        stream(TIMELINE, "events of investigations; the store has all of them", vec![ALL_TIMELINES.to_owned()]),
-        stream(DEAD_LETTERS, "alerts that were given up, with the reason", vec![ALL_DEAD_LETTERS.to_owned()]),
-        Config { max_messages_per_subject: 1, ..stream(CONTROL, "requests to sessions", vec![ALL_CONTROL.to_owned()]) },
+        stream(
+            TIMELINE,
+            "events of investigations; the store has all of them",
+            vec![ALL_TIMELINES.to_owned()],
+        ),
+        stream(
+            DEAD_LETTERS,
+            "alerts that were given up, with the reason",
+            vec![ALL_DEAD_LETTERS.to_owned()],
+        ),
+        Config {
+            max_messages_per_subject: 1,
+            ..stream(
+                CONTROL,
+                "requests to sessions",
+                vec![ALL_CONTROL.to_owned()],
+            )
+        },
     ]
 }
 
@@ -89,7 +168,10 @@ fn bounds(name: &str, settings: &TopologySettings) -> (Bound<i64>, Bound<Duratio
     match name {
         ALERTS => (settings.alerts_max_bytes, Bound::Exactly(Duration::ZERO)),
         TIMELINE => (settings.timeline_max_bytes, settings.timeline_max_age),
-        DEAD_LETTERS => (settings.dead_letters_max_bytes, settings.dead_letters_max_age),
+        DEAD_LETTERS => (
+            settings.dead_letters_max_bytes,
+            settings.dead_letters_max_age,
+        ),
         _ => (settings.control_max_bytes, settings.control_max_age),
     }
 }
@@ -122,18 +204,35 @@ pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings
         Bound::Exactly(age) => age,
     };
     let num_replicas = found.config.num_replicas.max(expected.num_replicas);
-    let placement = expected.placement.clone().or_else(|| found.config.placement.clone());
-    Config { num_replicas, placement, max_bytes, max_age, ..expected }
+    let placement = expected
+        .placement
+        .clone()
+        .or_else(|| found.config.placement.clone());
+    Config {
+        num_replicas,
+        placement,
+        max_bytes,
+        max_age,
+        ..expected
+    }
 }
 
 /// NATS represents "no limit" by -1, and sometimes by 0.
 fn larger(one: i64, other: i64) -> i64 {
-    if one <= 0 || other <= 0 { -1 } else { one.max(other) }
+    if one <= 0 || other <= 0 {
+        -1
+    } else {
+        one.max(other)
+    }
 }
 
 /// Zero means no limit of age.
 fn longer(one: Duration, other: Duration) -> Duration {
-    if one.is_zero() || other.is_zero() { Duration::ZERO } else { one.max(other) }
+    if one.is_zero() || other.is_zero() {
+        Duration::ZERO
+    } else {
+        one.max(other)
+    }
 }
 
 pub(super) fn differences(found: &Config, expected: &Config) -> Vec<Difference> {

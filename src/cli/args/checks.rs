@@ -168,7 +168,9 @@ pub struct MessageArgs {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or_else(|| "accepted: 'Name: value'".to_owned())?;
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| "accepted: 'Name: value'".to_owned())?;
     let (name, value) = (name.trim(), value.trim());
     if name.is_empty() || text.chars().any(char::is_control) {
         return Err("accepted: 'Name: value', on one line".to_owned());
@@ -183,7 +185,10 @@ mod tests {
     #[test]
     fn a_header_has_a_name_and_a_value() {
         let parsed = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
-        assert_eq!(header("Tarsy-Runbook-Url: https://x/y"), parsed("Tarsy-Runbook-Url", "https://x/y"));
+        assert_eq!(
+            header("Tarsy-Runbook-Url: https://x/y"),
+            parsed("Tarsy-Runbook-Url", "https://x/y")
+        );
         assert_eq!(header("a:"), parsed("a", ""));
         for wrong in ["a", ": b", "a: b\nc: d"] {
             assert!(header(wrong).is_err(), "{wrong:?}");

@@ -40,5 +40,8 @@ fn case(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     let cases: Vec<&str> = EXAMPLES.iter().map(|example| example.case).collect();
-    Err(format!("there is no example {text:?}; there are: {}", cases.join(", ")))
+    Err(format!(
+        "there is no example {text:?}; there are: {}",
+        cases.join(", ")
+    ))
 }

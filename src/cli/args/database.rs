@@ -68,11 +68,26 @@ mod tests {
     #[test]
     fn an_age_on_the_command_line_overrides_the_configured_one() {
         let days = |days: u64| Duration::from_secs(days * 86_400);
-        let configured = Retention { entries: Some(days(3)), ..Retention::of_all(days(9)) };
+        let configured = Retention {
+            entries: Some(days(3)),
+            ..Retention::of_all(days(9))
+        };
         assert_eq!(PruneArgs::default().over(configured), configured);
-        let older_than = PruneArgs { older_than: Some(days(5)), ..PruneArgs::default() };
+        let older_than = PruneArgs {
+            older_than: Some(days(5)),
+            ..PruneArgs::default()
+        };
         assert_eq!(older_than.over(configured), Retention::of_all(days(5)));
-        let alerts = PruneArgs { alerts: Some(days(1)), ..PruneArgs::default() };
-        assert_eq!(alerts.over(configured), Retention { alerts: Some(days(1)), ..configured });
+        let alerts = PruneArgs {
+            alerts: Some(days(1)),
+            ..PruneArgs::default()
+        };
+        assert_eq!(
+            alerts.over(configured),
+            Retention {
+                alerts: Some(days(1)),
+                ..configured
+            }
+        );
     }
 }

@@ -23,32 +23,67 @@ const TIPS: [(&str, &str); 18] = [
         "status",
         "tarsy queue shows what waits and the workers, tarsy sessions show <id> an investigation, tarsy doctor the system",
     ),
-    ("logs", "tarsy watch <id> shows an investigation; each role logs to standard error"),
-    ("log", "tarsy watch <id> shows an investigation; each role logs to standard error"),
+    (
+        "logs",
+        "tarsy watch <id> shows an investigation; each role logs to standard error",
+    ),
+    (
+        "log",
+        "tarsy watch <id> shows an investigation; each role logs to standard error",
+    ),
     (
         "run",
         "tarsy submit <file> --watch investigates an alert, tarsy worker runs a worker, tarsy drill a recorded incident",
     ),
-    ("investigate", "tarsy submit <file> --watch investigates an alert; - for standard input"),
-    ("serve", "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy"),
-    ("start", "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy"),
+    (
+        "investigate",
+        "tarsy submit <file> --watch investigates an alert; - for standard input",
+    ),
+    (
+        "serve",
+        "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy",
+    ),
+    (
+        "start",
+        "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy",
+    ),
     (
         "retry",
         "tarsy sessions rerun <id> repeats an investigation, tarsy dead-letters retry <id> an alert that was given up",
     ),
-    ("source", "tarsy sources list shows the sources of alerts, tarsy sources show <name> one of them"),
-    ("hooks", "tarsy sources list shows the sources; tarsy receive takes their alerts at /hooks/<source>"),
-    ("integrations", "tarsy sources list shows the systems whose alerts tarsy knows"),
-    ("report", "tarsy sessions show <id> --report prints it as Markdown"),
-    ("ps", "tarsy queue shows the workers and what waits, tarsy sessions list the investigations"),
-    ("info", "tarsy doctor checks the system, tarsy sessions show <id> shows an investigation"),
-    ("stop", "tarsy sessions cancel <id> ends an investigation; Ctrl-C or SIGTERM ends a worker"),
+    (
+        "source",
+        "tarsy sources list shows the sources of alerts, tarsy sources show <name> one of them",
+    ),
+    (
+        "hooks",
+        "tarsy sources list shows the sources; tarsy receive takes their alerts at /hooks/<source>",
+    ),
+    (
+        "integrations",
+        "tarsy sources list shows the systems whose alerts tarsy knows",
+    ),
+    (
+        "report",
+        "tarsy sessions show <id> --report prints it as Markdown",
+    ),
+    (
+        "ps",
+        "tarsy queue shows the workers and what waits, tarsy sessions list the investigations",
+    ),
+    (
+        "info",
+        "tarsy doctor checks the system, tarsy sessions show <id> shows an investigation",
+    ),
+    (
+        "stop",
+        "tarsy sessions cancel <id> ends an investigation; Ctrl-C or SIGTERM ends a worker",
+    ),
     ("delete", DELETE),
     ("rm", DELETE),
     ("remove", DELETE),
 ];
-const DELETE: &str =
-    "tarsy prune deletes old investigations and alerts, tarsy dead-letters drop <id> an alert that was given up";
+const DELETE: &str = "tarsy prune deletes old investigations and alerts, tarsy dead-letters drop <id> an alert that was given up";
 /// The tip for a text without quotes.
 const QUOTE: &str = "quote the text: tarsy submit 'disk full on db-3'";
 
@@ -58,8 +93,14 @@ const FREE_WORDS: [&str; 1] = ["ask"];
 /// The arguments with the command that an alias means, and with `--json` instead of `-o json`.
 pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
     // `help` has the word behind it.
-    let before = if arguments.get(1).is_some_and(|word| word == "help") { 2 } else { 1 };
-    let alias = arguments.get(before).and_then(|word| ALIASES.iter().find(|(alias, _)| word == alias));
+    let before = if arguments.get(1).is_some_and(|word| word == "help") {
+        2
+    } else {
+        1
+    };
+    let alias = arguments
+        .get(before)
+        .and_then(|word| ALIASES.iter().find(|(alias, _)| word == alias));
     let mut translated: Vec<OsString> = arguments.iter().take(before).cloned().collect();
     let rest = match alias {
         Some((_, command)) => {
@@ -68,7 +109,10 @@ pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
         }
         None => arguments.into_iter().skip(before).collect::<Vec<_>>(),
     };
-    if rest.first().is_some_and(|word| FREE_WORDS.iter().any(|command| word == command)) {
+    if rest
+        .first()
+        .is_some_and(|word| FREE_WORDS.iter().any(|command| word == command))
+    {
         translated.extend(rest);
         return translated;
     }
@@ -79,7 +123,10 @@ pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
             break;
         }
         let is_option = word == "-o" || word == "--output";
-        if is_option && rest.next_if(|value| value == "json").is_some() || word == "-ojson" || word == "--output=json" {
+        if is_option && rest.next_if(|value| value == "json").is_some()
+            || word == "-ojson"
+            || word == "--output=json"
+        {
             translated.push("--json".into());
         } else {
             translated.push(word);
@@ -96,14 +143,22 @@ pub(super) fn with_tip(mut error: clap::Error, command: &str) -> clap::Error {
         && command == "submit"
         && !word.starts_with('-')
     {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![QUOTE.into()]));
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![QUOTE.into()]),
+        );
         return error;
     }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
     let tip = TIPS.iter().find(|(known, _)| known == word);
     if let (ErrorKind::InvalidSubcommand, Some((_, tip))) = (error.kind(), tip) {
         error.remove(ContextKind::SuggestedSubcommand);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![(*tip).into()]),
+        );
     }
     error
 }
@@ -120,7 +175,10 @@ mod tests {
     fn words_from_other_programs_mean_one_command_each() {
         for (given, expected) in [
             ("tarsy list -n 3", "tarsy sessions list -n 3"),
-            ("tarsy get 77d0b3aa -o json", "tarsy sessions show 77d0b3aa --json"),
+            (
+                "tarsy get 77d0b3aa -o json",
+                "tarsy sessions show 77d0b3aa --json",
+            ),
             ("tarsy queue --output=json", "tarsy queue --json"),
             ("tarsy version", "tarsy --version"),
             ("tarsy help list", "tarsy help sessions list"),
@@ -128,7 +186,10 @@ mod tests {
             ("tarsy sessions list", "tarsy sessions list"),
             ("tarsy submit -o yaml", "tarsy submit -o yaml"),
             ("tarsy submit -- -o json", "tarsy submit -- -o json"),
-            ("tarsy ask 77d0b3aa what does -o json do", "tarsy ask 77d0b3aa what does -o json do"),
+            (
+                "tarsy ask 77d0b3aa what does -o json do",
+                "tarsy ask 77d0b3aa what does -o json do",
+            ),
             ("tarsy watch list", "tarsy watch list"),
         ] {
             assert_eq!(translated(words(given)), words(expected), "{given}");

@@ -12,20 +12,42 @@ struct Help {
     notes: &'static str,
 }
 
-const fn help(command: &'static [&'static str], examples: &'static [&'static str], notes: &'static str) -> Help {
-    Help { command, examples, notes }
+const fn help(
+    command: &'static [&'static str],
+    examples: &'static [&'static str],
+    notes: &'static str,
+) -> Help {
+    Help {
+        command,
+        examples,
+        notes,
+    }
 }
 
 const HELPS: [Help; 40] = [
     help(
         &[],
-        &["tarsy submit 'disk full on db-3' --watch", "tarsy watch", "tarsy sessions list --since 24h"],
+        &[
+            "tarsy submit 'disk full on db-3' --watch",
+            "tarsy watch",
+            "tarsy sessions list --since 24h",
+        ],
         EXIT_CODES,
     ),
-    help(&["worker"], &["tarsy worker", "tarsy worker --slots 8 --listen 0.0.0.0:9090"], ""),
+    help(
+        &["worker"],
+        &[
+            "tarsy worker",
+            "tarsy worker --slots 8 --listen 0.0.0.0:9090",
+        ],
+        "",
+    ),
     help(
         &["llm-service"],
-        &["tarsy llm-service", "tarsy llm-service --allow-base-url http://127.0.0.1:8000"],
+        &[
+            "tarsy llm-service",
+            "tarsy llm-service --allow-base-url http://127.0.0.1:8000",
+        ],
         "The section llm_service of tarsy.yaml has further settings: TLS, limits, and the same permissions.\n\
          The bearer token that clients have to send comes from TARSY_LLM_TOKEN, or from the file that \
          TARSY_LLM_TOKEN_FILE or llm_service.token_file names. Without a token or llm_service.tls.client_ca, only a \
@@ -33,22 +55,35 @@ const HELPS: [Help; 40] = [
     ),
     help(
         &["receive"],
-        &["tarsy receive", "TARSY_RECEIVE_TOKEN=… tarsy receive --listen 0.0.0.0:8475"],
+        &[
+            "tarsy receive",
+            "TARSY_RECEIVE_TOKEN=… tarsy receive --listen 0.0.0.0:8475",
+        ],
         "The bearer token that clients have to send comes from the environment: TARSY_RECEIVE_TOKEN, or the file that \
          TARSY_RECEIVE_TOKEN_FILE names. Without one, only a loopback address is accepted.",
     ),
     help(
         &["web"],
-        &["tarsy web", "TARSY_WEB_TOKEN=… tarsy web --listen 0.0.0.0:8476"],
+        &[
+            "tarsy web",
+            "TARSY_WEB_TOKEN=… tarsy web --listen 0.0.0.0:8476",
+        ],
         "The section web of tarsy.yaml says how users are known and what they may do. The token comes from the \
          environment: TARSY_WEB_TOKEN, or the file that TARSY_WEB_TOKEN_FILE names; with web.auth: proxy, the proxy's \
          secret comes from TARSY_WEB_PROXY_SECRET or TARSY_WEB_PROXY_SECRET_FILE. Without either, only a loopback \
          address is accepted.",
     ),
-    help(&["migrate"], &["tarsy migrate", "tarsy migrate --patience 30m"], ""),
+    help(
+        &["migrate"],
+        &["tarsy migrate", "tarsy migrate --patience 30m"],
+        "",
+    ),
     help(
         &["prune"],
-        &["tarsy prune --older-than 90d --dry-run", "tarsy prune --sessions 1000d --entries 30d"],
+        &[
+            "tarsy prune --older-than 90d --dry-run",
+            "tarsy prune --sessions 1000d --entries 30d",
+        ],
         "An age such as 90d counts from when an investigation was settled. One that runs, that is not published, that a \
          question or an alert of a later day belongs to, or that answers for new alerts (dedupe.cooldown) stays.",
     ),
@@ -61,13 +96,28 @@ const HELPS: [Help; 40] = [
         ],
         "",
     ),
-    help(&["watch"], &["tarsy watch", "tarsy watch 0d4be6c1 --thinking", "tarsy watch --all --json"], ""),
     help(
-        &["ask"],
-        &["tarsy ask 0d4be6c1 'Would a limit of 768Mi be enough?'", "tarsy ask 0d4be6c1 - < question.txt"],
+        &["watch"],
+        &[
+            "tarsy watch",
+            "tarsy watch 0d4be6c1 --thinking",
+            "tarsy watch --all --json",
+        ],
         "",
     ),
-    help(&["queue"], &["tarsy queue", "tarsy queue --limit 50 --json"], ""),
+    help(
+        &["ask"],
+        &[
+            "tarsy ask 0d4be6c1 'Would a limit of 768Mi be enough?'",
+            "tarsy ask 0d4be6c1 - < question.txt",
+        ],
+        "",
+    ),
+    help(
+        &["queue"],
+        &["tarsy queue", "tarsy queue --limit 50 --json"],
+        "",
+    ),
     help(
         &["sessions", "list"],
         &[
@@ -88,32 +138,76 @@ const HELPS: [Help; 40] = [
     ),
     help(
         &["sessions", "rerun"],
-        &["tarsy sessions rerun 0d4be6c1 --watch", "tarsy sessions rerun 0d4be6c1 --chain team"],
+        &[
+            "tarsy sessions rerun 0d4be6c1 --watch",
+            "tarsy sessions rerun 0d4be6c1 --chain team",
+        ],
         "",
     ),
-    help(&["sessions", "cancel"], &["tarsy sessions cancel 0d4be6c1 --wait"], ""),
-    help(&["dead-letters", "list"], &["tarsy dead-letters list", "tarsy dead-letters list --limit 100 --json"], ""),
+    help(
+        &["sessions", "cancel"],
+        &["tarsy sessions cancel 0d4be6c1 --wait"],
+        "",
+    ),
+    help(
+        &["dead-letters", "list"],
+        &[
+            "tarsy dead-letters list",
+            "tarsy dead-letters list --limit 100 --json",
+        ],
+        "",
+    ),
     help(
         &["dead-letters", "show"],
-        &["tarsy dead-letters show 0d4be6c1", "tarsy dead-letters show @12 --body > alert.json"],
+        &[
+            "tarsy dead-letters show 0d4be6c1",
+            "tarsy dead-letters show @12 --body > alert.json",
+        ],
         "",
     ),
-    help(&["dead-letters", "retry"], &["tarsy dead-letters retry 0d4be6c1 --watch"], ""),
-    help(&["dead-letters", "drop"], &["tarsy dead-letters drop @12"], ""),
+    help(
+        &["dead-letters", "retry"],
+        &["tarsy dead-letters retry 0d4be6c1 --watch"],
+        "",
+    ),
+    help(
+        &["dead-letters", "drop"],
+        &["tarsy dead-letters drop @12"],
+        "",
+    ),
     help(
         &["drill"],
-        &["tarsy drill disk-full --kill", "tarsy drill ./incident --provider gemini", "tarsy drill --list"],
+        &[
+            "tarsy drill disk-full --kill",
+            "tarsy drill ./incident --provider gemini",
+            "tarsy drill --list",
+        ],
         "A folder of your own has the files that docs/drills.md describes: the alert, what the tools answer, and a rubric.",
     ),
     help(
         &["init"],
-        &["tarsy init", "tarsy init --path staging.yaml", "tarsy init --stdout"],
+        &[
+            "tarsy init",
+            "tarsy init --path staging.yaml",
+            "tarsy init --stdout",
+        ],
         "It looks for keys in variables (GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY and others), for \
          a project of Vertex AI, a kubeconfig, and an Ollama at 127.0.0.1:11434. It prints what it found, and writes the \
          names of variables only, never their values.",
     ),
-    help(&["config", "check"], &["tarsy config check", "tarsy config check --config staging.yaml"], ""),
-    help(&["config", "show"], &["tarsy config show", "tarsy config show --json"], ""),
+    help(
+        &["config", "check"],
+        &[
+            "tarsy config check",
+            "tarsy config check --config staging.yaml",
+        ],
+        "",
+    ),
+    help(
+        &["config", "show"],
+        &["tarsy config show", "tarsy config show --json"],
+        "",
+    ),
     help(
         &["config", "example"],
         &[
@@ -125,11 +219,19 @@ const HELPS: [Help; 40] = [
     ),
     help(
         &["doctor"],
-        &["tarsy doctor", "tarsy doctor --no-probe --json", "tarsy doctor --permissions"],
+        &[
+            "tarsy doctor",
+            "tarsy doctor --no-probe --json",
+            "tarsy doctor --permissions",
+        ],
         "Each model that the configuration uses is asked for one word, and each tool server for one call of a tool that \
          reads.",
     ),
-    help(&["health"], &["tarsy health", "tarsy health 127.0.0.1:9091"], ""),
+    help(
+        &["health"],
+        &["tarsy health", "tarsy health 127.0.0.1:9091"],
+        "",
+    ),
     help(
         &["models"],
         &["tarsy models", "tarsy models gemini --probe"],
@@ -141,7 +243,11 @@ const HELPS: [Help; 40] = [
     ),
     help(
         &["tools"],
-        &["tarsy tools", "tarsy tools kubernetes", "tarsy tools call kubernetes.namespaces_list"],
+        &[
+            "tarsy tools",
+            "tarsy tools kubernetes",
+            "tarsy tools call kubernetes.namespaces_list",
+        ],
         "The list gives the reason why each tool is offered to models or not: the keys tools, deny, read_only, allow and \
          trust_hints of its server decide, and the tools of an agent. Exit code 1: a server did not answer.",
     ),
@@ -154,7 +260,10 @@ const HELPS: [Help; 40] = [
     help(&["notify", "test"], &["tarsy notify test oncall"], ""),
     help(
         &["routes", "test"],
-        &["tarsy routes test alert.json", "tarsy routes test alert.json --suffix shop -H 'Tarsy-Tools: k8s.*'"],
+        &[
+            "tarsy routes test alert.json",
+            "tarsy routes test alert.json --suffix shop -H 'Tarsy-Tools: k8s.*'",
+        ],
         "The first route of tarsy.yaml whose matchers all hold counts. No server is asked: of tools the patterns are shown.",
     ),
     help(&["sources", "list"], &["tarsy sources list"], ""),
@@ -173,25 +282,43 @@ const HELPS: [Help; 40] = [
         "The output belongs under `sources:` in tarsy.yaml. Complete it: a body of one moment does not show every word \
          of a state. tarsy inspect alert --source shop-watch --why shows what each line finds.",
     ),
-    help(&["inspect", "alert"], &["tarsy inspect alert body.json --source datadog --why"], ""),
+    help(
+        &["inspect", "alert"],
+        &["tarsy inspect alert body.json --source datadog --why"],
+        "",
+    ),
     help(
         &["inspect", "reply"],
-        &["printf 'Thought: Full?\\nAction: host.df\\nAction Input: path: /' | tarsy inspect reply --tools host.df"],
+        &[
+            "printf 'Thought: Full?\\nAction: host.df\\nAction Input: path: /' | tarsy inspect reply --tools host.df",
+        ],
         "kind is final, action, unknown_tool or malformed. Absent parts are null; feedback is the text that the model \
          would get.",
     ),
     help(
         &["inspect", "stream"],
-        &["echo '{\"text\": {\"content\": \"The disk is full.\"}}' | tarsy inspect stream --controller synthesis"],
+        &[
+            "echo '{\"text\": {\"content\": \"The disk is full.\"}}' | tarsy inspect stream --controller synthesis",
+        ],
         "A chunk is a GenerateResponse of proto/llm/v1/llm_service.proto with the names that its fields have there.",
     ),
     help(
         &["completions"],
-        &["source <(tarsy completions bash)", "tarsy completions fish | source"],
+        &[
+            "source <(tarsy completions bash)",
+            "tarsy completions fish | source",
+        ],
         "Load it whenever a shell starts: the script asks the program at each Tab. Sessions come from the database of \
          DATABASE_URL, the newest first; without an answer within a second there are none.",
     ),
-    help(&["man"], &["tarsy man sessions list | man -l -", "tarsy man --directory ~/.local/share/man/man1"], ""),
+    help(
+        &["man"],
+        &[
+            "tarsy man sessions list | man -l -",
+            "tarsy man --directory ~/.local/share/man/man1",
+        ],
+        "",
+    ),
 ];
 
 const EXIT_CODES: &str = "\
@@ -203,13 +330,27 @@ Every user of the machine can read a command line: an address with a password be
 
 /// The command line with examples and notes in the help of every command.
 pub(super) fn with_help(root: Command) -> Command {
-    HELPS.iter().fold(root, |root, help| placed(root, help.command, &text(help)))
+    HELPS
+        .iter()
+        .fold(root, |root, help| placed(root, help.command, &text(help)))
 }
 
 fn text(help: &Help) -> String {
-    let examples: String = help.examples.iter().map(|line| format!("\n  {line}")).collect();
-    let notes = if help.notes.is_empty() { String::new() } else { format!("\n\n{}", help.notes) };
-    let word = if help.examples.len() == 1 { "Example" } else { "Examples" };
+    let examples: String = help
+        .examples
+        .iter()
+        .map(|line| format!("\n  {line}"))
+        .collect();
+    let notes = if help.notes.is_empty() {
+        String::new()
+    } else {
+        format!("\n\n{}", help.notes)
+    };
+    let word = if help.examples.len() == 1 {
+        "Example"
+    } else {
+        "Examples"
+    };
     format!("{word}:{examples}{notes}")
 }
 
@@ -232,8 +373,15 @@ mod tests {
         if !command.is_subcommand_required_set() {
             found.push(words.to_vec());
         }
-        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
-            leaves(inner, &[words, &[inner.get_name().to_owned()]].concat(), found);
+        for inner in command
+            .get_subcommands()
+            .filter(|inner| !inner.is_hide_set())
+        {
+            leaves(
+                inner,
+                &[words, &[inner.get_name().to_owned()]].concat(),
+                found,
+            );
         }
     }
 
@@ -268,7 +416,9 @@ mod tests {
             }
         }
         words.push(word);
-        let redirected = words.iter().position(|word| word.starts_with(['<', '>', '|']));
+        let redirected = words
+            .iter()
+            .position(|word| word.starts_with(['<', '>', '|']));
         words.truncate(redirected.unwrap_or(words.len()));
         words
     }
@@ -279,12 +429,26 @@ mod tests {
         for help in &HELPS {
             let printed = |option| {
                 let words = [&["tarsy"], help.command, &[option]].concat();
-                root.clone().try_get_matches_from(words).unwrap_err().to_string()
+                root.clone()
+                    .try_get_matches_from(words)
+                    .unwrap_err()
+                    .to_string()
             };
             let (short, long) = (printed("-h"), printed("--help"));
-            let differing: Vec<_> = short.lines().zip(long.lines()).filter(|(short, long)| short != long).collect();
-            assert!(differing.is_empty(), "{:?}: -h and --help differ: {differing:#?}", help.command);
-            let wide: Vec<&str> = long.lines().filter(|line| line.chars().count() > 72 && line.contains(' ')).collect();
+            let differing: Vec<_> = short
+                .lines()
+                .zip(long.lines())
+                .filter(|(short, long)| short != long)
+                .collect();
+            assert!(
+                differing.is_empty(),
+                "{:?}: -h and --help differ: {differing:#?}",
+                help.command
+            );
+            let wide: Vec<&str> = long
+                .lines()
+                .filter(|line| line.chars().count() > 72 && line.contains(' '))
+                .collect();
             assert!(wide.is_empty(), "{:?}: {wide:#?}", help.command);
         }
     }

@@ -39,10 +39,18 @@ impl Cli {
     /// When the arguments are wrong, ask for help or name no command.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, ParseError> {
         let arguments = familiar::translated(arguments.into_iter().collect());
-        if arguments.get(1).is_some_and(|command| command == "evidence-server") {
-            let Hidden { global, command: HiddenCommand::EvidenceServer(args) } =
-                Hidden::try_parse_from(arguments).map_err(ParseError::Clap)?;
-            return Ok(Self { global, command: Command::EvidenceServer(args) });
+        if arguments
+            .get(1)
+            .is_some_and(|command| command == "evidence-server")
+        {
+            let Hidden {
+                global,
+                command: HiddenCommand::EvidenceServer(args),
+            } = Hidden::try_parse_from(arguments).map_err(ParseError::Clap)?;
+            return Ok(Self {
+                global,
+                command: Command::EvidenceServer(args),
+            });
         }
         let parsed = Self::shown().try_get_matches_from(&arguments);
         let read = parsed.and_then(|mut matches| Self::from_arg_matches_mut(&mut matches));
@@ -58,7 +66,9 @@ fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
     let mut command = &mut root;
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         if command.find_subcommand(word).is_some() {
-            let Some(found) = command.find_subcommand_mut(word) else { return ParseError::Clap(error) };
+            let Some(found) = command.find_subcommand_mut(word) else {
+                return ParseError::Clap(error);
+            };
             command = found;
         }
     }
@@ -66,7 +76,10 @@ fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
         return ParseError::NoCommand(command.render_help().to_string());
     }
     if error.get(ContextKind::Usage).is_some() {
-        error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
+        error.insert(
+            ContextKind::Usage,
+            ContextValue::StyledStr(command.render_usage()),
+        );
     }
     let name = command.get_name().to_owned();
     ParseError::Clap(familiar::with_tip(error, &name))
@@ -77,7 +90,11 @@ impl Command {
     pub fn is_role(&self) -> bool {
         matches!(
             self,
-            Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::Web(_) | Self::EvidenceServer(_)
+            Self::Worker(_)
+                | Self::LlmService(_)
+                | Self::Receive(_)
+                | Self::Web(_)
+                | Self::EvidenceServer(_)
         )
     }
 

@@ -12,10 +12,20 @@ use super::ParentArgs;
 #[derive(Args, Clone, Debug)]
 pub struct ReceiveArgs {
     /// Address to listen on; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_RECEIVE_LISTEN", default_value = "127.0.0.1:8475")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TARSY_RECEIVE_LISTEN",
+        default_value = "127.0.0.1:8475"
+    )]
     pub listen: SocketAddr,
     /// Address of metrics and health; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TARSY_METRICS_LISTEN",
+        default_value = "127.0.0.1:0"
+    )]
     pub metrics_listen: SocketAddr,
     #[command(flatten)]
     pub parent: ParentArgs,
@@ -27,10 +37,20 @@ pub struct ReceiveArgs {
 #[derive(Args, Clone, Debug)]
 pub struct WebArgs {
     /// Address to listen on; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_WEB_LISTEN", default_value = "127.0.0.1:8476")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TARSY_WEB_LISTEN",
+        default_value = "127.0.0.1:8476"
+    )]
     pub listen: SocketAddr,
     /// Address of metrics and health; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TARSY_METRICS_LISTEN",
+        default_value = "127.0.0.1:0"
+    )]
     pub metrics_listen: SocketAddr,
     #[command(flatten)]
     pub parent: ParentArgs,

@@ -40,13 +40,16 @@ impl Cli {
     pub fn shown() -> Command {
         let root = with_help(Self::command());
         let hidden = |names: &[&str]| {
-            let all = root.get_arguments().filter(|argument| names.contains(&argument.get_id().as_str()));
-            all.map(|argument| argument.clone().hide(true)).collect::<Vec<_>>()
+            let all = root
+                .get_arguments()
+                .filter(|argument| names.contains(&argument.get_id().as_str()));
+            all.map(|argument| argument.clone().hide(true))
+                .collect::<Vec<_>>()
         };
         let hidden = UNUSED.map(|(command, names)| (command, hidden(names)));
-        hidden
-            .into_iter()
-            .fold(root, |root, (command, arguments)| root.mut_subcommand(command, |command| command.args(arguments)))
+        hidden.into_iter().fold(root, |root, (command, arguments)| {
+            root.mut_subcommand(command, |command| command.args(arguments))
+        })
     }
 }
 
@@ -57,27 +60,49 @@ mod tests {
     fn help(words: &[&str]) -> String {
         let mut command = Cli::shown();
         command.build();
-        let found = words.iter().try_fold(&mut command, |command, word| command.find_subcommand_mut(word));
+        let found = words.iter().try_fold(&mut command, |command, word| {
+            command.find_subcommand_mut(word)
+        });
         found.unwrap().render_long_help().to_string()
     }
 
     #[test]
     fn a_command_shows_only_the_addresses_that_it_uses_and_accepts_all() {
-        for words in
-            [&["completions"][..], &["config", "check"], &["config", "example"], &["inspect", "alert"], &["health"]]
-        {
+        for words in [
+            &["completions"][..],
+            &["config", "check"],
+            &["config", "example"],
+            &["inspect", "alert"],
+            &["health"],
+        ] {
             let help = help(words);
             let unused = ["--database-url", "--nats-url", "--llm-addr"];
-            assert!(!unused.iter().any(|option| help.contains(option)) && help.contains("--log"), "{help}");
+            assert!(
+                !unused.iter().any(|option| help.contains(option)) && help.contains("--log"),
+                "{help}"
+            );
         }
         let worker = help(&["worker"]);
         assert!(
-            ["--database-url", "--nats-url", "--llm-addr"].iter().all(|option| worker.contains(option)),
+            ["--database-url", "--nats-url", "--llm-addr"]
+                .iter()
+                .all(|option| worker.contains(option)),
             "{worker}"
         );
         let list = help(&["sessions", "list"]);
-        assert!(list.contains("--database-url") && !list.contains("--llm-addr"), "{list}");
-        let line = ["tarsy", "config", "check", "--database-url", "postgres://h/d", "--nats-url", "nats://h"];
+        assert!(
+            list.contains("--database-url") && !list.contains("--llm-addr"),
+            "{list}"
+        );
+        let line = [
+            "tarsy",
+            "config",
+            "check",
+            "--database-url",
+            "postgres://h/d",
+            "--nats-url",
+            "nats://h",
+        ];
         let read = Cli::read(line.map(Into::into)).unwrap();
         assert_eq!(read.global.database_url.as_deref(), Some("postgres://h/d"));
     }

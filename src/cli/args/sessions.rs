@@ -61,10 +61,20 @@ pub struct SessionsListArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
     pub limit: u32,
     /// Only those with this status: running, completed, failed, cancelled, timed-out; several with commas
-    #[arg(long, value_name = "STATUS", hide_possible_values = true, value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "STATUS",
+        hide_possible_values = true,
+        value_delimiter = ','
+    )]
     pub status: Vec<RunStatus>,
     /// Only those with this severity: critical, high, normal, low; several with commas
-    #[arg(long, value_name = "SEVERITY", hide_possible_values = true, value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        hide_possible_values = true,
+        value_delimiter = ','
+    )]
     pub severity: Vec<Severity>,
     /// Only those of this chain; several with commas
     #[arg(long, value_name = "CHAIN", value_delimiter = ',', value_parser = header_value)]
@@ -101,8 +111,12 @@ impl ValueEnum for RunStatus {
             Self::Completed => PossibleValue::new("completed").help("With an analysis"),
             Self::Failed => PossibleValue::new("failed").help("Without one"),
             Self::Cancelled => PossibleValue::new("cancelled").help("On request"),
-            Self::Limited => PossibleValue::new("limited").help("Lists alerts above the limit of their route"),
-            Self::TimedOut => PossibleValue::new("timed-out").alias("timed_out").help("Past its deadline"),
+            Self::Limited => {
+                PossibleValue::new("limited").help("Lists alerts above the limit of their route")
+            }
+            Self::TimedOut => PossibleValue::new("timed-out")
+                .alias("timed_out")
+                .help("Past its deadline"),
         })
     }
 }
@@ -235,7 +249,10 @@ impl FromStr for LetterRef {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.strip_prefix('@') {
-            Some(number) => number.parse().map(Self::Number).map_err(|_| "accepted: @ and a number".to_owned()),
+            Some(number) => number
+                .parse()
+                .map(Self::Number)
+                .map_err(|_| "accepted: @ and a number".to_owned()),
             None => text.parse().map(Self::Alert),
         }
     }

@@ -72,20 +72,38 @@ mod tests {
 
     fn parsed(args: &[&str]) -> Result<ToolsArgs, clap::Error> {
         let cli = Cli::try_parse_from([&["tarsy", "tools"], args].concat())?;
-        let Command::Tools(args) = cli.command else { panic!("another command") };
+        let Command::Tools(args) = cli.command else {
+            panic!("another command")
+        };
         Ok(args)
     }
 
     #[test]
     fn a_word_is_a_server_unless_it_is_a_command() {
         let list = parsed(&["k8s", "--json"]).unwrap();
-        assert_eq!((list.list.server.as_deref(), list.list.json, list.command.is_none()), (Some("k8s"), true, true));
-        let Some(ToolsCommand::Call(call)) = parsed(&["call", "k8s.get", "--args", r#"{"a": 1}"#]).unwrap().command
+        assert_eq!(
+            (
+                list.list.server.as_deref(),
+                list.list.json,
+                list.command.is_none()
+            ),
+            (Some("k8s"), true, true)
+        );
+        let Some(ToolsCommand::Call(call)) = parsed(&["call", "k8s.get", "--args", r#"{"a": 1}"#])
+            .unwrap()
+            .command
         else {
             panic!("no call")
         };
-        assert_eq!((call.tool.as_str(), call.args.as_str(), call.allow_changes), ("k8s.get", r#"{"a": 1}"#, false));
-        for wrong in [&["call"][..], &["call", "a.b", "--args", "[1]"], &["call", "a.b", "--args", "x"]] {
+        assert_eq!(
+            (call.tool.as_str(), call.args.as_str(), call.allow_changes),
+            ("k8s.get", r#"{"a": 1}"#, false)
+        );
+        for wrong in [
+            &["call"][..],
+            &["call", "a.b", "--args", "[1]"],
+            &["call", "a.b", "--args", "x"],
+        ] {
             assert!(parsed(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -39,7 +39,8 @@ pub(super) fn until(text: &str) -> Result<Moment, String> {
 }
 
 fn moment(text: &str, edge: Edge) -> Result<Moment, String> {
-    parse_moment(text, edge, Utc::now()).ok_or_else(|| format!("accepted: {ACCEPTED}; days and times are those of UTC"))
+    parse_moment(text, edge, Utc::now())
+        .ok_or_else(|| format!("accepted: {ACCEPTED}; days and times are those of UTC"))
 }
 
 /// A value for a header: one line of text, not empty.
@@ -57,7 +58,10 @@ pub(super) fn drill(text: &str) -> Result<String, String> {
     if names.contains(&text) || text.contains('/') || Path::new(text).is_dir() {
         return Ok(text.to_owned());
     }
-    Err(format!("no drill \"{text}\"; there are: {}, and folders such as ./incident", names.join(", ")))
+    Err(format!(
+        "no drill \"{text}\"; there are: {}, and folders such as ./incident",
+        names.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -66,13 +70,31 @@ mod tests {
 
     #[test]
     fn durations_need_a_unit() {
-        for (text, millis) in
-            [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("1h", 3_600_000), ("90d", 7_776_000_000)]
-        {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+            ("90d", 7_776_000_000),
+        ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
         }
-        for text in ["", "30", "s", "1w", "-1s", "1.5s", "18446744073709551615h", "36501d"] {
-            assert_eq!(duration(text), Err(format!("invalid duration \"{text}\": use 500ms, 30s, 2m, 1h or 90d")));
+        for text in [
+            "",
+            "30",
+            "s",
+            "1w",
+            "-1s",
+            "1.5s",
+            "18446744073709551615h",
+            "36501d",
+        ] {
+            assert_eq!(
+                duration(text),
+                Err(format!(
+                    "invalid duration \"{text}\": use 500ms, 30s, 2m, 1h or 90d"
+                ))
+            );
         }
     }
 }

@@ -24,21 +24,46 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
     let nats = addresses(global).nats_for_command("ask").await?;
     let session = SessionId(Uuid::now_v7());
     let (parent_id, caller) = (parent.to_string(), submit::caller());
-    let headers =
-        json!({SESSION_ID: session.to_string(), PARENT_ID: parent_id, CHAIN: args.chain, TRACEPARENT: caller});
-    let priority = args.priority.map_or_else(|| questions::urgency(&report), Priority::from);
-    let question = NewAlert { priority, suffix: Some(questions::SUFFIX.parse()?), body, headers };
+    let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent_id, CHAIN: args.chain, TRACEPARENT: caller});
+    let priority = args
+        .priority
+        .map_or_else(|| questions::urgency(&report), Priority::from);
+    let question = NewAlert {
+        priority,
+        suffix: Some(questions::SUFFIX.parse()?),
+        body,
+        headers,
+    };
     let published = nats.publish_question(question).await?;
-    let origin = Some(Origin { key: "parent_id", session: parent, words: "asks about" });
-    let sources =
-        (!args.no_watch).then(|| Sources { nats, store: Some(database.store), public_url: public_url(global) });
+    let origin = Some(Origin {
+        key: "parent_id",
+        session: parent,
+        words: "asks about",
+    });
+    let sources = (!args.no_watch).then(|| Sources {
+        nats,
+        store: Some(database.store),
+        public_url: public_url(global),
+    });
     let link = link(global, session);
-    PublishedSession { session, published, priority, origin, link }.finish(sources, &args.view).await
+    PublishedSession {
+        session,
+        published,
+        priority,
+        origin,
+        link,
+    }
+    .finish(sources, &args.view)
+    .await
 }
 
 /// The bytes of the question: the argument, or standard input.
 fn body(question: &str) -> anyhow::Result<Vec<u8>> {
-    let body = if question == "-" { submit::read(Path::new("-"))? } else { question.as_bytes().to_vec() };
+    let body = if question == "-" {
+        submit::read(Path::new("-"))?
+    } else {
+        question.as_bytes().to_vec()
+    };
     questions::check_text(&body).map_err(anyhow::Error::msg)?;
     Ok(body)
 }

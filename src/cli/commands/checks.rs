@@ -20,36 +20,64 @@ use crate::roles::models::Ask;
 pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Result<Exit> {
     let style = TerminalEnv::of_process().style();
     let mut found = Vec::new();
-    let ask = if args.no_probe { Ask::Nothing } else { Ask::OneWord(doctor::PROBE_TIMEOUT) };
+    let ask = if args.no_probe {
+        Ask::Nothing
+    } else {
+        Ask::OneWord(doctor::PROBE_TIMEOUT)
+    };
     let mut checks = if args.permissions {
         doctor::permissions::run(&addresses(global)).boxed()
     } else {
         doctor::run(&addresses(global), find(global.config.clone()), ask).boxed()
     };
     while let Some(check) = checks.next().await {
-        let lines = if args.json { vec![json_line(&check)?] } else { checks::check(&check, &style) };
+        let lines = if args.json {
+            vec![json_line(&check)?]
+        } else {
+            checks::check(&check, &style)
+        };
         print(&lines)?;
         found.push(check);
     }
     if !args.json {
         print(&[checks::sum(&found)])?;
     }
-    let failed = found.iter().any(|check| check.verdict == doctor::Verdict::Fail);
+    let failed = found
+        .iter()
+        .any(|check| check.verdict == doctor::Verdict::Fail);
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }
 
 /// Asks `/readyz`, for a container without a shell and without an HTTP client.
 pub(super) async fn health(args: HealthArgs) -> anyhow::Result<Exit> {
     let HealthArgs { address, timeout } = args;
-    let (status, body) = readiness(address, timeout).await.with_context(|| format!("no answer from {address}"))?;
+    let (status, body) = readiness(address, timeout)
+        .await
+        .with_context(|| format!("no answer from {address}"))?;
     print(&[body.trim_end().to_owned()])?;
-    Ok(if status.is_success() { Exit::Done } else { Exit::Failed })
+    Ok(if status.is_success() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
-async fn readiness(address: SocketAddr, timeout: Duration) -> reqwest::Result<(StatusCode, String)> {
-    rustls::crypto::ring::default_provider().install_default().ok();
+async fn readiness(
+    address: SocketAddr,
+    timeout: Duration,
+) -> reqwest::Result<(StatusCode, String)> {
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     // The role is on this machine: neither a proxy nor certificate authorities are needed.
-    let client = Client::builder().no_proxy().tls_certs_only([]).timeout(timeout).build()?;
-    let answer = client.get(format!("http://{address}/readyz")).send().await?;
+    let client = Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .timeout(timeout)
+        .build()?;
+    let answer = client
+        .get(format!("http://{address}/readyz"))
+        .send()
+        .await?;
     Ok((answer.status(), answer.text().await?))
 }

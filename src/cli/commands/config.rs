@@ -10,20 +10,28 @@ use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
 use crate::config::{
-    Composed, Config, EXAMPLE, EXAMPLES, Fault, Resolved, Template, compose, describe, example_of, find, hints,
-    process_env, show,
+    Composed, Config, EXAMPLE, EXAMPLES, Fault, Resolved, Template, compose, describe, example_of,
+    find, hints, process_env, show,
 };
 use crate::roles::init::{self, Existing};
 use crate::roles::secrets::may_be_secret;
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {
-        ConfigCommand::Example(ExampleArgs { case: Some(case), into: Some(file), .. }) => add(&case, &file)?,
+        ConfigCommand::Example(ExampleArgs {
+            case: Some(case),
+            into: Some(file),
+            ..
+        }) => add(&case, &file)?,
         ConfigCommand::Example(args) => (example(&args), Exit::Done),
         ConfigCommand::Show(args) => {
             let file = find(global.config.clone());
             let config = Config::load(file.as_deref(), &process_env)?;
-            let shown = if args.json { line(&config)? } else { show(&config) };
+            let shown = if args.json {
+                line(&config)?
+            } else {
+                show(&config)
+            };
             (secrets_in(file.as_deref())?.unresolved(&shown), Exit::Done)
         }
         ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args)?,
@@ -40,13 +48,20 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
 fn secrets_in(file: Option<&Path>) -> anyhow::Result<Resolved> {
     let mut resolved = Resolved::default();
     let text = file.map(read).transpose()?.flatten();
-    resolved.add(&Template::new(text.unwrap_or_default()), &process_env, may_be_secret);
+    resolved.add(
+        &Template::new(text.unwrap_or_default()),
+        &process_env,
+        may_be_secret,
+    );
     Ok(resolved)
 }
 
 fn example(args: &ExampleArgs) -> String {
     if args.list {
-        return EXAMPLES.iter().map(|example| format!("{:<20}{}\n", example.case, example.about)).collect();
+        return EXAMPLES
+            .iter()
+            .map(|example| format!("{:<20}{}\n", example.case, example.about))
+            .collect();
     }
     let chosen = args.case.as_deref().and_then(example_of);
     chosen.map_or(EXAMPLE, |example| example.text).to_owned()
@@ -57,17 +72,35 @@ fn add(case: &str, file: &Path) -> anyhow::Result<(String, Exit)> {
     let example = example_of(case).map_or(EXAMPLE, |example| example.text);
     let (name, old) = (file.display().to_string(), read(file)?);
     let composed = match &old {
-        None => Composed { text: example.to_owned(), added: vec![format!("the example {case}")], kept: Vec::new() },
+        None => Composed {
+            text: example.to_owned(),
+            added: vec![format!("the example {case}")],
+            kept: Vec::new(),
+        },
         Some(old) => compose(old, example).with_context(|| name.clone())?,
     };
     Config::parse(&name, &composed.text, &process_env)?;
-    let kept: String = composed.kept.iter().map(|entry| format!("\n  kept {entry}, which the file has")).collect();
+    let kept: String = composed
+        .kept
+        .iter()
+        .map(|entry| format!("\n  kept {entry}, which the file has"))
+        .collect();
     if composed.added.is_empty() {
-        return Ok((format!("{name} has everything of the example {case} already{kept}"), Exit::Done));
+        return Ok((
+            format!("{name} has everything of the example {case} already{kept}"),
+            Exit::Done,
+        ));
     }
-    let existing = if old.is_some() { Existing::Replace } else { Existing::Keep };
+    let existing = if old.is_some() {
+        Existing::Replace
+    } else {
+        Existing::Keep
+    };
     init::write(file, &composed.text, existing).with_context(|| format!("cannot write {name}"))?;
-    Ok((format!("{name}: added {}{kept}", composed.added.join(", ")), Exit::Done))
+    Ok((
+        format!("{name}: added {}{kept}", composed.added.join(", ")),
+        Exit::Done,
+    ))
 }
 
 /// The text of a file; `None` if there is none.
@@ -81,20 +114,34 @@ fn read(file: &Path) -> anyhow::Result<Option<String>> {
 
 /// The faults are the result of this command, so they are printed on standard output.
 fn check(file: Option<&Path>, args: JsonArgs) -> anyhow::Result<(String, Exit)> {
-    let name = file.map_or_else(|| "built-in configuration".to_owned(), |file| file.display().to_string());
+    let name = file.map_or_else(
+        || "built-in configuration".to_owned(),
+        |file| file.display().to_string(),
+    );
     match Config::load(file, &process_env) {
         Ok(config) if args.json => Ok((
-            line(&json!({"file": name, "faults": [], "defined": describe(&config), "hints": hints(&config)}))?,
+            line(
+                &json!({"file": name, "faults": [], "defined": describe(&config), "hints": hints(&config)}),
+            )?,
             Exit::Done,
         )),
         Ok(config) => {
-            let hints: String = hints(&config).iter().map(|hint| format!("\n  {hint}")).collect();
-            Ok((format!("{name}: no faults; {}{hints}", describe(&config)), Exit::Done))
+            let hints: String = hints(&config)
+                .iter()
+                .map(|hint| format!("\n  {hint}"))
+                .collect();
+            Ok((
+                format!("{name}: no faults; {}{hints}", describe(&config)),
+                Exit::Done,
+            ))
         }
         Err(found) if args.json => {
             let one = |fault: &Fault| json!({"key": fault.key, "line": fault.line, "problem": fault.problem});
             let faults: Vec<Value> = found.faults.iter().map(one).collect();
-            Ok((line(&json!({"file": name, "faults": faults}))?, Exit::BadConfiguration))
+            Ok((
+                line(&json!({"file": name, "faults": faults}))?,
+                Exit::BadConfiguration,
+            ))
         }
         Err(faults) => Ok((faults.to_string(), Exit::BadConfiguration)),
     }

@@ -34,18 +34,27 @@ impl Database {
         let addresses = addresses(global);
         let options = addresses.database_for_command(command)?;
         let store = Store::new(&options)?.linking(public_url(global));
-        Ok(Self { store: Arc::new(store), options, redacted: addresses.redacted_database() })
+        Ok(Self {
+            store: Arc::new(store),
+            options,
+            redacted: addresses.redacted_database(),
+        })
     }
 
     /// Runs a call of the store; an error names what mends it.
-    pub(super) async fn call<T>(&self, call: impl Future<Output = Result<T, store::Error>>) -> anyhow::Result<T> {
+    pub(super) async fn call<T>(
+        &self,
+        call: impl Future<Output = Result<T, store::Error>>,
+    ) -> anyhow::Result<T> {
         let no_answer = || {
             let (address, secs) = (&self.redacted, CALL_TIMEOUT.as_secs());
             anyhow!(
                 "no answer from {address} within {secs} s. Fix: start Postgres there, or set DATABASE_URL or --database-url"
             )
         };
-        let answer = tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| no_answer());
+        let answer = tokio::time::timeout(CALL_TIMEOUT, call)
+            .await
+            .map_err(|_| no_answer());
         match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.cause(error).await),
@@ -54,9 +63,20 @@ impl Database {
     }
 
     /// Runs a call through a port of the engine.
-    pub(super) async fn call_port<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> anyhow::Result<T> {
-        let no_answer = || anyhow!("no answer from {} within {} s", self.redacted, CALL_TIMEOUT.as_secs());
-        Ok(tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| no_answer())??)
+    pub(super) async fn call_port<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> anyhow::Result<T> {
+        let no_answer = || {
+            anyhow!(
+                "no answer from {} within {} s",
+                self.redacted,
+                CALL_TIMEOUT.as_secs()
+            )
+        };
+        Ok(tokio::time::timeout(CALL_TIMEOUT, call)
+            .await
+            .map_err(|_| no_answer())??)
     }
 
     /// The reason for a failed call: most statements fail because the schema is of another version, or the role may not
@@ -117,5 +137,8 @@ pub(super) async fn stream_fault(nats: &Nats) -> Option<anyhow::Error> {
 /// The message for a reference that matches several ids.
 pub(super) fn ambiguous(what: &str, digits: &str, ids: &[SessionId]) -> String {
     let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    format!("several {what} have {digits} at one end of their ids:\n  {}", ids.join("\n  "))
+    format!(
+        "several {what} have {digits} at one end of their ids:\n  {}",
+        ids.join("\n  ")
+    )
 }

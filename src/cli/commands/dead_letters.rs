@@ -12,8 +12,8 @@ use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, submit};
 use crate::bus::{self, CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use crate::cli::args::{
-    DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
-    GlobalArgs, LetterRef,
+    DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
+    DeadLettersShowArgs, GlobalArgs, LetterRef,
 };
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::dead_letters::{self, Remedy};
@@ -39,7 +39,12 @@ pub(super) async fn run(global: &GlobalArgs, command: DeadLettersCommand) -> any
 
 async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> anyhow::Result<Exit> {
     let mask = mask(global)?;
-    let mut found: Vec<_> = nats.dead_letters().await?.into_iter().map(|letter| dead_letter(&mask, letter)).collect();
+    let mut found: Vec<_> = nats
+        .dead_letters()
+        .await?
+        .into_iter()
+        .map(|letter| dead_letter(&mask, letter))
+        .collect();
     let total = found.len();
     found.truncate(usize::try_from(args.limit)?);
     if found.is_empty() {
@@ -47,10 +52,20 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
     } else if args.json {
         print(&json_lines(&found.iter().map(as_json).collect::<Vec<_>>())?)?;
     } else {
-        print(&dead_letters::letters(&found, &TerminalEnv::of_process().style()))?;
+        print(&dead_letters::letters(
+            &found,
+            &TerminalEnv::of_process().style(),
+        ))?;
         if total > found.len() {
-            let bound = if total < MAX_DEAD_LETTERS { "" } else { "at least " };
-            note(&format!("{} of {bound}{total}; --limit shows more", found.len()))?;
+            let bound = if total < MAX_DEAD_LETTERS {
+                ""
+            } else {
+                "at least "
+            };
+            note(&format!(
+                "{} of {bound}{total}; --limit shows more",
+                found.len()
+            ))?;
         }
     }
     Ok(Exit::Done)
@@ -84,40 +99,84 @@ fn remedy(letter: &StoredDeadLetter, config: Option<&Config>) -> Remedy {
     match letter.reason.as_str() {
         "undecodable" | "empty" => Remedy::Nothing,
         "too_large" if !is_kept || !fits => Remedy::SubmitAgain,
-        "unknown_chain" => {
-            Remedy::Retry(config.map(|config| config.agent_chains.keys().cloned().collect()).unwrap_or_default())
-        }
+        "unknown_chain" => Remedy::Retry(
+            config
+                .map(|config| config.agent_chains.keys().cloned().collect())
+                .unwrap_or_default(),
+        ),
         _ => Remedy::Retry(Vec::new()),
     }
 }
 
-async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> anyhow::Result<Exit> {
+async fn retry(
+    global: &GlobalArgs,
+    nats: Nats,
+    args: DeadLettersRetryArgs,
+) -> anyhow::Result<Exit> {
     let letter = find(&nats, &args.letter).await?;
     may_retry(&letter, args.chain.as_deref(), &load_config(global)?)?;
-    let (session, published) = nats.retry_dead_letter(&letter, args.chain.as_deref()).await?;
+    let (session, published) = nats
+        .retry_dead_letter(&letter, args.chain.as_deref())
+        .await?;
     let (priority, _) = reruns::queue_of(&published.subject);
-    let origin = Some(Origin { key: "retry_of", session: letter.alert_id, words: "retry of" });
-    let store = || Database::of(global, "dead-letters").ok().map(|database| database.store);
-    let sources = args.watch.then(|| Sources { nats, store: store(), public_url: public_url(global) });
+    let origin = Some(Origin {
+        key: "retry_of",
+        session: letter.alert_id,
+        words: "retry of",
+    });
+    let store = || {
+        Database::of(global, "dead-letters")
+            .ok()
+            .map(|database| database.store)
+    };
+    let sources = args.watch.then(|| Sources {
+        nats,
+        store: store(),
+        public_url: public_url(global),
+    });
     let link = link(global, session);
-    PublishedSession { session, published, priority, origin, link }.finish(sources, &args.view).await
+    PublishedSession {
+        session,
+        published,
+        priority,
+        origin,
+        link,
+    }
+    .finish(sources, &args.view)
+    .await
 }
 
 /// Refuses what would become the same dead letter again.
-fn may_retry(letter: &StoredDeadLetter, chain: Option<&str>, config: &Config) -> anyhow::Result<()> {
+fn may_retry(
+    letter: &StoredDeadLetter,
+    chain: Option<&str>,
+    config: &Config,
+) -> anyhow::Result<()> {
     let short = letter.alert_id.short();
     let same = |why: &str| format!("alert {short} would become the same dead letter: {why}");
     match remedy(letter, Some(config)) {
-        Remedy::Nothing => bail!("{}; tarsy dead-letters drop {short} removes it", same(&letter.detail)),
-        Remedy::SubmitAgain if letter.body.is_empty() => bail!(bus::Error::BodyNotKept(letter.alert_id)),
+        Remedy::Nothing => bail!(
+            "{}; tarsy dead-letters drop {short} removes it",
+            same(&letter.detail)
+        ),
+        Remedy::SubmitAgain if letter.body.is_empty() => {
+            bail!(bus::Error::BodyNotKept(letter.alert_id))
+        }
         Remedy::SubmitAgain => {
-            bail!("{}; at most {MAX_BODY_BYTES} bytes are read", same(&letter.detail));
+            bail!(
+                "{}; at most {MAX_BODY_BYTES} bytes are read",
+                same(&letter.detail)
+            );
         }
         Remedy::Retry(_) => {}
     }
     submit::check_chain(config, chain)?;
-    let named = chain.or_else(|| letter.headers.get(CHAIN).and_then(Value::as_str)).map(str::trim);
-    if let (Some(named), "unknown_chain", Some(known)) = (named, letter.reason.as_str(), config.named_chains()) {
+    let named = chain
+        .or_else(|| letter.headers.get(CHAIN).and_then(Value::as_str))
+        .map(str::trim);
+    if let (Some(named), "unknown_chain", Some(known)) =
+        (named, letter.reason.as_str(), config.named_chains())
+    {
         let others = known.join(", ");
         ensure!(
             known.contains(&named),
@@ -134,7 +193,11 @@ async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> an
         bail!("{} has been dropped already", dead_letters::named(&letter));
     }
     let dropped = || format!("dropped {}", dead_letters::named(&letter));
-    print(&[if args.json { json_line(&as_json(&letter))? } else { dropped() }])?;
+    print(&[if args.json {
+        json_line(&as_json(&letter))?
+    } else {
+        dropped()
+    }])?;
     Ok(Exit::Done)
 }
 
@@ -161,14 +224,25 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
         }
         LetterRef::Alert(wanted) => wanted,
     };
-    let mut matching: Vec<_> = all.into_iter().filter(|letter| wanted.matches(letter.alert_id)).collect();
+    let mut matching: Vec<_> = all
+        .into_iter()
+        .filter(|letter| wanted.matches(letter.alert_id))
+        .collect();
     let mut ids: Vec<SessionId> = matching.iter().map(|letter| letter.alert_id).collect();
     ids.dedup();
-    ensure!(ids.len() <= 1, ambiguous("dead letters", wanted.digits(), &ids));
+    ensure!(
+        ids.len() <= 1,
+        ambiguous("dead letters", wanted.digits(), &ids)
+    );
     if matching.len() > 1 {
-        let each = matching.iter().map(|letter| format!("@{} ({})", letter.sequence, letter.reason));
+        let each = matching
+            .iter()
+            .map(|letter| format!("@{} ({})", letter.sequence, letter.reason));
         let each = each.collect::<Vec<_>>().join(", ");
-        bail!("alert {} has several dead letters: name one by its number: {each}", wanted.digits());
+        bail!(
+            "alert {} has several dead letters: name one by its number: {each}",
+            wanted.digits()
+        );
     }
     matching.pop().with_context(|| match wanted.whole() {
         Some(alert) => {
@@ -218,12 +292,23 @@ mod tests {
             ("too_large", 0, Remedy::SubmitAgain),
             ("too_large", over, Remedy::SubmitAgain),
             ("too_large", 9, Remedy::Retry(Vec::new())),
-            ("unknown_chain", 9, Remedy::Retry(vec!["default".to_owned()])),
+            (
+                "unknown_chain",
+                9,
+                Remedy::Retry(vec!["default".to_owned()]),
+            ),
             ("of a newer version", 9, Remedy::Retry(Vec::new())),
         ] {
             let letter = letter(reason, bytes, json!({}));
-            let (offered, accepted) = (remedy(&letter, Some(&config)), may_retry(&letter, None, &config));
-            assert_eq!(matches!(offered, Remedy::Retry(_)), accepted.is_ok(), "{reason}: {accepted:?}");
+            let (offered, accepted) = (
+                remedy(&letter, Some(&config)),
+                may_retry(&letter, None, &config),
+            );
+            assert_eq!(
+                matches!(offered, Remedy::Retry(_)),
+                accepted.is_ok(),
+                "{reason}: {accepted:?}"
+            );
             assert_eq!(offered, expected, "{reason}");
         }
     }

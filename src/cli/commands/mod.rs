@@ -50,12 +50,21 @@ use crate::telemetry::traces::{Settings, Traces};
 /// When the command fails. A wrong configuration is printed here and becomes an exit code.
 pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
-    let default = if command.is_role() { LevelFilter::INFO } else { LevelFilter::WARN };
+    let default = if command.is_role() {
+        LevelFilter::INFO
+    } else {
+        LevelFilter::WARN
+    };
     let format = match global.log {
-        LogFormat::Text => logs::Format::Text { ansi: io::stderr().is_terminal() },
+        LogFormat::Text => logs::Format::Text {
+            ansi: io::stderr().is_terminal(),
+        },
         LogFormat::Json => logs::Format::Json,
     };
-    let traced = command.traced_as().map(|role| Settings::read(role, &process_env)).transpose();
+    let traced = command
+        .traced_as()
+        .map(|role| Settings::read(role, &process_env))
+        .transpose();
     let started = traced.and_then(|settings| Traces::start(settings.flatten()));
     let (recorder, traces) = match started {
         Ok(started) => started,
@@ -64,7 +73,11 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             return Ok(Exit::BadConfiguration);
         }
     };
-    logs::install(&levels(global.log_level.unwrap_or(default)), format, recorder)?;
+    logs::install(
+        &levels(global.log_level.unwrap_or(default)),
+        format,
+        recorder,
+    )?;
     let outcome = Box::pin(perform(global, command)).await;
     traces.flush().await;
     outcome
@@ -116,8 +129,15 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
         if !is_role && is_output_closed(&error) {
             return Ok(Exit::OutputClosed);
         }
-        write_error(&format!("tarsy: {}", addresses(&global).redact(&one_line_error(&error))));
-        Ok(if is_configuration(&error) { Exit::BadConfiguration } else { Exit::Failed })
+        write_error(&format!(
+            "tarsy: {}",
+            addresses(&global).redact(&one_line_error(&error))
+        ));
+        Ok(if is_configuration(&error) {
+            Exit::BadConfiguration
+        } else {
+            Exit::Failed
+        })
     })
 }
 
@@ -125,21 +145,31 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
 fn is_configuration(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<BadAddress>()
-            || cause.downcast_ref().is_some_and(store::Error::is_configuration)
-            || cause.downcast_ref().is_some_and(bus::Error::is_configuration)
+            || cause
+                .downcast_ref()
+                .is_some_and(store::Error::is_configuration)
+            || cause
+                .downcast_ref()
+                .is_some_and(bus::Error::is_configuration)
     })
 }
 
 /// Whether the reader closed the output early, as `head` does. A broken connection to a server is another error.
 fn is_output_closed(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The filter of the log. Libraries log warnings at most: the MCP crate would log whole messages, which are not masked.
 /// The NATS client logs each refused login, which `bus` reports with its cause.
 fn levels(level: LevelFilter) -> String {
     let quiet = "rmcp=off,async_nats::connector=off";
-    if level <= LevelFilter::WARN { format!("{level},{quiet}") } else { format!("warn,{quiet},tarsy={level}") }
+    if level <= LevelFilter::WARN {
+        format!("{level},{quiet}")
+    } else {
+        format!("warn,{quiet},tarsy={level}")
+    }
 }
 
 /// Prints an error; a closed standard error is ignored.
@@ -150,8 +180,16 @@ pub fn write_error(text: &str) {
 /// An error, its causes and what mends it in one line, each once: most libraries repeat their cause in their message.
 pub fn one_line_error(error: &anyhow::Error) -> String {
     let message = joined_causes(error);
-    let of_store = || error.chain().find_map(|cause| cause.downcast_ref::<store::Error>()?.fix());
-    let of_bus = || error.chain().find_map(|cause| cause.downcast_ref::<bus::Error>()?.fix().map(str::to_owned));
+    let of_store = || {
+        error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<store::Error>()?.fix())
+    };
+    let of_bus = || {
+        error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<bus::Error>()?.fix().map(str::to_owned))
+    };
     match of_store().or_else(of_bus) {
         Some(fix) => format!("{}. Fix: {fix}", message.trim_end_matches('.')),
         None => message,
@@ -173,13 +211,18 @@ fn joined_causes(error: &anyhow::Error) -> String {
 }
 
 fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
-    Ok(Config::load(find(global.config.clone()).as_deref(), &process_env)?)
+    Ok(Config::load(
+        find(global.config.clone()).as_deref(),
+        &process_env,
+    )?)
 }
 
 /// Where the pages are, by the configuration of this machine. A link is no reason for a command to fail.
 fn public_url(global: &GlobalArgs) -> Option<PublicUrl> {
     let web = Web::load(find(global.config.clone()).as_deref(), &process_env);
-    web.inspect_err(|faults| tracing::warn!("no links: {faults}")).unwrap_or_default().public_url
+    web.inspect_err(|faults| tracing::warn!("no links: {faults}"))
+        .unwrap_or_default()
+        .public_url
 }
 
 /// The page of a session.
@@ -200,7 +243,10 @@ fn with_address_files(mut global: GlobalArgs) -> Result<GlobalArgs, Faults> {
 
 fn addresses(global: &GlobalArgs) -> Addresses {
     Addresses {
-        nats_url: global.nats_url.clone().unwrap_or_else(|| LOCAL_NATS.to_owned()),
+        nats_url: global
+            .nats_url
+            .clone()
+            .unwrap_or_else(|| LOCAL_NATS.to_owned()),
         database_url: global.database_url.clone(),
         llm_addr: global.llm_addr.clone(),
         llm_credentials: global.llm_credentials.clone(),
@@ -221,12 +267,20 @@ mod tests {
 
     #[test]
     fn an_error_ends_with_what_mends_it_and_tells_a_refused_login_from_an_outage() {
-        let refused = store::Error::NotAllowed { role: "sre".to_owned(), rights: "USAGE on the schema".to_owned() };
+        let refused = store::Error::NotAllowed {
+            role: "sre".to_owned(),
+            rights: "USAGE on the schema".to_owned(),
+        };
         let error = anyhow::Error::from(refused).context("cannot list");
-        let expected =
-            "cannot list: database role sre lacks USAGE on the schema. Fix: GRANT USAGE ON SCHEMA public TO sre";
-        assert_eq!((one_line_error(&error).as_str(), is_configuration(&error)), (expected, false));
-        let url = bus::Error::Url { url: "http://a".to_owned(), reason: "no".to_owned() };
+        let expected = "cannot list: database role sre lacks USAGE on the schema. Fix: GRANT USAGE ON SCHEMA public TO sre";
+        assert_eq!(
+            (one_line_error(&error).as_str(), is_configuration(&error)),
+            (expected, false)
+        );
+        let url = bus::Error::Url {
+            url: "http://a".to_owned(),
+            reason: "no".to_owned(),
+        };
         assert!(is_configuration(&anyhow::Error::from(url).context("x")));
     }
 
@@ -234,15 +288,22 @@ mod tests {
     fn a_cause_is_printed_once_and_in_one_line() {
         let refused = io::Error::other("no answer\n\tIs the server running?\n");
         let error = anyhow::Error::from(Repeating(refused)).context("cannot migrate");
-        assert_eq!(one_line_error(&error), "cannot migrate: database connection: no answer Is the server running?");
+        assert_eq!(
+            one_line_error(&error),
+            "cannot migrate: database connection: no answer Is the server running?"
+        );
     }
 
     #[test]
     fn a_closed_output_differs_from_other_io_errors() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(is_output_closed(&broken().into()));
-        assert!(is_output_closed(&Err::<(), _>(broken()).context("timeline").unwrap_err()));
+        assert!(is_output_closed(
+            &Err::<(), _>(broken()).context("timeline").unwrap_err()
+        ));
         assert!(!is_output_closed(&Repeating(broken()).into()));
-        assert!(!is_output_closed(&io::Error::from(io::ErrorKind::StorageFull).into()));
+        assert!(!is_output_closed(
+            &io::Error::from(io::ErrorKind::StorageFull).into()
+        ));
     }
 }

@@ -22,13 +22,24 @@ pub(super) async fn run(global: &GlobalArgs, args: ModelsArgs) -> anyhow::Result
     }
     let mut names: Vec<&str> = config.llm_providers.keys().map(String::as_str).collect();
     if let Some(wanted) = &args.name {
-        ensure!(names.contains(&wanted.as_str()), "there is no provider {wanted:?}; defined: {}", names.join(", "));
+        ensure!(
+            names.contains(&wanted.as_str()),
+            "there is no provider {wanted:?}; defined: {}",
+            names.join(", ")
+        );
         names.retain(|name| name == wanted);
     }
-    let ask = if args.probe { Ask::ToolCall(args.timeout) } else { Ask::Nothing };
+    let ask = if args.probe {
+        Ask::ToolCall(args.timeout)
+    } else {
+        Ask::Nothing
+    };
     let reports = report(&config, &names, &addresses(global).llm()?, ask).await;
-    let lines =
-        if args.json { json_lines(&reports)? } else { models::list(&reports, &TerminalEnv::of_process().style()) };
+    let lines = if args.json {
+        json_lines(&reports)?
+    } else {
+        models::list(&reports, &TerminalEnv::of_process().style())
+    };
     print(&lines)?;
     let unusable = reports.iter().any(|report| report.state == State::Unusable);
     Ok(if unusable { Exit::Failed } else { Exit::Done })

@@ -56,9 +56,18 @@ fn show(all: &Pruned, args: PruneArgs) -> anyhow::Result<()> {
     if args.json {
         return print_json(&json!({"dry_run": args.dry_run, "rows": all.rows}));
     }
-    let outcome = if args.dry_run { "would be deleted" } else { "deleted" };
+    let outcome = if args.dry_run {
+        "would be deleted"
+    } else {
+        "deleted"
+    };
     if all.rows.is_empty() {
         return note(&format!("nothing is old enough: no row {outcome}"));
     }
-    print(&all.rows.iter().map(|(table, count)| format!("{count:>10}  {table} {outcome}")).collect::<Vec<_>>())
+    print(
+        &all.rows
+            .iter()
+            .map(|(table, count)| format!("{count:>10}  {table} {outcome}"))
+            .collect::<Vec<_>>(),
+    )
 }

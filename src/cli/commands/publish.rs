@@ -36,12 +36,24 @@ impl PublishedSession {
     ///
     /// # Errors
     /// When the output cannot be written, or the timeline breaks off.
-    pub(super) async fn finish(self, sources: Option<Sources>, view: &ViewArgs) -> anyhow::Result<Exit> {
+    pub(super) async fn finish(
+        self,
+        sources: Option<Sources>,
+        view: &ViewArgs,
+    ) -> anyhow::Result<Exit> {
         note(&self.remark())?;
         if let Some(sources) = sources {
-            let queue = QueuePlace::Alert { priority: self.priority, sequence: self.published.sequence };
-            let target = Target { session: self.session, queue: Some(queue) };
-            return sources.show(target, view.options(&TerminalEnv::of_process()), |_| Ok(())).await;
+            let queue = QueuePlace::Alert {
+                priority: self.priority,
+                sequence: self.published.sequence,
+            };
+            let target = Target {
+                session: self.session,
+                queue: Some(queue),
+            };
+            return sources
+                .show(target, view.options(&TerminalEnv::of_process()), |_| Ok(()))
+                .await;
         }
         if view.json {
             print_json(&self.json())?;
@@ -57,20 +69,35 @@ impl PublishedSession {
 
     /// Where the session is queued.
     pub(super) fn remark(&self) -> String {
-        let published = messages::published(&self.published.subject, self.published.sequence, self.session);
+        let published = messages::published(
+            &self.published.subject,
+            self.published.sequence,
+            self.session,
+        );
         match &self.origin {
-            Some(Origin { session, words, .. }) => format!("{published}; {words} {}", session.short()),
+            Some(Origin { session, words, .. }) => {
+                format!("{published}; {words} {}", session.short())
+            }
             None => published,
         }
     }
 
     fn json(&self) -> Value {
         let Published { subject, sequence } = &self.published;
-        let mut json = json!({"session_id": self.session, "subject": subject, "stream_sequence": sequence});
-        let origin = self.origin.as_ref().map(|Origin { key, session, .. }| (*key, session.to_string()));
+        let mut json =
+            json!({"session_id": self.session, "subject": subject, "stream_sequence": sequence});
+        let origin = self
+            .origin
+            .as_ref()
+            .map(|Origin { key, session, .. }| (*key, session.to_string()));
         let link = self.link.clone().map(|link| ("url", link));
         if let Some(json) = json.as_object_mut() {
-            json.extend(origin.into_iter().chain(link).map(|(key, value)| (key.to_owned(), value.into())));
+            json.extend(
+                origin
+                    .into_iter()
+                    .chain(link)
+                    .map(|(key, value)| (key.to_owned(), value.into())),
+            );
         }
         json
     }

@@ -34,7 +34,10 @@ pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<
             let shown = next.as_deref().unwrap_or_default();
             print(&queue::queue(&backlog, shown, Utc::now(), &style))?;
             if let Err(error) = &next {
-                note(&format!("cannot read the alerts that wait: {}", one_line_error(error)))?;
+                note(&format!(
+                    "cannot read the alerts that wait: {}",
+                    one_line_error(error)
+                ))?;
             }
             if std::io::stderr().is_terminal() {
                 note(&format!("Waiting {} s for the workers …", wait.as_secs()))?;
@@ -49,19 +52,34 @@ pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<
     if args.json {
         print_json(&as_json(&backlog, &next, &workers))?;
     } else {
-        print(&queue::workers(&workers, &TerminalEnv::of_process().style()))?;
+        print(&queue::workers(
+            &workers,
+            &TerminalEnv::of_process().style(),
+        ))?;
     }
     Ok(Exit::Done)
 }
 
 /// The first alerts that wait, in the order of the priorities.
-async fn next(nats: &Nats, reading: &Reading, backlog: &[Backlog], limit: usize) -> anyhow::Result<Vec<QueuedAlert>> {
+async fn next(
+    nats: &Nats,
+    reading: &Reading,
+    backlog: &[Backlog],
+    limit: usize,
+) -> anyhow::Result<Vec<QueuedAlert>> {
     let mut next = Vec::new();
-    for Backlog { priority, pending, .. } in backlog {
+    for Backlog {
+        priority, pending, ..
+    } in backlog
+    {
         let room = limit.saturating_sub(next.len());
         if *pending > 0 && room > 0 {
             let found = nats.unclaimed(*priority, room).await?;
-            next.extend(found.into_iter().map(|message| queued_alert(reading, message)));
+            next.extend(
+                found
+                    .into_iter()
+                    .map(|message| queued_alert(reading, message)),
+            );
         }
     }
     Ok(next)
@@ -81,20 +99,29 @@ impl Reading {
     pub(super) fn by_config(global: &GlobalArgs) -> anyhow::Result<Self> {
         let config = load_config(global)?;
         let mask = secrets::mask(&config, Some(&addresses(global)))?;
-        Ok(Self { mask, intake: Intake::new(config.sources.all()) })
+        Ok(Self {
+            mask,
+            intake: Intake::new(config.sources.all()),
+        })
     }
 
     /// By the configuration; without one, by the environment alone.
     fn of(global: &GlobalArgs) -> Self {
-        Self::by_config(global)
-            .unwrap_or_else(|_| Self { mask: secrets::of_process(Some(&addresses(global))), intake: Intake::default() })
+        Self::by_config(global).unwrap_or_else(|_| Self {
+            mask: secrets::of_process(Some(&addresses(global))),
+            intake: Intake::default(),
+        })
     }
 }
 
 /// An alert that no worker has seen, with masked texts.
 pub(super) fn queued_alert(reading: &Reading, message: QueuedMessage) -> QueuedAlert {
     let Reading { mask, intake } = reading;
-    let QueuedMessage { received, priority, kind } = message;
+    let QueuedMessage {
+        received,
+        priority,
+        kind,
+    } = message;
     let body = received.body.as_deref().unwrap_or_default();
     let alert = masked::alert(mask, intake, body, &hints(&received)).ok();
     let subject = mask.apply(&received.subject).into_owned();

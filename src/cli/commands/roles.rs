@@ -9,7 +9,9 @@ use serde_json::json;
 use super::output::{print, print_json};
 use super::{addresses, load_config};
 use crate::bus::TopologyChanges;
-use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs};
+use crate::cli::args::{
+    EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs,
+};
 use crate::cli::exit::Exit;
 use crate::config::{LlmService, find, process_env};
 use crate::drill::evidence::Evidence;
@@ -28,7 +30,11 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     guard::guard_process()?;
     let mut config = match &args.drill {
         Some(name) => {
-            let model = args.drill_provider.as_deref().map(drill::RealModel::parse).transpose()?;
+            let model = args
+                .drill_provider
+                .as_deref()
+                .map(drill::RealModel::parse)
+                .transpose()?;
             let mut config = drill::config(name, &std::env::current_exe()?, model)?;
             if let Some(file) = &args.drill_calls_file {
                 drill::count_calls(&mut config, file);
@@ -45,17 +51,35 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     let mask = secrets::mask(&config, Some(&addresses))?;
     logs::hide(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask.clone());
-    let clock_offset = args.clock_at.map_or_else(TimeDelta::zero, |at| at - Utc::now());
+    let clock_offset = args
+        .clock_at
+        .map_or_else(TimeDelta::zero, |at| at - Utc::now());
     let pod = Pod::given(args.pod_uid, args.pod_state);
-    let options = worker::Options { addresses, name, pod, listen: args.listen, mask, clock_offset };
-    Box::pin(worker::run(options, config, shutdown::on_signals(args.parent.stop_on())?)).await?;
+    let options = worker::Options {
+        addresses,
+        name,
+        pod,
+        listen: args.listen,
+        mask,
+        clock_offset,
+    };
+    Box::pin(worker::run(
+        options,
+        config,
+        shutdown::on_signals(args.parent.stop_on())?,
+    ))
+    .await?;
     Ok(Exit::Done)
 }
 
 /// Host name and process id. Programs identify a worker by its id, not by this name.
 fn default_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if host.trim().is_empty() { "worker" } else { host.trim() };
+    let host = if host.trim().is_empty() {
+        "worker"
+    } else {
+        host.trim()
+    };
     format!("{host}-{}", std::process::id())
 }
 
@@ -83,7 +107,11 @@ pub(super) async fn llm_service(global: &GlobalArgs, args: LlmServiceArgs) -> an
         calls_file: args.calls_file,
         gates: args.gates,
         pace: args.pace,
-        unknown: if args.answer_unknown { Unknown::Generic } else { Unknown::Refused },
+        unknown: if args.answer_unknown {
+            Unknown::Generic
+        } else {
+            Unknown::Refused
+        },
     };
     llm_service::run(options, shutdown::on_signals(args.parent.stop_on())?).await?;
     Ok(Exit::Done)
@@ -95,8 +123,17 @@ pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::R
     let mask = secrets::mask(&config, Some(&addresses(global)))?;
     logs::hide(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask);
-    let ReceiveArgs { listen, metrics_listen, parent } = args;
-    let options = receive::Options { addresses: addresses(global), listen, metrics_listen, token: receive::token()? };
+    let ReceiveArgs {
+        listen,
+        metrics_listen,
+        parent,
+    } = args;
+    let options = receive::Options {
+        addresses: addresses(global),
+        listen,
+        metrics_listen,
+        token: receive::token()?,
+    };
     receive::run(options, &config, shutdown::on_end(parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
@@ -108,14 +145,31 @@ pub(super) async fn web(global: &GlobalArgs, args: WebArgs) -> anyhow::Result<Ex
     let mask = secrets::mask(&config, Some(&addresses))?;
     logs::hide(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask);
-    let WebArgs { listen, metrics_listen, parent } = args;
-    web::run(web::Options { addresses, listen, metrics_listen }, &config, shutdown::on_end(parent.stop_on())?).await?;
+    let WebArgs {
+        listen,
+        metrics_listen,
+        parent,
+    } = args;
+    web::run(
+        web::Options {
+            addresses,
+            listen,
+            metrics_listen,
+        },
+        &config,
+        shutdown::on_end(parent.stop_on())?,
+    )
+    .await?;
     Ok(Exit::Done)
 }
 
 pub(super) async fn evidence_server(args: EvidenceServerArgs) -> anyhow::Result<Exit> {
     let folder = Path::new(&args.drill);
-    let mut evidence = if folder.is_dir() { Evidence::read(folder)? } else { drill::find(&args.drill)?.evidence()? };
+    let mut evidence = if folder.is_dir() {
+        Evidence::read(folder)?
+    } else {
+        drill::find(&args.drill)?.evidence()?
+    };
     if args.no_delays {
         for answer in evidence.tools.iter_mut().flat_map(|tool| &mut tool.answers) {
             answer.delay = Duration::ZERO;
@@ -127,8 +181,19 @@ pub(super) async fn evidence_server(args: EvidenceServerArgs) -> anyhow::Result<
 
 pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::Result<Exit> {
     let done = migrate::run(&addresses(global), &load_config(global)?, args.lock_timeout).await?;
-    let (applied, TopologyChanges { created, updated, unchanged }) = (done.database.applied, done.ensured);
-    let newer = if let Schema::Newer(version) = done.database.schema { Some(version) } else { None };
+    let (
+        applied,
+        TopologyChanges {
+            created,
+            updated,
+            unchanged,
+        },
+    ) = (done.database.applied, done.ensured);
+    let newer = if let Schema::Newer(version) = done.database.schema {
+        Some(version)
+    } else {
+        None
+    };
     if args.json {
         print_json(&json!({
             "migrations": applied, "newer_schema": newer, "created": created, "updated": updated,
@@ -139,7 +204,12 @@ pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::R
     let kept = newer.map_or_else(String::new, |version| {
         format!(" (its schema {version} is newer than this tarsy, which may use it: no migration is reverted)")
     });
-    let streams = format!("streams and consumers: {created} created, {updated} updated, {unchanged} unchanged");
-    print(&[format!("database: {} migrations applied{kept}; {streams}", applied.len())])?;
+    let streams = format!(
+        "streams and consumers: {created} created, {updated} updated, {unchanged} unchanged"
+    );
+    print(&[format!(
+        "database: {} migrations applied{kept}; {streams}",
+        applied.len()
+    )])?;
     Ok(Exit::Done)
 }

@@ -29,7 +29,11 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
     let style = TerminalEnv::of_process().style();
     let mut names: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
     if let Some(wanted) = &args.server {
-        ensure!(names.contains(&wanted.as_str()), "{}", tools::unknown_server(&config, wanted));
+        ensure!(
+            names.contains(&wanted.as_str()),
+            "{}",
+            tools::unknown_server(&config, wanted)
+        );
         names.retain(|name| name == wanted);
     }
     if names.is_empty() {
@@ -40,12 +44,23 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
     let (mut exit, mut offered) = (Exit::Done, Vec::new());
     for (name, listed) in names.into_iter().zip(listed) {
         match listed {
-            Ok(Inventory { tools, offered: of_server, unknown }) => {
-                let lines = if args.json { json_lines(&tools)? } else { checks::tools(name, &tools, &style) };
+            Ok(Inventory {
+                tools,
+                offered: of_server,
+                unknown,
+            }) => {
+                let lines = if args.json {
+                    json_lines(&tools)?
+                } else {
+                    checks::tools(name, &tools, &style)
+                };
                 print(&lines)?;
                 offered.extend(of_server);
                 if !unknown.is_empty() {
-                    note(&format!("{name}: the server has no tool of these names: {}", unknown.join(", ")))?;
+                    note(&format!(
+                        "{name}: the server has no tool of these names: {}",
+                        unknown.join(", ")
+                    ))?;
                 }
             }
             Err(error) => {
@@ -61,13 +76,20 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
 /// Notes the agents that do not get every tool of their servers.
 fn note_agents(config: &Config, offered: &[ToolSpec]) -> anyhow::Result<()> {
     for share in agents_with_tools(config, offered) {
-        let (agent, tools) = (format!("agent {} of chain {}", share.agent, share.chain), share.tools.tools.len());
+        let (agent, tools) = (
+            format!("agent {} of chain {}", share.agent, share.chain),
+            share.tools.tools.len(),
+        );
         let (not_named, left_out) = (share.not_named(), share.tools.left_out.len());
         if not_named > 0 {
-            note(&format!("{agent} gets {tools} tools: its key tools does not name {not_named} others"))?;
+            note(&format!(
+                "{agent} gets {tools} tools: its key tools does not name {not_named} others"
+            ))?;
         }
         if left_out > 0 {
-            note(&format!("{agent} gets {tools} tools, and {left_out} do not fit: its key tools can choose"))?;
+            note(&format!(
+                "{agent} gets {tools} tools, and {left_out} do not fit: its key tools can choose"
+            ))?;
         }
     }
     Ok(())
@@ -75,10 +97,33 @@ fn note_agents(config: &Config, offered: &[ToolSpec]) -> anyhow::Result<()> {
 
 async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
-    let ToolsCallArgs { tool, args: arguments, allow_changes, timeout, whole, json } = args;
-    let changes = if allow_changes { Changes::Allowed } else { Changes::Refused };
-    let request = ToolCallRequest { tool, arguments, changes, timeout };
-    let CallOutcome { tool, read_only, result, shown, is_error, duration } = tools::call(&config, request).await?;
+    let ToolsCallArgs {
+        tool,
+        args: arguments,
+        allow_changes,
+        timeout,
+        whole,
+        json,
+    } = args;
+    let changes = if allow_changes {
+        Changes::Allowed
+    } else {
+        Changes::Refused
+    };
+    let request = ToolCallRequest {
+        tool,
+        arguments,
+        changes,
+        timeout,
+    };
+    let CallOutcome {
+        tool,
+        read_only,
+        result,
+        shown,
+        is_error,
+        duration,
+    } = tools::call(&config, request).await?;
     let cut = shown.filter(|_| !whole);
     let is_cut = cut.is_some();
     let bytes = result.len();
@@ -89,9 +134,14 @@ async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> 
             "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), "result": text,
         }))?;
     } else {
-        print(&[text::clean(&text, TerminalEnv::of_process().style().charset)])?;
+        print(&[text::clean(
+            &text,
+            TerminalEnv::of_process().style().charset,
+        )])?;
         if is_cut {
-            note(&format!("cut as for a model: {bytes} bytes in all; --whole prints them"))?;
+            note(&format!(
+                "cut as for a model: {bytes} bytes in all; --whole prints them"
+            ))?;
         }
     }
     if is_error {

@@ -5,29 +5,65 @@ use super::format;
 use super::style::{Paint, Style};
 use super::text;
 use crate::reports::calls::{
-    AnswerReport, CallReport, MessageReport, OwnForm, RequestReport, RequestedCall, call_title, message_title, own_form,
+    AnswerReport, CallReport, MessageReport, OwnForm, RequestReport, RequestedCall, call_title,
+    message_title, own_form,
 };
 use crate::reports::words::{moment, tokens};
 
 /// The call: its measures, the messages, the tools, and what came of it.
 pub fn call(report: &CallReport, style: &Style) -> Vec<String> {
     let stored = &report.call.call;
-    let title = format!("{} ({} of {})", call_title(&report.call), report.call.number, report.calls);
+    let title = format!(
+        "{} ({} of {})",
+        call_title(&report.call),
+        report.call.number,
+        report.calls
+    );
     let model = format!("{} {}", stored.provider, stored.model);
-    let usage = stored.usage.map(|usage| format!(", {}", tokens(usage))).unwrap_or_default();
-    let measures = format!("{}, took {}{usage}", moment(stored.at), format::took(stored.duration_ms));
+    let usage = stored
+        .usage
+        .map(|usage| format!(", {}", tokens(usage)))
+        .unwrap_or_default();
+    let measures = format!(
+        "{}, took {}{usage}",
+        moment(stored.at),
+        format::took(stored.duration_ms)
+    );
     let mut lines = vec![heading(&title, style)];
-    lines.extend([model, measures].iter().map(|fact| format!("  {}", text::one_line(fact, style.charset))));
+    lines.extend(
+        [model, measures]
+            .iter()
+            .map(|fact| format!("  {}", text::one_line(fact, style.charset))),
+    );
     match (&report.request, &report.not_rebuilt) {
         (Some(request), _) => lines.extend(of_request(request, style)),
         (None, reason) => {
             let reason = reason.as_deref().unwrap_or("unknown");
-            lines.extend(part("request", &format!("cannot be made again: {reason}"), style));
+            lines.extend(part(
+                "request",
+                &format!("cannot be made again: {reason}"),
+                style,
+            ));
         }
     }
-    lines.extend(report.answer.iter().flat_map(|answer| of_answer(answer, style)));
-    lines.extend(report.summary.iter().flat_map(|summary| part("summary", summary, style)));
-    lines.extend(stored.error.iter().flat_map(|error| part("error", error, style)));
+    lines.extend(
+        report
+            .answer
+            .iter()
+            .flat_map(|answer| of_answer(answer, style)),
+    );
+    lines.extend(
+        report
+            .summary
+            .iter()
+            .flat_map(|summary| part("summary", summary, style)),
+    );
+    lines.extend(
+        stored
+            .error
+            .iter()
+            .flat_map(|error| part("error", error, style)),
+    );
     lines
 }
 
@@ -44,23 +80,40 @@ fn part(title: &str, body: &str, style: &Style) -> Vec<String> {
 
 fn indented(body: &str, style: &Style) -> impl Iterator<Item = String> {
     let body = text::clean(body, style.charset);
-    let lines: Vec<String> = body.lines().map(|line| format!("    {line}").trim_end().to_owned()).collect();
+    let lines: Vec<String> = body
+        .lines()
+        .map(|line| format!("    {line}").trim_end().to_owned())
+        .collect();
     lines.into_iter()
 }
 
 fn of_request(request: &RequestReport, style: &Style) -> Vec<String> {
-    let mut lines: Vec<String> = request.messages.iter().flat_map(|message| of_message(message, style)).collect();
+    let mut lines: Vec<String> = request
+        .messages
+        .iter()
+        .flat_map(|message| of_message(message, style))
+        .collect();
     for tool in &request.tools {
-        lines.extend(part(&format!("may call {}", tool.name), &tool.description, style));
+        lines.extend(part(
+            &format!("may call {}", tool.name),
+            &tool.description,
+            style,
+        ));
         let schema = &tool.parameters_schema;
-        let schema = schema.as_str().map_or_else(|| schema.to_string(), str::to_owned);
+        let schema = schema
+            .as_str()
+            .map_or_else(|| schema.to_string(), str::to_owned);
         lines.extend(indented(&schema, style));
     }
     if request.tools.is_empty() {
         lines.extend(part("tools", "none", style));
     }
     if !request.native_tools.is_empty() {
-        lines.extend(part("tools of the provider", &request.native_tools.join(", "), style));
+        lines.extend(part(
+            "tools of the provider",
+            &request.native_tools.join(", "),
+            style,
+        ));
     }
     lines
 }
@@ -84,7 +137,13 @@ fn of_answer(answer: &AnswerReport, style: &Style) -> Vec<String> {
 
 /// The calls of an answer, and the size of its own form.
 fn calls(calls: &[RequestedCall], own: Option<&OwnForm>, style: &Style) -> Vec<String> {
-    let call = |call: &RequestedCall| format!("  calls {} ({}): {}", call.tool, call.id, call.arguments);
-    let lines = calls.iter().map(call).chain(own.map(|own| format!("  {}", own_form(own))));
-    lines.map(|line| format!("  {}", text::one_line(&line, style.charset))).collect()
+    let call =
+        |call: &RequestedCall| format!("  calls {} ({}): {}", call.tool, call.id, call.arguments);
+    let lines = calls
+        .iter()
+        .map(call)
+        .chain(own.map(|own| format!("  {}", own_form(own))));
+    lines
+        .map(|line| format!("  {}", text::one_line(&line, style.charset)))
+        .collect()
 }

@@ -22,20 +22,30 @@ pub(crate) fn cut_front(text: &str, columns: usize, charset: Charset) -> String 
     }
     let ellipsis = charset.ellipsis();
     let backwards = head(text.chars().rev(), columns.saturating_sub(width(ellipsis)));
-    format!("{ellipsis}{}", backwards.chars().rev().collect::<String>().trim_start())
+    format!(
+        "{ellipsis}{}",
+        backwards.chars().rev().collect::<String>().trim_start()
+    )
 }
 
 /// `text` in lines of at most `columns`, broken at spaces where possible; keeps indentation and empty lines.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
-    text.trim_matches('\n').trim_end().lines().flat_map(|line| wrap_line(line.trim_end(), columns)).collect()
+    text.trim_matches('\n')
+        .trim_end()
+        .lines()
+        .flat_map(|line| wrap_line(line.trim_end(), columns))
+        .collect()
 }
 
 /// `parts` with `gap` between them; a part that does not fit into `columns` begins a line.
 pub(crate) fn flow(parts: &[&str], gap: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
-        match lines.last_mut().filter(|line| width(line) + width(gap) + width(part) <= columns) {
+        match lines
+            .last_mut()
+            .filter(|line| width(line) + width(gap) + width(part) <= columns)
+        {
             Some(line) => {
                 line.push_str(gap);
                 line.push_str(part);
@@ -47,7 +57,11 @@ pub(crate) fn flow(parts: &[&str], gap: &str, columns: usize) -> Vec<String> {
 }
 
 fn wrap_line(line: &str, columns: usize) -> Vec<String> {
-    let indent: String = line.chars().take_while(|c| *c == ' ').take(columns / 2).collect();
+    let indent: String = line
+        .chars()
+        .take_while(|c| *c == ' ')
+        .take(columns / 2)
+        .collect();
     let mut lines = Vec::new();
     let mut current = indent.clone();
     for word in line.split_whitespace() {
@@ -86,8 +100,19 @@ mod tests {
     #[test]
     fn wrapping_keeps_indentation_and_breaks_long_words() {
         assert_eq!(
-            wrap("Evidence:\n  - the limit is 512Mi\n\nabcdefghijklmnop\n", 12),
-            ["Evidence:", "  - the", "  limit is", "  512Mi", "", "abcdefghijkl", "mnop"]
+            wrap(
+                "Evidence:\n  - the limit is 512Mi\n\nabcdefghijklmnop\n",
+                12
+            ),
+            [
+                "Evidence:",
+                "  - the",
+                "  limit is",
+                "  512Mi",
+                "",
+                "abcdefghijkl",
+                "mnop"
+            ]
         );
     }
 }

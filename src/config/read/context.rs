@@ -16,13 +16,19 @@ pub(crate) struct Context<'e> {
 
 impl<'e> Context<'e> {
     pub(crate) fn new(env: Env<'e>) -> Self {
-        Self { env, faults: RefCell::default(), resolved: RefCell::default() }
+        Self {
+            env,
+            faults: RefCell::default(),
+            resolved: RefCell::default(),
+        }
     }
 
     /// A text with its variables replaced, whose values no fault shows.
     pub(super) fn resolve(&self, template: &Template) -> Result<String, TemplateError> {
         let text = template.resolve(self.env)?;
-        self.resolved.borrow_mut().add(template, self.env, |_, _| true);
+        self.resolved
+            .borrow_mut()
+            .add(template, self.env, |_, _| true);
         Ok(text)
     }
 
@@ -43,6 +49,8 @@ impl<'e> Context<'e> {
 
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("faults", &self.faults).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("faults", &self.faults)
+            .finish_non_exhaustive()
     }
 }

@@ -33,7 +33,11 @@ pub fn render_faults(file: &str, faults: &[Fault]) -> String {
     let count = faults.len();
     let mut out = format!("{file}: {count} fault{}", if count == 1 { "" } else { "s" });
     let lines: Vec<String> = faults.iter().map(|fault| line_label(fault.line)).collect();
-    let key_width = faults.iter().map(|fault| fault.key.chars().count()).max().unwrap_or_default();
+    let key_width = faults
+        .iter()
+        .map(|fault| fault.key.chars().count())
+        .max()
+        .unwrap_or_default();
     let line_width = lines.iter().map(String::len).max().unwrap_or_default();
     for (fault, line) in faults.iter().zip(&lines) {
         out.push_str("\n ");
@@ -44,13 +48,22 @@ pub fn render_faults(file: &str, faults: &[Fault]) -> String {
         }
         out.push(' ');
         // A value may contain line breaks, but each fault is one line.
-        out.extend(fault.problem.chars().map(|c| if c.is_control() { ' ' } else { c }));
+        out.extend(
+            fault
+                .problem
+                .chars()
+                .map(|c| if c.is_control() { ' ' } else { c }),
+        );
     }
     out
 }
 
 fn line_label(line: usize) -> String {
-    if line == 0 { String::new() } else { format!("line {line}") }
+    if line == 0 {
+        String::new()
+    } else {
+        format!("line {line}")
+    }
 }
 
 /// The known word closest to `word`, if about two thirds of it match.
@@ -59,7 +72,12 @@ pub(crate) fn did_you_mean<'a>(word: &str, known: &[&'a str]) -> Option<&'a str>
     known
         .iter()
         .filter(|candidate| !candidate.is_empty())
-        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_lowercase()), *candidate))
+        .map(|candidate| {
+            (
+                strsim::osa_distance(&word, &candidate.to_lowercase()),
+                *candidate,
+            )
+        })
         .filter(|(distance, candidate)| *distance <= candidate.chars().count().div_ceil(3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -86,8 +104,15 @@ mod tests {
 
     #[test]
     fn faults_are_rendered_in_columns() {
-        let fault = |key: &str, line, problem: &str| Fault { key: key.to_owned(), line, problem: problem.to_owned() };
-        let faults = [fault("worker.slots", 3, "\"x\"\u{1b}[2J"), fault("agents.sre.mcp_servers[0]", 14, "no")];
+        let fault = |key: &str, line, problem: &str| Fault {
+            key: key.to_owned(),
+            line,
+            problem: problem.to_owned(),
+        };
+        let faults = [
+            fault("worker.slots", 3, "\"x\"\u{1b}[2J"),
+            fault("agents.sre.mcp_servers[0]", 14, "no"),
+        ];
         insta::assert_snapshot!(render_faults("tarsy.yaml", &faults), @r#"
         tarsy.yaml: 2 faults
           worker.slots                line 3    "x" [2J

@@ -38,25 +38,42 @@ pub(crate) fn parse_moment(text: &str, edge: Edge, now: DateTime<Utc>) -> Option
             Edge::Begin => day,
             Edge::End => day.checked_add_days(Days::new(1))?,
         };
-        return Some(Moment::At(day.and_time(NaiveTime::MIN).and_utc())).filter(|_| YEARS.contains(&day.year()));
+        return Some(Moment::At(day.and_time(NaiveTime::MIN).and_utc()))
+            .filter(|_| YEARS.contains(&day.year()));
     }
-    let ago = word.strip_suffix("ago").map_or(word.as_str(), str::trim_end);
+    let ago = word
+        .strip_suffix("ago")
+        .map_or(word.as_str(), str::trim_end);
     if let Some(ago) = parse_duration(ago) {
         return Some(Moment::Ago(ago)).filter(|_| ago <= MAX_AGO);
     }
-    time(&word).filter(|at| YEARS.contains(&at.year())).map(Moment::At)
+    time(&word)
+        .filter(|at| YEARS.contains(&at.year()))
+        .map(Moment::At)
 }
 
 /// A date with a time: with seconds or without, with an offset or in UTC, with a `T` or a space between them.
 fn time(word: &str) -> Option<DateTime<Utc>> {
-    let word = if word.contains('t') { word.to_owned() } else { word.replacen(' ', "t", 1) };
+    let word = if word.contains('t') {
+        word.to_owned()
+    } else {
+        word.replacen(' ', "t", 1)
+    };
     // A `+` that was not encoded in an address arrives as a space.
     let word = word.replace(' ', "+").replace('z', "+00:00");
     let with_offset = ["%Y-%m-%dt%H:%M%z", "%Y-%m-%dt%H:%M:%S%.f%z"];
     let in_utc = ["%Y-%m-%dt%H:%M", "%Y-%m-%dt%H:%M:%S%.f"];
-    let zoned = with_offset.iter().find_map(|form| DateTime::parse_from_str(&word, form).ok());
-    let alone = || in_utc.iter().find_map(|form| NaiveDateTime::parse_from_str(&word, form).ok());
-    zoned.map(|at| at.to_utc()).or_else(|| alone().map(|at| at.and_utc()))
+    let zoned = with_offset
+        .iter()
+        .find_map(|form| DateTime::parse_from_str(&word, form).ok());
+    let alone = || {
+        in_utc
+            .iter()
+            .find_map(|form| NaiveDateTime::parse_from_str(&word, form).ok())
+    };
+    zoned
+        .map(|at| at.to_utc())
+        .or_else(|| alone().map(|at| at.and_utc()))
 }
 
 #[cfg(test)]
@@ -88,15 +105,35 @@ mod tests {
             ("2026-11-27T10:00 01:00", "2026-11-27T09:00:00Z"),
             ("2026-11-27T10:00:00-0530", "2026-11-27T15:30:00Z"),
         ] {
-            assert_eq!(parse_moment(text, Edge::Begin, now()), Some(Moment::At(at(begin))), "{text}");
+            assert_eq!(
+                parse_moment(text, Edge::Begin, now()),
+                Some(Moment::At(at(begin))),
+                "{text}"
+            );
         }
-        for (text, seconds) in [("3h", 10_800), ("7d", 604_800), ("3h ago", 10_800), ("90S", 90), ("now", 0), ("0", 0)]
-        {
+        for (text, seconds) in [
+            ("3h", 10_800),
+            ("7d", 604_800),
+            ("3h ago", 10_800),
+            ("90S", 90),
+            ("now", 0),
+            ("0", 0),
+        ] {
             let ago = Some(Moment::Ago(Duration::from_secs(seconds)));
             assert_eq!(parse_moment(text, Edge::Begin, now()), ago, "{text}");
             assert_eq!(parse_moment(text, Edge::End, now()), ago, "{text}");
         }
-        for text in ["", "x", "2026-13-01", "2026-11-31", "27.11.2026", "2026-11-27T25:00", "1h30m", "-3h", "36501d"] {
+        for text in [
+            "",
+            "x",
+            "2026-13-01",
+            "2026-11-31",
+            "27.11.2026",
+            "2026-11-27T25:00",
+            "1h30m",
+            "-3h",
+            "36501d",
+        ] {
             assert_eq!(parse_moment(text, Edge::Begin, now()), None, "{text}");
         }
         for text in ["0001-01-01", "+99999-01-01", "-0044-03-15T10:00"] {
@@ -107,9 +144,15 @@ mod tests {
     #[test]
     fn a_whole_day_is_in_the_period_that_ends_with_it() {
         let until = |text: &str| parse_moment(text, Edge::End, now());
-        assert_eq!(until("2026-11-27"), Some(Moment::At(at("2026-11-28T00:00:00Z"))));
+        assert_eq!(
+            until("2026-11-27"),
+            Some(Moment::At(at("2026-11-28T00:00:00Z")))
+        );
         assert_eq!(until("yesterday"), until("2026-11-27"));
-        assert_eq!(until("2026-11-27T10:00Z"), Some(Moment::At(at("2026-11-27T10:00:00Z"))));
+        assert_eq!(
+            until("2026-11-27T10:00Z"),
+            Some(Moment::At(at("2026-11-27T10:00:00Z")))
+        );
     }
 
     proptest! {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::context::Context;
 use super::fault::did_you_mean;
 use super::template::{Template, is_variable_name};
-use super::units::{parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens};
+use super::units::{
+    parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens,
+};
 use super::yaml::{Data, Node};
 
 /// A node with its path. A method that returns `None` has reported the fault.
@@ -20,7 +22,12 @@ pub(crate) struct Field<'c> {
 
 impl<'c> Field<'c> {
     pub(crate) fn root(context: &'c Context<'c>, node: &'c Node) -> Self {
-        Self { context, path: String::new(), line: node.line, node: Some(node) }
+        Self {
+            context,
+            path: String::new(),
+            line: node.line,
+            node: Some(node),
+        }
     }
 
     pub(crate) fn fault(&self, problem: String) {
@@ -29,9 +36,20 @@ impl<'c> Field<'c> {
 
     /// Reports a word that is not one of the accepted ones.
     fn not_accepted(&self, accepted: &[&str]) {
-        let list: Vec<&str> = accepted.iter().map(|word| if word.is_empty() { "\"\"" } else { word }).collect();
-        let hint = if let Data::Text(text) = self.data() { hint(text, accepted) } else { String::new() };
-        self.fault(format!("{}; accepted: {}{hint}", self.seen(), list.join(", ")));
+        let list: Vec<&str> = accepted
+            .iter()
+            .map(|word| if word.is_empty() { "\"\"" } else { word })
+            .collect();
+        let hint = if let Data::Text(text) = self.data() {
+            hint(text, accepted)
+        } else {
+            String::new()
+        };
+        self.fault(format!(
+            "{}; accepted: {}{hint}",
+            self.seen(),
+            list.join(", ")
+        ));
     }
 
     /// Reports a value of another kind than the accepted one.
@@ -81,8 +99,15 @@ impl<'c> Field<'c> {
 
     fn expanded(&self) -> Option<(Template, String)> {
         let Data::Text(text) = self.data() else {
-            let is_scalar = matches!(self.data(), Data::Flag(_) | Data::Integer(_) | Data::Number(_));
-            self.expected(if is_scalar { "a text (write it in quotes)" } else { "a text" });
+            let is_scalar = matches!(
+                self.data(),
+                Data::Flag(_) | Data::Integer(_) | Data::Number(_)
+            );
+            self.expected(if is_scalar {
+                "a text (write it in quotes)"
+            } else {
+                "a text"
+            });
             return None;
         };
         let template = Template::new(text);
@@ -117,8 +142,16 @@ impl<'c> Field<'c> {
             return Some(text);
         }
         let words: Vec<&str> = defined.iter().map(String::as_str).collect();
-        let list = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
-        self.fault(format!("{} is not defined; defined: {list}{}", self.seen(), hint(&text, &words)));
+        let list = if words.is_empty() {
+            "nothing".to_owned()
+        } else {
+            words.join(", ")
+        };
+        self.fault(format!(
+            "{} is not defined; defined: {list}{}",
+            self.seen(),
+            hint(&text, &words)
+        ));
         None
     }
 
@@ -128,7 +161,10 @@ impl<'c> Field<'c> {
         if is_variable_name(&text) {
             return Some(text);
         }
-        self.fault("not the name of an environment variable; accepted: a name such as GEMINI_API_KEY".to_owned());
+        self.fault(
+            "not the name of an environment variable; accepted: a name such as GEMINI_API_KEY"
+                .to_owned(),
+        );
         None
     }
 
@@ -142,7 +178,9 @@ impl<'c> Field<'c> {
             );
             return None;
         }
-        let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        let rest = text
+            .strip_prefix("http://")
+            .or_else(|| text.strip_prefix("https://"));
         if rest.is_some_and(|rest| !rest.is_empty()) {
             return Some(text);
         }
@@ -151,26 +189,51 @@ impl<'c> Field<'c> {
     }
 
     pub(crate) fn number(&self, range: RangeInclusive<u32>) -> Option<u32> {
-        self.within(|text| text.trim().parse().ok(), range, |number| number.to_string(), "a whole number")
+        self.within(
+            |text| text.trim().parse().ok(),
+            range,
+            |number| number.to_string(),
+            "a whole number",
+        )
     }
 
     /// `secs` is the accepted range in seconds.
     pub(crate) fn duration(&self, secs: RangeInclusive<u64>) -> Option<Duration> {
         let range = Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end());
-        self.within(parse_duration, range, show_duration, "a duration such as 30s, 2m, 1h")
+        self.within(
+            parse_duration,
+            range,
+            show_duration,
+            "a duration such as 30s, 2m, 1h",
+        )
     }
 
     pub(crate) fn tokens(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        self.within(parse_tokens, range, show_tokens, "a number of tokens such as 128k, 1M")
+        self.within(
+            parse_tokens,
+            range,
+            show_tokens,
+            "a number of tokens such as 128k, 1M",
+        )
     }
 
     pub(crate) fn decimal(&self, range: RangeInclusive<f64>) -> Option<f64> {
-        self.within(|text| text.trim().parse().ok(), range, |number| number.to_string(), "a number")
+        self.within(
+            |text| text.trim().parse().ok(),
+            range,
+            |number| number.to_string(),
+            "a number",
+        )
     }
 
     /// An amount of money.
     pub(crate) fn amount(&self) -> Option<f64> {
-        let amount = |text: &str| text.trim().parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
+        let amount = |text: &str| {
+            text.trim()
+                .parse()
+                .ok()
+                .filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
+        };
         self.parsed(amount, "a number from 0")
     }
 
@@ -181,8 +244,15 @@ impl<'c> Field<'c> {
         show: fn(T) -> String,
         what: &str,
     ) -> Option<T> {
-        let accepted = format!("{what} ({} to {})", show(*range.start()), show(*range.end()));
-        self.parsed(|text| parse(text).filter(|value| range.contains(value)), &accepted)
+        let accepted = format!(
+            "{what} ({} to {})",
+            show(*range.start()),
+            show(*range.end())
+        );
+        self.parsed(
+            |text| parse(text).filter(|value| range.contains(value)),
+            &accepted,
+        )
     }
 
     fn parsed<T>(&self, parse: impl FnOnce(&str) -> Option<T>, accepted: &str) -> Option<T> {
@@ -212,7 +282,12 @@ impl<'c> Field<'c> {
         };
         let item = |(index, node): (usize, &'c Node)| {
             let path = format!("{}[{index}]", self.path);
-            Self { context: self.context, path, line: node.line, node: Some(node) }
+            Self {
+                context: self.context,
+                path,
+                line: node.line,
+                node: Some(node),
+            }
         };
         Some(items.iter().enumerate().map(item).collect())
     }
@@ -245,7 +320,11 @@ impl<'c> Field<'c> {
                 &[]
             }
         };
-        Map { field: self.clone(), pairs, known: Vec::new() }
+        Map {
+            field: self.clone(),
+            pairs,
+            known: Vec::new(),
+        }
     }
 }
 
@@ -267,7 +346,9 @@ impl<'c> Map<'c> {
 
     /// Whether the key is present and not null.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.pairs.iter().any(|(name, value)| key_text(name) == key && value.data != Data::Null)
+        self.pairs
+            .iter()
+            .any(|(name, value)| key_text(name) == key && value.data != Data::Null)
     }
 
     /// The value of a required key; reports the key if it is missing.
@@ -285,7 +366,11 @@ impl<'c> Map<'c> {
             return;
         }
         let path = join(&self.field.path, key);
-        self.field.context.fault(path, self.field.line, format!("missing; accepted: {accepted}"));
+        self.field.context.fault(
+            path,
+            self.field.line,
+            format!("missing; accepted: {accepted}"),
+        );
     }
 
     pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
@@ -293,7 +378,8 @@ impl<'c> Map<'c> {
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?.parsed(|text| text.parse().ok(), "true, false")
+        self.get(key)?
+            .parsed(|text| text.parse().ok(), "true, false")
     }
 
     pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
@@ -301,12 +387,21 @@ impl<'c> Map<'c> {
     }
 
     /// `secs` is the accepted range in seconds.
-    pub(crate) fn duration(&mut self, key: &'static str, secs: RangeInclusive<u64>) -> Option<Duration> {
+    pub(crate) fn duration(
+        &mut self,
+        key: &'static str,
+        secs: RangeInclusive<u64>,
+    ) -> Option<Duration> {
         self.get(key)?.duration(secs)
     }
 
     pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.within(parse_bytes, range, show_bytes, "a size such as 512KiB, 8MiB")
+        self.get(key)?.within(
+            parse_bytes,
+            range,
+            show_bytes,
+            "a size such as 512KiB, 8MiB",
+        )
     }
 
     pub(crate) fn tokens(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
@@ -319,7 +414,11 @@ impl<'c> Map<'c> {
     }
 
     /// The items of a list that `read` accepts.
-    pub(crate) fn list<T>(&mut self, key: &'static str, read: impl Fn(&Field<'c>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Field<'c>) -> Option<T>,
+    ) -> Option<Vec<T>> {
         Some(self.get(key)?.list()?.iter().filter_map(read).collect())
     }
 
@@ -328,8 +427,14 @@ impl<'c> Map<'c> {
     }
 
     /// A mapping; the default for an absent one.
-    pub(crate) fn section<T: Default>(&mut self, key: &'static str, read: impl FnOnce(&mut Self) -> T) -> T {
-        self.get(key).map(|field| field.section(read)).unwrap_or_default()
+    pub(crate) fn section<T: Default>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.get(key)
+            .map(|field| field.section(read))
+            .unwrap_or_default()
     }
 
     /// Reports the keys that were not read as unknown.
@@ -339,13 +444,20 @@ impl<'c> Map<'c> {
             if !self.known.contains(&key.as_str()) {
                 let hint = hint(&key, &self.known);
                 let problem = format!("unknown key; accepted: {}{hint}", self.known.join(", "));
-                self.field.context.fault(join(&self.field.path, &key), name.line, problem);
+                self.field
+                    .context
+                    .fault(join(&self.field.path, &key), name.line, problem);
             }
         }
     }
 
     fn child(&self, key: &str, name: &Node, value: &'c Node) -> Field<'c> {
-        Field { context: self.field.context, path: join(&self.field.path, key), line: name.line, node: Some(value) }
+        Field {
+            context: self.field.context,
+            path: join(&self.field.path, key),
+            line: name.line,
+            node: Some(value),
+        }
     }
 }
 
@@ -361,9 +473,15 @@ pub(crate) fn key_text(name: &Node) -> String {
 }
 
 fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }
 
 fn hint(word: &str, known: &[&str]) -> String {
-    did_you_mean(word, known).map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default()
+    did_you_mean(word, known)
+        .map(|meant| format!(" (did you mean {meant}?)"))
+        .unwrap_or_default()
 }

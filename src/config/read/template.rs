@@ -17,7 +17,9 @@ pub enum TemplateError {
     #[error("variable {0} is not set (write ${{{0}:-…}} to allow that)")]
     Missing(String),
     /// A `${` has no name or no end.
-    #[error("\"${{\" without a name and \"}}\"; accepted: ${{NAME}}, ${{NAME:-default}}, $${{ for a plain one")]
+    #[error(
+        "\"${{\" without a name and \"}}\"; accepted: ${{NAME}}, ${{NAME:-default}}, $${{ for a plain one"
+    )]
     Malformed,
 }
 
@@ -36,10 +38,16 @@ impl Template {
         let plain = |before: &str| before.ends_with('$');
         let parts: Vec<&str> = self.0.split("${").collect();
         let references = parts.windows(2).filter_map(move |pair| match pair {
-            [before, after] if !plain(before) => after.split_once('}').map(|(reference, _)| reference),
+            [before, after] if !plain(before) => {
+                after.split_once('}').map(|(reference, _)| reference)
+            }
             _ => None,
         });
-        let names = references.map(|reference| reference.split_once(":-").map_or(reference, |(name, _)| name));
+        let names = references.map(|reference| {
+            reference
+                .split_once(":-")
+                .map_or(reference, |(name, _)| name)
+        });
         names.collect::<Vec<_>>().into_iter()
     }
 
@@ -96,8 +104,11 @@ impl Resolved {
     /// Keeps the values of the variables of a template for which `is_kept` holds, a function of name and value.
     pub fn add(&mut self, template: &Template, env: Env<'_>, is_kept: impl Fn(&str, &str) -> bool) {
         for name in template.variables() {
-            if let Some(value) = env(name).filter(|value| value.len() >= Self::MIN_BYTES && is_kept(name, value)) {
-                self.0.insert(value.escape_debug().to_string(), name.to_owned());
+            if let Some(value) =
+                env(name).filter(|value| value.len() >= Self::MIN_BYTES && is_kept(name, value))
+            {
+                self.0
+                    .insert(value.escape_debug().to_string(), name.to_owned());
                 self.0.insert(value, name.to_owned());
             }
         }
@@ -109,7 +120,9 @@ impl Resolved {
         longest_first.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
         longest_first
             .into_iter()
-            .fold(text.to_owned(), |text, (value, name)| text.replace(value.as_str(), &format!("${{{name}}}")))
+            .fold(text.to_owned(), |text, (value, name)| {
+                text.replace(value.as_str(), &format!("${{{name}}}"))
+            })
     }
 }
 
@@ -124,7 +137,12 @@ mod tests {
 
     #[test]
     fn the_variables_of_a_template_are_known_without_their_values() {
-        let names = |text: &str| Template::new(text).variables().map(str::to_owned).collect::<Vec<_>>();
+        let names = |text: &str| {
+            Template::new(text)
+                .variables()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(names("a ${A} $${B} ${C:-d} ${E"), ["A", "C"]);
         assert_eq!(names("plain"), Vec::<String>::new());
     }
@@ -138,9 +156,16 @@ mod tests {
             _ => None,
         };
         let mut resolved = Resolved::default();
-        resolved.add(&Template::new("${TOKEN} ${PART} ${SHORT} ${NONE:-x}"), &env, |_, _| true);
+        resolved.add(
+            &Template::new("${TOKEN} ${PART} ${SHORT} ${NONE:-x}"),
+            &env,
+            |_, _| true,
+        );
         let text = "a\"b-s3cret, \"a\\\"b-s3cret\", s3cret, abc";
-        assert_eq!(resolved.unresolved(text), "${TOKEN}, \"${TOKEN}\", ${PART}, abc");
+        assert_eq!(
+            resolved.unresolved(text),
+            "${TOKEN}, \"${TOKEN}\", ${PART}, abc"
+        );
         assert!(!format!("{resolved:?}").contains("s3cret"));
     }
 
@@ -162,7 +187,11 @@ mod tests {
             ("${1A}", Err(TemplateError::Malformed)),
         ];
         for (text, expected) in cases {
-            assert_eq!(Template::new(text).resolve(&env), expected.map(str::to_owned), "{text}");
+            assert_eq!(
+                Template::new(text).resolve(&env),
+                expected.map(str::to_owned),
+                "{text}"
+            );
         }
     }
 }

@@ -2,8 +2,19 @@
 
 use std::time::Duration;
 
-const DURATIONS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const DURATIONS: [(&str, u64); 5] = [
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1_000),
+    ("ms", 1),
+];
+const SIZES: [(&str, u64); 4] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
 const TOKENS: [(&str, u64); 3] = [("M", 1_000_000), ("k", 1_000), ("", 1)];
 /// The word that may follow a number of tokens.
 const TOKENS_WORD: &str = "tokens";
@@ -52,8 +63,13 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 fn show(value: u64, units: &[(&str, u64)], zero: &str) -> String {
-    let unit = units.iter().find(|(_, factor)| value > 0 && value.is_multiple_of(*factor));
-    unit.map_or_else(|| zero.to_owned(), |(name, factor)| format!("{}{name}", value / factor))
+    let unit = units
+        .iter()
+        .find(|(_, factor)| value > 0 && value.is_multiple_of(*factor));
+    unit.map_or_else(
+        || zero.to_owned(),
+        |(name, factor)| format!("{}{name}", value / factor),
+    )
 }
 
 #[cfg(test)]
@@ -62,22 +78,46 @@ mod tests {
 
     #[test]
     fn durations_parse_as_they_are_shown() {
-        for (text, millis) in
-            [("0s", 0), ("1ms", 1), ("90s", 90_000), ("2m", 120_000), ("1h", 3_600_000), ("90d", 7_776_000_000)]
-        {
-            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)), "{text}");
+        for (text, millis) in [
+            ("0s", 0),
+            ("1ms", 1),
+            ("90s", 90_000),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+            ("90d", 7_776_000_000),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Some(Duration::from_millis(millis)),
+                "{text}"
+            );
             assert_eq!(show_duration(Duration::from_millis(millis)), text);
         }
         assert_eq!(parse_duration("0"), Some(Duration::ZERO));
         assert_eq!(parse_duration("5 m"), Some(Duration::from_secs(300)));
-        for text in ["", "30", "s", "-1s", "1.5h", "1h30m", "30 seconds", "99999999999999999h"] {
+        for text in [
+            "",
+            "30",
+            "s",
+            "-1s",
+            "1.5h",
+            "1h30m",
+            "30 seconds",
+            "99999999999999999h",
+        ] {
             assert_eq!(parse_duration(text), None, "{text}");
         }
     }
 
     #[test]
     fn sizes_parse_as_they_are_shown() {
-        for (text, bytes) in [("0B", 0), ("1023B", 1_023), ("512KiB", 524_288), ("8MiB", 8 << 20), ("3GiB", 3 << 30)] {
+        for (text, bytes) in [
+            ("0B", 0),
+            ("1023B", 1_023),
+            ("512KiB", 524_288),
+            ("8MiB", 8 << 20),
+            ("3GiB", 3 << 30),
+        ] {
             assert_eq!(parse_bytes(text), Some(bytes), "{text}");
             assert_eq!(show_bytes(bytes), text);
         }
@@ -87,7 +127,12 @@ mod tests {
 
     #[test]
     fn tokens_parse_as_they_are_shown() {
-        for (text, tokens) in [("0", 0), ("8192", 8_192), ("128k", 128_000), ("1M", 1_000_000)] {
+        for (text, tokens) in [
+            ("0", 0),
+            ("8192", 8_192),
+            ("128k", 128_000),
+            ("1M", 1_000_000),
+        ] {
             assert_eq!(parse_tokens(text), Some(tokens), "{text}");
             assert_eq!(show_tokens(tokens), text);
         }

@@ -44,11 +44,20 @@ pub enum Data {
 /// When the text is not YAML, or a key occurs twice.
 pub fn to_node(text: &str) -> Result<Node, YamlError> {
     let documents = MarkedYaml::load_from_str(text).map_err(|error| fault(&error, text))?;
-    Ok(documents.first().map_or(Node { line: 1, data: Data::Null }, node))
+    Ok(documents.first().map_or(
+        Node {
+            line: 1,
+            data: Data::Null,
+        },
+        node,
+    ))
 }
 
 fn node(marked: &MarkedYaml<'_>) -> Node {
-    Node { line: marked.span.start.line(), data: data(&marked.data) }
+    Node {
+        line: marked.span.start.line(),
+        data: data(&marked.data),
+    }
 }
 
 impl super::reader::Field<'_> {
@@ -68,9 +77,10 @@ impl Data {
             Self::Number(number) => Value::from(*number),
             Self::Text(text) => Value::from(text.as_str()),
             Self::List(items) => items.iter().map(|item| item.data.json()).collect(),
-            Self::Map(pairs) => {
-                pairs.iter().map(|(key, item)| (super::reader::key_text(key), item.data.json())).collect()
-            }
+            Self::Map(pairs) => pairs
+                .iter()
+                .map(|(key, item)| (super::reader::key_text(key), item.data.json()))
+                .collect(),
         }
     }
 }
@@ -84,21 +94,39 @@ fn data<'a>(data: &YamlData<'a, MarkedYaml<'a>>) -> Data {
         YamlData::Value(Scalar::String(text)) => Data::Text(text.to_string()),
         YamlData::Representation(text, ..) => Data::Text(text.to_string()),
         YamlData::Sequence(items) => Data::List(items.iter().map(node).collect()),
-        YamlData::Mapping(pairs) => Data::Map(pairs.iter().map(|(key, item)| (node(key), node(item))).collect()),
+        YamlData::Mapping(pairs) => Data::Map(
+            pairs
+                .iter()
+                .map(|(key, item)| (node(key), node(item)))
+                .collect(),
+        ),
         YamlData::Tagged(_, inner) => self::data(&inner.data),
     }
 }
 
 fn fault(error: &ScanError, text: &str) -> YamlError {
     let at = error.marker();
-    let line = text.lines().nth(at.line().saturating_sub(1)).unwrap_or_default();
+    let line = text
+        .lines()
+        .nth(at.line().saturating_sub(1))
+        .unwrap_or_default();
     let message = if error.info() == DUPLICATE {
-        let key: String = line.chars().skip(at.col()).take_while(|c| *c != ':').collect();
-        format!("the key {} occurs twice: write what belongs to it below one of them", key.trim())
+        let key: String = line
+            .chars()
+            .skip(at.col())
+            .take_while(|c| *c != ':')
+            .collect();
+        format!(
+            "the key {} occurs twice: write what belongs to it below one of them",
+            key.trim()
+        )
     } else {
         error.info().to_owned()
     };
-    YamlError { line: at.line(), message }
+    YamlError {
+        line: at.line(),
+        message,
+    }
 }
 
 /// The message of the parser about a key that occurs twice in one mapping.
@@ -125,7 +153,10 @@ pub(super) fn data_value(data: Data) -> Value {
         Data::Number(number) => number.into(),
         Data::Text(text) => text.into(),
         Data::List(items) => items.into_iter().map(value).collect(),
-        Data::Map(pairs) => pairs.into_iter().map(|(key, item)| (key_text(key), value(item))).collect(),
+        Data::Map(pairs) => pairs
+            .into_iter()
+            .map(|(key, item)| (key_text(key), value(item)))
+            .collect(),
     }
 }
 
@@ -149,19 +180,40 @@ mod tests {
 
     #[test]
     fn every_node_of_the_tree_has_its_line() {
-        let text = |line, text: &str| Node { line, data: Data::Text(text.to_owned()) };
-        let list = Node { line: 3, data: Data::List(vec![text(3, "x"), Node { line: 4, data: Data::Integer(2) }]) };
-        let inner = Node { line: 2, data: Data::Map(vec![(text(2, "b"), list)]) };
-        let expected = Node { line: 1, data: Data::Map(vec![(text(1, "a"), inner)]) };
+        let text = |line, text: &str| Node {
+            line,
+            data: Data::Text(text.to_owned()),
+        };
+        let list = Node {
+            line: 3,
+            data: Data::List(vec![
+                text(3, "x"),
+                Node {
+                    line: 4,
+                    data: Data::Integer(2),
+                },
+            ]),
+        };
+        let inner = Node {
+            line: 2,
+            data: Data::Map(vec![(text(2, "b"), list)]),
+        };
+        let expected = Node {
+            line: 1,
+            data: Data::Map(vec![(text(1, "a"), inner)]),
+        };
         assert_eq!(to_node("a:\n  b:\n  - x\n  - 2\n").unwrap(), expected);
     }
 
     #[test]
     fn a_duplicate_key_is_a_fault_that_names_it() {
-        for (text, line, key) in
-            [("a: 1\nb: 2\na: 3\n", 3, "a"), ("a:\n  'b c': 1\n  'b c': 2\n", 3, "'b c'"), ("a: {b: 1, b: 2}", 1, "b")]
-        {
-            let message = format!("the key {key} occurs twice: write what belongs to it below one of them");
+        for (text, line, key) in [
+            ("a: 1\nb: 2\na: 3\n", 3, "a"),
+            ("a:\n  'b c': 1\n  'b c': 2\n", 3, "'b c'"),
+            ("a: {b: 1, b: 2}", 1, "b"),
+        ] {
+            let message =
+                format!("the key {key} occurs twice: write what belongs to it below one of them");
             assert_eq!(to_node(text), Err(YamlError { line, message }));
         }
     }

@@ -50,7 +50,9 @@ pub fn builtin() -> Vec<Sample> {
     let sample = |embedded: &Embedded| Sample {
         source: embedded.source.to_owned(),
         incident: embedded.incident.to_owned(),
-        path: [embedded.source, embedded.incident, embedded.file].iter().collect(),
+        path: [embedded.source, embedded.incident, embedded.file]
+            .iter()
+            .collect(),
         body: embedded.body.to_vec(),
         expected: embedded.expected.to_owned(),
     };
@@ -73,9 +75,16 @@ struct Incident<'s> {
 impl Sample {
     /// A source without a rule is reached by its name, as on `/hooks/<name>`.
     pub fn hints(&self, intake: &Intake) -> Hints {
-        let is_only_named = intake.sources().get(&self.source).is_some_and(NamedSource::is_only_named);
+        let is_only_named = intake
+            .sources()
+            .get(&self.source)
+            .is_some_and(NamedSource::is_only_named);
         let source = is_only_named.then(|| self.source.clone());
-        Hints { source, received_at: Some(Utc::now()), ..Hints::default() }
+        Hints {
+            source,
+            received_at: Some(Utc::now()),
+            ..Hints::default()
+        }
     }
 }
 
@@ -93,14 +102,28 @@ pub fn load(folder: &Path) -> io::Result<Vec<Sample>> {
     let mut samples = Vec::new();
     for source in folders(folder)? {
         let below = source.join("samples");
-        for incident in if below.is_dir() { folders(&below)? } else { Vec::new() } {
-            for path in entries(&incident)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json"))
+        for incident in if below.is_dir() {
+            folders(&below)?
+        } else {
+            Vec::new()
+        } {
+            for path in entries(&incident)?
+                .into_iter()
+                .filter(|path| path.extension().is_some_and(|end| end == "json"))
             {
                 let body = fs::read(&path)?;
-                let expected = fs::read_to_string(path.with_extension("expected.yaml"))
-                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+                let expected =
+                    fs::read_to_string(path.with_extension("expected.yaml")).map_err(|error| {
+                        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+                    })?;
                 let (source, incident) = (name_of(&source), name_of(&incident));
-                samples.push(Sample { source, incident, path, body, expected });
+                samples.push(Sample {
+                    source,
+                    incident,
+                    path,
+                    body,
+                    expected,
+                });
             }
         }
     }
@@ -112,7 +135,10 @@ pub fn check(samples: &[Sample], intake: &Intake) -> Vec<SampleFault> {
     let mut faults = Vec::new();
     let mut incidents: BTreeMap<(&str, &str), Incident<'_>> = BTreeMap::new();
     for sample in samples {
-        let fault = |problem: String| SampleFault { path: sample.path.clone(), problem };
+        let fault = |problem: String| SampleFault {
+            path: sample.path.clone(),
+            problem,
+        };
         let parts = match intake.read(&sample.body, &sample.hints(intake)) {
             Ok(parts) => parts,
             Err(error) => {
@@ -126,17 +152,27 @@ pub fn check(samples: &[Sample], intake: &Intake) -> Vec<SampleFault> {
             Err(problem) => vec![problem],
         };
         faults.extend(problems.into_iter().map(fault));
-        let alerts = parts.iter().filter(|part| part.alert.status != AlertStatus::Ignored);
+        let alerts = parts
+            .iter()
+            .filter(|part| part.alert.status != AlertStatus::Ignored);
         let prints: Vec<String> = alerts.map(|part| part.alert.fingerprint.clone()).collect();
         if prints.is_empty() {
             continue;
         }
         let key = (sample.source.as_str(), sample.incident.as_str());
-        let known = incidents.entry(key).or_insert_with(|| Incident { first: sample, prints: prints.clone() });
+        let known = incidents.entry(key).or_insert_with(|| Incident {
+            first: sample,
+            prints: prints.clone(),
+        });
         if known.prints != prints {
-            let Incident { first, prints: known } = known;
+            let Incident {
+                first,
+                prints: known,
+            } = known;
             let first = first.path.display();
-            faults.push(fault(format!("the fingerprint {prints:?} is another one than {known:?} of {first}")));
+            faults.push(fault(format!(
+                "the fingerprint {prints:?} is another one than {known:?} of {first}"
+            )));
         }
     }
     faults.extend(same_prints(&incidents));
@@ -147,12 +183,21 @@ pub fn check(samples: &[Sample], intake: &Intake) -> Vec<SampleFault> {
 fn same_prints(incidents: &BTreeMap<(&str, &str), Incident<'_>>) -> Vec<SampleFault> {
     let mut seen: BTreeMap<&str, &Sample> = BTreeMap::new();
     let mut faults = Vec::new();
-    for Incident { first: sample, prints } in incidents.values() {
+    for Incident {
+        first: sample,
+        prints,
+    } in incidents.values()
+    {
         for print in prints {
             if let Some(other) = seen.insert(print, sample) {
                 let other = other.path.display();
-                let problem = format!("its fingerprint {print} is that of {other}, which is another incident");
-                faults.push(SampleFault { path: sample.path.clone(), problem });
+                let problem = format!(
+                    "its fingerprint {print} is that of {other}, which is another incident"
+                );
+                faults.push(SampleFault {
+                    path: sample.path.clone(),
+                    problem,
+                });
             }
         }
     }
@@ -161,33 +206,58 @@ fn same_prints(incidents: &BTreeMap<(&str, &str), Incident<'_>>) -> Vec<SampleFa
 
 /// A body fits one source, which is its own.
 fn recognition(sample: &Sample, intake: &Intake, parts: &[Part]) -> Option<String> {
-    let source = parts.first().map(|part| part.alert.source.as_str()).unwrap_or_default();
+    let source = parts
+        .first()
+        .map(|part| part.alert.source.as_str())
+        .unwrap_or_default();
     if source != sample.source {
-        return Some(format!("recognised as {source}; expected {}", sample.source));
+        return Some(format!(
+            "recognised as {source}; expected {}",
+            sample.source
+        ));
     }
     if sample.hints(intake).source.is_some() {
         return None;
     }
     let value = serde_json::from_slice(&sample.body).unwrap_or_default();
-    let fitting: Vec<&str> = intake.sources().fitting(&value).into_iter().map(|source| source.name.as_str()).collect();
+    let fitting: Vec<&str> = intake
+        .sources()
+        .fitting(&value)
+        .into_iter()
+        .map(|source| source.name.as_str())
+        .collect();
     let other = fitting.iter().any(|name| *name != sample.source);
-    other.then(|| format!("the rules of {} fit; expected only that of {}", fitting.join(", "), sample.source))
+    other.then(|| {
+        format!(
+            "the rules of {} fit; expected only that of {}",
+            fitting.join(", "),
+            sample.source
+        )
+    })
 }
 
 fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    Ok(entries(folder)?.into_iter().filter(|path| path.is_dir()).collect())
+    Ok(entries(folder)?
+        .into_iter()
+        .filter(|path| path.is_dir())
+        .collect())
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let unreadable = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
-    let entries = fs::read_dir(folder).map_err(unreadable)?.map(|entry| entry.map(|entry| entry.path()));
+    let unreadable =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
+    let entries = fs::read_dir(folder)
+        .map_err(unreadable)?
+        .map(|entry| entry.map(|entry| entry.path()));
     let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
     entries.sort();
     Ok(entries)
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

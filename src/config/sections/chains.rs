@@ -81,10 +81,16 @@ impl AgentChain {
             success_policy: None,
             synthesis: Synthesis::default(),
             settings: Settings::default(),
-            agents: vec![StageAgent { name: agent.to_owned(), settings: Settings::default() }],
+            agents: vec![StageAgent {
+                name: agent.to_owned(),
+                settings: Settings::default(),
+            }],
             replicas: 1,
         };
-        Self { stages: vec![stage], ..Self::default() }
+        Self {
+            stages: vec![stage],
+            ..Self::default()
+        }
     }
 
     /// The chain, and whether it is marked as the default.
@@ -109,19 +115,36 @@ impl AgentChain {
 
 impl Stage {
     fn read(number: u32, map: &mut Map<'_>, names: &Names) -> Self {
-        let name = map.text("name").unwrap_or_else(|| format!("stage-{number}"));
+        let name = map
+            .text("name")
+            .unwrap_or_else(|| format!("stage-{number}"));
         let success_policy = success_policy(map);
         let settings = Settings::read(map, names);
-        let agents: Vec<StageAgent> =
-            non_empty(map, "agents", "a list of agents").iter().map(|field| StageAgent::item(field, names)).collect();
-        let replicas = map.get("replicas").and_then(|field| replicas(&field, agents.len())).unwrap_or(1);
+        let agents: Vec<StageAgent> = non_empty(map, "agents", "a list of agents")
+            .iter()
+            .map(|field| StageAgent::item(field, names))
+            .collect();
+        let replicas = map
+            .get("replicas")
+            .and_then(|field| replicas(&field, agents.len()))
+            .unwrap_or(1);
         let synthesis = map.get("synthesis").map(|field| {
             if agents.len() == 1 && replicas == 1 {
-                field.fault("this stage has one agent; a synthesis follows several agents or replicas".to_owned());
+                field.fault(
+                    "this stage has one agent; a synthesis follows several agents or replicas"
+                        .to_owned(),
+                );
             }
             field.section(|map| Synthesis::of(map, names))
         });
-        Self { name, success_policy, synthesis: synthesis.unwrap_or_default(), settings, agents, replicas }
+        Self {
+            name,
+            success_policy,
+            synthesis: synthesis.unwrap_or_default(),
+            settings,
+            agents,
+            replicas,
+        }
     }
 }
 
@@ -134,7 +157,9 @@ fn is_one(replicas: &u32) -> bool {
 fn replicas(field: &Field<'_>, agents: usize) -> Option<u32> {
     let replicas = field.number(1..=MAX_REPLICAS)?;
     if agents > 1 && replicas > 1 {
-        field.fault(format!("this stage has {agents} agents; replicas are of a single one"));
+        field.fault(format!(
+            "this stage has {agents} agents; replicas are of a single one"
+        ));
         return None;
     }
     Some(replicas)
@@ -142,7 +167,8 @@ fn replicas(field: &Field<'_>, agents: usize) -> Option<u32> {
 
 /// The success policy of a layer, if it has one.
 pub(crate) fn success_policy(map: &mut Map<'_>) -> Option<SuccessPolicy> {
-    map.get("success_policy")?.choice(&SuccessPolicy::ALL, SuccessPolicy::as_str)
+    map.get("success_policy")?
+        .choice(&SuccessPolicy::ALL, SuccessPolicy::as_str)
 }
 
 impl StageAgent {
@@ -154,17 +180,27 @@ impl StageAgent {
         if let Some(name) = field.text() {
             field.wrong_kind(&format!("a mapping, written as \"- name: {name}\""));
         }
-        Self { name: String::new(), settings: Settings::default() }
+        Self {
+            name: String::new(),
+            settings: Settings::default(),
+        }
     }
 
     fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        let name = map.required("name", &names.agents.join(", ")).and_then(|field| field.reference(&names.agents));
-        Self { name: name.unwrap_or_default(), settings: Settings::read(map, names) }
+        let name = map
+            .required("name", &names.agents.join(", "))
+            .and_then(|field| field.reference(&names.agents));
+        Self {
+            name: name.unwrap_or_default(),
+            settings: Settings::read(map, names),
+        }
     }
 }
 
 fn non_empty<'c>(map: &mut Map<'c>, key: &'static str, accepted: &str) -> Vec<Field<'c>> {
-    let Some(field) = map.required(key, accepted) else { return Vec::new() };
+    let Some(field) = map.required(key, accepted) else {
+        return Vec::new();
+    };
     let items = field.list();
     if items.as_ref().is_some_and(Vec::is_empty) {
         field.fault(format!("an empty list; accepted: {accepted}"));
@@ -173,7 +209,10 @@ fn non_empty<'c>(map: &mut Map<'c>, key: &'static str, accepted: &str) -> Vec<Fi
 }
 
 /// All chains, and the name of the chain that is marked as the default.
-pub(crate) fn read(section: &Field<'_>, names: &Names) -> (BTreeMap<String, AgentChain>, Option<String>) {
+pub(crate) fn read(
+    section: &Field<'_>,
+    names: &Names,
+) -> (BTreeMap<String, AgentChain>, Option<String>) {
     let mut chains = BTreeMap::new();
     let mut default: Option<String> = None;
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
@@ -186,7 +225,9 @@ pub(crate) fn read(section: &Field<'_>, names: &Names) -> (BTreeMap<String, Agen
         }
         for alert_type in &chain.alert_types {
             if let Some(other) = owners.insert(alert_type.clone(), name.clone()) {
-                field.fault(format!("alert type {alert_type:?} belongs to the chain {other} already"));
+                field.fault(format!(
+                    "alert type {alert_type:?} belongs to the chain {other} already"
+                ));
             }
         }
         chains.insert(name, chain);

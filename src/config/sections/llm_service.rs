@@ -63,7 +63,10 @@ pub struct Concurrency {
 
 impl Default for Concurrency {
     fn default() -> Self {
-        Self { default: 256, by_provider: BTreeMap::new() }
+        Self {
+            default: 256,
+            by_provider: BTreeMap::new(),
+        }
     }
 }
 
@@ -91,24 +94,44 @@ impl LlmService {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let built_in = Self::default();
         Self {
-            allow_key_env: map.list("allow_key_env", variable_pattern).unwrap_or_default(),
+            allow_key_env: map
+                .list("allow_key_env", variable_pattern)
+                .unwrap_or_default(),
             allow_base_url: map.list("allow_base_url", url_pattern).unwrap_or_default(),
             token_file: map.get("token_file").and_then(|field| file(&field)),
-            tls: map.get("tls").map(|field| field.section(LlmServiceTls::read)),
+            tls: map
+                .get("tls")
+                .map(|field| field.section(LlmServiceTls::read)),
             concurrency: map.section("concurrency", Concurrency::read),
-            drain_timeout: map.duration("drain_timeout", 0..=3_600).unwrap_or(built_in.drain_timeout),
-            max_request_bytes: map.bytes("max_request_bytes", MIB..=1024 * MIB).unwrap_or(built_in.max_request_bytes),
-            max_messages: map.number("max_messages", 1..=MAX_ITEMS).unwrap_or(built_in.max_messages),
-            max_tools: map.number("max_tools", 1..=MAX_ITEMS).unwrap_or(built_in.max_tools),
+            drain_timeout: map
+                .duration("drain_timeout", 0..=3_600)
+                .unwrap_or(built_in.drain_timeout),
+            max_request_bytes: map
+                .bytes("max_request_bytes", MIB..=1024 * MIB)
+                .unwrap_or(built_in.max_request_bytes),
+            max_messages: map
+                .number("max_messages", 1..=MAX_ITEMS)
+                .unwrap_or(built_in.max_messages),
+            max_tools: map
+                .number("max_tools", 1..=MAX_ITEMS)
+                .unwrap_or(built_in.max_tools),
         }
     }
 }
 
 impl LlmServiceTls {
     fn read(map: &mut Map<'_>) -> Self {
-        let mut required = |key| map.required(key, PEM_FILE).and_then(|field| file(&field)).unwrap_or_default();
+        let mut required = |key| {
+            map.required(key, PEM_FILE)
+                .and_then(|field| file(&field))
+                .unwrap_or_default()
+        };
         let (certificate, key) = (required("certificate"), required("key"));
-        Self { certificate, key, client_ca: map.get("client_ca").and_then(|field| file(&field)) }
+        Self {
+            certificate,
+            key,
+            client_ca: map.get("client_ca").and_then(|field| file(&field)),
+        }
     }
 }
 
@@ -136,19 +159,27 @@ impl Concurrency {
     ];
 
     fn read(map: &mut Map<'_>) -> Self {
-        let default = map.number("default", 1..=MAX_CALLS).unwrap_or_else(|| Self::default().default);
+        let default = map
+            .number("default", 1..=MAX_CALLS)
+            .unwrap_or_else(|| Self::default().default);
         let mut by_provider = BTreeMap::new();
         for word in Self::PROVIDERS {
             if let Some(limit) = map.number(word, 1..=MAX_CALLS) {
                 by_provider.insert(word.to_owned(), limit);
             }
         }
-        Self { default, by_provider }
+        Self {
+            default,
+            by_provider,
+        }
     }
 
     /// The limit of a provider.
     pub fn of(&self, provider: &str) -> u32 {
-        self.by_provider.get(provider).copied().unwrap_or(self.default)
+        self.by_provider
+            .get(provider)
+            .copied()
+            .unwrap_or(self.default)
     }
 }
 
@@ -164,10 +195,17 @@ fn file(field: &Field<'_>) -> Option<String> {
 /// A pattern of names of variables. Any other text may be a key itself, so it is not shown.
 fn variable_pattern(field: &Field<'_>) -> Option<String> {
     let text = field.text()?;
-    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*') {
+    if !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*')
+    {
         return Some(text);
     }
-    field.fault("not a pattern of variables; accepted: a name such as TEAM_*_KEY, * for any characters".to_owned());
+    field.fault(
+        "not a pattern of variables; accepted: a name such as TEAM_*_KEY, * for any characters"
+            .to_owned(),
+    );
     None
 }
 
@@ -194,9 +232,22 @@ mod tests {
         let text = "llm_service:\n  allow_key_env: [TEAM_*, sk-12345]\n  allow_base_url: [llm.example.com]\n  tls: {key: ''}\n  \
                     concurrency: {gogle: 1, openai: 0}\n  drain_timeout: 2h\n  max_request_bytes: 1KiB\n  max_tool: 1\n";
         let faults = Config::parse("f", text, &none).unwrap_err().faults;
-        let shown: Vec<String> =
-            faults.iter().map(|fault| format!("{} {} {}", fault.line, fault.key, fault.problem)).collect();
-        let [key, url, certificate, tls_key, limit, provider, drain, size, unknown] = shown.as_slice() else {
+        let shown: Vec<String> = faults
+            .iter()
+            .map(|fault| format!("{} {} {}", fault.line, fault.key, fault.problem))
+            .collect();
+        let [
+            key,
+            url,
+            certificate,
+            tls_key,
+            limit,
+            provider,
+            drain,
+            size,
+            unknown,
+        ] = shown.as_slice()
+        else {
             panic!("{shown:#?}")
         };
         assert_eq!(
@@ -209,13 +260,30 @@ mod tests {
             "3 llm_service.allow_base_url[0] \"llm.example.com\"; accepted: scheme://host[:port][/path] with http or https, \
              * for any characters"
         );
-        assert_eq!(certificate, "4 llm_service.tls.certificate missing; accepted: the path of a PEM file");
-        assert_eq!(tls_key, "4 llm_service.tls.key \"\"; accepted: the path of a file");
-        assert_eq!(limit, "5 llm_service.concurrency.openai 0; accepted: a whole number (1 to 65536)");
-        assert!(provider.starts_with("5 llm_service.concurrency.gogle unknown key; accepted: default, google, openai"));
+        assert_eq!(
+            certificate,
+            "4 llm_service.tls.certificate missing; accepted: the path of a PEM file"
+        );
+        assert_eq!(
+            tls_key,
+            "4 llm_service.tls.key \"\"; accepted: the path of a file"
+        );
+        assert_eq!(
+            limit,
+            "5 llm_service.concurrency.openai 0; accepted: a whole number (1 to 65536)"
+        );
+        assert!(provider.starts_with(
+            "5 llm_service.concurrency.gogle unknown key; accepted: default, google, openai"
+        ));
         assert!(provider.ends_with("(did you mean google?)"), "{provider}");
-        assert!(drain.starts_with("6 llm_service.drain_timeout \"2h\"; accepted: a duration"), "{drain}");
-        assert!(size.starts_with("7 llm_service.max_request_bytes \"1KiB\"; accepted: a size"), "{size}");
+        assert!(
+            drain.starts_with("6 llm_service.drain_timeout \"2h\"; accepted: a duration"),
+            "{drain}"
+        );
+        assert!(
+            size.starts_with("7 llm_service.max_request_bytes \"1KiB\"; accepted: a size"),
+            "{size}"
+        );
         assert!(unknown.ends_with("(did you mean max_tools?)"), "{unknown}");
     }
 
@@ -228,13 +296,22 @@ mod tests {
             LlmService::load(Some(&file), &none)
         };
         let others = "mcp_servers: {a: {command: '${NOT_SET}'}}\nwroker: {}\n";
-        let read = load(&format!("{others}llm_service: {{concurrency: {{google: 3}}}}\n")).unwrap();
-        assert_eq!((read.concurrency.of("google"), read.concurrency.of("openai")), (3, 256));
+        let read = load(&format!(
+            "{others}llm_service: {{concurrency: {{google: 3}}}}\n"
+        ))
+        .unwrap();
+        assert_eq!(
+            (read.concurrency.of("google"), read.concurrency.of("openai")),
+            (3, 256)
+        );
         assert_eq!(load(others), Ok(LlmService::default()));
         assert_eq!(LlmService::load(None, &none), Ok(LlmService::default()));
         let faults = load(&format!("{others}llm_service: {{max_tools: 0}}\n")).unwrap_err();
         assert_eq!(faults.faults.len(), 1);
-        assert!(faults.to_string().contains("llm_service.max_tools"), "{faults}");
+        assert!(
+            faults.to_string().contains("llm_service.max_tools"),
+            "{faults}"
+        );
         std::fs::remove_file(&file).unwrap();
         assert!(LlmService::load(Some(&file), &none).is_err());
     }

@@ -17,7 +17,11 @@ impl Names {
     pub(crate) fn of(root: &Node) -> Self {
         let or = |section: &str, built_in: &str| {
             let names = keys(root, section);
-            if names.is_empty() { vec![built_in.to_owned()] } else { names }
+            if names.is_empty() {
+                vec![built_in.to_owned()]
+            } else {
+                names
+            }
         };
         Self {
             providers: or("llm_providers", builtin::PROVIDER),
@@ -29,11 +33,17 @@ impl Names {
 }
 
 fn keys(root: &Node, section: &str) -> Vec<String> {
-    let section = entries(root).iter().find(|(key, _)| key_text(key) == section);
+    let section = entries(root)
+        .iter()
+        .find(|(key, _)| key_text(key) == section);
     let entries = section.map(|(_, value)| entries(value)).unwrap_or_default();
     entries.iter().map(|(key, _)| key_text(key)).collect()
 }
 
 fn entries(node: &Node) -> &[(Node, Node)] {
-    if let Data::Map(pairs) = &node.data { pairs } else { &[] }
+    if let Data::Map(pairs) = &node.data {
+        pairs
+    } else {
+        &[]
+    }
 }

@@ -38,7 +38,11 @@ impl NativeTools {
             (self.url_context, NativeTool::UrlContext),
             (self.code_execution, NativeTool::CodeExecution),
         ];
-        switches.into_iter().filter(|(switch, _)| *switch == Some(true)).map(|(_, tool)| tool).collect()
+        switches
+            .into_iter()
+            .filter(|(switch, _)| *switch == Some(true))
+            .map(|(_, tool)| tool)
+            .collect()
     }
 
     pub(crate) fn read(field: &Field<'_>) -> Self {
@@ -60,10 +64,24 @@ mod tests {
 
     #[test]
     fn a_switch_of_a_higher_layer_replaces_only_the_same_switch() {
-        let lower = NativeTools { google_search: Some(true), code_execution: Some(true), ..NativeTools::default() };
-        let upper = NativeTools { google_search: Some(false), url_context: Some(true), ..NativeTools::default() };
-        assert_eq!(lower.enabled(), [NativeTool::GoogleSearch, NativeTool::CodeExecution]);
-        assert_eq!(upper.over(lower).enabled(), [NativeTool::UrlContext, NativeTool::CodeExecution]);
+        let lower = NativeTools {
+            google_search: Some(true),
+            code_execution: Some(true),
+            ..NativeTools::default()
+        };
+        let upper = NativeTools {
+            google_search: Some(false),
+            url_context: Some(true),
+            ..NativeTools::default()
+        };
+        assert_eq!(
+            lower.enabled(),
+            [NativeTool::GoogleSearch, NativeTool::CodeExecution]
+        );
+        assert_eq!(
+            upper.over(lower).enabled(),
+            [NativeTool::UrlContext, NativeTool::CodeExecution]
+        );
         assert_eq!(NativeTools::default().over(lower), lower);
     }
 }

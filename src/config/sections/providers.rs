@@ -90,12 +90,30 @@ const PROVIDERS: [&str; 20] = [
 ];
 /// The providers that have no address of their own.
 const WITHOUT_ADDRESS: [(&str, &str); 6] = [
-    ("vllm", "the address of the server, such as http://vllm.example.com:8000/v1"),
-    ("llamacpp", "the address of the server, such as http://localhost:8080/v1"),
-    ("lmstudio", "the address of the server, such as http://localhost:1234/v1"),
-    ("litellm", "the address of the proxy, such as http://litellm.example.com:4000/v1"),
-    ("openai-compatible", "the address of the server, such as https://llm.example.com/v1"),
-    ("bedrock", "the address of a region, such as https://bedrock-runtime.eu-central-1.amazonaws.com"),
+    (
+        "vllm",
+        "the address of the server, such as http://vllm.example.com:8000/v1",
+    ),
+    (
+        "llamacpp",
+        "the address of the server, such as http://localhost:8080/v1",
+    ),
+    (
+        "lmstudio",
+        "the address of the server, such as http://localhost:1234/v1",
+    ),
+    (
+        "litellm",
+        "the address of the proxy, such as http://litellm.example.com:4000/v1",
+    ),
+    (
+        "openai-compatible",
+        "the address of the server, such as https://llm.example.com/v1",
+    ),
+    (
+        "bedrock",
+        "the address of a region, such as https://bedrock-runtime.eu-central-1.amazonaws.com",
+    ),
 ];
 /// The accepted context windows, in tokens.
 const CONTEXT_WINDOWS: RangeInclusive<u64> = 4_000..=100_000_000;
@@ -121,7 +139,8 @@ impl LlmProvider {
 
     /// The backend of the LLM service, as far as no strategy says more.
     pub fn backend(&self) -> Backend {
-        self.backend.unwrap_or_else(|| Backend::of_provider(&self.provider))
+        self.backend
+            .unwrap_or_else(|| Backend::of_provider(&self.provider))
     }
 
     /// Whether `provider:` accepts a word.
@@ -135,9 +154,15 @@ impl LlmProvider {
     }
 
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let provider = map.required("provider", &PROVIDERS.join(", ")).and_then(|field| field.word(&PROVIDERS));
-        let backend = map.get("backend").and_then(|field| backend::read(&field, provider.as_deref()));
-        let selected = backend.or_else(|| provider.as_deref().map(Backend::of_provider)).unwrap_or(Backend::Genai);
+        let provider = map
+            .required("provider", &PROVIDERS.join(", "))
+            .and_then(|field| field.word(&PROVIDERS));
+        let backend = map
+            .get("backend")
+            .and_then(|field| backend::read(&field, provider.as_deref()));
+        let selected = backend
+            .or_else(|| provider.as_deref().map(Backend::of_provider))
+            .unwrap_or(Backend::Genai);
         let recorded = selected == Backend::Scripted;
         let model = map.text("model");
         if model.is_none() && !recorded && provider.is_some() && !map.has("model") {
@@ -149,9 +174,13 @@ impl LlmProvider {
             }
             field.text()
         });
-        let api_key_env = map.get("api_key_env").and_then(|field| field.variable_name());
+        let api_key_env = map
+            .get("api_key_env")
+            .and_then(|field| field.variable_name());
         let base_url = map.get("base_url").and_then(|field| field.url());
-        let needs_address = WITHOUT_ADDRESS.iter().find(|(name, _)| provider.as_deref() == Some(name));
+        let needs_address = WITHOUT_ADDRESS
+            .iter()
+            .find(|(name, _)| provider.as_deref() == Some(name));
         if let Some((_, accepted)) = needs_address.filter(|_| !map.has("base_url")) {
             map.missing("base_url", accepted);
         }
@@ -180,9 +209,22 @@ impl LlmProvider {
 impl Price {
     fn read(map: &mut Map<'_>) -> Self {
         let dollars = "US dollars for a million tokens";
-        let input = map.required("input", dollars).and_then(|field| field.amount()).unwrap_or_default();
-        let cached_input = map.get("cached_input").and_then(|field| field.amount()).unwrap_or(input);
-        let output = map.required("output", dollars).and_then(|field| field.amount()).unwrap_or_default();
-        Self { input, cached_input, output }
+        let input = map
+            .required("input", dollars)
+            .and_then(|field| field.amount())
+            .unwrap_or_default();
+        let cached_input = map
+            .get("cached_input")
+            .and_then(|field| field.amount())
+            .unwrap_or(input);
+        let output = map
+            .required("output", dollars)
+            .and_then(|field| field.amount())
+            .unwrap_or_default();
+        Self {
+            input,
+            cached_input,
+            output,
+        }
     }
 }

@@ -23,7 +23,9 @@ impl Default for Database {
 impl Database {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let pool_size = map.number("pool_size", 1..=500);
-        Self { pool_size: pool_size.unwrap_or_else(|| Self::default().pool_size) }
+        Self {
+            pool_size: pool_size.unwrap_or_else(|| Self::default().pool_size),
+        }
     }
 }
 
@@ -56,7 +58,11 @@ const COOLDOWN_MARGIN: Duration = Duration::from_secs(60);
 impl Retention {
     /// The same age for all rows.
     pub fn of_all(age: Duration) -> Self {
-        Self { sessions: Some(age), alerts: Some(age), ..Self::default() }
+        Self {
+            sessions: Some(age),
+            alerts: Some(age),
+            ..Self::default()
+        }
     }
 
     /// Whether all rows are kept forever.
@@ -67,7 +73,12 @@ impl Retention {
     /// The same ages, but sessions are kept for at least the cooldown, because they may cover later alerts.
     #[must_use]
     pub fn beyond(self, cooldown: Duration) -> Self {
-        Self { sessions: self.sessions.map(|age| age.max(cooldown.saturating_add(COOLDOWN_MARGIN))), ..self }
+        Self {
+            sessions: self
+                .sessions
+                .map(|age| age.max(cooldown.saturating_add(COOLDOWN_MARGIN))),
+            ..self
+        }
     }
 
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
@@ -90,7 +101,10 @@ mod tests {
     fn a_session_is_kept_while_its_cooldown_covers_later_alerts() {
         let hour = Duration::from_secs(3_600);
         let retention = Retention::of_all(hour);
-        assert_eq!(retention.beyond(hour * 24).sessions, Some(hour * 24 + COOLDOWN_MARGIN));
+        assert_eq!(
+            retention.beyond(hour * 24).sessions,
+            Some(hour * 24 + COOLDOWN_MARGIN)
+        );
         assert_eq!(retention.beyond(hour * 24).alerts, Some(hour));
         assert_eq!(retention.beyond(Duration::ZERO), retention);
         assert!(Retention::default().beyond(hour).keeps_all());

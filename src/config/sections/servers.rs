@@ -84,23 +84,31 @@ impl McpServer {
 
     pub(crate) fn read(name: &str, field: &Field<'_>) -> Self {
         if name == read_result::SERVER {
-            field.fault(format!("{name:?} is the name of the built-in tools; choose another one"));
+            field.fault(format!(
+                "{name:?} is the name of the built-in tools; choose another one"
+            ));
         } else if let Some(fault) = server_name_fault(name) {
-            field.fault(format!("{name:?}: {fault}: the name becomes a part of tool names"));
+            field.fault(format!(
+                "{name:?}: {fault}: the name becomes a part of tool names"
+            ));
         }
         field.section(Self::of)
     }
 
     fn of(map: &mut Map<'_>) -> Self {
         let transport = McpTransport::of(map);
-        let tool_timeout = map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT);
+        let tool_timeout = map
+            .duration("tool_timeout", 1..=3_600)
+            .unwrap_or(Self::TOOL_TIMEOUT);
         Self {
             transport,
             scope: ServerScope::read(map),
             required: map.flag("required").unwrap_or(false),
             tool_timeout,
             max_tool_timeout: Self::max_tool_timeout(map, tool_timeout),
-            max_concurrent_calls: map.number("max_concurrent_calls", 1..=1_000).unwrap_or(Self::MAX_CONCURRENT_CALLS),
+            max_concurrent_calls: map
+                .number("max_concurrent_calls", 1..=1_000)
+                .unwrap_or(Self::MAX_CONCURRENT_CALLS),
             read_only: map.texts("read_only"),
             allow: map.texts("allow"),
             tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
@@ -113,8 +121,12 @@ impl McpServer {
 
     fn max_tool_timeout(map: &mut Map<'_>, tool_timeout: Duration) -> Duration {
         let default = Self::MAX_TOOL_TIMEOUT.max(tool_timeout);
-        let Some(field) = map.get("max_tool_timeout") else { return default };
-        let Some(longest) = field.duration(1..=3_600) else { return default };
+        let Some(field) = map.get("max_tool_timeout") else {
+            return default;
+        };
+        let Some(longest) = field.duration(1..=3_600) else {
+            return default;
+        };
         if longest < tool_timeout {
             field.fault(
                 "less than tool_timeout; accepted: the same or more, because progress extends a call".to_owned(),

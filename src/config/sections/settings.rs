@@ -62,17 +62,29 @@ impl Settings {
     pub fn over(&self, lower: &Self) -> Self {
         Self {
             iteration_strategy: self.iteration_strategy.or(lower.iteration_strategy),
-            llm_provider: self.llm_provider.clone().or_else(|| lower.llm_provider.clone()),
-            fallback_providers: self.fallback_providers.clone().or_else(|| lower.fallback_providers.clone()),
+            llm_provider: self
+                .llm_provider
+                .clone()
+                .or_else(|| lower.llm_provider.clone()),
+            fallback_providers: self
+                .fallback_providers
+                .clone()
+                .or_else(|| lower.fallback_providers.clone()),
             native_tools: self.native_tools.over(lower.native_tools),
-            mcp_servers: self.mcp_servers.clone().or_else(|| lower.mcp_servers.clone()),
+            mcp_servers: self
+                .mcp_servers
+                .clone()
+                .or_else(|| lower.mcp_servers.clone()),
             tools: self.tools.clone().or_else(|| lower.tools.clone()),
             max_iterations: self.max_iterations.or(lower.max_iterations),
             iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
             max_timeouts: self.max_timeouts.or(lower.max_timeouts),
             max_tool_result_tokens: self.max_tool_result_tokens.or(lower.max_tool_result_tokens),
             summarize_over: self.summarize_over.or(lower.summarize_over),
-            summarize_with: self.summarize_with.clone().or_else(|| lower.summarize_with.clone()),
+            summarize_with: self
+                .summarize_with
+                .clone()
+                .or_else(|| lower.summarize_with.clone()),
             max_tokens: self.max_tokens.or(lower.max_tokens),
         }
     }
@@ -82,10 +94,15 @@ impl Settings {
         let llm_provider = map.reference("llm_provider", &names.providers);
         let fallbacks = map.get("fallback_providers");
         Self {
-            iteration_strategy: strategy.and_then(|field| field.choice(&Strategy::ALL, Strategy::as_str)),
-            fallback_providers: fallbacks.and_then(|field| fallback_providers(&field, llm_provider.as_deref(), names)),
+            iteration_strategy: strategy
+                .and_then(|field| field.choice(&Strategy::ALL, Strategy::as_str)),
+            fallback_providers: fallbacks
+                .and_then(|field| fallback_providers(&field, llm_provider.as_deref(), names)),
             llm_provider,
-            native_tools: map.get("native_tools").map(|field| NativeTools::read(&field)).unwrap_or_default(),
+            native_tools: map
+                .get("native_tools")
+                .map(|field| NativeTools::read(&field))
+                .unwrap_or_default(),
             mcp_servers: map.list("mcp_servers", |field| field.reference(&names.servers)),
             tools: map.list("tools", |field| ToolPattern::read(field, names)),
             max_iterations: map.number("max_iterations", 1..=1_000),
@@ -101,19 +118,28 @@ impl Settings {
 
 /// The size of results that are summarised, in tokens: `5k`, `5k tokens`, 0 for none.
 pub(crate) fn summarize_over(map: &mut Map<'_>) -> Option<u32> {
-    map.tokens("summarize_over", 0..=1_000_000).and_then(|tokens| u32::try_from(tokens).ok())
+    map.tokens("summarize_over", 0..=1_000_000)
+        .and_then(|tokens| u32::try_from(tokens).ok())
 }
 
 /// The defined names of a list. Reports a name that is repeated, and the provider that the list is for: `main` of the
 /// same layer, or the only one.
 fn fallback_providers(list: &Field<'_>, main: Option<&str>, names: &Names) -> Option<Vec<String>> {
-    let only = if let [only] = names.providers.as_slice() { Some(only.as_str()) } else { None };
+    let only = if let [only] = names.providers.as_slice() {
+        Some(only.as_str())
+    } else {
+        None
+    };
     let main = main.or(only);
     let mut read: Vec<String> = Vec::new();
     for field in list.list()? {
-        let Some(name) = field.reference(&names.providers) else { continue };
+        let Some(name) = field.reference(&names.providers) else {
+            continue;
+        };
         if main == Some(name.as_str()) {
-            field.fault(format!("{name:?} is the llm_provider that the others take over from"));
+            field.fault(format!(
+                "{name:?} is the llm_provider that the others take over from"
+            ));
         } else if read.contains(&name) {
             field.fault(format!("{name:?} is in the list already"));
         } else {
@@ -129,9 +155,9 @@ mod tests {
 
     /// The configuration of three providers, with `rest` from line 5.
     fn parsed(rest: &str) -> Result<Config, String> {
-        let providers =
-            "llm_providers:\n  a: {provider: scripted}\n  b: {provider: scripted}\n  c: {provider: scripted}\n";
-        Config::parse("f", &format!("{providers}{rest}"), &|_| None).map_err(|faults| faults.to_string())
+        let providers = "llm_providers:\n  a: {provider: scripted}\n  b: {provider: scripted}\n  c: {provider: scripted}\n";
+        Config::parse("f", &format!("{providers}{rest}"), &|_| None)
+            .map_err(|faults| faults.to_string())
     }
 
     #[test]
@@ -150,9 +176,13 @@ mod tests {
 
     #[test]
     fn the_only_provider_is_no_fallback_of_itself() {
-        let text = "llm_providers: {a: {provider: scripted}}\nagents: {sre: {fallback_providers: [a]}}";
+        let text =
+            "llm_providers: {a: {provider: scripted}}\nagents: {sre: {fallback_providers: [a]}}";
         let faults = Config::parse("f", text, &|_| None).unwrap_err().to_string();
-        assert!(faults.contains("agents.sre.fallback_providers[0]"), "{faults}");
+        assert!(
+            faults.contains("agents.sre.fallback_providers[0]"),
+            "{faults}"
+        );
     }
 
     #[test]
@@ -163,6 +193,11 @@ mod tests {
         let (lower, upper) = (&config.defaults.settings, &config.agents["sre"].settings);
         assert_eq!(upper.over(lower).fallback_providers, Some(vec![]));
         let names = ["b", "c"].map(str::to_owned).to_vec();
-        assert_eq!(crate::config::Settings::default().over(lower).fallback_providers, Some(names));
+        assert_eq!(
+            crate::config::Settings::default()
+                .over(lower)
+                .fallback_providers,
+            Some(names)
+        );
     }
 }

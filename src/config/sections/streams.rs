@@ -102,23 +102,40 @@ impl Streams {
 impl StreamLimits {
     fn read(map: &mut Map<'_>) -> Self {
         let max_bytes = map.bytes("max_bytes", MIB..=MAX_BYTES);
-        Self { max_age: None, max_bytes, storage: storage(map), placement: placement(map) }
+        Self {
+            max_age: None,
+            max_bytes,
+            storage: storage(map),
+            placement: placement(map),
+        }
     }
 
     fn read_with_age(map: &mut Map<'_>) -> Self {
-        Self { max_age: map.duration("max_age", HOUR..=MAX_SECS), ..Self::read(map) }
+        Self {
+            max_age: map.duration("max_age", HOUR..=MAX_SECS),
+            ..Self::read(map)
+        }
     }
 }
 
 fn storage(map: &mut Map<'_>) -> Option<StreamStorage> {
-    map.get("storage")?.choice(&[StreamStorage::File, StreamStorage::Memory], StreamStorage::as_str)
+    map.get("storage")?.choice(
+        &[StreamStorage::File, StreamStorage::Memory],
+        StreamStorage::as_str,
+    )
 }
 
 fn placement(map: &mut Map<'_>) -> Option<StreamPlacement> {
     map.get("placement")?.section(|map| {
-        let placement = StreamPlacement { cluster: map.text("cluster"), tags: map.texts("tags") };
+        let placement = StreamPlacement {
+            cluster: map.text("cluster"),
+            tags: map.texts("tags"),
+        };
         if placement == StreamPlacement::default() {
-            map.missing("tags", "the `server_tags` that each server has to have, or `cluster`");
+            map.missing(
+                "tags",
+                "the `server_tags` that each server has to have, or `cluster`",
+            );
             return None;
         }
         Some(placement)

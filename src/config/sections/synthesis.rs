@@ -27,7 +27,10 @@ impl Synthesis {
     pub fn over(&self, lower: &Self) -> Self {
         Self {
             agent: self.agent.clone().or_else(|| lower.agent.clone()),
-            llm_provider: self.llm_provider.clone().or_else(|| lower.llm_provider.clone()),
+            llm_provider: self
+                .llm_provider
+                .clone()
+                .or_else(|| lower.llm_provider.clone()),
             iteration_strategy: self.iteration_strategy.or(lower.iteration_strategy),
         }
     }

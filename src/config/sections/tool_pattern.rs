@@ -20,9 +20,20 @@ impl ToolPattern {
             field.expected("a tool as server.tool, where * stands for any characters: k8s.pods_*");
             return None;
         };
-        if !names.servers.iter().any(|server| matches(&pattern.server, server)) {
-            let defined = if names.servers.is_empty() { "none".to_owned() } else { names.servers.join(", ") };
-            field.fault(format!("{text:?}: there is no MCP server {:?}; defined: {defined}", pattern.server));
+        if !names
+            .servers
+            .iter()
+            .any(|server| matches(&pattern.server, server))
+        {
+            let defined = if names.servers.is_empty() {
+                "none".to_owned()
+            } else {
+                names.servers.join(", ")
+            };
+            field.fault(format!(
+                "{text:?}: there is no MCP server {:?}; defined: {defined}",
+                pattern.server
+            ));
         }
         Some(pattern)
     }
@@ -31,7 +42,10 @@ impl ToolPattern {
     pub fn parse(text: &str) -> Option<Self> {
         let (server, tool) = text.split_once('.')?;
         let is_complete = !server.is_empty() && !tool.is_empty();
-        is_complete.then(|| Self { server: server.to_owned(), tool: tool.to_owned() })
+        is_complete.then(|| Self {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+        })
     }
 
     /// Whether it may name tools of this server.
@@ -56,7 +70,9 @@ impl fmt::Display for ToolPattern {
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
     let mut parts = parts.peekable();
     if parts.peek().is_none() {
         return rest.is_empty();
@@ -65,7 +81,9 @@ fn matches(pattern: &str, text: &str) -> bool {
         if parts.peek().is_none() {
             return rest.ends_with(part);
         }
-        let Some((_, after)) = rest.split_once(part) else { return false };
+        let Some((_, after)) = rest.split_once(part) else {
+            return false;
+        };
         rest = after;
     }
     true
@@ -103,8 +121,7 @@ mod tests {
 
     #[test]
     fn a_pattern_without_a_server_is_a_fault_at_its_line() {
-        let text =
-            "mcp_servers: {k8s: {command: k}}\nagents:\n  sre:\n    tools: [k8s.pods_*, pods, prom.query, '*.get']";
+        let text = "mcp_servers: {k8s: {command: k}}\nagents:\n  sre:\n    tools: [k8s.pods_*, pods, prom.query, '*.get']";
         let faults = Config::parse("f", text, &|_| None).unwrap_err().to_string();
         let expected = "f: 2 faults
   agents.sre.tools[1]   line 4   \"pods\"; accepted: a tool as server.tool, where * stands for any characters: k8s.pods_*

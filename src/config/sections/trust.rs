@@ -37,19 +37,34 @@ pub struct Receive {
 
 impl Default for Receive {
     fn default() -> Self {
-        let headers = RECEIVE_HEADERS.iter().take(DESCRIBING).map(|name| (*name).to_owned()).collect();
-        Self { headers, connections: 512, connections_per_address: 256 }
+        let headers = RECEIVE_HEADERS
+            .iter()
+            .take(DESCRIBING)
+            .map(|name| (*name).to_owned())
+            .collect();
+        Self {
+            headers,
+            connections: 512,
+            connections_per_address: 256,
+        }
     }
 }
 
 impl Receive {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let built_in = Self::default();
-        let headers = map.list("headers", |field| field.word(&RECEIVE_HEADERS)).unwrap_or(built_in.headers);
+        let headers = map
+            .list("headers", |field| field.word(&RECEIVE_HEADERS))
+            .unwrap_or(built_in.headers);
         let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
         let connections = number("connections", built_in.connections);
-        let connections_per_address = number("connections_per_address", built_in.connections_per_address);
-        Self { headers, connections, connections_per_address }
+        let connections_per_address =
+            number("connections_per_address", built_in.connections_per_address);
+        Self {
+            headers,
+            connections,
+            connections_per_address,
+        }
     }
 }
 
@@ -62,6 +77,8 @@ pub struct Questions {
 
 impl Questions {
     pub(super) fn read(map: &mut Map<'_>) -> Self {
-        Self { changes: map.flag("changes").unwrap_or_default() }
+        Self {
+            changes: map.flag("changes").unwrap_or_default(),
+        }
     }
 }

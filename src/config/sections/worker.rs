@@ -69,7 +69,9 @@ impl Worker {
         let reserved = map.get("reserved_critical_slots").and_then(|field| {
             let number = field.number(0..=MAX_SLOTS)?;
             if number >= slots {
-                field.fault(format!("{number} of {slots} slots; at least one slot must remain for other alerts"));
+                field.fault(format!(
+                    "{number} of {slots} slots; at least one slot must remain for other alerts"
+                ));
             }
             Some(number)
         });
@@ -79,12 +81,22 @@ impl Worker {
             reserved_critical_slots: reserved.unwrap_or(built_in.reserved_critical_slots),
             lease: map.duration("lease", 1..=600).unwrap_or(built_in.lease),
             attempts: map.number("attempts", 1..=100).unwrap_or(built_in.attempts),
-            drain_timeout: map.duration("drain_timeout", 0..=3_600).unwrap_or(built_in.drain_timeout),
-            session_timeout: map.duration("session_timeout", 1..=7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
-            sweep_interval: map.duration("sweep_interval", 1..=600).unwrap_or(built_in.sweep_interval),
-            tool_wait: map.duration("tool_wait", 0..=3_600).unwrap_or(built_in.tool_wait),
+            drain_timeout: map
+                .duration("drain_timeout", 0..=3_600)
+                .unwrap_or(built_in.drain_timeout),
+            session_timeout: map
+                .duration("session_timeout", 1..=7 * 24 * 3_600)
+                .unwrap_or(built_in.session_timeout),
+            sweep_interval: map
+                .duration("sweep_interval", 1..=600)
+                .unwrap_or(built_in.sweep_interval),
+            tool_wait: map
+                .duration("tool_wait", 0..=3_600)
+                .unwrap_or(built_in.tool_wait),
             probe_models: map.flag("probe_models").unwrap_or(built_in.probe_models),
-            max_alert_bytes: map.bytes("max_alert_bytes", max_alert_bytes).unwrap_or(built_in.max_alert_bytes),
+            max_alert_bytes: map
+                .bytes("max_alert_bytes", max_alert_bytes)
+                .unwrap_or(built_in.max_alert_bytes),
         }
     }
 }
@@ -113,11 +125,15 @@ impl Default for Dedupe {
 
 impl Dedupe {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let cooldown = map.duration("cooldown", 0..=30 * 24 * 3_600).unwrap_or_else(|| Self::default().cooldown);
-        let on_resolved = map.get("on_resolved").and_then(|field| field.choice(&OnResolved::ALL, OnResolved::as_str));
+        let cooldown = map
+            .duration("cooldown", 0..=30 * 24 * 3_600)
+            .unwrap_or_else(|| Self::default().cooldown);
+        let on_resolved = map
+            .get("on_resolved")
+            .and_then(|field| field.choice(&OnResolved::ALL, OnResolved::as_str));
         let on_acknowledged = map.get("on_acknowledged");
-        let on_acknowledged =
-            on_acknowledged.and_then(|field| field.choice(&OnAcknowledged::ALL, OnAcknowledged::as_str));
+        let on_acknowledged = on_acknowledged
+            .and_then(|field| field.choice(&OnAcknowledged::ALL, OnAcknowledged::as_str));
         Self {
             cooldown,
             on_resolved: on_resolved.unwrap_or_default(),
@@ -143,16 +159,30 @@ pub struct Masking {
 
 impl Masking {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let variables = map.list("variables", Field::variable_name).unwrap_or_default();
+        let variables = map
+            .list("variables", Field::variable_name)
+            .unwrap_or_default();
         let files = map.texts("files");
         let patterns = map.list("patterns", pattern).unwrap_or_default();
-        Self { variables, files, patterns, emails: map.flag("emails").unwrap_or_default() }
+        Self {
+            variables,
+            files,
+            patterns,
+            emails: map.flag("emails").unwrap_or_default(),
+        }
     }
 
     /// The rules for the mask.
     pub fn rules(&self) -> OwnRules {
-        let emails = if self.emails { Emails::Masked } else { Emails::Shown };
-        OwnRules { patterns: self.patterns.clone(), emails }
+        let emails = if self.emails {
+            Emails::Masked
+        } else {
+            Emails::Shown
+        };
+        OwnRules {
+            patterns: self.patterns.clone(),
+            emails,
+        }
     }
 }
 

@@ -8,23 +8,36 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::*;
-use crate::investigation::plan::{NativeToolsMode, Strategy, SuccessPolicy, Thinking, ThinkingLevel};
+use crate::investigation::plan::{
+    NativeToolsMode, Strategy, SuccessPolicy, Thinking, ThinkingLevel,
+};
 
 fn env(name: &str) -> Option<String> {
     (name == "K8S_TOKEN").then(|| "s3cret".to_owned())
 }
 
 fn faults(text: &str) -> String {
-    Config::parse("tarsy.yaml", text, &env).unwrap_err().to_string()
+    Config::parse("tarsy.yaml", text, &env)
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
 fn without_a_file_one_agent_investigates_everything_with_a_recording() {
     let config = Config::load(None, &env).unwrap();
-    assert_eq!(config.llm_providers, BTreeMap::from([("scripted".to_owned(), LlmProvider::scripted())]));
+    assert_eq!(
+        config.llm_providers,
+        BTreeMap::from([("scripted".to_owned(), LlmProvider::scripted())])
+    );
     assert_eq!(config.mcp_servers, BTreeMap::new());
-    assert_eq!(config.agents, BTreeMap::from([("sre".to_owned(), Agent::default())]));
-    assert_eq!(config.agent_chains, BTreeMap::from([("default".to_owned(), AgentChain::of_agent("sre"))]));
+    assert_eq!(
+        config.agents,
+        BTreeMap::from([("sre".to_owned(), Agent::default())])
+    );
+    assert_eq!(
+        config.agent_chains,
+        BTreeMap::from([("default".to_owned(), AgentChain::of_agent("sre"))])
+    );
     assert_eq!(config.worker, Worker::default());
     let settings = Settings {
         iteration_strategy: Some(Strategy::NativeThinking),
@@ -42,17 +55,39 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         max_tokens: Some(0),
     };
     let (chain, synthesis) = ("default".to_owned(), Synthesis::default());
-    assert_eq!(config.defaults, Defaults { chain, success_policy: SuccessPolicy::Any, synthesis, settings });
+    assert_eq!(
+        config.defaults,
+        Defaults {
+            chain,
+            success_policy: SuccessPolicy::Any,
+            synthesis,
+            settings
+        }
+    );
 }
 
 #[test]
 fn the_example_has_no_faults_and_only_default_worker_settings() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
-    assert_eq!(config.llm_providers["gemini"].backend(), Backend::GoogleNative);
+    assert_eq!(
+        config.llm_providers["gemini"].backend(),
+        Backend::GoogleNative
+    );
     assert_eq!(config.llm_providers["local"].model, "qwen3:14b");
     assert!(!config.llm_providers["gemini"].keep_search_widget);
-    assert!(config.llm_providers["gemini"].generation.native_tools.enabled().is_empty());
-    assert_eq!(config.agent_chains["kubernetes"].stages[0].agents[0].settings.max_iterations, Some(12));
+    assert!(
+        config.llm_providers["gemini"]
+            .generation
+            .native_tools
+            .enabled()
+            .is_empty()
+    );
+    assert_eq!(
+        config.agent_chains["kubernetes"].stages[0].agents[0]
+            .settings
+            .max_iterations,
+        Some(12)
+    );
     assert_eq!(config.worker, Worker::default());
     assert_eq!(config.defaults.chain, "kubernetes");
 }
@@ -60,12 +95,17 @@ fn the_example_has_no_faults_and_only_default_worker_settings() {
 #[test]
 fn the_example_names_every_key_that_is_shown() {
     let keys = |text: &str| -> BTreeSet<String> {
-        let lines = text.lines().map(|line| line.trim_start_matches([' ', '-', '#']));
+        let lines = text
+            .lines()
+            .map(|line| line.trim_start_matches([' ', '-', '#']));
         let keys = lines.filter_map(|line| Some(line.split_once(':')?.0.to_owned()));
         keys.filter(|key| !key.contains('$')).collect()
     };
     let shown = show(&Config::parse("example", EXAMPLE, &env).unwrap());
-    assert_eq!(keys(&shown).difference(&keys(EXAMPLE)).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(
+        keys(&shown).difference(&keys(EXAMPLE)).collect::<Vec<_>>(),
+        Vec::<&String>::new()
+    );
 }
 
 #[test]
@@ -94,7 +134,10 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
          project: example.com:p-1, location: europe-west4, credentials_env: C}, \
          b: {provider: openai, model: m, thinking: {budget: 0}, temperature: 2}}\n\
          defaults: {llm_provider: a, fallback_providers: [b], native_tools: {code_execution: true}}",
-        &format!("agents: {{a: {{instructions: {}}}}}", "long words ".repeat(500)),
+        &format!(
+            "agents: {{a: {{instructions: {}}}}}",
+            "long words ".repeat(500)
+        ),
         "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted, keep_search_widget: true}}",
     ] {
         let config = Config::parse("first", text, &env).unwrap();
@@ -142,15 +185,24 @@ proptest::proptest! {
 #[test]
 fn a_configuration_is_described_in_one_line() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
-    assert_eq!(describe(&config), "1 chain, 1 agent, 3 providers, 1 MCP server");
-    assert_eq!(describe(&Config::load(None, &env).unwrap()), "1 chain, 1 agent, 1 provider, 0 MCP servers");
+    assert_eq!(
+        describe(&config),
+        "1 chain, 1 agent, 3 providers, 1 MCP server"
+    );
+    assert_eq!(
+        describe(&Config::load(None, &env).unwrap()),
+        "1 chain, 1 agent, 1 provider, 0 MCP servers"
+    );
 }
 
 #[test]
 fn a_secret_is_neither_kept_nor_shown() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
     let shown = show(&config);
-    assert!(shown.contains("TOKEN: \"${K8S_TOKEN:-}\"") || shown.contains("TOKEN: ${K8S_TOKEN:-}"), "{shown}");
+    assert!(
+        shown.contains("TOKEN: \"${K8S_TOKEN:-}\"") || shown.contains("TOKEN: ${K8S_TOKEN:-}"),
+        "{shown}"
+    );
     assert!(!format!("{config:?} {shown}").contains("s3cret"));
     assert_eq!(
         config.mcp_servers["k8s"].transport.program().unwrap().env["TOKEN"].resolve(&env),
@@ -260,7 +312,11 @@ agents: {sre: {native_tools: {url_context: true}}}
 defaults: {llm_provider: a}
 ";
     let config = Config::parse("f", text, &env).unwrap();
-    let native_tools = NativeTools { google_search: Some(true), url_context: Some(false), ..NativeTools::default() };
+    let native_tools = NativeTools {
+        google_search: Some(true),
+        url_context: Some(false),
+        ..NativeTools::default()
+    };
     let a = Generation {
         native_tools,
         native_tools_mode: NativeToolsMode::Combine,
@@ -270,43 +326,86 @@ defaults: {llm_provider: a}
         temperature: Some(0.5),
     };
     let thinking = Some(Thinking::Level(ThinkingLevel::High));
-    let b = Generation { thinking, temperature: Some(1.0), ..Generation::default() };
+    let b = Generation {
+        thinking,
+        temperature: Some(1.0),
+        ..Generation::default()
+    };
     let providers = &config.llm_providers;
-    assert_eq!((&providers["a"].generation, &providers["b"].generation), (&a, &b));
+    assert_eq!(
+        (&providers["a"].generation, &providers["b"].generation),
+        (&a, &b)
+    );
     let vertex_ai = VertexAi {
         project: "my-project-1".to_owned(),
         location: "global".to_owned(),
         credentials_env: "GOOGLE_CREDENTIALS".to_owned(),
     };
-    assert_eq!((&providers["a"].vertex_ai, &providers["b"].vertex_ai), (&vertex_ai, &VertexAi::default()));
-    let own = NativeTools { url_context: Some(true), ..NativeTools::default() };
+    assert_eq!(
+        (&providers["a"].vertex_ai, &providers["b"].vertex_ai),
+        (&vertex_ai, &VertexAi::default())
+    );
+    let own = NativeTools {
+        url_context: Some(true),
+        ..NativeTools::default()
+    };
     assert_eq!(config.agents["sre"].settings.native_tools, own);
 }
 
 #[test]
 fn variables_fill_numbers_and_durations() {
-    let config = Config::parse("f", "worker: {slots: '${SLOTS:-7}', lease: '${LEASE:-3s}'}", &env).unwrap();
-    assert_eq!(config.worker, Worker { slots: 7, lease: Duration::from_secs(3), ..Worker::default() });
+    let config = Config::parse(
+        "f",
+        "worker: {slots: '${SLOTS:-7}', lease: '${LEASE:-3s}'}",
+        &env,
+    )
+    .unwrap();
+    assert_eq!(
+        config.worker,
+        Worker {
+            slots: 7,
+            lease: Duration::from_secs(3),
+            ..Worker::default()
+        }
+    );
 }
 
 #[test]
 fn the_cooldown_can_be_off_or_last_for_a_month() {
     for (text, hours) in [("0", 0), ("0s", 0), ("720h", 720)] {
         let config = Config::parse("f", &format!("dedupe: {{cooldown: {text}}}"), &env).unwrap();
-        assert_eq!(config.dedupe, Dedupe { cooldown: Duration::from_hours(hours), ..Dedupe::default() });
+        assert_eq!(
+            config.dedupe,
+            Dedupe {
+                cooldown: Duration::from_hours(hours),
+                ..Dedupe::default()
+            }
+        );
     }
-    assert_eq!(Config::parse("f", "", &env).unwrap().dedupe.cooldown, Duration::from_hours(1));
+    assert_eq!(
+        Config::parse("f", "", &env).unwrap().dedupe.cooldown,
+        Duration::from_hours(1)
+    );
 }
 
 #[test]
 fn a_webhook_may_set_descriptive_headers_unless_others_are_listed() {
     let headers = |text: &str| Config::parse("f", text, &env).unwrap().receive.headers;
-    let describing =
-        ["Tarsy-Alert-Type", "Tarsy-Title", "Tarsy-Runbook-Url", "Tarsy-Fingerprint", "Tarsy-Tenant", "traceparent"];
+    let describing = [
+        "Tarsy-Alert-Type",
+        "Tarsy-Title",
+        "Tarsy-Runbook-Url",
+        "Tarsy-Fingerprint",
+        "Tarsy-Tenant",
+        "traceparent",
+    ];
     assert_eq!(headers(""), describing);
     assert_eq!(headers("receive: {}"), describing);
     assert_eq!(headers("receive: {headers: []}"), Vec::<String>::new());
-    assert_eq!(headers("receive: {headers: [Tarsy-Title, Tarsy-Chain]}"), ["Tarsy-Title", "Tarsy-Chain"]);
+    assert_eq!(
+        headers("receive: {headers: [Tarsy-Title, Tarsy-Chain]}"),
+        ["Tarsy-Title", "Tarsy-Chain"]
+    );
 }
 
 #[test]
@@ -330,7 +429,10 @@ agent_chains:
     let chain = &Config::parse("f", text, &env).unwrap().agent_chains["db"];
     let agent = |strategy| StageAgent {
         name: "sre".to_owned(),
-        settings: Settings { iteration_strategy: strategy, ..Settings::default() },
+        settings: Settings {
+            iteration_strategy: strategy,
+            ..Settings::default()
+        },
     };
     let stage = Stage {
         name: "look".to_owned(),
@@ -340,7 +442,10 @@ agent_chains:
             iteration_strategy: Some(Strategy::SynthesisNativeThinking),
             ..Synthesis::default()
         },
-        settings: Settings { iteration_timeout: Some(Duration::from_secs(30)), ..Settings::default() },
+        settings: Settings {
+            iteration_timeout: Some(Duration::from_secs(30)),
+            ..Settings::default()
+        },
         agents: vec![agent(Some(Strategy::SingleCall)), agent(None)],
         replicas: 1,
     };
@@ -356,9 +461,15 @@ agent_chains:
         description: String::new(),
         alert_types: vec!["Replication".to_owned()],
         success_policy: Some(SuccessPolicy::Any),
-        synthesis: Synthesis { llm_provider: Some("scripted".to_owned()), ..Synthesis::default() },
+        synthesis: Synthesis {
+            llm_provider: Some("scripted".to_owned()),
+            ..Synthesis::default()
+        },
         questions: Questions { changes: true },
-        settings: Settings { max_iterations: Some(5), ..Settings::default() },
+        settings: Settings {
+            max_iterations: Some(5),
+            ..Settings::default()
+        },
         stages: vec![stage, twice],
     };
     assert_eq!(chain, &expected);
@@ -370,23 +481,49 @@ fn an_unreadable_file_is_one_fault() {
     let path = directory.path().join("none.yaml");
     let error = Config::load(Some(&path), &env).unwrap_err();
     assert_eq!(error.faults.len(), 1);
-    assert!(error.to_string().contains("none.yaml: 1 fault\n  cannot be read: "), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("none.yaml: 1 fault\n  cannot be read: "),
+        "{error}"
+    );
 }
 
 #[test]
 fn ages_and_pool_size_are_read_shown_and_validated() {
     let config = Config::load(None, &env).unwrap();
-    assert_eq!((config.database.pool_size, config.retention), (8, Retention::default()));
+    assert_eq!(
+        (config.database.pool_size, config.retention),
+        (8, Retention::default())
+    );
     let text = "database: {pool_size: 3}\nretention: {sessions: 90d, llm_interactions: 36h}\n";
     let config = Config::parse("tarsy.yaml", text, &env).unwrap();
-    let (sessions, llm_interactions) = (Some(Duration::from_hours(90 * 24)), Some(Duration::from_hours(36)));
+    let (sessions, llm_interactions) = (
+        Some(Duration::from_hours(90 * 24)),
+        Some(Duration::from_hours(36)),
+    );
     assert_eq!(config.database.pool_size, 3);
-    assert_eq!(config.retention, Retention { sessions, llm_interactions, ..Retention::default() });
+    assert_eq!(
+        config.retention,
+        Retention {
+            sessions,
+            llm_interactions,
+            ..Retention::default()
+        }
+    );
     let shown = show(&config);
-    assert!(shown.contains("pool_size: 3") && shown.contains("sessions: 90d"), "{shown}");
+    assert!(
+        shown.contains("pool_size: 3") && shown.contains("sessions: 90d"),
+        "{shown}"
+    );
     assert_eq!(Config::parse("shown", &shown, &env).unwrap(), config);
     let faults = faults("database: {pool_size: 0}\nretention: {session: 90d, alerts: 5m}\n");
-    for part in ["database.pool_size", "did you mean sessions?", "retention.alerts", "(1h to 3650d)"] {
+    for part in [
+        "database.pool_size",
+        "did you mean sessions?",
+        "retention.alerts",
+        "(1h to 3650d)",
+    ] {
         assert!(faults.contains(part), "no {part} in\n{faults}");
     }
 }

@@ -13,19 +13,34 @@ fn configured_limits_of_streams_differ_from_absent_ones() {
     let expected = Streams {
         replicas: Some(3),
         storage: Some(StreamStorage::File),
-        placement: Some(StreamPlacement { cluster: None, tags }),
-        alerts: StreamLimits { max_bytes: Some(2 << 30), ..StreamLimits::default() },
+        placement: Some(StreamPlacement {
+            cluster: None,
+            tags,
+        }),
+        alerts: StreamLimits {
+            max_bytes: Some(2 << 30),
+            ..StreamLimits::default()
+        },
         timeline: StreamLimits {
             max_age: Some(Duration::from_hours(48)),
             storage: Some(StreamStorage::Memory),
-            placement: Some(StreamPlacement { cluster: Some("eu".to_owned()), tags: Vec::new() }),
+            placement: Some(StreamPlacement {
+                cluster: Some("eu".to_owned()),
+                tags: Vec::new(),
+            }),
             ..StreamLimits::default()
         },
-        dead_letters: StreamLimits { max_bytes: Some(1 << 30), ..StreamLimits::default() },
+        dead_letters: StreamLimits {
+            max_bytes: Some(1 << 30),
+            ..StreamLimits::default()
+        },
         control: StreamLimits::default(),
     };
     assert_eq!(Config::parse("f", text, &env).unwrap().streams, expected);
-    assert_eq!(Config::parse("f", "", &env).unwrap().streams, Streams::default());
+    assert_eq!(
+        Config::parse("f", "", &env).unwrap().streams,
+        Streams::default()
+    );
     assert_eq!(
         Config::parse("example", EXAMPLE, &env).unwrap().streams,
         Streams::default(),

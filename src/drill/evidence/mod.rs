@@ -112,7 +112,10 @@ impl Evidence {
     /// When the index or a file that it names cannot be read, or the index is invalid.
     pub fn read(folder: &Path) -> Result<Self, EvidenceError> {
         let read = |file: &str| std::fs::read_to_string(folder.join(file));
-        let index = read(INDEX).map_err(|error| EvidenceError::File { file: INDEX.to_owned(), error })?;
+        let index = read(INDEX).map_err(|error| EvidenceError::File {
+            file: INDEX.to_owned(),
+            error,
+        })?;
         Self::parse(&index, read)
     }
 
@@ -120,7 +123,10 @@ impl Evidence {
     ///
     /// # Errors
     /// When the index is invalid or `file` fails.
-    pub fn parse(index: &str, file: impl Fn(&str) -> std::io::Result<String>) -> Result<Self, EvidenceError> {
+    pub fn parse(
+        index: &str,
+        file: impl Fn(&str) -> std::io::Result<String>,
+    ) -> Result<Self, EvidenceError> {
         let index: Index = serde_json::from_value(yaml::to_json(index)?)?;
         let mut tools = Vec::new();
         for (name, mut tool) in index.tools {
@@ -129,7 +135,10 @@ impl Evidence {
             }
             tools.push(EvidenceTool { name, ..tool });
         }
-        Ok(Self { now: index.now, tools })
+        Ok(Self {
+            now: index.now,
+            tools,
+        })
     }
 
     pub fn tool(&self, name: &str) -> Option<&EvidenceTool> {
@@ -140,12 +149,16 @@ impl Evidence {
 impl EvidenceTool {
     /// The answer to a call with these arguments; `None` if no answer matches.
     pub fn answer(&self, arguments: &Map<String, Value>) -> Option<&Recorded> {
-        self.answers.iter().find(|recorded| recorded.matches(arguments))
+        self.answers
+            .iter()
+            .find(|recorded| recorded.matches(arguments))
     }
 
     /// The text for a call that matches no answer.
     pub fn miss(&self, arguments: &Map<String, Value>) -> String {
-        self.not_found.as_ref().map_or_else(|| NOT_RECORDED.to_owned(), |text| filled(text, arguments))
+        self.not_found
+            .as_ref()
+            .map_or_else(|| NOT_RECORDED.to_owned(), |text| filled(text, arguments))
     }
 
     /// The conditions of the recorded answers, for the author of a drill. A model must not see them.
@@ -161,7 +174,9 @@ fn filled(text: &str, arguments: &Map<String, Value>) -> String {
     // Sorted by name, because a value may have the mark of another argument.
     let arguments: BTreeMap<&String, &Value> = arguments.iter().collect();
     for (name, value) in arguments {
-        let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), ToOwned::to_owned);
         text = text.replace(&format!("{{{{{name}}}}}"), &value);
     }
     text
@@ -169,12 +184,22 @@ fn filled(text: &str, arguments: &Map<String, Value>) -> String {
 
 impl Recorded {
     /// Reads the file and the delay that the index names.
-    fn load(&mut self, tool: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<(), EvidenceError> {
+    fn load(
+        &mut self,
+        tool: &str,
+        read: impl Fn(&str) -> std::io::Result<String>,
+    ) -> Result<(), EvidenceError> {
         if let Some(file) = &self.file {
-            self.text = read(file).map_err(|error| EvidenceError::File { file: file.clone(), error })?;
+            self.text = read(file).map_err(|error| EvidenceError::File {
+                file: file.clone(),
+                error,
+            })?;
         }
         if let Some(seen) = &self.written_delay {
-            let fault = || EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() };
+            let fault = || EvidenceError::Delay {
+                tool: tool.to_owned(),
+                seen: seen.clone(),
+            };
             self.delay = parse_duration(seen).ok_or_else(fault)?;
         }
         Ok(())
@@ -182,22 +207,52 @@ impl Recorded {
 
     /// The text of the answer to a call with these arguments.
     pub fn text_for(&self, arguments: &Map<String, Value>) -> String {
-        if self.fill { filled(&self.text, arguments) } else { self.text.clone() }
+        if self.fill {
+            filled(&self.text, arguments)
+        } else {
+            self.text.clone()
+        }
     }
 
     fn matches(&self, arguments: &Map<String, Value>) -> bool {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-        self.when.iter().all(|(name, value)| spelling::is_same(name, value, arguments.get(name)))
-            && self.contains.iter().all(|(name, part)| spelling::contains(part, arguments.get(name)))
-            && self.series.iter().all(|(name, series)| series.answers(text(name)))
+        let text = |name: &str| {
+            arguments
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        self.when
+            .iter()
+            .all(|(name, value)| spelling::is_same(name, value, arguments.get(name)))
+            && self
+                .contains
+                .iter()
+                .all(|(name, part)| spelling::contains(part, arguments.get(name)))
+            && self
+                .series
+                .iter()
+                .all(|(name, series)| series.answers(text(name)))
     }
 
     fn condition(&self) -> String {
-        let equal = self.when.iter().map(|(name, value)| format!("{name} = {value}"));
-        let contained = self.contains.iter().map(|(name, part)| format!("{name} with {part:?} in it"));
-        let series = self.series.iter().map(|(name, series)| format!("{name} for {}", series.metrics.join(" or ")));
+        let equal = self
+            .when
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"));
+        let contained = self
+            .contains
+            .iter()
+            .map(|(name, part)| format!("{name} with {part:?} in it"));
+        let series = self
+            .series
+            .iter()
+            .map(|(name, series)| format!("{name} for {}", series.metrics.join(" or ")));
         let all: Vec<String> = equal.chain(contained).chain(series).collect();
-        if all.is_empty() { "any arguments".to_owned() } else { all.join(", ") }
+        if all.is_empty() {
+            "any arguments".to_owned()
+        } else {
+            all.join(", ")
+        }
     }
 }
 
@@ -238,12 +293,24 @@ tools:
     fn a_call_gets_the_first_answer_that_matches() {
         let evidence = Evidence::parse(INDEX_TEXT, file).unwrap();
         let tool = evidence.tool("look").unwrap();
-        let text = |value: Value| tool.answer(&arguments(value)).map(|recorded| recorded.text.as_str());
-        assert_eq!(text(json!({"pod": "a", "previous": true})), Some("content of old.txt"));
-        assert_eq!(text(json!({"pod": "a-1", "previous": false})), Some("content of new.txt"));
+        let text = |value: Value| {
+            tool.answer(&arguments(value))
+                .map(|recorded| recorded.text.as_str())
+        };
+        assert_eq!(
+            text(json!({"pod": "a", "previous": true})),
+            Some("content of old.txt")
+        );
+        assert_eq!(
+            text(json!({"pod": "a-1", "previous": false})),
+            Some("content of new.txt")
+        );
         assert_eq!(text(json!({"pod": "b"})), None);
         let filled = arguments(json!({"pod": "{{n}}", "n": 7}));
-        assert_eq!(tool.answer(&filled).unwrap().text_for(&filled), "content of 7 of {{n}}");
+        assert_eq!(
+            tool.answer(&filled).unwrap().text_for(&filled),
+            "content of 7 of {{n}}"
+        );
         assert_eq!(tool.answers[0].delay, Duration::from_millis(20));
         assert_eq!(
             tool.recorded(),
@@ -264,7 +331,10 @@ tools:
     #[test]
     fn an_invalid_index_is_refused_with_the_value_that_was_found() {
         let fault = |from: &str, to: &str| {
-            Evidence::parse(&INDEX_TEXT.replace(from, to), file).map(|_| ()).unwrap_err().to_string()
+            Evidence::parse(&INDEX_TEXT.replace(from, to), file)
+                .map(|_| ())
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(
             fault("20ms", "soon"),
@@ -273,6 +343,9 @@ tools:
         assert!(fault("is_error", "is_eror").contains("unknown field `is_eror`"));
         assert!(fault("{type: object}", "[").contains("evidence.yaml: line"));
         let missing = Evidence::parse(INDEX_TEXT, |_| Err(std::io::ErrorKind::NotFound.into()));
-        assert_eq!(missing.unwrap_err().to_string(), "old.txt: entity not found");
+        assert_eq!(
+            missing.unwrap_err().to_string(),
+            "old.txt: entity not found"
+        );
     }
 }

@@ -27,7 +27,9 @@ impl Series {
     pub(super) fn answers(&self, query: &str) -> bool {
         Query::parse(query).is_some_and(|query| {
             let groups = match &self.by {
-                Some(by) => query.by.len() == by.len() && query.by.iter().all(|label| by.contains(label)),
+                Some(by) => {
+                    query.by.len() == by.len() && query.by.iter().all(|label| by.contains(label))
+                }
                 None => query.by.iter().all(|label| self.labels.contains_key(label)),
             };
             groups
@@ -98,12 +100,17 @@ impl Query {
 
     /// Reads `by (a, b)`, if it is there.
     fn grouping<'t>(&mut self, text: &'t str) -> Option<&'t str> {
-        let Some((keyword, rest)) = word(text.trim_start()) else { return Some(text) };
+        let Some((keyword, rest)) = word(text.trim_start()) else {
+            return Some(text);
+        };
         if !keyword.eq_ignore_ascii_case("by") {
             return None;
         }
         let (labels, behind) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
-        let labels = labels.split(',').map(str::trim).filter(|label| !label.is_empty());
+        let labels = labels
+            .split(',')
+            .map(str::trim)
+            .filter(|label| !label.is_empty());
         self.by.extend(labels.map(str::to_owned));
         Some(behind)
     }
@@ -116,11 +123,17 @@ impl Query {
             }
             let (label, behind) = word(rest)?;
             let behind = behind.trim_start();
-            let operator = ["=~", "!~", "!=", "="].into_iter().find(|operator| behind.starts_with(operator))?;
+            let operator = ["=~", "!~", "!=", "="]
+                .into_iter()
+                .find(|operator| behind.starts_with(operator))?;
             let quoted = behind.strip_prefix(operator)?.trim_start();
             let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
             let (value, behind) = quoted.strip_prefix(quote)?.split_once(quote)?;
-            self.matchers.push(Matcher { label: label.to_owned(), operator, value: value.to_owned() });
+            self.matchers.push(Matcher {
+                label: label.to_owned(),
+                operator,
+                value: value.to_owned(),
+            });
             rest = behind.trim_start();
             rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
         }
@@ -132,23 +145,35 @@ fn word(text: &str) -> Option<(&str, &str)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let length = text.len() - text.trim_start_matches(is_part).len();
     let (name, rest) = text.split_at_checked(length)?;
-    name.starts_with(|c: char| !c.is_ascii_digit()).then_some((name, rest))
+    name.starts_with(|c: char| !c.is_ascii_digit())
+        .then_some((name, rest))
 }
 
 /// Whether a label fits a pattern of alternatives with `.*` and `.+`; `None` of the other signs of expressions is read.
 fn is_like(pattern: &str, label: &str) -> bool {
     let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
     let pattern = pattern.strip_suffix('$').unwrap_or(pattern);
-    let pattern = pattern.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(pattern);
-    pattern.split('|').any(|one| is_glob(&one.replace('\\', "").replace(".+", ".*"), label))
+    let pattern = pattern
+        .strip_prefix('(')
+        .and_then(|inner| inner.strip_suffix(')'))
+        .unwrap_or(pattern);
+    pattern
+        .split('|')
+        .any(|one| is_glob(&one.replace('\\', "").replace(".+", ".*"), label))
 }
 
 fn is_glob(pattern: &str, label: &str) -> bool {
-    let Some((first, pieces)) = pattern.split_once(".*") else { return pattern == label };
-    let Some(mut rest) = label.strip_prefix(first) else { return false };
+    let Some((first, pieces)) = pattern.split_once(".*") else {
+        return pattern == label;
+    };
+    let Some(mut rest) = label.strip_prefix(first) else {
+        return false;
+    };
     let (middle, last) = pieces.rsplit_once(".*").unwrap_or(("", pieces));
     for piece in middle.split(".*") {
-        let Some((_, behind)) = rest.split_once(piece) else { return false };
+        let Some((_, behind)) = rest.split_once(piece) else {
+            return false;
+        };
         rest = behind;
     }
     rest.ends_with(last)
@@ -159,10 +184,16 @@ mod tests {
     use super::*;
 
     fn series(by: Option<&[&str]>) -> Series {
-        let labels = [("namespace", "checkout"), ("pod", "checkout-7d9-x2"), ("container", "checkout")];
+        let labels = [
+            ("namespace", "checkout"),
+            ("pod", "checkout-7d9-x2"),
+            ("container", "checkout"),
+        ];
         Series {
             metrics: vec!["container_memory_working_set_bytes".to_owned()],
-            labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            labels: labels
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             by: by.map(|by| by.iter().map(|label| (*label).to_owned()).collect()),
         }
     }

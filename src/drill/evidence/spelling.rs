@@ -7,12 +7,42 @@ use crate::config::read::units::parse_duration;
 /// The kinds of Kubernetes objects, each with its other names.
 const KINDS: [&[&str]; 16] = [
     &["pod", "pods", "po"],
-    &["deployment", "deployments", "deploy", "deployment.apps", "deployments.apps"],
-    &["replicaset", "replicasets", "rs", "replicaset.apps", "replicasets.apps"],
-    &["statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps"],
-    &["daemonset", "daemonsets", "ds", "daemonset.apps", "daemonsets.apps"],
+    &[
+        "deployment",
+        "deployments",
+        "deploy",
+        "deployment.apps",
+        "deployments.apps",
+    ],
+    &[
+        "replicaset",
+        "replicasets",
+        "rs",
+        "replicaset.apps",
+        "replicasets.apps",
+    ],
+    &[
+        "statefulset",
+        "statefulsets",
+        "sts",
+        "statefulset.apps",
+        "statefulsets.apps",
+    ],
+    &[
+        "daemonset",
+        "daemonsets",
+        "ds",
+        "daemonset.apps",
+        "daemonsets.apps",
+    ],
     &["job", "jobs", "job.batch", "jobs.batch"],
-    &["cronjob", "cronjobs", "cj", "cronjob.batch", "cronjobs.batch"],
+    &[
+        "cronjob",
+        "cronjobs",
+        "cj",
+        "cronjob.batch",
+        "cronjobs.batch",
+    ],
     &["service", "services", "svc"],
     &["node", "nodes", "no"],
     &["namespace", "namespaces", "ns"],
@@ -27,9 +57,13 @@ const KINDS: [&[&str]; 16] = [
 /// Whether an argument asks for what was recorded. A recorded list has the values of which one is enough; null in it
 /// stands for an argument that is left out.
 pub(super) fn is_same(name: &str, recorded: &Value, given: Option<&Value>) -> bool {
-    let given = given.filter(|given| !given.is_null() && given.as_str().is_none_or(|text| !text.trim().is_empty()));
+    let given = given.filter(|given| {
+        !given.is_null() && given.as_str().is_none_or(|text| !text.trim().is_empty())
+    });
     match (recorded, given) {
-        (Value::Array(accepted), _) => accepted.iter().any(|recorded| is_same(name, recorded, given)),
+        (Value::Array(accepted), _) => accepted
+            .iter()
+            .any(|recorded| is_same(name, recorded, given)),
         (Value::Null, None) => true,
         (Value::Null, Some(_)) | (_, None) => false,
         (recorded, Some(given)) => form(name, recorded) == form(name, given),
@@ -38,12 +72,16 @@ pub(super) fn is_same(name: &str, recorded: &Value, given: Option<&Value>) -> bo
 
 /// Whether an argument is a text with this part.
 pub(super) fn contains(part: &str, given: Option<&Value>) -> bool {
-    given.and_then(Value::as_str).is_some_and(|text| spaced(text).contains(&spaced(part)))
+    given
+        .and_then(Value::as_str)
+        .is_some_and(|text| spaced(text).contains(&spaced(part)))
 }
 
 /// The normal form of a value: `"true"` is true, `"Pods"` is a pod, `pod/x` is x, `1h` is `60m`.
 fn form(name: &str, value: &Value) -> Value {
-    let Value::String(text) = value else { return value.clone() };
+    let Value::String(text) = value else {
+        return value.clone();
+    };
     let text = spaced(text);
     if name == "kind" {
         return kind(&text).map_or_else(|| text.clone().into(), Value::from);
@@ -61,13 +99,22 @@ fn form(name: &str, value: &Value) -> Value {
 }
 
 fn kind(word: &str) -> Option<&'static str> {
-    KINDS.iter().find(|names| names.contains(&word)).and_then(|names| names.first().copied())
+    KINDS
+        .iter()
+        .find(|names| names.contains(&word))
+        .and_then(|names| names.first().copied())
 }
 
 fn spaced(text: &str) -> String {
-    let text = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text
+        .to_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     // A path with a slash at its end is the same path.
-    text.strip_suffix('/').filter(|path| !path.is_empty()).map_or_else(|| text.clone(), str::to_owned)
+    text.strip_suffix('/')
+        .filter(|path| !path.is_empty())
+        .map_or_else(|| text.clone(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -81,21 +128,35 @@ mod tests {
         for (name, recorded, given) in [
             ("pod", json!("checkout-1"), json!(" Checkout-1 ")),
             ("pod", json!("checkout-1"), json!("pod/checkout-1")),
-            ("deployment", json!("checkout"), json!("deployment.apps/checkout")),
+            (
+                "deployment",
+                json!("checkout"),
+                json!("deployment.apps/checkout"),
+            ),
             ("kind", json!("Pod"), json!("po")),
             ("kind", json!("deployments"), json!("Deployment")),
             ("window", json!("1h"), json!("60m")),
             ("page", json!(318), json!("318")),
             ("previous", json!(true), json!("true")),
             ("path", json!("/var/lib"), json!("/var/lib/")),
-            ("host", json!(["db-3", "db-3.example.com"]), json!("DB-3.example.com")),
+            (
+                "host",
+                json!(["db-3", "db-3.example.com"]),
+                json!("DB-3.example.com"),
+            ),
             ("prefix", json!([null, "a"]), json!("")),
             ("query", json!("select 1"), json!("SELECT\n  1")),
         ] {
-            assert!(is_same(name, &recorded, Some(&given)), "{name} {recorded} {given}");
+            assert!(
+                is_same(name, &recorded, Some(&given)),
+                "{name} {recorded} {given}"
+            );
         }
         assert!(is_same("prefix", &json!([null]), None));
-        assert!(contains("pg_replication_slots", Some(&json!("SELECT * FROM PG_REPLICATION_SLOTS"))));
+        assert!(contains(
+            "pg_replication_slots",
+            Some(&json!("SELECT * FROM PG_REPLICATION_SLOTS"))
+        ));
     }
 
     #[test]
@@ -110,7 +171,10 @@ mod tests {
             ("prefix", json!([null, "a"]), json!("b")),
             ("window", json!("1h"), json!("1m")),
         ] {
-            assert!(!is_same(name, &recorded, Some(&given)), "{name} {recorded} {given}");
+            assert!(
+                !is_same(name, &recorded, Some(&given)),
+                "{name} {recorded} {given}"
+            );
         }
         assert!(!is_same("pod", &json!("a"), None));
         assert!(!contains("a", Some(&json!(1))));

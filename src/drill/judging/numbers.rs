@@ -14,7 +14,9 @@ const SMALLEST_MINUEND: f64 = 1_000_000.0;
 const SMALLEST_COUNTER: f64 = 86_400.0;
 /// Seconds since 1970 in a source: from 2001 to 2096.
 const EPOCH_SECONDS: std::ops::Range<f64> = 1.0e9..4.0e9;
-const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
 /// Words behind which a number is not exact.
 const ABOUT: [&str; 14] = [
     "about",
@@ -102,39 +104,68 @@ impl Sources {
         let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
         let numbers: Vec<Vec<(f64, String)>> = texts.iter().map(|text| numbers_of(text)).collect();
         let applied = |(value, unit): &(f64, String)| match scale(unit) {
-            Some(Scale::Power(power)) => vec![*value, value * 1000_f64.powi(power), value * 1024_f64.powi(power)],
+            Some(Scale::Power(power)) => vec![
+                *value,
+                value * 1000_f64.powi(power),
+                value * 1024_f64.powi(power),
+            ],
             Some(Scale::One | Scale::Percent) | None => vec![*value],
         };
         let all = numbers.iter().flatten().flat_map(applied).collect();
-        let written = numbers.into_iter().map(|text| text.into_iter().map(|(value, _)| value).collect()).collect();
-        Self { texts, written, all }
+        let written = numbers
+            .into_iter()
+            .map(|text| text.into_iter().map(|(value, _)| value).collect())
+            .collect();
+        Self {
+            texts,
+            written,
+            all,
+        }
     }
 
     /// The figures of a line that no source supports.
     pub(super) fn unsupported(&self, line: &str) -> Vec<Figure> {
-        let (known, open): (Vec<_>, Vec<_>) = figures(line).into_iter().partition(|figure| self.has(figure));
+        let (known, open): (Vec<_>, Vec<_>) = figures(line)
+            .into_iter()
+            .partition(|figure| self.has(figure));
         let numbers: Vec<f64> = known.iter().filter_map(Figure::value).collect();
-        open.into_iter().filter(|figure| !follows(figure, &numbers)).collect()
+        open.into_iter()
+            .filter(|figure| !follows(figure, &numbers))
+            .collect()
     }
 
     fn has(&self, figure: &Figure) -> bool {
         match &figure.kind {
-            Kind::Time(time) => self.texts.iter().any(|text| text.contains(time.as_str())) || self.has_epoch(time),
+            Kind::Time(time) => {
+                self.texts.iter().any(|text| text.contains(time.as_str())) || self.has_epoch(time)
+            }
             Kind::Number(number) => {
                 self.all.iter().any(|source| number.matches(*source))
-                    || self.written.iter().any(|numbers| number.is_difference(numbers))
+                    || self
+                        .written
+                        .iter()
+                        .any(|numbers| number.is_difference(numbers))
             }
         }
     }
 
     /// Whether a source has the time as seconds since 1970.
     fn has_epoch(&self, time: &str) -> bool {
-        let seconds = self.written.iter().flatten().filter(|number| EPOCH_SECONDS.contains(number));
+        let seconds = self
+            .written
+            .iter()
+            .flatten()
+            .filter(|number| EPOCH_SECONDS.contains(number));
         let shown = seconds.filter_map(|number| {
             // The range has no number that the cast would cut.
             #[expect(clippy::cast_possible_truncation, reason = "EPOCH_SECONDS fit")]
             let time = DateTime::from_timestamp(number.trunc() as i64, 0)?.time();
-            Some(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()))
+            Some(format!(
+                "{:02}:{:02}:{:02}",
+                time.hour(),
+                time.minute(),
+                time.second()
+            ))
         });
         shown.into_iter().any(|shown| shown.starts_with(time))
     }
@@ -155,24 +186,37 @@ impl Number {
         let is_converted = match self.scale {
             Scale::One => false,
             Scale::Percent => source.abs() <= 1.0 && self.is_close(source * 100.0),
-            Scale::Power(power) => {
-                [1000_f64, 1024_f64].iter().any(|thousand| self.is_close(source / thousand.powi(power)))
-            }
+            Scale::Power(power) => [1000_f64, 1024_f64]
+                .iter()
+                .any(|thousand| self.is_close(source / thousand.powi(power))),
         };
         // Two whole numbers of the same unit are equal or not; any other number may be rounded.
         let is_whole = source.fract() == 0.0 && self.unit >= 1.0 && self.is_exact;
-        is_converted || if is_whole { (self.value - source.abs()).abs() < 0.5 } else { self.is_close(source) }
+        is_converted
+            || if is_whole {
+                (self.value - source.abs()).abs() < 0.5
+            } else {
+                self.is_close(source)
+            }
     }
 
     /// Whether the number is the source's with fewer digits.
     fn is_close(self, source: f64) -> bool {
-        let allowed = if self.is_exact { self.unit * 1.001 } else { (self.value * 0.05).max(self.unit) };
+        let allowed = if self.is_exact {
+            self.unit * 1.001
+        } else {
+            (self.value * 0.05).max(self.unit)
+        };
         (self.value - source.abs()).abs() < allowed
     }
 
     /// Whether the number is the difference of two large numbers of one source.
     fn is_difference(self, numbers: &[f64]) -> bool {
-        let large: Vec<f64> = numbers.iter().copied().filter(|number| *number >= SMALLEST_MINUEND).collect();
+        let large: Vec<f64> = numbers
+            .iter()
+            .copied()
+            .filter(|number| *number >= SMALLEST_MINUEND)
+            .collect();
         large.iter().enumerate().any(|(at, first)| {
             large.iter().skip(at + 1).any(|second| {
                 let difference = (first - second).abs();
@@ -185,11 +229,15 @@ impl Number {
 
 /// Whether a figure is the sum, difference, product or quotient of two numbers.
 fn follows(figure: &Figure, numbers: &[f64]) -> bool {
-    let Kind::Number(number) = &figure.kind else { return false };
+    let Kind::Number(number) = &figure.kind else {
+        return false;
+    };
     numbers.iter().any(|a| {
         numbers.iter().any(|b| {
             let quotient = if *b == 0.0 { f64::NAN } else { a / b };
-            [a + b, a - b, a * b, quotient].into_iter().any(|result| result != 0.0 && number.matches(result))
+            [a + b, a - b, a * b, quotient]
+                .into_iter()
+                .any(|result| result != 0.0 && number.matches(result))
         })
     })
 }
@@ -198,9 +246,17 @@ fn follows(figure: &Figure, numbers: &[f64]) -> bool {
 fn figures(line: &str) -> Vec<Figure> {
     let line = without_brackets(line);
     let is_between = |c: char| {
-        c.is_whitespace() || matches!(c, '(' | ')' | '"' | '\'' | '=' | '→' | '×' | ';' | '/' | '–' | '—' | '|')
+        c.is_whitespace()
+            || matches!(
+                c,
+                '(' | ')' | '"' | '\'' | '=' | '→' | '×' | ';' | '/' | '–' | '—' | '|'
+            )
     };
-    let words: Vec<&str> = line.split(is_between).map(trimmed).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = line
+        .split(is_between)
+        .map(trimmed)
+        .filter(|word| !word.is_empty())
+        .collect();
     let at = |at: usize| words.get(at).copied().unwrap_or_default();
     (0..words.len())
         .filter_map(|index| {
@@ -211,7 +267,12 @@ fn figures(line: &str) -> Vec<Figure> {
 }
 
 fn trimmed(word: &str) -> &str {
-    word.trim_matches(|c: char| matches!(c, ',' | '.' | ':' | '!' | '?' | '*' | '`' | '"' | '<' | '>' | '{' | '}'))
+    word.trim_matches(|c: char| {
+        matches!(
+            c,
+            ',' | '.' | ':' | '!' | '?' | '*' | '`' | '"' | '<' | '>' | '{' | '}'
+        )
+    })
 }
 
 /// The line without what stands in brackets: sources.
@@ -233,21 +294,34 @@ fn without_brackets(line: &str) -> String {
 }
 
 fn figure(word: &str, before: &str, behind: &str) -> Option<Figure> {
-    let is_month = |word: &str| MONTHS.iter().any(|month| word.to_lowercase().starts_with(month));
+    let is_month = |word: &str| {
+        MONTHS
+            .iter()
+            .any(|month| word.to_lowercase().starts_with(month))
+    };
     if let Some(time) = time(word) {
-        return Some(Figure { text: word.to_owned(), kind: Kind::Time(time) });
+        return Some(Figure {
+            text: word.to_owned(),
+            kind: Kind::Time(time),
+        });
     }
     let approximate = word.starts_with(['~', '≈']);
     let bare = word.trim_start_matches(['~', '≈', '+', '-', '$', '€']);
-    let digits =
-        bare.len() - bare.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '_')).len();
+    let digits = bare.len()
+        - bare
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '_'))
+            .len();
     let (number, suffix) = bare.split_at_checked(digits)?;
     let (value, unit) = value(number)?;
     if is_month(before) || is_month(behind) {
         return None;
     }
     let behind = behind.to_lowercase();
-    let suffix = if suffix.is_empty() { behind.as_str() } else { suffix };
+    let suffix = if suffix.is_empty() {
+        behind.as_str()
+    } else {
+        suffix
+    };
     let is_own_suffix = bare.len() > digits;
     if DURATIONS.contains(&suffix.to_lowercase().as_str()) && !(is_own_suffix && suffix == "m") {
         return None;
@@ -262,7 +336,15 @@ fn figure(word: &str, before: &str, behind: &str) -> Option<Figure> {
         return None;
     }
     let is_exact = !approximate && !ABOUT.contains(&before.to_lowercase().as_str());
-    Some(Figure { text: word.to_owned(), kind: Kind::Number(Number { value, unit, is_exact, scale }) })
+    Some(Figure {
+        text: word.to_owned(),
+        kind: Kind::Number(Number {
+            value,
+            unit,
+            is_exact,
+            scale,
+        }),
+    })
 }
 
 /// The value, and one unit of its last digit; `None` for versions and addresses.
@@ -272,8 +354,13 @@ fn value(text: &str) -> Option<(f64, f64)> {
     if plain.is_empty() || plain.matches('.').count() > 1 {
         return None;
     }
-    let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    Some((plain.parse().ok()?, 0.1_f64.powi(i32::try_from(decimals).ok()?)))
+    let decimals = plain
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    Some((
+        plain.parse().ok()?,
+        0.1_f64.powi(i32::try_from(decimals).ok()?),
+    ))
 }
 
 fn scale(suffix: &str) -> Option<Scale> {
@@ -294,9 +381,11 @@ fn time(word: &str) -> Option<String> {
     let word = word.trim_start_matches(['~', '≈']).trim_end_matches('Z');
     let parts: Vec<&str> = word.split(':').collect();
     let (hour, rest) = parts.split_first()?;
-    let is_number = |part: &&&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number =
+        |part: &&&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
     let hour: u32 = hour.parse().ok().filter(|hour| *hour < 24)?;
-    let is_time = (1..=2).contains(&rest.len()) && rest.iter().filter(is_number).count() == rest.len();
+    let is_time =
+        (1..=2).contains(&rest.len()) && rest.iter().filter(is_number).count() == rest.len();
     is_time.then(|| format!("{hour:02}:{}", rest.join(":")))
 }
 
@@ -306,12 +395,23 @@ fn numbers_of(text: &str) -> Vec<(f64, String)> {
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
         let (_, tail) = rest.split_at_checked(start).unwrap_or_default();
-        let length =
-            tail.len() - tail.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '_')).len();
+        let length = tail.len()
+            - tail
+                .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '_'))
+                .len();
         let (number, behind) = tail.split_at_checked(length).unwrap_or_default();
-        let unit: String = behind.trim_start_matches(' ').chars().take_while(|c| c.is_alphabetic()).collect();
-        let parts = number.split(['.', ',', '_']).filter_map(|part| part.parse().ok());
-        let values = value(number).map(|(value, _)| value).into_iter().chain(parts);
+        let unit: String = behind
+            .trim_start_matches(' ')
+            .chars()
+            .take_while(|c| c.is_alphabetic())
+            .collect();
+        let parts = number
+            .split(['.', ',', '_'])
+            .filter_map(|part| part.parse().ok());
+        let values = value(number)
+            .map(|(value, _)| value)
+            .into_iter()
+            .chain(parts);
         numbers.extend(values.map(|value| (value, unit.clone())));
         rest = behind;
     }
@@ -323,7 +423,11 @@ mod tests {
     use super::*;
 
     fn open(line: &str, sources: &[&str]) -> Vec<String> {
-        Sources::new(sources.iter().copied()).unsupported(line).into_iter().map(|figure| figure.text).collect()
+        Sources::new(sources.iter().copied())
+            .unsupported(line)
+            .into_iter()
+            .map(|figure| figure.text)
+            .collect()
     }
 
     #[test]

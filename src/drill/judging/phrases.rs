@@ -1,6 +1,8 @@
 //! Compares texts of models with phrases: case, white space, Markdown and typographic signs do not matter.
 
-const NEGATIONS: [&str; 9] = ["no", "not", "don't", "never", "without", "avoid", "instead", "nor", "cannot"];
+const NEGATIONS: [&str; 9] = [
+    "no", "not", "don't", "never", "without", "avoid", "instead", "nor", "cannot",
+];
 /// A negation counts for so many words behind it.
 const NEGATED_WORDS: usize = 5;
 
@@ -14,28 +16,43 @@ pub(super) fn folded(text: &str) -> String {
         other => Some(other),
     };
     let text: String = text.chars().filter_map(plain).collect();
-    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    text.to_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The first phrase that a folded text contains.
 pub(super) fn first_in<'p>(folded_text: &str, phrases: &'p [String]) -> Option<&'p str> {
-    phrases.iter().map(String::as_str).find(|phrase| folded_text.contains(&folded(phrase)))
+    phrases
+        .iter()
+        .map(String::as_str)
+        .find(|phrase| folded_text.contains(&folded(phrase)))
 }
 
 /// The first phrase that a folded text advises: one that no word close before it negates.
 pub(super) fn first_advised<'p>(folded_text: &str, phrases: &'p [String]) -> Option<&'p str> {
     phrases.iter().map(String::as_str).find(|phrase| {
         let phrase = folded(phrase);
-        let mut before = folded_text.match_indices(&phrase).map(|(at, _)| folded_text.get(..at));
+        let mut before = folded_text
+            .match_indices(&phrase)
+            .map(|(at, _)| folded_text.get(..at));
         before.any(|before| !before.is_some_and(is_negated))
     })
 }
 
 /// Whether one of the last words of the clause negates what follows.
 fn is_negated(before: &str) -> bool {
-    let clause = before.rsplit([',', ';', '.', ':']).next().unwrap_or_default();
-    let words = clause.rsplit(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
-    words.take(NEGATED_WORDS).any(|word| NEGATIONS.contains(&word))
+    let clause = before
+        .rsplit([',', ';', '.', ':'])
+        .next()
+        .unwrap_or_default();
+    let words = clause
+        .rsplit(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|word| !word.is_empty());
+    words
+        .take(NEGATED_WORDS)
+        .any(|word| NEGATIONS.contains(&word))
 }
 
 #[cfg(test)]
@@ -45,8 +62,14 @@ mod tests {
     #[test]
     fn spelling_does_not_hide_a_phrase() {
         let phrases = ["can't log in".to_owned(), "Tax_Class".to_owned()];
-        assert_eq!(first_in(&folded("It **can\u{2019}t\n  log in**"), &phrases), Some("can't log in"));
-        assert_eq!(first_in(&folded("column `p.tax_class`"), &phrases), Some("Tax_Class"));
+        assert_eq!(
+            first_in(&folded("It **can\u{2019}t\n  log in**"), &phrases),
+            Some("can't log in")
+        );
+        assert_eq!(
+            first_in(&folded("column `p.tax_class`"), &phrases),
+            Some("Tax_Class")
+        );
         assert_eq!(first_in(&folded("tax class"), &phrases), None);
     }
 

@@ -66,13 +66,26 @@ impl Rubric {
     /// # Errors
     /// All faults of the text, each with its line.
     pub fn parse(text: &str, tools: &[String]) -> Result<Self, Faults> {
-        let no_line =
-            |line, problem| Faults { file: FILE.to_owned(), faults: vec![Fault { key: String::new(), line, problem }] };
+        let no_line = |line, problem| Faults {
+            file: FILE.to_owned(),
+            faults: vec![Fault {
+                key: String::new(),
+                line,
+                problem,
+            }],
+        };
         let root = yaml::to_node(text).map_err(|error| no_line(error.line, error.message))?;
         let context = Context::new(&|_| None);
         let rubric = Field::root(&context, &root).section(|map| read(map, tools));
         let faults = context.into_faults();
-        if faults.is_empty() { Ok(rubric) } else { Err(Faults { file: FILE.to_owned(), faults }) }
+        if faults.is_empty() {
+            Ok(rubric)
+        } else {
+            Err(Faults {
+                file: FILE.to_owned(),
+                faults,
+            })
+        }
     }
 }
 
@@ -80,7 +93,10 @@ fn read(map: &mut Map<'_>, tools: &[String]) -> Rubric {
     if let Some(field) = map.required("version", "1") {
         field.number(VERSION..=VERSION);
     }
-    let mut rubric = Rubric { reference: map.text("reference").unwrap_or_default(), ..Rubric::default() };
+    let mut rubric = Rubric {
+        reference: map.text("reference").unwrap_or_default(),
+        ..Rubric::default()
+    };
     if let Some(cause) = map.required("cause", "the phrases of the line Cause") {
         cause.section(|map| {
             rubric.all_of = groups(map, "all_of", read_phrases);
@@ -100,23 +116,34 @@ fn read(map: &mut Map<'_>, tools: &[String]) -> Rubric {
         });
     }
     map.section("actions", |map| {
-        rubric.allowed = map.list("allowed", |field| field.reference(tools)).unwrap_or_default();
+        rubric.allowed = map
+            .list("allowed", |field| field.reference(tools))
+            .unwrap_or_default();
         rubric.do_next_none_of = map.texts("do_next_none_of");
     });
     rubric
 }
 
 fn groups<T>(map: &mut Map<'_>, key: &'static str, read: impl Fn(&mut Map<'_>) -> T) -> Vec<T> {
-    map.list(key, |field| Some(field.section(&read))).unwrap_or_default()
+    map.list(key, |field| Some(field.section(&read)))
+        .unwrap_or_default()
 }
 
 fn read_phrases(map: &mut Map<'_>) -> Phrases {
-    let id = map.required("id", "a name").and_then(|field| field.text()).unwrap_or_default();
-    let any_of = map.required("any_of", "a list of phrases").and_then(|field| {
-        let phrases: Vec<String> = field.list()?.iter().filter_map(phrase).collect();
-        Some(phrases).filter(|phrases| !phrases.is_empty() || not_empty(&field))
-    });
-    Phrases { id, any_of: any_of.unwrap_or_default() }
+    let id = map
+        .required("id", "a name")
+        .and_then(|field| field.text())
+        .unwrap_or_default();
+    let any_of = map
+        .required("any_of", "a list of phrases")
+        .and_then(|field| {
+            let phrases: Vec<String> = field.list()?.iter().filter_map(phrase).collect();
+            Some(phrases).filter(|phrases| !phrases.is_empty() || not_empty(&field))
+        });
+    Phrases {
+        id,
+        any_of: any_of.unwrap_or_default(),
+    }
 }
 
 /// An empty phrase would be found in every text.
@@ -135,18 +162,37 @@ fn not_empty(field: &Field<'_>) -> bool {
 }
 
 fn read_decisive(map: &mut Map<'_>, tools: &[String]) -> Decisive {
-    let id = map.required("id", "a name").and_then(|field| field.text()).unwrap_or_default();
-    let any_of = map.required("any_of", "a list of results").and_then(|field| {
-        let proofs: Vec<Proof> = field.list()?.iter().map(|item| item.section(|map| read_proof(map, tools))).collect();
-        Some(proofs).filter(|proofs| !proofs.is_empty() || not_empty(&field))
-    });
-    Decisive { id, any_of: any_of.unwrap_or_default() }
+    let id = map
+        .required("id", "a name")
+        .and_then(|field| field.text())
+        .unwrap_or_default();
+    let any_of = map
+        .required("any_of", "a list of results")
+        .and_then(|field| {
+            let proofs: Vec<Proof> = field
+                .list()?
+                .iter()
+                .map(|item| item.section(|map| read_proof(map, tools)))
+                .collect();
+            Some(proofs).filter(|proofs| !proofs.is_empty() || not_empty(&field))
+        });
+    Decisive {
+        id,
+        any_of: any_of.unwrap_or_default(),
+    }
 }
 
 fn read_proof(map: &mut Map<'_>, tools: &[String]) -> Proof {
-    let tool = map.required("tool", &tools.join(", ")).and_then(|field| field.reference(tools));
-    let contains = map.required("contains", "a text of the result").and_then(|field| phrase(&field));
-    Proof { tool: tool.unwrap_or_default(), contains: contains.unwrap_or_default() }
+    let tool = map
+        .required("tool", &tools.join(", "))
+        .and_then(|field| field.reference(tools));
+    let contains = map
+        .required("contains", "a text of the result")
+        .and_then(|field| phrase(&field));
+    Proof {
+        tool: tool.unwrap_or_default(),
+        contains: contains.unwrap_or_default(),
+    }
 }
 
 #[cfg(test)]
@@ -174,13 +220,19 @@ actions: {allowed: [drill.change], do_next_none_of: [reboot]}
             id: id.to_owned(),
             any_of: any_of.iter().map(|phrase| (*phrase).to_owned()).collect(),
         };
-        let proof = Proof { tool: "drill.look".to_owned(), contains: "94%".to_owned() };
+        let proof = Proof {
+            tool: "drill.look".to_owned(),
+            contains: "94%".to_owned(),
+        };
         let expected = Rubric {
             reference: "The disk is full.".to_owned(),
             all_of: vec![phrases("disk", &["disk full", "no space"])],
             none_of: vec![phrases("other", &["memory"])],
             detail: vec![phrases("size", &["94 %"])],
-            decisive: vec![Decisive { id: "proof".to_owned(), any_of: vec![proof] }],
+            decisive: vec![Decisive {
+                id: "proof".to_owned(),
+                any_of: vec![proof],
+            }],
             allowed: vec!["drill.change".to_owned()],
             do_next_none_of: vec!["reboot".to_owned()],
         };
@@ -213,6 +265,9 @@ actions: {allow: []}
           actions.allow                             line 11   unknown key; accepted: allowed, do_next_none_of (did you mean allowed?)
         "#);
         let faults = Rubric::parse("a: [\n", &tools()).unwrap_err();
-        assert_eq!((faults.file.as_str(), faults.faults[0].line), ("rubric.yaml", 2));
+        assert_eq!(
+            (faults.file.as_str(), faults.faults[0].line),
+            ("rubric.yaml", 2)
+        );
     }
 }

@@ -42,11 +42,20 @@ struct KnownReport {
 }
 
 fn known(drill: &Drill) -> Known {
-    let path = format!("{}/tests/fixtures/drills/{}.yaml", env!("CARGO_MANIFEST_DIR"), drill.name);
+    let path = format!(
+        "{}/tests/fixtures/drills/{}.yaml",
+        env!("CARGO_MANIFEST_DIR"),
+        drill.name
+    );
     serde_json::from_value(yaml::to_json(&std::fs::read_to_string(path).unwrap()).unwrap()).unwrap()
 }
 
-fn event(events: &mut Vec<TimelineEvent>, event_type: EventType, content: &str, metadata: Value) -> u32 {
+fn event(
+    events: &mut Vec<TimelineEvent>,
+    event_type: EventType,
+    content: &str,
+    metadata: Value,
+) -> u32 {
     let session_seq = u32::try_from(events.len()).unwrap() + 1;
     events.push(TimelineEvent {
         session_id: SessionId(Uuid::nil()),
@@ -72,10 +81,20 @@ fn looked_at(calls: &[Call], evidence: &Evidence) -> (Vec<TimelineEvent>, Vec<(S
     let (mut events, mut results) = (Vec::new(), Vec::new());
     for Call { tool, arguments } in calls {
         let name = json!({"tool_name": format!("{SERVER}.{tool}")});
-        event(&mut events, EventType::LlmToolCall, &Value::from(arguments.clone()).to_string(), name.clone());
+        event(
+            &mut events,
+            EventType::LlmToolCall,
+            &Value::from(arguments.clone()).to_string(),
+            name.clone(),
+        );
         let answer = evidence.tool(tool).unwrap().answer(arguments);
         let answer = answer.unwrap_or_else(|| panic!("{tool} was not recorded for {arguments:?}"));
-        let number = event(&mut events, EventType::ToolResult, &answer.text_for(arguments), name);
+        let number = event(
+            &mut events,
+            EventType::ToolResult,
+            &answer.text_for(arguments),
+            name,
+        );
         results.push((format!("{SERVER}.{tool}"), number));
     }
     (events, results)
@@ -84,10 +103,21 @@ fn looked_at(calls: &[Call], evidence: &Evidence) -> (Vec<TimelineEvent>, Vec<(S
 /// The report with the numbers of events in the places of `[[tool]]` and `[[tool#2]]`.
 fn cited(text: &str, results: &[(String, u32)]) -> String {
     let number = |name: &str| {
-        let (tool, nth) = name.split_once('#').map_or((name, None), |(tool, nth)| (tool, Some(nth)));
-        let of_tool: Vec<u32> = results.iter().filter(|(known, _)| known == tool).map(|(_, number)| *number).collect();
-        let found = nth.map_or_else(|| of_tool.last(), |nth| of_tool.get(nth.parse::<usize>().unwrap() - 1));
-        found.unwrap_or_else(|| panic!("{name} has no result")).to_string()
+        let (tool, nth) = name
+            .split_once('#')
+            .map_or((name, None), |(tool, nth)| (tool, Some(nth)));
+        let of_tool: Vec<u32> = results
+            .iter()
+            .filter(|(known, _)| known == tool)
+            .map(|(_, number)| *number)
+            .collect();
+        let found = nth.map_or_else(
+            || of_tool.last(),
+            |nth| of_tool.get(nth.parse::<usize>().unwrap() - 1),
+        );
+        found
+            .unwrap_or_else(|| panic!("{name} has no result"))
+            .to_string()
     };
     let mut parts = text.split("[[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -100,12 +130,22 @@ fn cited(text: &str, results: &[(String, u32)]) -> String {
 
 fn grade(drill: &Drill, events: &[TimelineEvent]) -> Grade {
     let evidence = drill.evidence().unwrap();
-    let trial = Trial { events, alert: drill.alert, evidence: &evidence, server: SERVER };
+    let trial = Trial {
+        events,
+        alert: drill.alert,
+        evidence: &evidence,
+        server: SERVER,
+    };
     drill.rubric(SERVER).unwrap().grade(&trial)
 }
 
 fn failed(grade: &Grade) -> Vec<&str> {
-    grade.checks.iter().filter(|check| !check.ok).map(|check| check.id.as_str()).collect()
+    grade
+        .checks
+        .iter()
+        .filter(|check| !check.ok)
+        .map(|check| check.id.as_str())
+        .collect()
 }
 
 #[test]
@@ -117,16 +157,32 @@ fn every_rubric_judges_reports_with_known_grades() {
             let (mut events, results) = looked_at(&calls, &drill.evidence().unwrap());
             if let Some(tool) = &report.forbidden_call {
                 let text = format!("The answer asks for an unknown tool '{tool}'");
-                event(&mut events, EventType::Error, &text, json!({"kind": "unknown_tool"}));
+                event(
+                    &mut events,
+                    EventType::Error,
+                    &text,
+                    json!({"kind": "unknown_tool"}),
+                );
             }
-            event(&mut events, EventType::FinalAnalysis, &cited(&report.text, &results), Value::Null);
+            event(
+                &mut events,
+                EventType::FinalAnalysis,
+                &cited(&report.text, &results),
+                Value::Null,
+            );
             event(&mut events, EventType::SessionCompleted, "", Value::Null);
             let grade = grade(&drill, &events);
             if (grade.outcome.as_str(), failed(&grade))
-                != (&report.outcome, report.failed.iter().map(String::as_str).collect())
+                != (
+                    &report.outcome,
+                    report.failed.iter().map(String::as_str).collect(),
+                )
             {
                 let seen: Vec<_> = grade.checks.iter().filter(|check| !check.ok).collect();
-                wrong.push(format!("{}, {}: {:?} {seen:#?}", drill.name, report.name, grade.outcome));
+                wrong.push(format!(
+                    "{}, {}: {:?} {seen:#?}",
+                    drill.name, report.name, grade.outcome
+                ));
             }
         }
     }
@@ -137,11 +193,24 @@ fn every_rubric_judges_reports_with_known_grades() {
 fn an_answer_that_says_nothing_is_never_solved() {
     for drill in BUILTIN {
         let (events, results) = looked_at(&known(&drill).calls, &drill.evidence().unwrap());
-        let everything: Vec<String> = results.iter().map(|(_, number)| format!("[{number}]")).collect();
+        let everything: Vec<String> = results
+            .iter()
+            .map(|(_, number)| format!("[{number}]"))
+            .collect();
         let everything = everything.join(" ");
         let alert = drill.alert.split_whitespace().collect::<Vec<_>>().join(" ");
-        let instructions = drill.config.split_whitespace().collect::<Vec<_>>().join(" ");
-        for cause in [alert.as_str(), instructions.as_str(), drill.name, "a fault", "see the evidence"] {
+        let instructions = drill
+            .config
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        for cause in [
+            alert.as_str(),
+            instructions.as_str(),
+            drill.name,
+            "a fault",
+            "see the evidence",
+        ] {
             let mut events = events.clone();
             let text = format!("Cause: {cause}\nEvidence: {everything}\nDo next: look");
             event(&mut events, EventType::FinalAnalysis, &text, Value::Null);
@@ -156,14 +225,20 @@ fn an_answer_that_says_nothing_is_never_solved() {
 fn a_session_without_a_report_is_void() {
     for drill in BUILTIN {
         assert_eq!(grade(&drill, &[]).outcome, Outcome::Void);
-        for (end, analysis) in
-            [(EventType::SessionFailed, Value::Null), (EventType::SessionCompleted, json!({"fallback": true}))]
-        {
+        for (end, analysis) in [
+            (EventType::SessionFailed, Value::Null),
+            (EventType::SessionCompleted, json!({"fallback": true})),
+        ] {
             let mut events = Vec::new();
             event(&mut events, EventType::FinalAnalysis, "Cause: x", analysis);
             event(&mut events, end, "", Value::Null);
             let grade = grade(&drill, &events);
-            assert_eq!((grade.outcome, failed(&grade)), (Outcome::Void, vec!["end"]), "{}", drill.name);
+            assert_eq!(
+                (grade.outcome, failed(&grade)),
+                (Outcome::Void, vec!["end"]),
+                "{}",
+                drill.name
+            );
         }
     }
 }
@@ -173,25 +248,46 @@ fn a_number_that_tarsy_has_marked_is_an_invented_citation() {
     let drill = BUILTIN[4];
     let mut events = Vec::new();
     let text = "Cause: netty leaks\nEvidence: full [42?]\nDo next: roll back";
-    event(&mut events, EventType::FinalAnalysis, text, json!({"unknown_citations": [42]}));
+    event(
+        &mut events,
+        EventType::FinalAnalysis,
+        text,
+        json!({"unknown_citations": [42]}),
+    );
     event(&mut events, EventType::SessionCompleted, "", Value::Null);
     let grade = grade(&drill, &events);
-    let seen: Vec<&str> = grade.checks.iter().map(|check| check.seen.as_str()).collect();
-    assert!(seen.contains(&"[42] is not the result of a tool"), "{grade:?}");
+    let seen: Vec<&str> = grade
+        .checks
+        .iter()
+        .map(|check| check.seen.as_str())
+        .collect();
+    assert!(
+        seen.contains(&"[42] is not the result of a tool"),
+        "{grade:?}"
+    );
 }
 
 #[test]
 fn every_decisive_text_is_recorded_and_not_part_of_the_alert() {
     for drill in BUILTIN {
-        let (evidence, rubric): (Evidence, Rubric) = (drill.evidence().unwrap(), drill.rubric(SERVER).unwrap());
+        let (evidence, rubric): (Evidence, Rubric) =
+            (drill.evidence().unwrap(), drill.rubric(SERVER).unwrap());
         for proof in rubric.decisive.iter().flat_map(|item| &item.any_of) {
-            let tool = evidence.tool(proof.tool.strip_prefix("drill.").unwrap()).unwrap();
+            let tool = evidence
+                .tool(proof.tool.strip_prefix("drill.").unwrap())
+                .unwrap();
             assert!(
-                tool.answers.iter().any(|answer| answer.text.contains(&proof.contains)),
+                tool.answers
+                    .iter()
+                    .any(|answer| answer.text.contains(&proof.contains)),
                 "{}: {proof:?}",
                 drill.name
             );
-            assert!(!drill.alert.contains(&proof.contains), "{}: {proof:?}", drill.name);
+            assert!(
+                !drill.alert.contains(&proof.contains),
+                "{}: {proof:?}",
+                drill.name
+            );
         }
     }
 }

@@ -28,7 +28,11 @@ struct Layer {
 pub(super) fn read_one(path: &str, value: Value) -> Result<Question, TranscriptError> {
     let layer: Layer = read(path, value)?;
     let answers = answers(&format!("{path}.answers"), layer.answers)?;
-    Ok(Question { matches: layer.matches, report: layer.report, answers })
+    Ok(Question {
+        matches: layer.matches,
+        report: layer.report,
+        answers,
+    })
 }
 
 #[cfg(test)]
@@ -39,10 +43,22 @@ mod tests {
     #[test]
     fn a_transcript_has_answers_to_questions() {
         let text = "name: x\nanswers: [{chunks: [{text: a}]}]\nquestions: [{match: why, report: full, answers: [{chunks: [{text: b}]}]}]";
-        let answer = Answer { chunks: vec![Chunk::Text("b".into())], ..Answer::default() };
-        let expected = Question { matches: "why".into(), report: Some("full".into()), answers: vec![answer] };
+        let answer = Answer {
+            chunks: vec![Chunk::Text("b".into())],
+            ..Answer::default()
+        };
+        let expected = Question {
+            matches: "why".into(),
+            report: Some("full".into()),
+            answers: vec![answer],
+        };
         assert_eq!(Transcript::parse(text).unwrap().questions, [expected]);
-        let fault = Transcript::parse("name: x\nanswers: [{}]\nquestions: [{match: why, answers: []}]").unwrap_err();
-        assert_eq!(fault.to_string(), "transcript: questions[0].answers: needs at least one answer");
+        let fault =
+            Transcript::parse("name: x\nanswers: [{}]\nquestions: [{match: why, answers: []}]")
+                .unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "transcript: questions[0].answers: needs at least one answer"
+        );
     }
 }

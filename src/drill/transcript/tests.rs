@@ -35,13 +35,31 @@ answers:
             Chunk::Thinking("Look first.".into()),
             Chunk::Wait(Duration::from_secs(2)),
             Chunk::Gate("before-call".into()),
-            Chunk::Call(Call { tool: "k8s.pods".into(), arguments: json!({"namespace": "shop"}) }),
+            Chunk::Call(Call {
+                tool: "k8s.pods".into(),
+                arguments: json!({"namespace": "shop"}),
+            }),
         ],
-        fail: Some(Fail { code: "max_retries".into(), message: "busy".into(), times: Some(1), ..Fail::default() }),
-        usage: Some(Usage { input: 10, output: 2, ..Usage::default() }),
-        conclusion: Some(Box::new(Answer { chunks: vec![Chunk::Text("No tools left.".into())], ..Answer::default() })),
+        fail: Some(Fail {
+            code: "max_retries".into(),
+            message: "busy".into(),
+            times: Some(1),
+            ..Fail::default()
+        }),
+        usage: Some(Usage {
+            input: 10,
+            output: 2,
+            ..Usage::default()
+        }),
+        conclusion: Some(Box::new(Answer {
+            chunks: vec![Chunk::Text("No tools left.".into())],
+            ..Answer::default()
+        })),
     };
-    let second = Answer { chunks: vec![Chunk::Text("Half".into()), Chunk::Cut(())], ..Answer::default() };
+    let second = Answer {
+        chunks: vec![Chunk::Text("Half".into()), Chunk::Cut(())],
+        ..Answer::default()
+    };
     assert_eq!(
         Transcript::parse(text).unwrap(),
         Transcript {
@@ -59,7 +77,13 @@ answers:
 
 #[test]
 fn arguments_are_sent_as_json_and_a_string_unchanged() {
-    let text = |arguments| Call { tool: "a.b".into(), arguments }.arguments_text();
+    let text = |arguments| {
+        Call {
+            tool: "a.b".into(),
+            arguments,
+        }
+        .arguments_text()
+    };
     assert_eq!(text(json!({"n": 1})), r#"{"n":1}"#);
     assert_eq!(text(json!("{broken")), "{broken");
     assert_eq!(text(Value::Null), "{}");
@@ -72,7 +96,10 @@ fn a_fault_has_its_path_and_what_is_accepted() {
         fault("name: x\nanswers: [\n"),
         "transcript: line 3: while parsing a node, did not find expected node content"
     );
-    assert_eq!(fault("name: x\nanswers: []\n"), "transcript: answers: needs at least one answer");
+    assert_eq!(
+        fault("name: x\nanswers: []\n"),
+        "transcript: answers: needs at least one answer"
+    );
     assert_eq!(
         fault("name: x\nanswer: []\nanswers: []\n"),
         "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `agent`, `pace`, `provider_state`, `context_window`, `answers`, `questions`"
@@ -96,8 +123,15 @@ fn every_built_in_transcript_is_found_by_its_name_and_ends_without_a_call() {
     for drill in BUILTIN {
         for transcript in transcripts(&drill) {
             assert_eq!(transcript.name, drill.name);
-            assert!(drill.alert.contains(transcript.matches.as_deref().unwrap()), "{}", drill.name);
-            let asked = transcript.questions.iter().map(|question| &question.answers);
+            assert!(
+                drill.alert.contains(transcript.matches.as_deref().unwrap()),
+                "{}",
+                drill.name
+            );
+            let asked = transcript
+                .questions
+                .iter()
+                .map(|question| &question.answers);
             for answers in std::iter::once(&transcript.answers).chain(asked) {
                 assert_eq!(calls(answers.last().unwrap()), vec![], "{}", drill.name);
             }
@@ -107,7 +141,8 @@ fn every_built_in_transcript_is_found_by_its_name_and_ends_without_a_call() {
 
 #[test]
 fn a_transcript_of_an_agent_matches_only_its_prompt_in_every_strategy() {
-    let transcript = |agent: &str| Transcript::parse(&format!("name: x{agent}\nanswers: [{{}}]\n")).unwrap();
+    let transcript =
+        |agent: &str| Transcript::parse(&format!("name: x{agent}\nanswers: [{{}}]\n")).unwrap();
     for strategy in Strategy::ALL {
         let briefing = Briefing {
             agent: "sre-1",
@@ -119,41 +154,71 @@ fn a_transcript_of_an_agent_matches_only_its_prompt_in_every_strategy() {
             fetched: None,
         };
         let system = system_message(&briefing);
-        assert!(transcript("").is_for(&system) && transcript("\nagent: sre-1").is_for(&system), "{system}");
-        assert!(!transcript("\nagent: sre").is_for(&system) && !transcript("\nagent: dba").is_for(&system));
+        assert!(
+            transcript("").is_for(&system) && transcript("\nagent: sre-1").is_for(&system),
+            "{system}"
+        );
+        assert!(
+            !transcript("\nagent: sre").is_for(&system)
+                && !transcript("\nagent: dba").is_for(&system)
+        );
     }
 }
 
 fn system_message(briefing: &Briefing<'_>) -> String {
-    prompts(briefing, &normalise(b"disk full", &Hints::default()).unwrap()).system
+    prompts(
+        briefing,
+        &normalise(b"disk full", &Hints::default()).unwrap(),
+    )
+    .system
 }
 
 #[test]
 fn every_call_of_a_built_in_transcript_is_answered_by_its_evidence() {
     for drill in BUILTIN {
         let (evidence, transcripts) = (drill.evidence().unwrap(), transcripts(&drill));
-        let asked = transcripts.iter().flat_map(|each| &each.questions).flat_map(|question| &question.answers);
-        let answers = transcripts.iter().flat_map(|each| &each.answers).chain(asked);
+        let asked = transcripts
+            .iter()
+            .flat_map(|each| &each.questions)
+            .flat_map(|question| &question.answers);
+        let answers = transcripts
+            .iter()
+            .flat_map(|each| &each.answers)
+            .chain(asked);
         let calls: Vec<_> = answers.flat_map(calls).collect();
         assert!(calls.len() >= 4, "{}", drill.name);
         for (tool, arguments) in calls {
             let found = evidence.tool(tool.strip_prefix("drill.").unwrap()).unwrap();
-            assert!(found.read_only && found.answer(&arguments).is_some(), "{tool} {arguments:?}");
+            assert!(
+                found.read_only && found.answer(&arguments).is_some(),
+                "{tool} {arguments:?}"
+            );
         }
     }
 }
 
 fn transcripts(drill: &Drill) -> Vec<Transcript> {
-    drill.transcripts.iter().map(|text| Transcript::parse(text).unwrap()).collect()
+    drill
+        .transcripts
+        .iter()
+        .map(|text| Transcript::parse(text).unwrap())
+        .collect()
 }
 
 /// The calls of an answer, native or written as text.
 fn calls(answer: &Answer) -> Vec<(String, Map<String, Value>)> {
     let of = |chunk: &Chunk| match chunk {
-        Chunk::Call(call) => Some((call.tool.clone(), call.arguments.as_object().unwrap().clone())),
-        Chunk::Text(text) => react::read(text, None).action.zip(react::read(text, None).arguments),
+        Chunk::Call(call) => Some((
+            call.tool.clone(),
+            call.arguments.as_object().unwrap().clone(),
+        )),
+        Chunk::Text(text) => react::read(text, None)
+            .action
+            .zip(react::read(text, None).arguments),
         Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => None,
-        Chunk::Thinking(_) | Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => None,
+        Chunk::Thinking(_) | Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => {
+            None
+        }
     };
     answer.chunks.iter().filter_map(of).collect()
 }

@@ -19,8 +19,8 @@ use super::acknowledgement::jittered;
 use super::attempt::Attempt;
 use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
-    DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
-    PreparedAlert, Queue, Received, Refusal, Sessions, StoreError,
+    DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened,
+    Planned, PrepareError, PreparedAlert, Queue, Received, Refusal, Sessions, StoreError,
 };
 use crate::engine::run::control::ReleaseReason;
 use crate::engine::run::holder::{Begun, Leased};
@@ -96,7 +96,11 @@ impl<W: World> Shared<W> {
 
     /// A worker has died, perhaps because of this very alert. The attempt is refunded while the alert waits for
     /// isolation.
-    async fn admit_isolated(&self, received: &Received, attempt: AlertAttempt<'_, W>) -> Result<Admission, StoreError> {
+    async fn admit_isolated(
+        &self,
+        received: &Received,
+        attempt: AlertAttempt<'_, W>,
+    ) -> Result<Admission, StoreError> {
         let id = received.alert_id;
         attempt.refund().await;
         let isolation = async {
@@ -113,7 +117,11 @@ impl<W: World> Shared<W> {
         };
         match self.ports.sessions.receive(received.clone()).await {
             Ok(Disposition::Undecided { attempts }) => {
-                let attempt = Attempt { sessions: &*self.ports.sessions, alert: id, number: attempts };
+                let attempt = Attempt {
+                    sessions: &*self.ports.sessions,
+                    alert: id,
+                    number: attempts,
+                };
                 self.try_admit(received, attempt).await
             }
             Ok(
@@ -130,7 +138,11 @@ impl<W: World> Shared<W> {
         }
     }
 
-    async fn try_admit(&self, received: &Received, attempt: AlertAttempt<'_, W>) -> Result<Admission, StoreError> {
+    async fn try_admit(
+        &self,
+        received: &Received,
+        attempt: AlertAttempt<'_, W>,
+    ) -> Result<Admission, StoreError> {
         let id = received.alert_id;
         let prepared = match self.poison(&attempt) {
             Some(refusal) => Err(Failure::Prepare(refusal.into())),
@@ -138,7 +150,9 @@ impl<W: World> Shared<W> {
         };
         let result = match prepared {
             Ok(admission) | Err(Failure::Broken(admission)) => Ok(admission),
-            Err(Failure::Prepare(PrepareError::Refused(refusal))) => self.give_up(id, refusal).await,
+            Err(Failure::Prepare(PrepareError::Refused(refusal))) => {
+                self.give_up(id, refusal).await
+            }
             Err(Failure::Prepare(PrepareError::Unavailable(error))) => Err(error),
         };
         self.conclude(id, attempt, result).await
@@ -161,7 +175,15 @@ impl<W: World> Shared<W> {
             Err(StoreError::Refused(why)) if attempt.number >= MAX_REFUSALS => {
                 attempt.failed();
                 let detail = format!("the store refused it: {why}");
-                return self.give_up(id, Refusal { reason: DeadReason::AttemptsExhausted, detail }).await;
+                return self
+                    .give_up(
+                        id,
+                        Refusal {
+                            reason: DeadReason::AttemptsExhausted,
+                            detail,
+                        },
+                    )
+                    .await;
             }
             Ok(Admission::Panicked) | Err(StoreError::Refused(_)) => attempt.failed(),
             Err(StoreError::TimedOut(why)) => {
@@ -177,10 +199,20 @@ impl<W: World> Shared<W> {
     /// the store works for others, is given up. These attempts are not counted in the store: they are no deaths, and
     /// the alert needs no isolation.
     async fn timed_out(&self, id: SessionId, why: &str) -> Result<Admission, StoreError> {
-        let redelivery = self.backoff.released(id, &ReleaseReason::StoreTimedOut(why.to_owned()));
+        let redelivery = self
+            .backoff
+            .released(id, &ReleaseReason::StoreTimedOut(why.to_owned()));
         if redelivery.is_some_and(|redelivery| redelivery.counts_as_attempt) {
             let detail = format!("the store takes too long for it, and not for others: {why}");
-            return self.give_up(id, Refusal { reason: DeadReason::AttemptsExhausted, detail }).await;
+            return self
+                .give_up(
+                    id,
+                    Refusal {
+                        reason: DeadReason::AttemptsExhausted,
+                        detail,
+                    },
+                )
+                .await;
         }
         tracing::warn!(session_id = %id, "message returned to the queue: the store takes too long: {why}");
         let delay = redelivery.map_or(CANCELLING_DELAY, |redelivery| redelivery.delay);
@@ -192,12 +224,19 @@ impl<W: World> Shared<W> {
         (attempt.number > self.settings.limits.attempts).then(|| {
             let deaths = attempt.number.saturating_sub(1);
             let detail = format!("{deaths} workers died while they read it");
-            Refusal { reason: DeadReason::AttemptsExhausted, detail }
+            Refusal {
+                reason: DeadReason::AttemptsExhausted,
+                detail,
+            }
         })
     }
 
     async fn give_up(&self, id: SessionId, refusal: Refusal) -> Result<Admission, StoreError> {
-        self.ports.sessions.give_up(id, refusal).await.map(|()| Admission::Placed)
+        self.ports
+            .sessions
+            .give_up(id, refusal)
+            .await
+            .map(|()| Admission::Placed)
     }
 
     /// Asks the store first: an alert that joins an open session, or that a session which has just completed covers,
@@ -205,11 +244,19 @@ impl<W: World> Shared<W> {
     async fn prepare_and_open(&self, received: &Received) -> Result<Admission, Failure> {
         let (id, received) = (received.alert_id, Arc::new(received.clone()));
         let (intake, body) = (Arc::clone(&self.ports.intake), Arc::clone(&received));
-        let prepared = Arc::new(self.isolate_panics(id, async move { intake.prepare(&body).await }).await?);
+        let prepared = Arc::new(
+            self.isolate_panics(id, async move { intake.prepare(&body).await })
+                .await?,
+        );
         self.publish_parts(&received, &prepared.other_parts).await?;
         let admission = self.join_or_open(received, &prepared).await?;
-        if matches!(admission, Admission::Leased(_) | Admission::Placed) && prepared.thread.is_none() {
-            let route = prepared.route.as_ref().map_or("none", |route| route.name.as_str());
+        if matches!(admission, Admission::Leased(_) | Admission::Placed)
+            && prepared.thread.is_none()
+        {
+            let route = prepared
+                .route
+                .as_ref()
+                .map_or("none", |route| route.name.as_str());
             metrics::counter!("tarsy_routes_total", "route" => route.to_owned()).increment(1);
         }
         Ok(admission)
@@ -217,10 +264,18 @@ impl<W: World> Shared<W> {
 
     /// How long a completed investigation covers this alert.
     fn cooldown(&self, prepared: &PreparedAlert) -> Duration {
-        prepared.route.as_ref().and_then(|route| route.cooldown).unwrap_or(self.settings.cooldown)
+        prepared
+            .route
+            .as_ref()
+            .and_then(|route| route.cooldown)
+            .unwrap_or(self.settings.cooldown)
     }
 
-    async fn join_or_open(&self, received: Arc<Received>, prepared: &Arc<PreparedAlert>) -> Result<Admission, Failure> {
+    async fn join_or_open(
+        &self,
+        received: Arc<Received>,
+        prepared: &Arc<PreparedAlert>,
+    ) -> Result<Admission, Failure> {
         let id = received.alert_id;
         if prepared.thread.is_none() {
             let request = JoinRequest {
@@ -237,7 +292,9 @@ impl<W: World> Shared<W> {
             }
         }
         let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(prepared));
-        let planned = self.isolate_panics(id, async move { intake.plan(&received, &alert).await }).await?;
+        let planned = self
+            .isolate_panics(id, async move { intake.plan(&received, &alert).await })
+            .await?;
         if self.waits_for_tools(id, &planned).await? {
             return Ok(Admission::Retry(jittered(TOOLS_DELAY)));
         }
@@ -304,10 +361,27 @@ impl<W: World> Shared<W> {
         }
     }
 
-    async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
+    async fn open(
+        &self,
+        id: SessionId,
+        prepared: PreparedAlert,
+        planned: Planned,
+    ) -> Result<Admission, StoreError> {
         let cooldown = self.cooldown(&prepared);
-        let PreparedAlert { alert, other_parts: _, route: _, force, limit, retry_of, thread } = prepared;
-        let Planned { plan, started, awaited_servers: _ } = planned;
+        let PreparedAlert {
+            alert,
+            other_parts: _,
+            route: _,
+            force,
+            limit,
+            retry_of,
+            thread,
+        } = prepared;
+        let Planned {
+            plan,
+            started,
+            awaited_servers: _,
+        } = planned;
         let span = trace::claim();
         let (record, first_stage) = session::opened(id, plan.clone());
         let request = OpenRequest {
@@ -332,7 +406,8 @@ impl<W: World> Shared<W> {
         let asked_at = Instant::now();
         // The stream is read beside the statement. A slow broker delays nothing: no lease is renewed before the run.
         let opening = pin!(self.ports.sessions.open(request).instrument(span.clone()));
-        let (opened, is_new) = match future::select(opening, pin!(self.ports.feed.is_new(id))).await {
+        let (opened, is_new) = match future::select(opening, pin!(self.ports.feed.is_new(id))).await
+        {
             Either::Left((opened, reading)) => (opened?, reading.now_or_never().unwrap_or(false)),
             Either::Right((is_new, opening)) => (opening.await?, is_new),
         };
@@ -343,11 +418,21 @@ impl<W: World> Shared<W> {
     }
 
     /// `begun` is the session, if the request could open one.
-    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant, begun: Option<Begun>) -> Admission {
+    fn opened(
+        &self,
+        id: SessionId,
+        opened: Opened,
+        asked_at: Instant,
+        begun: Option<Begun>,
+    ) -> Admission {
         match opened {
             Opened::Session(claimed) => {
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
-                Admission::Leased(Box::new(Leased { claimed, asked_at, begun }))
+                Admission::Leased(Box::new(Leased {
+                    claimed,
+                    asked_at,
+                    begun,
+                }))
             }
             Opened::Joined(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);
@@ -355,12 +440,20 @@ impl<W: World> Shared<W> {
                 self.ports.feed.notify(target);
                 Admission::Placed
             }
-            Opened::Updated { session: target, changes } => {
+            Opened::Updated {
+                session: target,
+                changes,
+            } => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);
                 for change in &changes {
-                    metrics::counter!("tarsy_alert_updates_total", "change" => change.as_str()).increment(1);
+                    metrics::counter!("tarsy_alert_updates_total", "change" => change.as_str())
+                        .increment(1);
                 }
-                let changes = changes.into_iter().map(Change::as_str).collect::<Vec<_>>().join(", ");
+                let changes = changes
+                    .into_iter()
+                    .map(Change::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 tracing::info!(session_id = %id, %target, changes, "alert joined an open session and changes it");
                 self.ports.feed.notify(target);
                 Admission::Placed

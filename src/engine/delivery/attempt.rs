@@ -38,7 +38,9 @@ impl<S: Sessions> Attempt<'_, S> {
         match tokio::time::timeout(REFUND_TIMEOUT, self.sessions.refund_attempt(id)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(session_id = %id, "attempt not refunded: {error}"),
-            Err(_) => tracing::debug!(session_id = %id, "attempt not refunded: no answer from the store"),
+            Err(_) => {
+                tracing::debug!(session_id = %id, "attempt not refunded: no answer from the store")
+            }
         }
     }
 }

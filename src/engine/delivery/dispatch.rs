@@ -68,13 +68,18 @@ impl<W: World> Shared<W> {
     }
 
     /// `None`: the job has changed, or another worker was faster. Then the alert's disposition is looked up again.
-    async fn try_place(&self, job: &mut Job<W::Delivery>) -> Result<Option<Acknowledgement>, SettleError> {
+    async fn try_place(
+        &self,
+        job: &mut Job<W::Delivery>,
+    ) -> Result<Option<Acknowledgement>, SettleError> {
         let (id, sessions) = (job.received.alert_id, &*self.ports.sessions);
         let Some(disposition) = self.receive(job).await? else {
             return Ok(Some(Acknowledgement::Nak(Duration::ZERO)));
         };
         let number = match disposition {
-            Disposition::UsedId if id == job.derived_id => return Ok(Some(Acknowledgement::Term(DeadReason::UsedId))),
+            Disposition::UsedId if id == job.derived_id => {
+                return Ok(Some(Acknowledgement::Term(DeadReason::UsedId)));
+            }
             Disposition::UsedId => {
                 job.received.alert_id = job.derived_id;
                 job.fault = Some(Refusal::used_id(id));
@@ -87,27 +92,46 @@ impl<W: World> Shared<W> {
             Disposition::Undecided { attempts } => attempts,
         };
         // Boxed, as every long future of a session: the ones around it would contain it several times.
-        Ok(match Box::pin(self.admit(job, Attempt { sessions, alert: id, number })).await? {
-            Admission::Leased(leased) => {
-                instruments::opened(job.derived_id);
-                Some(Box::pin(self.run(*leased, Some(&job.delivery))).await)
-            }
-            Admission::Placed => Some(self.settler.take(id, Some(&job.delivery))),
-            Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
-            Admission::Retry(delay) => Some(Acknowledgement::Nak(delay)),
-            Admission::Raced => None,
-        })
+        Ok(
+            match Box::pin(self.admit(
+                job,
+                Attempt {
+                    sessions,
+                    alert: id,
+                    number,
+                },
+            ))
+            .await?
+            {
+                Admission::Leased(leased) => {
+                    instruments::opened(job.derived_id);
+                    Some(Box::pin(self.run(*leased, Some(&job.delivery))).await)
+                }
+                Admission::Placed => Some(self.settler.take(id, Some(&job.delivery))),
+                Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
+                Admission::Retry(delay) => Some(Acknowledgement::Nak(delay)),
+                Admission::Raced => None,
+            },
+        )
     }
 
     /// Records the delivery when it is its turn. `None`: the worker drains.
     async fn receive(&self, job: &Job<W::Delivery>) -> Result<Option<Disposition>, StoreError> {
-        let turn = with_heartbeat(self.lease() / 3, || job.delivery.progress(), self.receiving.acquire());
+        let turn = with_heartbeat(
+            self.lease() / 3,
+            || job.delivery.progress(),
+            self.receiving.acquire(),
+        );
         let _turn = tokio::select! {
             biased;
             turn = turn => turn,
             () = self.shutdown.drain.cancelled() => return Ok(None),
         };
-        self.ports.sessions.receive(job.received.clone()).await.map(Some)
+        self.ports
+            .sessions
+            .receive(job.received.clone())
+            .await
+            .map(Some)
     }
 
     /// Claims a session that is open already.
@@ -126,22 +150,42 @@ impl<W: World> Shared<W> {
         };
         let (claim, asked_at) = self.claim(id, request).await?;
         match claim {
-            Claim::Taken(claimed) => {
-                Ok(Box::pin(self.run(Leased { claimed, asked_at, begun: None }, Some(delivery))).await)
-            }
+            Claim::Taken(claimed) => Ok(Box::pin(self.run(
+                Leased {
+                    claimed,
+                    asked_at,
+                    begun: None,
+                },
+                Some(delivery),
+            ))
+            .await),
             Claim::Busy(remaining) => Ok(Acknowledgement::Nak(jittered(remaining))),
             Claim::Ended { .. } => Ok(self.settler.take(id, Some(delivery))),
-            Claim::Incompatible | Claim::Unknown => Ok(Acknowledgement::Nak(jittered(UNKNOWN_DELAY))),
+            Claim::Incompatible | Claim::Unknown => {
+                Ok(Acknowledgement::Nak(jittered(UNKNOWN_DELAY)))
+            }
         }
     }
 
     /// Claims a session while no alert is prepared in isolation. Returns when the lease was requested, too.
-    pub(super) async fn claim(&self, id: SessionId, request: ClaimRequest) -> Result<(Claim, Instant), StoreError> {
+    pub(super) async fn claim(
+        &self,
+        id: SessionId,
+        request: ClaimRequest,
+    ) -> Result<(Claim, Instant), StoreError> {
         let span = trace::claim();
-        let request = ClaimRequest { trace: trace::linkable(&span), ..request };
+        let request = ClaimRequest {
+            trace: trace::linkable(&span),
+            ..request
+        };
         let _shared = self.runs.shared().await;
         let asked_at = Instant::now();
-        let claim = self.ports.sessions.claim(id, request).instrument(span.clone()).await?;
+        let claim = self
+            .ports
+            .sessions
+            .claim(id, request)
+            .instrument(span.clone())
+            .await?;
         if let Claim::Taken(claimed) = &claim {
             trace::taken(&span);
             metrics::counter!("tarsy_sessions_resumed_total").increment(1);

@@ -58,14 +58,19 @@ impl<W: World> Dispatcher<W> {
     }
 
     async fn serves(&self) -> bool {
-        tokio::time::timeout(SERVING_TIMEOUT, self.0.ports.model.serving()).await.unwrap_or(false)
+        tokio::time::timeout(SERVING_TIMEOUT, self.0.ports.model.serving())
+            .await
+            .unwrap_or(false)
     }
 
     /// Goes on with a session of one of these dead workers until it ends or is released. The caller holds a slot for
     /// it.
     pub async fn inherit(&self, inherited: Inherited, predecessors: Vec<WorkerId>) {
         let span = messaging::inherit(&inherited);
-        self.0.inherit(inherited.session_id, predecessors).instrument(span).await;
+        self.0
+            .inherit(inherited.session_id, predecessors)
+            .instrument(span)
+            .await;
     }
 }
 
@@ -74,15 +79,28 @@ impl<W: World> Shared<W> {
         if self.shutdown.drain.is_cancelled() {
             return;
         }
-        let request = ClaimRequest { predecessors, ..self.claim_request() };
+        let request = ClaimRequest {
+            predecessors,
+            ..self.claim_request()
+        };
         let why = match self.claim(session, request).await {
             Ok((Claim::Taken(claimed), asked_at)) => {
-                Box::pin(self.run(Leased { claimed, asked_at, begun: None }, None)).await;
+                Box::pin(self.run(
+                    Leased {
+                        claimed,
+                        asked_at,
+                        begun: None,
+                    },
+                    None,
+                ))
+                .await;
                 return;
             }
             Ok((Claim::Busy(_), _)) => "another worker has claimed it".to_owned(),
             Ok((Claim::Ended { .. }, _)) => "it has ended".to_owned(),
-            Ok((Claim::Incompatible | Claim::Unknown, _)) => "this version cannot run it".to_owned(),
+            Ok((Claim::Incompatible | Claim::Unknown, _)) => {
+                "this version cannot run it".to_owned()
+            }
             Err(error) => error.to_string(),
         };
         tracing::info!(session_id = %session, "session of the worker before this one not taken over: {why}");

@@ -20,7 +20,10 @@ use crate::engine::run::control::ReleaseReason;
 use crate::investigation::ids::SessionId;
 
 /// The first delay is longer than the probe takes to notice an outage.
-const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), max: Duration::from_secs(60) };
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(5),
+    max: Duration::from_secs(60),
+};
 /// Older releases are forgotten: another worker runs the session.
 const MAX_AGE: Duration = Duration::from_secs(600);
 /// Releases in a row that count as no attempt, although the session is to blame: a rollout of a service breaks calls,
@@ -78,13 +81,26 @@ impl RedeliveryBackoff {
 
     /// A session, or an alert without one, is released. `None`: the reason is no fault of a call or a write, so the
     /// row of releases ends.
-    pub(crate) fn released(&self, session: SessionId, reason: &ReleaseReason) -> Option<Redelivery> {
+    pub(crate) fn released(
+        &self,
+        session: SessionId,
+        reason: &ReleaseReason,
+    ) -> Option<Redelivery> {
         let now = Instant::now();
         let mut history = lock(&self.history);
-        history.releases.retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
-        history.progressed.retain(|_, at| now.duration_since(*at) < MAX_AGE);
-        history.admitted.retain(|_, at| now.duration_since(*at) < MAX_AGE);
-        let since = history.releases.get(&session).map_or(now, |releases| releases.last_at);
+        history
+            .releases
+            .retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
+        history
+            .progressed
+            .retain(|_, at| now.duration_since(*at) < MAX_AGE);
+        history
+            .admitted
+            .retain(|_, at| now.duration_since(*at) < MAX_AGE);
+        let since = history
+            .releases
+            .get(&session)
+            .map_or(now, |releases| releases.last_at);
         let is_to_blame = match reason {
             ReleaseReason::ModelUnavailable(_) => false,
             ReleaseReason::ModelBroke(_) => history.broke_for_this_alone(session, since),
@@ -98,14 +114,23 @@ impl RedeliveryBackoff {
                 return None;
             }
         };
-        let none = Releases { count: 0, to_blame: 0, last_at: now, model_broke: false };
+        let none = Releases {
+            count: 0,
+            to_blame: 0,
+            last_at: now,
+            model_broke: false,
+        };
         let releases = history.releases.entry(session).or_insert(none);
         let delay = BACKOFF.ceiling(releases.count);
         releases.count = releases.count.saturating_add(1);
         releases.to_blame = releases.to_blame.saturating_add(u32::from(is_to_blame));
-        (releases.last_at, releases.model_broke) = (now, matches!(reason, ReleaseReason::ModelBroke(_)));
+        (releases.last_at, releases.model_broke) =
+            (now, matches!(reason, ReleaseReason::ModelBroke(_)));
         let counts_as_attempt = is_to_blame && releases.to_blame > MAX_FREE_RELEASES;
-        Some(Redelivery { delay, counts_as_attempt })
+        Some(Redelivery {
+            delay,
+            counts_as_attempt,
+        })
     }
 
     /// The session has ended, or its lease is lost.
@@ -120,13 +145,19 @@ impl History {
     fn store_worked_for_another(&self, session: SessionId, now: Instant) -> bool {
         let last = self.releases.get(&session).map(|releases| releases.last_at);
         let since = last.or_else(|| now.checked_sub(BACKOFF.max)).unwrap_or(now);
-        self.progressed.iter().chain(&self.admitted).any(|(other, at)| *other != session && *at > since)
+        self.progressed
+            .iter()
+            .chain(&self.admitted)
+            .any(|(other, at)| *other != session && *at > since)
     }
 
     /// Whether the LLM service broke off for this session alone: since then it worked for another one, or broke for no
     /// other. One request does not break every call of a service.
     fn broke_for_this_alone(&self, session: SessionId, since: Instant) -> bool {
-        let worked = self.progressed.iter().any(|(other, at)| *other != session && *at >= since);
+        let worked = self
+            .progressed
+            .iter()
+            .any(|(other, at)| *other != session && *at >= since);
         let broke_for = |(other, releases): (&SessionId, &Releases)| {
             *other != session && releases.model_broke && releases.last_at >= since
         };
@@ -167,7 +198,10 @@ mod tests {
     async fn the_delay_doubles_to_a_minute_and_begins_anew_after_progress() {
         let progress = [false, false, false, false, false, true, false];
         let redeliveries = released(progress, &unavailable());
-        assert_eq!(redeliveries.map(|redelivery| redelivery.delay.as_secs()), [5, 10, 20, 40, 60, 5, 10]);
+        assert_eq!(
+            redeliveries.map(|redelivery| redelivery.delay.as_secs()),
+            [5, 10, 20, 40, 60, 5, 10]
+        );
 
         let backoff = RedeliveryBackoff::default();
         let delay = |id| backoff.released(session(id), &unavailable()).unwrap().delay;
@@ -176,7 +210,11 @@ mod tests {
         backoff.forget(session(1));
         assert_eq!(delay(1), BACKOFF.first);
         assert_eq!(backoff.released(session(1), &ReleaseReason::Drain), None);
-        assert_eq!(delay(1), BACKOFF.first, "a release without a fault ends the row");
+        assert_eq!(
+            delay(1),
+            BACKOFF.first,
+            "a release without a fault ends the row"
+        );
         tokio::time::advance(MAX_AGE).await;
         assert_eq!(delay(1), BACKOFF.first);
     }
@@ -184,9 +222,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_release_that_a_session_is_to_blame_for_is_an_attempt_from_the_third_on() {
         let progress = [false, false, false, false, true, false, false];
-        let counts = |reason: &ReleaseReason| released(progress, reason).map(|redelivery| redelivery.counts_as_attempt);
+        let counts = |reason: &ReleaseReason| {
+            released(progress, reason).map(|redelivery| redelivery.counts_as_attempt)
+        };
         for reason in [broke(), ReleaseReason::Refused(String::new())] {
-            assert_eq!(counts(&reason), [false, false, true, true, false, false, true], "{reason:?}");
+            assert_eq!(
+                counts(&reason),
+                [false, false, true, true, false, false, true],
+                "{reason:?}"
+            );
         }
         assert_eq!(counts(&unavailable()), [false; 7]);
     }
@@ -195,7 +239,12 @@ mod tests {
     async fn a_slow_statement_counts_from_the_third_on_if_the_store_works_for_others() {
         let backoff = RedeliveryBackoff::default();
         let slow = ReleaseReason::StoreTimedOut(String::new());
-        let counts = |id| backoff.released(session(id), &slow).unwrap().counts_as_attempt;
+        let counts = |id| {
+            backoff
+                .released(session(id), &slow)
+                .unwrap()
+                .counts_as_attempt
+        };
         for _ in 0..5 {
             tokio::time::advance(Duration::from_secs(1)).await;
             assert_eq!([1, 2].map(counts), [false, false], "it is slow for both");
@@ -219,7 +268,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_service_that_breaks_off_for_all_sessions_counts_for_none_until_it_works_again() {
         let backoff = RedeliveryBackoff::default();
-        let counts = |id| backoff.released(session(id), &broke()).unwrap().counts_as_attempt;
+        let counts = |id| {
+            backoff
+                .released(session(id), &broke())
+                .unwrap()
+                .counts_as_attempt
+        };
         for _ in 0..5 {
             tokio::time::advance(Duration::from_secs(1)).await;
             assert_eq!([1, 2].map(counts), [false, false]);

@@ -31,7 +31,10 @@ const MAX_WAITING: usize = 1_000;
 /// A message that finds no room is redelivered after this time.
 const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
 /// Between two tries of one settlement.
-const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(30) };
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    max: Duration::from_secs(30),
+};
 /// Events may still follow: the message is redelivered after this time.
 const NOT_OVER_DELAY: Duration = Duration::from_secs(2);
 
@@ -71,7 +74,11 @@ impl<W: World> Settler<W> {
     /// Takes an ended session with its message, which it acknowledges when nothing is owed any more. A later message of
     /// a session that waits here replaces the earlier one. A session that ended before its message was redelivered has
     /// none: the redelivery finds it settled.
-    pub(crate) fn take(self: &Arc<Self>, id: SessionId, delivery: Option<&Arc<W::Delivery>>) -> Acknowledgement {
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        id: SessionId,
+        delivery: Option<&Arc<W::Delivery>>,
+    ) -> Acknowledgement {
         let mut waiting = lock(&self.waiting);
         if let Some(present) = waiting.get_mut(&id) {
             *present = delivery.cloned();
@@ -82,7 +89,11 @@ impl<W: World> Settler<W> {
         }
         waiting.insert(id, delivery.cloned());
         gauge(waiting.len());
-        self.tasks.spawn(Arc::clone(self).settle_and_acknowledge(id).in_current_span());
+        self.tasks.spawn(
+            Arc::clone(self)
+                .settle_and_acknowledge(id)
+                .in_current_span(),
+        );
         Acknowledgement::Skip
     }
 
@@ -122,10 +133,16 @@ impl<W: World> Settler<W> {
                 () = self.drain.cancelled(), if tries > 0 => return Acknowledgement::Nak(Duration::ZERO),
             };
             match settle(&self.ports, id).await {
-                Ok(Settled::Done(dead)) => return dead.map_or(Acknowledgement::Ack, Acknowledgement::Term),
+                Ok(Settled::Done(dead)) => {
+                    return dead.map_or(Acknowledgement::Ack, Acknowledgement::Term);
+                }
                 Ok(Settled::NotOver) => return Acknowledgement::Nak(jittered(NOT_OVER_DELAY)),
-                Err(error) if tries == 0 => tracing::warn!(session_id = %id, "session not settled yet: {error}"),
-                Err(error) => tracing::debug!(session_id = %id, tries, "session not settled yet: {error}"),
+                Err(error) if tries == 0 => {
+                    tracing::warn!(session_id = %id, "session not settled yet: {error}")
+                }
+                Err(error) => {
+                    tracing::debug!(session_id = %id, tries, "session not settled yet: {error}")
+                }
             }
             drop(turn);
             tokio::select! {

@@ -22,7 +22,10 @@ pub struct AgentTools {
 
 /// Names of the servers that an agent may use: its own list, or all.
 pub(super) fn servers_for(config: &Config, settings: &Settings) -> Vec<String> {
-    settings.mcp_servers.clone().unwrap_or_else(|| config.mcp_servers.keys().cloned().collect())
+    settings
+        .mcp_servers
+        .clone()
+        .unwrap_or_else(|| config.mcp_servers.keys().cloned().collect())
 }
 
 /// The tools of an agent with these settings, of those that servers offer.
@@ -34,7 +37,11 @@ pub fn agent_tools(config: &Config, settings: &Settings, offered: &[ToolSpec]) -
     let is_chosen = |tool: &&ToolSpec| {
         let named = settings.tools.as_ref();
         servers.iter().any(|server| server == tool.server())
-            && named.is_none_or(|named| named.iter().any(|pattern| pattern.names(tool.server(), tool.tool())))
+            && named.is_none_or(|named| {
+                named
+                    .iter()
+                    .any(|pattern| pattern.names(tool.server(), tool.tool()))
+            })
     };
     let mut tools: Vec<ToolSpec> = offered.iter().filter(is_chosen).cloned().collect();
     let left_out = leave_out(&mut tools);
@@ -54,7 +61,8 @@ pub struct AgentShare {
 impl AgentShare {
     /// How many tools of its servers its key `tools` does not name.
     pub fn not_named(&self) -> usize {
-        self.of_servers.saturating_sub(self.tools.tools.len() + self.tools.left_out.len())
+        self.of_servers
+            .saturating_sub(self.tools.tools.len() + self.tools.left_out.len())
     }
 }
 
@@ -65,7 +73,14 @@ pub fn agents_with_tools(config: &Config, offered: &[ToolSpec]) -> Vec<AgentShar
         for stage in &chain.stages {
             for agent in &stage.agents {
                 let settings = settings(config, chain, stage, agent);
-                let all = agent_tools(config, &Settings { tools: None, ..settings.clone() }, offered);
+                let all = agent_tools(
+                    config,
+                    &Settings {
+                        tools: None,
+                        ..settings.clone()
+                    },
+                    offered,
+                );
                 let share = AgentShare {
                     chain: name.clone(),
                     agent: agent.name.clone(),
@@ -86,7 +101,9 @@ pub fn agents_with_tools(config: &Config, offered: &[ToolSpec]) -> Vec<AgentShar
 fn leave_out(tools: &mut Vec<ToolSpec>) -> Vec<String> {
     let mut left_out = Vec::new();
     while let Some(server) = crowding_server(tools) {
-        let Some(last) = tools.iter().rposition(|tool| tool.server() == server) else { break };
+        let Some(last) = tools.iter().rposition(|tool| tool.server() == server) else {
+            break;
+        };
         left_out.push(tools.remove(last).name);
     }
     left_out.sort();
@@ -137,21 +154,41 @@ agent_chains: {x: {stages: [{agents: [{name: all}]}]}}
 
     fn chosen(agent: &str, offered: &[ToolSpec]) -> AgentTools {
         let config = Config::parse("f", CONFIG, &|_| None).unwrap();
-        let settings = config.agents[agent].settings.over(&config.defaults.settings);
+        let settings = config.agents[agent]
+            .settings
+            .over(&config.defaults.settings);
         agent_tools(&config, &settings, offered)
     }
 
     fn many(server: &str, count: usize) -> Vec<ToolSpec> {
-        (0..count).map(|number| read_only_tool(&format!("{server}.t{number:03}"))).collect()
+        (0..count)
+            .map(|number| read_only_tool(&format!("{server}.t{number:03}")))
+            .collect()
     }
 
     #[test]
     fn an_agent_gets_the_tools_that_its_patterns_name() {
-        let renamed =
-            ToolSpec { original_name: Some("files/read".to_owned()), ..read_only_tool("b.files_read_12345678") };
-        let offered = [read_only_tool("a.pods_get"), read_only_tool("a.top"), renamed, read_only_tool("c.x")];
-        let names = |agent: &str| chosen(agent, &offered).tools.into_iter().map(|tool| tool.name).collect::<Vec<_>>();
-        assert_eq!(names("all"), ["a.pods_get", "a.top", "b.files_read_12345678", "c.x"]);
+        let renamed = ToolSpec {
+            original_name: Some("files/read".to_owned()),
+            ..read_only_tool("b.files_read_12345678")
+        };
+        let offered = [
+            read_only_tool("a.pods_get"),
+            read_only_tool("a.top"),
+            renamed,
+            read_only_tool("c.x"),
+        ];
+        let names = |agent: &str| {
+            chosen(agent, &offered)
+                .tools
+                .into_iter()
+                .map(|tool| tool.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names("all"),
+            ["a.pods_get", "a.top", "b.files_read_12345678", "c.x"]
+        );
         assert_eq!(names("some"), ["a.pods_get", "b.files_read_12345678"]);
         assert_eq!(names("writer"), Vec::<String>::new());
     }
@@ -161,19 +198,36 @@ agent_chains: {x: {stages: [{agents: [{name: all}]}]}}
         let offered = [many("a", 20), many("b", 300), many("c", 100)].concat();
         let AgentTools { tools, left_out } = chosen("all", &offered);
         let count = |server: &str| tools.iter().filter(|tool| tool.server() == server).count();
-        assert_eq!((tools.len(), count("a"), count("b"), count("c")), (127, 20, 54, 53));
+        assert_eq!(
+            (tools.len(), count("a"), count("b"), count("c")),
+            (127, 20, 54, 53)
+        );
         assert_eq!((left_out.len(), left_out[0].as_str()), (293, "b.t054"));
-        assert_eq!(chosen("all", &tools), AgentTools { tools, left_out: vec![] });
+        assert_eq!(
+            chosen("all", &tools),
+            AgentTools {
+                tools,
+                left_out: vec![]
+            }
+        );
     }
 
     #[test]
     fn large_schemas_are_left_out_when_all_together_are_too_large() {
         let large = |server: &str| {
             let tools = many(server, 20).into_iter();
-            tools.map(|tool| ToolSpec { parameters_schema: "x".repeat(60_000), ..tool }).collect::<Vec<_>>()
+            tools
+                .map(|tool| ToolSpec {
+                    parameters_schema: "x".repeat(60_000),
+                    ..tool
+                })
+                .collect::<Vec<_>>()
         };
         let AgentTools { tools, left_out } = chosen("all", &[large("a"), many("b", 90)].concat());
         assert_eq!((tools.len(), left_out.len()), (98, 12));
-        assert!(left_out.iter().all(|name| name.starts_with("a.")), "{left_out:?}");
+        assert!(
+            left_out.iter().all(|name| name.starts_with("a.")),
+            "{left_out:?}"
+        );
     }
 }

@@ -7,7 +7,9 @@ pub enum PlanError {
     #[error("header Tarsy-Chain names {named:?}; defined: {}", defined.join(", "))]
     UnknownChain { named: String, defined: Vec<String> },
     /// The header names tools that the chain does not offer.
-    #[error("header Tarsy-Tools: {pattern:?} names no tool that the chain and the route of the alert offer")]
+    #[error(
+        "header Tarsy-Tools: {pattern:?} names no tool that the chain and the route of the alert offer"
+    )]
     UnknownTools { pattern: String },
     /// The configuration refers to a name that it does not define. Cannot happen after its validation.
     #[error("configuration does not define {kind} {name:?}")]
@@ -19,5 +21,8 @@ pub enum PlanError {
 }
 
 pub(super) fn undefined(kind: &'static str, name: &str) -> PlanError {
-    PlanError::Undefined { kind, name: name.to_owned() }
+    PlanError::Undefined {
+        kind,
+        name: name.to_owned(),
+    }
 }

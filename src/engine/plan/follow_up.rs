@@ -9,7 +9,9 @@ use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
 use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::follow_up::{STAGE, Thread, prompts};
-use crate::investigation::plan::{AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
+use crate::investigation::plan::{
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy,
+};
 use crate::investigation::read_result;
 
 /// The agent that answers: the first one of the chain that may call tools, otherwise its first one.
@@ -23,16 +25,23 @@ struct Answerer<'a> {
 ///
 /// # Errors
 /// When the header names a chain that is not defined.
-pub fn route<'a>(config: &'a Config, thread: &Thread, header: Option<&str>) -> Result<Route<'a>, PlanError> {
+pub fn route<'a>(
+    config: &'a Config,
+    thread: &Thread,
+    header: Option<&str>,
+) -> Result<Route<'a>, PlanError> {
     let named = header.map(str::trim).filter(|named| !named.is_empty());
-    let previous = Some(thread.chain.as_str()).filter(|chain| config.agent_chains.contains_key(*chain));
+    let previous =
+        Some(thread.chain.as_str()).filter(|chain| config.agent_chains.contains_key(*chain));
     choose(config, &thread.alert.alert_type, named.or(previous))
 }
 
 /// The MCP servers whose tools the agent may call, sorted.
 pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     let mut servers = match answerer(config, route) {
-        Some(agent) if strategy(&agent.settings).uses_tools() => servers_for(config, &agent.settings),
+        Some(agent) if strategy(&agent.settings).uses_tools() => {
+            servers_for(config, &agent.settings)
+        }
         Some(_) | None => Vec::new(),
     };
     servers.sort();
@@ -50,18 +59,43 @@ pub fn plan(
     question: &str,
     listing: &Listing,
 ) -> Result<Plan, PlanError> {
-    let Answerer { name, settings } = answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
-    let defined = config.agents.get(name).ok_or_else(|| undefined("agent", name))?;
+    let Answerer { name, settings } =
+        answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
+    let defined = config
+        .agents
+        .get(name)
+        .ok_or_else(|| undefined("agent", name))?;
     let mut listing = callable(config, listing);
     // The person who asks is no operator: no tool may change anything, unless the chain allows it to questions.
-    listing.tools.retain(|tool| tool.read_only || route.chain.questions.changes);
+    listing
+        .tools
+        .retain(|tool| tool.read_only || route.chain.questions.changes);
     let instructions = &defined.instructions;
     let reader = read_result::thread_spec();
-    let request = AgentRequest { name, instructions, settings: &settings, runbook: None, reader };
-    let agent = agent_plan(config, &request, |briefing| prompts(briefing, thread, question), &listing)?;
-    let agent = AgentPlan { citable: Some(thread.citable()), answer_check: AnswerCheck::Once, ..agent };
+    let request = AgentRequest {
+        name,
+        instructions,
+        settings: &settings,
+        runbook: None,
+        reader,
+    };
+    let agent = agent_plan(
+        config,
+        &request,
+        |briefing| prompts(briefing, thread, question),
+        &listing,
+    )?;
+    let agent = AgentPlan {
+        citable: Some(thread.citable()),
+        answer_check: AnswerCheck::Once,
+        ..agent
+    };
     let unavailable_servers = names_of(&listing.unavailable);
-    let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
+    let stage = StagePlan {
+        name: STAGE.to_owned(),
+        success_policy: SuccessPolicy::Any,
+        agents: vec![agent.into()],
+    };
     Ok(Plan {
         version: FORMAT_VERSION,
         chain: route.name.to_owned(),
@@ -74,14 +108,23 @@ pub fn plan(
 
 fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {
     let chain = route.chain;
-    let agents = chain.stages.iter().flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)));
-    let mut agents =
-        agents.map(|(stage, agent)| Answerer { name: &agent.name, settings: settings(config, chain, stage, agent) });
+    let agents = chain
+        .stages
+        .iter()
+        .flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)));
+    let mut agents = agents.map(|(stage, agent)| Answerer {
+        name: &agent.name,
+        settings: settings(config, chain, stage, agent),
+    });
     let first = agents.next()?;
     if strategy(&first.settings).uses_tools() {
         return Some(first);
     }
-    Some(agents.find(|agent| strategy(&agent.settings).uses_tools()).unwrap_or(first))
+    Some(
+        agents
+            .find(|agent| strategy(&agent.settings).uses_tools())
+            .unwrap_or(first),
+    )
 }
 
 #[cfg(test)]
@@ -130,11 +173,15 @@ defaults: {llm_provider: small}
     #[test]
     fn a_question_takes_the_chain_of_its_investigation_while_it_exists() {
         let config = Config::parse("f", CONFIG, &|_| None).unwrap();
-        let chosen = |chain: &str, header| route(&config, &thread(chain), header).map(|route| route.name);
+        let chosen =
+            |chain: &str, header| route(&config, &thread(chain), header).map(|route| route.name);
         assert_eq!(chosen("plain", None), Ok("plain"));
         assert_eq!(chosen("removed since", None), Ok("web"));
         assert_eq!(chosen("web", Some("plain")), Ok("plain"));
-        assert!(matches!(chosen("web", Some("wbe")), Err(PlanError::UnknownChain { .. })));
+        assert!(matches!(
+            chosen("web", Some("wbe")),
+            Err(PlanError::UnknownChain { .. })
+        ));
     }
 
     #[test]
@@ -143,19 +190,48 @@ defaults: {llm_provider: small}
         let thread = thread("web");
         let route = route(&config, &thread, None).unwrap();
         assert_eq!(servers_of(&config, &route), ["k8s"]);
-        let tools = vec![changing_tool("k8s.logs"), changing_tool("k8s.delete"), read_only_tool("prom.query")];
-        let listing = Listing { tools, unavailable: vec![] };
+        let tools = vec![
+            changing_tool("k8s.logs"),
+            changing_tool("k8s.delete"),
+            read_only_tool("prom.query"),
+        ];
+        let listing = Listing {
+            tools,
+            unavailable: vec![],
+        };
         let plan = plan(&config, &route, &thread, "Is it over?", &listing).unwrap();
-        let [stage] = plan.stages.as_slice() else { panic!("one stage") };
-        let [agent] = stage.agents.as_slice() else { panic!("one agent") };
+        let [stage] = plan.stages.as_slice() else {
+            panic!("one stage")
+        };
+        let [agent] = stage.agents.as_slice() else {
+            panic!("one agent")
+        };
         let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!((plan.chain.as_str(), stage.name.as_str(), agent.name.as_str()), ("web", "follow-up", "sre"));
+        assert_eq!(
+            (
+                plan.chain.as_str(),
+                stage.name.as_str(),
+                agent.name.as_str()
+            ),
+            ("web", "follow-up", "sre")
+        );
         assert_eq!(
             (agent.strategy, agent.limits.max_iterations, names),
-            (Strategy::NativeThinking, 7, vec!["k8s.logs", "tarsy.read_result"])
+            (
+                Strategy::NativeThinking,
+                7,
+                vec!["k8s.logs", "tarsy.read_result"]
+            )
         );
-        assert!(agent.system_prompt.contains("Be quick.") && agent.user_prompt.contains("question\nIs it over?\n"));
-        assert!(!agent.conclusion_prompt.contains("Evidence"), "{}", agent.conclusion_prompt);
+        assert!(
+            agent.system_prompt.contains("Be quick.")
+                && agent.user_prompt.contains("question\nIs it over?\n")
+        );
+        assert!(
+            !agent.conclusion_prompt.contains("Evidence"),
+            "{}",
+            agent.conclusion_prompt
+        );
     }
 
     #[test]
@@ -163,35 +239,61 @@ defaults: {llm_provider: small}
         let large = "  large: {provider: google, model: l, api_key_env: LARGE_KEY}\n";
         let text = CONFIG
             .replace("mcp_servers:\n", &format!("{large}mcp_servers:\n"))
-            .replace("instructions: Be quick.", "instructions: Be quick., fallback_providers: [large]");
+            .replace(
+                "instructions: Be quick.",
+                "instructions: Be quick., fallback_providers: [large]",
+            );
         let config = Config::parse("f", &text, &|_| None).unwrap();
         let names = |chain: &str| {
             let thread = thread(chain);
             let route = route(&config, &thread, None).unwrap();
             let plan = plan(&config, &route, &thread, "why?", &Listing::default()).unwrap();
-            plan.stages[0].agents[0].providers.iter().map(|provider| provider.name.clone()).collect::<Vec<_>>()
+            plan.stages[0].agents[0]
+                .providers
+                .iter()
+                .map(|provider| provider.name.clone())
+                .collect::<Vec<_>>()
         };
-        assert_eq!((names("web"), names("plain")), (vec!["small".into(), "large".into()], vec!["small".into()]));
+        assert_eq!(
+            (names("web"), names("plain")),
+            (vec!["small".into(), "large".into()], vec!["small".into()])
+        );
     }
 
     #[test]
     fn a_question_gets_changing_tools_only_if_its_chain_allows_it() {
         let changing = ["k8s.logs", "k8s.restart", "k8s.delete"].map(changing_tool);
-        let tools: Vec<_> = std::iter::once(read_only_tool("k8s.get")).chain(changing).collect();
-        let listing = Listing { tools, unavailable: vec![] };
+        let tools: Vec<_> = std::iter::once(read_only_tool("k8s.get"))
+            .chain(changing)
+            .collect();
+        let listing = Listing {
+            tools,
+            unavailable: vec![],
+        };
         let offered = |questions: &str| {
             let text = CONFIG
                 .replace("read_only: [logs]", "read_only: [logs], allow: [restart]")
-                .replace("alert_types: [Http5xx]", &format!("alert_types: [Http5xx]\n    questions: {questions}"));
+                .replace(
+                    "alert_types: [Http5xx]",
+                    &format!("alert_types: [Http5xx]\n    questions: {questions}"),
+                );
             let config = Config::parse("f", &text, &|_| None).unwrap();
             let thread = thread("web");
             let route = route(&config, &thread, None).unwrap();
             let plan = plan(&config, &route, &thread, "Restart it!", &listing).unwrap();
             let agent = &plan.stages[0].agents[0];
             let names: Vec<String> = agent.tools.iter().map(|tool| tool.name.clone()).collect();
-            (names, agent.system_prompt.contains("you cannot change anything"))
+            (
+                names,
+                agent.system_prompt.contains("you cannot change anything"),
+            )
         };
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
         let read_only = names(&["k8s.get", "k8s.logs", "tarsy.read_result"]);
         assert_eq!(offered("{}"), (read_only.clone(), true));
         assert_eq!(offered("{changes: false}"), (read_only, true));
@@ -206,6 +308,9 @@ defaults: {llm_provider: small}
         let route = route(&config, &thread, None).unwrap();
         assert_eq!(servers_of(&config, &route), Vec::<String>::new());
         let plan = plan(&config, &route, &thread, "why?", &Listing::default()).unwrap();
-        assert_eq!((plan.stages.len(), plan.stages[0].agents[0].strategy), (1, Strategy::SingleCall));
+        assert_eq!(
+            (plan.stages.len(), plan.stages[0].agents[0].strategy),
+            (1, Strategy::SingleCall)
+        );
     }
 }

@@ -22,16 +22,36 @@ impl Narrowing {
     ///
     /// # Errors
     /// When the header has a text that is no pattern, or one that names no defined server.
-    pub fn new(config: &Config, route: Option<&AlertRoute>, header: Option<&str>) -> Result<Self, PlanError> {
-        let texts = header.unwrap_or_default().split(',').map(str::trim).filter(|text| !text.is_empty());
+    pub fn new(
+        config: &Config,
+        route: Option<&AlertRoute>,
+        header: Option<&str>,
+    ) -> Result<Self, PlanError> {
+        let texts = header
+            .unwrap_or_default()
+            .split(',')
+            .map(str::trim)
+            .filter(|text| !text.is_empty());
         let read = |text: &str| {
             let pattern = ToolPattern::parse(text);
-            let is_known = |pattern: &ToolPattern| config.mcp_servers.keys().any(|name| pattern.names_server(name));
-            pattern.filter(is_known).ok_or_else(|| PlanError::UnknownTools { pattern: text.to_owned() })
+            let is_known = |pattern: &ToolPattern| {
+                config
+                    .mcp_servers
+                    .keys()
+                    .any(|name| pattern.names_server(name))
+            };
+            pattern
+                .filter(is_known)
+                .ok_or_else(|| PlanError::UnknownTools {
+                    pattern: text.to_owned(),
+                })
         };
         let header: Vec<ToolPattern> = texts.map(read).collect::<Result<_, PlanError>>()?;
         let route = route.and_then(|route| route.tools.clone());
-        Ok(Self { route, header: Some(header).filter(|header| !header.is_empty()) })
+        Ok(Self {
+            route,
+            header: Some(header).filter(|header| !header.is_empty()),
+        })
     }
 
     /// Those of these servers that may have one of the remaining tools.
@@ -51,7 +71,10 @@ impl Narrowing {
     }
 
     fn all(&self, names: impl Fn(&ToolPattern) -> bool) -> bool {
-        [&self.route, &self.header].into_iter().flatten().all(|patterns| patterns.iter().any(&names))
+        [&self.route, &self.header]
+            .into_iter()
+            .flatten()
+            .all(|patterns| patterns.iter().any(&names))
     }
 
     /// A typo in the header must not cause an investigation without tools. A server that is unavailable may have the
@@ -59,21 +82,36 @@ impl Narrowing {
     ///
     /// # Errors
     /// When a pattern of the header names no tool that an agent of the chain may call.
-    pub fn check(&self, config: &Config, route: &Route<'_>, listing: &Listing) -> Result<(), PlanError> {
+    pub fn check(
+        &self,
+        config: &Config,
+        route: &Route<'_>,
+        listing: &Listing,
+    ) -> Result<(), PlanError> {
         let offered = self.listing(callable(config, listing)).tools;
         let may_call = |tool: &ToolSpec| {
-            let agents =
-                route.chain.stages.iter().flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)));
+            let agents = route
+                .chain
+                .stages
+                .iter()
+                .flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)));
             agents.into_iter().any(|(stage, agent)| {
                 let settings = settings(config, route.chain, stage, agent);
-                !agent_tools(config, &settings, std::slice::from_ref(tool)).tools.is_empty()
+                !agent_tools(config, &settings, std::slice::from_ref(tool))
+                    .tools
+                    .is_empty()
             })
         };
         for pattern in self.header.iter().flatten() {
-            let of_unavailable = listing.unavailable.iter().any(|server| pattern.names_server(&server.server));
+            let of_unavailable = listing
+                .unavailable
+                .iter()
+                .any(|server| pattern.names_server(&server.server));
             let named = |tool: &&ToolSpec| pattern.names(tool.server(), tool.tool());
             if !of_unavailable && !offered.iter().filter(named).any(may_call) {
-                return Err(PlanError::UnknownTools { pattern: pattern.to_string() });
+                return Err(PlanError::UnknownTools {
+                    pattern: pattern.to_string(),
+                });
             }
         }
         Ok(())

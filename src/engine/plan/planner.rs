@@ -17,7 +17,8 @@ use crate::engine::ports::{Listing, Unavailable};
 use crate::investigation::alert::Alert;
 use crate::investigation::missing_tools::{without_servers, without_tools};
 use crate::investigation::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan,
+    SuccessPolicy, ToolSpec,
 };
 use crate::investigation::prompt::{Briefing, Prompts, prompts};
 use crate::investigation::read_result;
@@ -35,18 +36,28 @@ pub struct Route<'a> {
 ///
 /// # Errors
 /// When the header names a chain that is not defined.
-pub fn choose<'a>(config: &'a Config, alert_type: &str, header: Option<&str>) -> Result<Route<'a>, PlanError> {
+pub fn choose<'a>(
+    config: &'a Config,
+    alert_type: &str,
+    header: Option<&str>,
+) -> Result<Route<'a>, PlanError> {
     let chains = &config.agent_chains;
     if let Some(named) = header.map(str::trim).filter(|named| !named.is_empty()) {
-        let found = chains.get_key_value(named).map(|(name, chain)| Route { name, chain });
+        let found = chains
+            .get_key_value(named)
+            .map(|(name, chain)| Route { name, chain });
         return found.ok_or_else(|| PlanError::UnknownChain {
             named: named.to_owned(),
             defined: chains.keys().cloned().collect(),
         });
     }
-    let of_type = chains.iter().find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
+    let of_type = chains
+        .iter()
+        .find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
     let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
-    found.map(|(name, chain)| Route { name, chain }).ok_or_else(|| undefined("chain", &config.defaults.chain))
+    found
+        .map(|(name, chain)| Route { name, chain })
+        .ok_or_else(|| undefined("chain", &config.defaults.chain))
 }
 
 /// The MCP servers whose tools any agent of the chain may call, sorted.
@@ -80,14 +91,36 @@ pub fn plan(
     for (index, stage) in route.chain.stages.iter().enumerate() {
         let agents = agents_of(stage).into_iter().map(|(name, agent)| {
             let settings = settings(config, route.chain, stage, agent);
-            let defined = config.agents.get(&agent.name).ok_or_else(|| undefined("agent", &agent.name))?;
+            let defined = config
+                .agents
+                .get(&agent.name)
+                .ok_or_else(|| undefined("agent", &agent.name))?;
             let (instructions, reader) = (&defined.instructions, read_result::spec());
-            let request = AgentRequest { name: &name, instructions, settings: &settings, runbook, reader };
-            agent_plan(config, &request, |briefing| prompts(briefing, alert), &listing).map(Arc::new)
+            let request = AgentRequest {
+                name: &name,
+                instructions,
+                settings: &settings,
+                runbook,
+                reader,
+            };
+            agent_plan(
+                config,
+                &request,
+                |briefing| prompts(briefing, alert),
+                &listing,
+            )
+            .map(Arc::new)
         });
-        let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
+        let policy = stage
+            .success_policy
+            .or(route.chain.success_policy)
+            .unwrap_or(config.defaults.success_policy);
         let agents = agents.collect::<Result<_, PlanError>>()?;
-        stages.push(StagePlan { name: stage.name.clone(), success_policy: policy, agents });
+        stages.push(StagePlan {
+            name: stage.name.clone(),
+            success_policy: policy,
+            agents,
+        });
         if needs_synthesis(config, route.chain, index) {
             stages.push(synthesis_stage(config, route.chain, stage, alert)?);
         }
@@ -103,14 +136,38 @@ pub fn plan(
 }
 
 /// The stage that combines the findings of `stage`. Its agent need not be defined.
-fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &Alert) -> Result<StagePlan, PlanError> {
+fn synthesis_stage(
+    config: &Config,
+    chain: &AgentChain,
+    stage: &Stage,
+    alert: &Alert,
+) -> Result<StagePlan, PlanError> {
     let (name, settings) = synthesis(config, chain, stage);
-    let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
+    let instructions = config
+        .agents
+        .get(&name)
+        .map(|agent| agent.instructions.as_str())
+        .unwrap_or_default();
     let reader = read_result::spec();
-    let request = AgentRequest { name: &name, instructions, settings: &settings, runbook: None, reader };
-    let agent = agent_plan(config, &request, |briefing| prompts(briefing, alert), &Listing::default())?;
+    let request = AgentRequest {
+        name: &name,
+        instructions,
+        settings: &settings,
+        runbook: None,
+        reader,
+    };
+    let agent = agent_plan(
+        config,
+        &request,
+        |briefing| prompts(briefing, alert),
+        &Listing::default(),
+    )?;
     let name = format!("{} synthesis", stage.name);
-    Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent.into()] })
+    Ok(StagePlan {
+        name,
+        success_policy: SuccessPolicy::default(),
+        agents: vec![agent.into()],
+    })
 }
 
 /// An agent to make a plan for.
@@ -130,11 +187,24 @@ pub(super) fn agent_plan(
     prompts: impl Fn(&Briefing<'_>) -> Prompts,
     listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
-    let AgentRequest { name, instructions, settings, runbook, reader } = request;
+    let AgentRequest {
+        name,
+        instructions,
+        settings,
+        runbook,
+        reader,
+    } = request;
     let (name, instructions, settings, runbook) = (*name, *instructions, *settings, *runbook);
     let strategy = strategy(settings);
-    let servers = if strategy.uses_tools() { servers_for(config, settings) } else { Vec::new() };
-    let AgentTools { mut tools, left_out } = agent_tools(config, settings, &listing.tools);
+    let servers = if strategy.uses_tools() {
+        servers_for(config, settings)
+    } else {
+        Vec::new()
+    };
+    let AgentTools {
+        mut tools,
+        left_out,
+    } = agent_tools(config, settings, &listing.tools);
     let mut missing = names_of(&listing.unavailable);
     missing.retain(|server| servers.contains(server));
     let providers = providers(config, settings, &tools)?;
@@ -174,16 +244,26 @@ pub(super) fn agent_plan(
 
 /// The provider of the settings, and those that take over from it. A list of a lower layer may name the provider of a
 /// higher one: it is left out.
-fn providers(config: &Config, settings: &Settings, tools: &[ToolSpec]) -> Result<Vec<ProviderPlan>, PlanError> {
+fn providers(
+    config: &Config,
+    settings: &Settings,
+    tools: &[ToolSpec],
+) -> Result<Vec<ProviderPlan>, PlanError> {
     let plan = |name: &String| {
-        let llm = config.llm_providers.get(name).ok_or_else(|| undefined("provider", name))?;
+        let llm = config
+            .llm_providers
+            .get(name)
+            .ok_or_else(|| undefined("provider", name))?;
         Ok(provider_plan::of_agent(name, llm, settings, tools))
     };
     provider_names(settings).iter().map(plan).collect()
 }
 
 pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
-    unavailable.iter().map(|unavailable| unavailable.server.clone()).collect()
+    unavailable
+        .iter()
+        .map(|unavailable| unavailable.server.clone())
+        .collect()
 }
 
 /// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
@@ -194,12 +274,18 @@ pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
         let is_in = |names: &[String]| names.iter().any(|known| known == tool.tool());
         let read_only = tool.read_only || server.is_some_and(|server| is_in(&server.read_only));
         let allowed = server.is_some_and(|server| is_in(&server.allow));
-        (read_only || allowed).then(|| ToolSpec { read_only, ..tool.clone() })
+        (read_only || allowed).then(|| ToolSpec {
+            read_only,
+            ..tool.clone()
+        })
     };
     let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(permitted).collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);
-    Listing { tools, unavailable: listing.unavailable.clone() }
+    Listing {
+        tools,
+        unavailable: listing.unavailable.clone(),
+    }
 }
 
 #[cfg(test)]

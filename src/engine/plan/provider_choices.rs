@@ -11,7 +11,10 @@ use crate::config::{Config, Settings};
 pub fn provider_choices(config: &Config, route: &Route<'_>) -> BTreeSet<Vec<String>> {
     let mut choices = BTreeSet::new();
     for (index, stage) in route.chain.stages.iter().enumerate() {
-        let agents = stage.agents.iter().map(|agent| settings(config, route.chain, stage, agent));
+        let agents = stage
+            .agents
+            .iter()
+            .map(|agent| settings(config, route.chain, stage, agent));
         choices.extend(agents.map(|settings| provider_names(&settings)));
         if needs_synthesis(config, route.chain, index) {
             choices.insert(provider_names(&synthesis(config, route.chain, stage).1));
@@ -23,6 +26,14 @@ pub fn provider_choices(config: &Config, route: &Route<'_>) -> BTreeSet<Vec<Stri
 /// The provider of an agent, then those that take its place.
 pub(super) fn provider_names(settings: &Settings) -> Vec<String> {
     let main = settings.llm_provider.as_deref().unwrap_or_default();
-    let others = settings.fallback_providers.iter().flatten().map(String::as_str).filter(|name| *name != main);
-    std::iter::once(main).chain(others).map(str::to_owned).collect()
+    let others = settings
+        .fallback_providers
+        .iter()
+        .flatten()
+        .map(String::as_str)
+        .filter(|name| *name != main);
+    std::iter::once(main)
+        .chain(others)
+        .map(str::to_owned)
+        .collect()
 }

@@ -9,11 +9,20 @@ use crate::investigation::plan::option;
 use crate::investigation::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
 
 /// The provider of an agent with these settings, which may call `tools`.
-pub(super) fn of_agent(name: &str, llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> ProviderPlan {
+pub(super) fn of_agent(
+    name: &str,
+    llm: &LlmProvider,
+    settings: &Settings,
+    tools: &[ToolSpec],
+) -> ProviderPlan {
     let strategy = stage_agents::strategy(settings);
     let backend = backend(llm, strategy);
     let has_native = backend == Backend::GoogleNative && !strategy.writes_calls();
-    let native_tools = if has_native { native_tools(llm, settings, tools) } else { Vec::new() };
+    let native_tools = if has_native {
+        native_tools(llm, settings, tools)
+    } else {
+        Vec::new()
+    };
     provider_plan(name, llm, backend, native_tools)
 }
 
@@ -33,7 +42,11 @@ pub fn backend(llm: &LlmProvider, strategy: Strategy) -> Backend {
 
 /// The native tools of an agent that may call `tools`.
 fn native_tools(llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> Vec<NativeTool> {
-    let Generation { native_tools, native_tools_mode, .. } = llm.generation;
+    let Generation {
+        native_tools,
+        native_tools_mode,
+        ..
+    } = llm.generation;
     if native_tools_mode == NativeToolsMode::Exclusive && !tools.is_empty() {
         return Vec::new();
     }
@@ -41,10 +54,25 @@ fn native_tools(llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> V
 }
 
 /// A provider with this backend and these native tools.
-pub fn provider_plan(name: &str, llm: &LlmProvider, backend: Backend, native_tools: Vec<NativeTool>) -> ProviderPlan {
-    let Generation { native_tools_mode, thinking, max_output_tokens, max_output_tokens_after_cut, temperature, .. } =
-        llm.generation;
-    let VertexAi { project, location, credentials_env } = llm.vertex_ai.clone();
+pub fn provider_plan(
+    name: &str,
+    llm: &LlmProvider,
+    backend: Backend,
+    native_tools: Vec<NativeTool>,
+) -> ProviderPlan {
+    let Generation {
+        native_tools_mode,
+        thinking,
+        max_output_tokens,
+        max_output_tokens_after_cut,
+        temperature,
+        ..
+    } = llm.generation;
+    let VertexAi {
+        project,
+        location,
+        credentials_env,
+    } = llm.vertex_ai.clone();
     ProviderPlan {
         name: name.to_owned(),
         provider: llm.provider.clone(),
@@ -70,11 +98,20 @@ pub fn provider_plan(name: &str, llm: &LlmProvider, backend: Backend, native_too
 
 /// The keys of a connection that are set, as options of a request.
 fn options(connection: &Connection) -> BTreeMap<String, String> {
-    let Connection { api, output_limit_field, first_chunk_timeout, stall_timeout, answer_timeout } = connection;
+    let Connection {
+        api,
+        output_limit_field,
+        first_chunk_timeout,
+        stall_timeout,
+        answer_timeout,
+    } = connection;
     let millis = |time: &Option<Duration>| time.map(|time| time.as_millis().to_string());
     [
         (option::API, api.map(|api| api.as_str().to_owned())),
-        (option::OUTPUT_LIMIT_FIELD, output_limit_field.map(|field| field.as_str().to_owned())),
+        (
+            option::OUTPUT_LIMIT_FIELD,
+            output_limit_field.map(|field| field.as_str().to_owned()),
+        ),
         (option::FIRST_CHUNK_TIMEOUT, millis(first_chunk_timeout)),
         (option::STALL_TIMEOUT, millis(stall_timeout)),
         (option::ANSWER_TIMEOUT, millis(answer_timeout)),
@@ -131,7 +168,10 @@ mod tests {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
         };
-        assert_eq!(provider_plan("a", &llm, llm.backend(), vec![NativeTool::UrlContext]), expected);
+        assert_eq!(
+            provider_plan("a", &llm, llm.backend(), vec![NativeTool::UrlContext]),
+            expected
+        );
     }
 
     #[test]
@@ -148,10 +188,26 @@ mod tests {
             ("synthesis-native-thinking", "google-native"),
             ("", "google-native"),
         ] {
-            assert_eq!(selected("provider: google", strategy), expected, "{strategy}");
-            assert_eq!(selected("provider: google, backend: google-native", strategy), "google-native", "{strategy}");
-            assert_eq!(selected("provider: google, backend: langchain", strategy), "genai", "{strategy}");
-            assert_eq!(selected("provider: anthropic", strategy), "genai", "{strategy}");
+            assert_eq!(
+                selected("provider: google", strategy),
+                expected,
+                "{strategy}"
+            );
+            assert_eq!(
+                selected("provider: google, backend: google-native", strategy),
+                "google-native",
+                "{strategy}"
+            );
+            assert_eq!(
+                selected("provider: google, backend: langchain", strategy),
+                "genai",
+                "{strategy}"
+            );
+            assert_eq!(
+                selected("provider: anthropic", strategy),
+                "genai",
+                "{strategy}"
+            );
         }
     }
 
@@ -159,24 +215,48 @@ mod tests {
     fn an_agent_with_tools_has_native_tools_only_where_they_are_combined() {
         let (search, code) = (NativeTool::GoogleSearch, NativeTool::CodeExecution);
         let google = "provider: google, native_tools: {google_search: true}";
-        let combined = "provider: google, native_tools: {google_search: true}, native_tools_mode: combine";
-        let native = "provider: google, backend: google-native, native_tools: {google_search: true}";
+        let combined =
+            "provider: google, native_tools: {google_search: true}, native_tools_mode: combine";
+        let native =
+            "provider: google, backend: google-native, native_tools: {google_search: true}";
         let genai = "provider: google, backend: genai";
         for (keys, settings, tools, expected) in [
             (google, "{}", 0, vec![search]),
             (google, "{}", 1, vec![]),
             (combined, "{}", 1, vec![search]),
-            (combined, "{native_tools: {code_execution: true}}", 1, vec![search, code]),
-            (google, "{native_tools: {google_search: false, code_execution: true}}", 0, vec![code]),
+            (
+                combined,
+                "{native_tools: {code_execution: true}}",
+                1,
+                vec![search, code],
+            ),
+            (
+                google,
+                "{native_tools: {google_search: false, code_execution: true}}",
+                0,
+                vec![code],
+            ),
             (google, "{iteration_strategy: synthesis}", 0, vec![]),
-            (google, "{iteration_strategy: synthesis-native-thinking}", 0, vec![search]),
+            (
+                google,
+                "{iteration_strategy: synthesis-native-thinking}",
+                0,
+                vec![search],
+            ),
             (native, "{iteration_strategy: synthesis}", 0, vec![search]),
             (native, "{iteration_strategy: react}", 0, vec![]),
             (combined, "{iteration_strategy: react}", 0, vec![]),
             (genai, "{native_tools: {google_search: true}}", 0, vec![]),
-            ("provider: openai", "{native_tools: {google_search: true}}", 0, vec![]),
+            (
+                "provider: openai",
+                "{native_tools: {google_search: true}}",
+                0,
+                vec![],
+            ),
         ] {
-            let agents = Config::parse("f", &format!("agents: {{a: {settings}}}"), &|_| None).unwrap().agents;
+            let agents = Config::parse("f", &format!("agents: {{a: {settings}}}"), &|_| None)
+                .unwrap()
+                .agents;
             let offered = vec![read_only_tool("k8s.get"); tools];
             let plan = of_agent("p", &provider(keys), &agents["a"].settings, &offered);
             assert_eq!(plan.native_tools, expected, "{keys} {settings} {tools}");

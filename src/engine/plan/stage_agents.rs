@@ -12,20 +12,29 @@ const NATIVE_PROVIDER: &str = "google";
 /// The agents of a stage in order, each with a unique name: the second of two `sre` is `sre-2`.
 pub(super) fn agents_of(stage: &Stage) -> Vec<(String, &StageAgent)> {
     let replicas = usize::try_from(stage.replicas.max(1)).unwrap_or(1);
-    let agents: Vec<&StageAgent> = stage.agents.iter().flat_map(|agent| std::iter::repeat_n(agent, replicas)).collect();
+    let agents: Vec<&StageAgent> = stage
+        .agents
+        .iter()
+        .flat_map(|agent| std::iter::repeat_n(agent, replicas))
+        .collect();
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for agent in &agents {
         *counts.entry(&agent.name).or_default() += 1;
     }
-    let mut taken: BTreeSet<String> =
-        counts.iter().filter(|(_, count)| **count == 1).map(|(name, _)| (*name).to_owned()).collect();
+    let mut taken: BTreeSet<String> = counts
+        .iter()
+        .filter(|(_, count)| **count == 1)
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
     let named = agents.into_iter().map(|agent| {
         if counts.get(agent.name.as_str()) == Some(&1) {
             return (agent.name.clone(), agent);
         }
         // Another agent may have the name of a replica.
         let mut numbered = (1_u32..).map(|number| format!("{}-{number}", agent.name));
-        let name = numbered.find(|name| !taken.contains(name)).unwrap_or_default();
+        let name = numbered
+            .find(|name| !taken.contains(name))
+            .unwrap_or_default();
         taken.insert(name.clone());
         (name, agent)
     });
@@ -33,15 +42,30 @@ pub(super) fn agents_of(stage: &Stage) -> Vec<(String, &StageAgent)> {
 }
 
 /// The settings of an agent. Precedence: agent of the stage, stage, chain, agent, defaults.
-pub(super) fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent: &StageAgent) -> Settings {
+pub(super) fn settings(
+    config: &Config,
+    chain: &AgentChain,
+    stage: &Stage,
+    agent: &StageAgent,
+) -> Settings {
     let own = config.agents.get(&agent.name).map(|agent| &agent.settings);
-    let layers = [Some(&agent.settings), Some(&stage.settings), Some(&chain.settings), own];
-    let upper = layers.into_iter().flatten().fold(Settings::default(), |upper, layer| upper.over(layer));
+    let layers = [
+        Some(&agent.settings),
+        Some(&stage.settings),
+        Some(&chain.settings),
+        own,
+    ];
+    let upper = layers
+        .into_iter()
+        .flatten()
+        .fold(Settings::default(), |upper, layer| upper.over(layer));
     upper.over(&config.defaults.settings)
 }
 
 pub(super) fn strategy(settings: &Settings) -> Strategy {
-    settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
+    settings
+        .iteration_strategy
+        .unwrap_or(Strategy::NativeThinking)
 }
 
 /// The limits of an agent with these settings.
@@ -50,9 +74,13 @@ pub(super) fn limits(settings: &Settings) -> Limits {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     Limits {
         max_iterations: settings.max_iterations.unwrap_or(built_in.max_iterations),
-        iteration_timeout_ms: settings.iteration_timeout.map_or(built_in.iteration_timeout_ms, millis),
+        iteration_timeout_ms: settings
+            .iteration_timeout
+            .map_or(built_in.iteration_timeout_ms, millis),
         max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
-        max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
+        max_tool_result_tokens: settings
+            .max_tool_result_tokens
+            .unwrap_or(built_in.max_tool_result_tokens),
         max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
         max_calls: built_in.max_calls,
     }
@@ -61,20 +89,35 @@ pub(super) fn limits(settings: &Settings) -> Limits {
 /// Whether a synthesis is added after the stage at `index`: it has several agents, and the chain has no synthesis of
 /// its own there.
 pub(super) fn needs_synthesis(config: &Config, chain: &AgentChain, index: usize) -> bool {
-    let several = chain.stages.get(index).is_some_and(|stage| agents_of(stage).len() > 1);
-    let own = chain.stages.get(index + 1).is_some_and(|next| match agents_of(next).as_slice() {
-        [(_, agent)] => strategy(&settings(config, chain, next, agent)).synthesises(),
-        _ => false,
-    });
+    let several = chain
+        .stages
+        .get(index)
+        .is_some_and(|stage| agents_of(stage).len() > 1);
+    let own = chain
+        .stages
+        .get(index + 1)
+        .is_some_and(|next| match agents_of(next).as_slice() {
+            [(_, agent)] => strategy(&settings(config, chain, next, agent)).synthesises(),
+            _ => false,
+        });
     several && !own
 }
 
 /// The agent that combines the findings of a stage, with its settings: the levels are those of every agent; at each of
 /// them `synthesis` takes precedence over the rest.
 pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (String, Settings) {
-    let synthesis = stage.synthesis.over(&chain.synthesis).over(&config.defaults.synthesis);
-    let name = synthesis.agent.unwrap_or_else(|| builtin::SYNTHESIS.to_owned());
-    let own = config.agents.get(&name).map(|agent| agent.settings.clone()).unwrap_or_default();
+    let synthesis = stage
+        .synthesis
+        .over(&chain.synthesis)
+        .over(&config.defaults.synthesis);
+    let name = synthesis
+        .agent
+        .unwrap_or_else(|| builtin::SYNTHESIS.to_owned());
+    let own = config
+        .agents
+        .get(&name)
+        .map(|agent| agent.settings.clone())
+        .unwrap_or_default();
     let settings = [
         settings_of(&stage.synthesis),
         without_iteration(&stage.settings),
@@ -84,12 +127,27 @@ pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (
         settings_of(&config.defaults.synthesis),
         without_iteration(&config.defaults.settings),
     ];
-    let settings = settings.iter().fold(Settings::default(), |upper, layer| upper.over(layer));
-    let thinks = settings.llm_provider.as_ref().and_then(|name| config.llm_providers.get(name));
+    let settings = settings
+        .iter()
+        .fold(Settings::default(), |upper, layer| upper.over(layer));
+    let thinks = settings
+        .llm_provider
+        .as_ref()
+        .and_then(|name| config.llm_providers.get(name));
     let thinks = thinks.is_some_and(|llm| llm.provider == NATIVE_PROVIDER);
-    let fitting = if thinks { Strategy::SynthesisNativeThinking } else { Strategy::Synthesis };
+    let fitting = if thinks {
+        Strategy::SynthesisNativeThinking
+    } else {
+        Strategy::Synthesis
+    };
     let iteration_strategy = Some(settings.iteration_strategy.unwrap_or(fitting));
-    (name, Settings { iteration_strategy, ..settings })
+    (
+        name,
+        Settings {
+            iteration_strategy,
+            ..settings
+        },
+    )
 }
 
 fn settings_of(synthesis: &Synthesis) -> Settings {
@@ -102,8 +160,13 @@ fn settings_of(synthesis: &Synthesis) -> Settings {
 
 /// Settings without the strategy of investigating agents, which a synthesis does not use.
 fn without_iteration(settings: &Settings) -> Settings {
-    let iteration_strategy = settings.iteration_strategy.filter(|strategy| strategy.synthesises());
-    Settings { iteration_strategy, ..settings.clone() }
+    let iteration_strategy = settings
+        .iteration_strategy
+        .filter(|strategy| strategy.synthesises());
+    Settings {
+        iteration_strategy,
+        ..settings.clone()
+    }
 }
 
 #[cfg(test)]
@@ -123,7 +186,10 @@ defaults: {chain: a, llm_provider: large}
 
     fn names(stage: &str) -> Vec<String> {
         let config = config(&format!("{{a: {{stages: [{{{stage}}}]}}}}"));
-        agents_of(&config.agent_chains["a"].stages[0]).into_iter().map(|(name, _)| name).collect()
+        agents_of(&config.agent_chains["a"].stages[0])
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect()
     }
 
     #[test]
@@ -131,9 +197,18 @@ defaults: {chain: a, llm_provider: large}
         for (stage, expected) in [
             ("agents: [{name: sre}]", vec!["sre"]),
             ("agents: [{name: sre}], replicas: 1", vec!["sre"]),
-            ("agents: [{name: sre}], replicas: 3", vec!["sre-1", "sre-2", "sre-3"]),
-            ("agents: [{name: sre}, {name: dba}, {name: sre}]", vec!["sre-1", "dba", "sre-2"]),
-            ("agents: [{name: sre}, {name: sre}, {name: sre-1}]", vec!["sre-2", "sre-3", "sre-1"]),
+            (
+                "agents: [{name: sre}], replicas: 3",
+                vec!["sre-1", "sre-2", "sre-3"],
+            ),
+            (
+                "agents: [{name: sre}, {name: dba}, {name: sre}]",
+                vec!["sre-1", "dba", "sre-2"],
+            ),
+            (
+                "agents: [{name: sre}, {name: sre}, {name: sre-1}]",
+                vec!["sre-2", "sre-3", "sre-1"],
+            ),
         ] {
             assert_eq!(names(stage), expected, "{stage}");
         }
@@ -153,7 +228,8 @@ defaults: {chain: a, llm_provider: large}
             (vec![two, two_own], vec![true, true]),
         ] {
             let config = config(&format!("{{a: {{stages: [{}]}}}}", stages.join(", ")));
-            let needs = (0..stages.len()).map(|index| needs_synthesis(&config, &config.agent_chains["a"], index));
+            let needs = (0..stages.len())
+                .map(|index| needs_synthesis(&config, &config.agent_chains["a"], index));
             assert_eq!(needs.collect::<Vec<_>>(), expected, "{stages:?}");
         }
     }
@@ -164,7 +240,12 @@ defaults: {chain: a, llm_provider: large}
         let chain = &config.agent_chains["a"];
         let (name, settings) = synthesis(&config, chain, &chain.stages[0]);
         let strategy = settings.iteration_strategy.unwrap();
-        (name, settings.llm_provider.unwrap(), strategy, settings.max_timeouts.unwrap())
+        (
+            name,
+            settings.llm_provider.unwrap(),
+            strategy,
+            settings.max_timeouts.unwrap(),
+        )
     }
 
     #[test]
@@ -172,17 +253,35 @@ defaults: {chain: a, llm_provider: large}
         let stage = |rest: &str| format!("[{{agents: [{{name: sre}}], replicas: 2{rest}}}]");
         let (native, plain) = (Strategy::SynthesisNativeThinking, Strategy::Synthesis);
         let table = [
-            (format!("{{stages: {}}}", stage("")), ("synthesis", "large", native, 2)),
-            // The strategy of the investigating agents is not that of the synthesis.
-            (format!("{{iteration_strategy: react, stages: {}}}", stage("")), ("synthesis", "large", native, 2)),
-            (format!("{{llm_provider: small, stages: {}}}", stage("")), ("synthesis", "small", plain, 2)),
-            (format!("{{stages: {}}}", stage(", synthesis: {agent: chief}")), ("chief", "small", plain, 9)),
             (
-                format!("{{synthesis: {{agent: chief, llm_provider: large}}, stages: {}}}", stage(", max_timeouts: 4")),
+                format!("{{stages: {}}}", stage("")),
+                ("synthesis", "large", native, 2),
+            ),
+            // The strategy of the investigating agents is not that of the synthesis.
+            (
+                format!("{{iteration_strategy: react, stages: {}}}", stage("")),
+                ("synthesis", "large", native, 2),
+            ),
+            (
+                format!("{{llm_provider: small, stages: {}}}", stage("")),
+                ("synthesis", "small", plain, 2),
+            ),
+            (
+                format!("{{stages: {}}}", stage(", synthesis: {agent: chief}")),
+                ("chief", "small", plain, 9),
+            ),
+            (
+                format!(
+                    "{{synthesis: {{agent: chief, llm_provider: large}}, stages: {}}}",
+                    stage(", max_timeouts: 4")
+                ),
                 ("chief", "large", native, 4),
             ),
             (
-                format!("{{synthesis: {{llm_provider: large}}, stages: {}}}", stage(", llm_provider: small")),
+                format!(
+                    "{{synthesis: {{llm_provider: large}}, stages: {}}}",
+                    stage(", llm_provider: small")
+                ),
                 ("synthesis", "small", plain, 2),
             ),
             (
@@ -194,7 +293,11 @@ defaults: {chain: a, llm_provider: large}
             ),
         ];
         for (chain, (name, provider, strategy, timeouts)) in table {
-            assert_eq!(resolved(&chain), (name.to_owned(), provider.to_owned(), strategy, timeouts), "{chain}");
+            assert_eq!(
+                resolved(&chain),
+                (name.to_owned(), provider.to_owned(), strategy, timeouts),
+                "{chain}"
+            );
         }
     }
 }

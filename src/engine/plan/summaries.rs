@@ -17,18 +17,36 @@ pub(super) fn plan(
 ) -> Result<Option<SummaryPlan>, PlanError> {
     let over = |name: &String| {
         let own = config.mcp_servers.get(name)?.summarize_over;
-        let over = own.or(settings.summarize_over).filter(|tokens| *tokens > 0)?;
+        let over = own
+            .or(settings.summarize_over)
+            .filter(|tokens| *tokens > 0)?;
         Some((name.clone(), over))
     };
     let over_tokens = servers.iter().filter_map(over).collect::<BTreeMap<_, _>>();
     let provider = match &settings.summarize_with {
         Some(name) => {
-            let llm = config.llm_providers.get(name).ok_or_else(|| undefined("provider", name))?;
-            Some(provider_plan::provider_plan(name, llm, llm.backend(), Vec::new()))
+            let llm = config
+                .llm_providers
+                .get(name)
+                .ok_or_else(|| undefined("provider", name))?;
+            Some(provider_plan::provider_plan(
+                name,
+                llm,
+                llm.backend(),
+                Vec::new(),
+            ))
         }
-        None => providers.first().map(|own| ProviderPlan { native_tools: Vec::new(), ..own.clone() }),
+        None => providers.first().map(|own| ProviderPlan {
+            native_tools: Vec::new(),
+            ..own.clone()
+        }),
     };
-    Ok(provider.filter(|_| !over_tokens.is_empty()).map(|provider| SummaryPlan { provider, over_tokens }))
+    Ok(provider
+        .filter(|_| !over_tokens.is_empty())
+        .map(|provider| SummaryPlan {
+            provider,
+            over_tokens,
+        }))
 }
 
 #[cfg(test)]
@@ -50,13 +68,27 @@ defaults: {{llm_provider: large}}
 "
         );
         let config = Config::parse("f", &text, &|_| None).unwrap();
-        let listing = Listing { tools: ["k8s.get", "prom.query"].map(read_only_tool).to_vec(), unavailable: vec![] };
-        let plan = plan(&config, &choose(&config, "", None).unwrap(), &alert(""), &listing, None).unwrap();
+        let listing = Listing {
+            tools: ["k8s.get", "prom.query"].map(read_only_tool).to_vec(),
+            unavailable: vec![],
+        };
+        let plan = plan(
+            &config,
+            &choose(&config, "", None).unwrap(),
+            &alert(""),
+            &listing,
+            None,
+        )
+        .unwrap();
         plan.stages[0].agents[0].summaries.clone()
     }
 
     fn sizes(summaries: &SummaryPlan) -> Vec<(&str, u32)> {
-        summaries.over_tokens.iter().map(|(name, tokens)| (name.as_str(), *tokens)).collect()
+        summaries
+            .over_tokens
+            .iter()
+            .map(|(name, tokens)| (name.as_str(), *tokens))
+            .collect()
     }
 
     #[test]
@@ -70,8 +102,17 @@ defaults: {{llm_provider: large}}
     fn a_server_has_its_own_size_and_the_agents_provider_summarises() {
         let summaries = planned("summarize_over: 5k tokens", ", summarize_over: 0").unwrap();
         assert_eq!(sizes(&summaries), [("prom", 5_000)]);
-        assert_eq!((summaries.provider.name.as_str(), summaries.provider.native_tools.as_slice()), ("large", &[][..]));
+        assert_eq!(
+            (
+                summaries.provider.name.as_str(),
+                summaries.provider.native_tools.as_slice()
+            ),
+            ("large", &[][..])
+        );
         let summaries = planned("summarize_with: cheap", ", summarize_over: 2000").unwrap();
-        assert_eq!((sizes(&summaries), summaries.provider.name.as_str()), (vec![("k8s", 2_000)], "cheap"));
+        assert_eq!(
+            (sizes(&summaries), summaries.provider.name.as_str()),
+            (vec![("k8s", 2_000)], "cheap")
+        );
     }
 }

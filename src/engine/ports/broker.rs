@@ -30,7 +30,11 @@ pub trait Feed: Send + Sync + 'static {
 
     /// Waits until the session's publisher has this event on the stream, after all events before it, and ends the
     /// publisher. `false` when that is not known: then store and stream have to be compared.
-    fn has_published(&self, session: SessionId, last: &EventIdentity) -> impl Future<Output = bool> + Send;
+    fn has_published(
+        &self,
+        session: SessionId,
+        last: &EventIdentity,
+    ) -> impl Future<Output = bool> + Send;
 
     /// Emits a piece of an answer to watchers. Never waits, may drop the piece.
     fn delta(&self, delta: Delta);
@@ -45,14 +49,21 @@ pub trait Feed: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<Divergence>, BrokerUnavailable>> + Send;
 
     /// Waits until every event up to `last_seq` is on the stream, then ends the session's publisher.
-    fn drain(&self, session: SessionId, last_seq: u32) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
+    fn drain(
+        &self,
+        session: SessionId,
+        last_seq: u32,
+    ) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Whether the timeline stream takes events: it is there, has a leader, and has refused none since the last one
     /// that it took. Bounded by a few seconds.
     fn accepting(&self) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Publishes a dead letter. Idempotent: the stream stores it once.
-    fn publish_dead_letter(&self, letter: DeadLetter) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
+    fn publish_dead_letter(
+        &self,
+        letter: DeadLetter,
+    ) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
 /// Events that were published, and that the store has lost.
@@ -89,7 +100,10 @@ pub trait Queue: Send + Sync + 'static {
     ) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
 
     /// Queues an alert again under its id; returns its new sequence once the stream has acknowledged it.
-    fn requeue(&self, alert: &IdleAlert) -> impl Future<Output = Result<u64, BrokerUnavailable>> + Send;
+    fn requeue(
+        &self,
+        alert: &IdleAlert,
+    ) -> impl Future<Output = Result<u64, BrokerUnavailable>> + Send;
 
     /// Publishes one alert of a body with several as a message of its own, under an id that follows from the id of the
     /// received message. A repetition publishes the same alert, which is investigated once. Bounded by some seconds.
@@ -116,7 +130,10 @@ pub trait CancelRequests: Send + Sync + 'static {
     fn next(&self) -> impl Future<Output = CancelNotice> + Send;
 
     /// Whether a request to cancel this session is stored.
-    fn cancel_requested(&self, session: SessionId) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
+    fn cancel_requested(
+        &self,
+        session: SessionId,
+    ) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
 
     /// The name of the person who sent the last request for this session, as a login has it. `None` if the request has
     /// no name, or the broker does not answer: the name is only shown.
@@ -135,7 +152,9 @@ pub const MAX_LISTED_SESSIONS: usize = 1_000;
 impl WorkerStatus {
     /// The number of sessions that it owns now.
     pub fn running(&self) -> usize {
-        self.sessions.len().max(usize::try_from(self.busy).unwrap_or(usize::MAX))
+        self.sessions
+            .len()
+            .max(usize::try_from(self.busy).unwrap_or(usize::MAX))
     }
 }
 

@@ -71,13 +71,19 @@ pub struct Refusal {
 impl Refusal {
     /// The id that the alert's header chose belongs to another alert.
     pub fn used_id(id: SessionId) -> Self {
-        Self { reason: DeadReason::UsedId, detail: format!("id {id} came before, with another body") }
+        Self {
+            reason: DeadReason::UsedId,
+            detail: format!("id {id} came before, with another body"),
+        }
     }
 }
 
 impl From<InvalidSessionId> for Refusal {
     fn from(invalid: InvalidSessionId) -> Self {
-        Self { reason: DeadReason::InvalidId, detail: invalid.to_string() }
+        Self {
+            reason: DeadReason::InvalidId,
+            detail: invalid.to_string(),
+        }
     }
 }
 

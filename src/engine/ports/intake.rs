@@ -50,7 +50,10 @@ pub trait Intake: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When the alert has to be given up, or something that decoding needs is unavailable.
-    fn prepare(&self, received: &Received) -> impl Future<Output = Result<PreparedAlert, PrepareError>> + Send;
+    fn prepare(
+        &self,
+        received: &Received,
+    ) -> impl Future<Output = Result<PreparedAlert, PrepareError>> + Send;
 
     /// Plans the investigation of an alert that joins no session and is covered by no cooldown.
     ///
@@ -110,5 +113,8 @@ impl From<Refusal> for PrepareError {
 pub trait Threads: Send + Sync + 'static {
     /// The investigation that `session` is, or that it asks about, with everything that was answered about it since;
     /// `None` when there is no such session.
-    fn thread(&self, session: SessionId) -> impl Future<Output = Result<Option<Thread>, StoreError>> + Send;
+    fn thread(
+        &self,
+        session: SessionId,
+    ) -> impl Future<Output = Result<Option<Thread>, StoreError>> + Send;
 }

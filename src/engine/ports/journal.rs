@@ -10,7 +10,9 @@ use uuid::Uuid;
 use super::dead_letter::DeadReason;
 use super::model::ProviderFailure;
 use crate::investigation::alert_update::NumberedUpdate;
-pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
+pub use crate::investigation::chain::{
+    ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord,
+};
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, Mark, StopReason, ToolCall};
 use crate::investigation::execution::event_refs::RecordedEntry;
@@ -75,7 +77,10 @@ pub enum StoreError {
 /// Appends to a session under a lease. Retries an unknown outcome with the same bytes by itself, for a bounded time.
 pub trait Journal: Send + Sync + 'static {
     /// The frozen plan and how far the session has come.
-    fn load(&self, session: SessionId) -> impl Future<Output = Result<SessionRecord, StoreError>> + Send;
+    fn load(
+        &self,
+        session: SessionId,
+    ) -> impl Future<Output = Result<SessionRecord, StoreError>> + Send;
 
     /// The entries of one execution, in order, with the numbers of the events generated from them.
     fn entries(
@@ -108,19 +113,33 @@ pub trait Journal: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<NumberedUpdate>, StoreError>> + Send;
 
     /// Appends one checkpoint, all of it or nothing. Sending the same checkpoint again returns the same event numbers.
-    fn append(&self, lease: Lease, checkpoint: Checkpoint)
-    -> impl Future<Output = Result<Appended, StoreError>> + Send;
+    fn append(
+        &self,
+        lease: Lease,
+        checkpoint: Checkpoint,
+    ) -> impl Future<Output = Result<Appended, StoreError>> + Send;
 
     /// One transition of the session itself (a stage begins or ends): all of it or nothing.
-    fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn step(
+        &self,
+        lease: Lease,
+        step: SessionStep,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The end of the session, with its last events, and that of its last stage: all of it or nothing.
-    fn finish(&self, lease: Lease, end: SessionEnd) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn finish(
+        &self,
+        lease: Lease,
+        end: SessionEnd,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Keeps calls that may have been sent by steps whose commits the store has lost, for whichever worker goes on.
     /// Needs no lease: a call that is kept twice, or although its start is committed, changes nothing.
-    fn remember(&self, session: SessionId, calls: Vec<LostCall>)
-    -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn remember(
+        &self,
+        session: SessionId,
+        calls: Vec<LostCall>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 /// A committed checkpoint.
@@ -331,6 +350,9 @@ impl SessionEnd {
             let fields = serde_json::to_value(fields(lines)).unwrap_or_default();
             EventDraft::new(EventType::ExecutiveSummary, lines, fields)
         });
-        of_stage.chain(summary).chain([self.event.clone()]).collect()
+        of_stage
+            .chain(summary)
+            .chain([self.event.clone()])
+            .collect()
     }
 }

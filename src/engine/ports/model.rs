@@ -45,10 +45,30 @@ pub struct ModelRequest {
 
 impl ModelRequest {
     /// The request of an execution with this body.
-    pub fn new(session_id: SessionId, execution_id: ExecutionId, body: RequestBody, timeout: Duration) -> Self {
-        let RequestBody { name, provider, messages, tools, clear_cache } = body;
+    pub fn new(
+        session_id: SessionId,
+        execution_id: ExecutionId,
+        body: RequestBody,
+        timeout: Duration,
+    ) -> Self {
+        let RequestBody {
+            name,
+            provider,
+            messages,
+            tools,
+            clear_cache,
+        } = body;
         let request_id = format!("{execution_id}:{name}");
-        Self { session_id, execution_id, request_id, provider, messages, tools, clear_cache, timeout }
+        Self {
+            session_id,
+            execution_id,
+            request_id,
+            provider,
+            messages,
+            tools,
+            clear_cache,
+            timeout,
+        }
     }
 }
 

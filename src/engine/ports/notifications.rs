@@ -47,7 +47,11 @@ pub enum NotificationResult {
     /// It will not be sent, for this reason.
     GivenUp { reason: String },
     /// It is due again after this time.
-    Failed { reason: String, retry_after: Duration, arrival: Arrival },
+    Failed {
+        reason: String,
+        retry_after: Duration,
+        arrival: Arrival,
+    },
 }
 
 /// Whether a failed attempt can have reached the provider.
@@ -105,11 +109,19 @@ pub enum ProviderAnswer {
     /// It refuses the message, which no later attempt can change.
     Rejected { reason: String },
     /// A later attempt may succeed, not before this time if it is given.
-    Unavailable { reason: String, retry_after: Option<Duration>, arrival: Arrival },
+    Unavailable {
+        reason: String,
+        retry_after: Option<Duration>,
+        arrival: Arrival,
+    },
 }
 
 /// Sends messages by the routes of the configuration.
 pub trait Notifier: Send + Sync + 'static {
     /// Sends a message; `thread` is the receipt of the session's first one. Ends within its own time limit.
-    fn send(&self, message: Notification, thread: Option<String>) -> impl Future<Output = ProviderAnswer> + Send;
+    fn send(
+        &self,
+        message: Notification,
+        thread: Option<String>,
+    ) -> impl Future<Output = ProviderAnswer> + Send;
 }

@@ -55,7 +55,11 @@ pub struct RouteLimit {
 impl RouteLimit {
     /// Why an alert above the limit is not investigated, for people.
     pub fn why(&self) -> String {
-        format!("route {} opens at most {} an hour", self.route, format::count(self.max_per_hour, "investigation"))
+        format!(
+            "route {} opens at most {} an hour",
+            self.route,
+            format::count(self.max_per_hour, "investigation")
+        )
     }
 }
 
@@ -126,7 +130,10 @@ pub enum Opened {
     /// Linked to this open session.
     Joined(SessionId),
     /// Linked to this open session, which did not know all of what the alert reports.
-    Updated { session: SessionId, changes: Vec<Change> },
+    Updated {
+        session: SessionId,
+        changes: Vec<Change>,
+    },
     /// Covered by this session, which completed less than the cooldown ago.
     CoveredByCooldown(SessionId),
     /// This route has opened as many sessions in the last hour as it may: an ended session lists the alert. It may have
@@ -208,27 +215,45 @@ pub enum CancelOutcome {
 /// Alerts and leases.
 pub trait Sessions: Send + Sync + 'static {
     /// Records the alert on its first delivery, and counts this attempt to prepare it.
-    fn receive(&self, received: Received) -> impl Future<Output = Result<Disposition, StoreError>> + Send;
+    fn receive(
+        &self,
+        received: Received,
+    ) -> impl Future<Output = Result<Disposition, StoreError>> + Send;
 
     /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a session of its own.
-    fn join(&self, request: JoinRequest) -> impl Future<Output = Result<Option<Opened>, StoreError>> + Send;
+    fn join(
+        &self,
+        request: JoinRequest,
+    ) -> impl Future<Output = Result<Option<Opened>, StoreError>> + Send;
 
     /// The time since the alert's first delivery, by the store's clock.
-    fn waited(&self, alert: SessionId) -> impl Future<Output = Result<Duration, StoreError>> + Send;
+    fn waited(&self, alert: SessionId)
+    -> impl Future<Output = Result<Duration, StoreError>> + Send;
 
     /// Opens, joins or ends the alert, in one statement.
-    fn open(&self, request: OpenRequest) -> impl Future<Output = Result<Opened, StoreError>> + Send;
+    fn open(&self, request: OpenRequest)
+    -> impl Future<Output = Result<Opened, StoreError>> + Send;
 
     /// Gives an undecided alert up. Idempotent.
-    fn give_up(&self, alert: SessionId, refusal: Refusal) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn give_up(
+        &self,
+        alert: SessionId,
+        refusal: Refusal,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Takes over a session whose lease has expired, or whose owner is among the predecessors of the request.
-    fn claim(&self, session: SessionId, claim: ClaimRequest) -> impl Future<Output = Result<Claim, StoreError>> + Send;
+    fn claim(
+        &self,
+        session: SessionId,
+        claim: ClaimRequest,
+    ) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
     /// The running sessions of these workers, which are dead. Without those at whose present checkpoint another worker
     /// has died before: a claim does not take them before their lease expires.
-    fn inherited(&self, predecessors: Vec<WorkerId>)
-    -> impl Future<Output = Result<Vec<Inherited>, StoreError>> + Send;
+    fn inherited(
+        &self,
+        predecessors: Vec<WorkerId>,
+    ) -> impl Future<Output = Result<Vec<Inherited>, StoreError>> + Send;
 
     /// Renews all leases of this worker in one statement; one answer a lease, in order.
     fn renew(
@@ -239,7 +264,11 @@ pub trait Sessions: Send + Sync + 'static {
 
     /// Releases a session: no owner, next epoch, no attempt counted. The event of the next claim has the reason, one
     /// word.
-    fn release(&self, lease: Lease, reason: &'static str) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn release(
+        &self,
+        lease: Lease,
+        reason: &'static str,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Releases a session whose attempt stays counted.
     fn release_counted(
@@ -250,15 +279,25 @@ pub trait Sessions: Send + Sync + 'static {
 
     /// Renews one lease and waits for its row, at most as long as the store waits for any row. [`Renewal::Locked`] when
     /// the row stayed locked, or when the lease has changed.
-    fn renew_one(&self, lease: Lease, period: Duration) -> impl Future<Output = Result<Renewal, StoreError>> + Send;
+    fn renew_one(
+        &self,
+        lease: Lease,
+        period: Duration,
+    ) -> impl Future<Output = Result<Renewal, StoreError>> + Send;
 
     /// Whether the session or alert has ended, and the dead letter that it owes.
-    fn standing(&self, session: SessionId) -> impl Future<Output = Result<SettlementStatus, StoreError>> + Send;
+    fn standing(
+        &self,
+        session: SessionId,
+    ) -> impl Future<Output = Result<SettlementStatus, StoreError>> + Send;
 
     /// Restores events that the store has lost and the stream still has: the events keep their numbers, events that the
     /// store has written since move behind them, and one more event records the recovery. If the stream has the end of
     /// the session, the session has ended.
-    fn recover(&self, recover: Recover) -> impl Future<Output = Result<Recovered, StoreError>> + Send;
+    fn recover(
+        &self,
+        recover: Recover,
+    ) -> impl Future<Output = Result<Recovered, StoreError>> + Send;
 
     /// Marks the session or alert as settled, deletes the raw body and masks its message, which [`Sessions::standing`]
     /// has read. Idempotent.
@@ -270,7 +309,10 @@ pub trait Sessions: Send + Sync + 'static {
 
     /// Refunds the attempt of this delivery: a service was unavailable, or another alert was in the way. Idempotent
     /// only as far as [`Sessions::receive`] is: one call per delivery.
-    fn refund_attempt(&self, alert: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn refund_attempt(
+        &self,
+        alert: SessionId,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Records a request to cancel a session, which its next renewal returns. Ends a session or an undecided alert that
     /// no worker has; `by` is the name of the person who asks, for that end.
@@ -284,10 +326,18 @@ pub trait Sessions: Send + Sync + 'static {
     fn sweep(&self, sweep: Sweep) -> impl Future<Output = Result<Vec<Swept>, StoreError>> + Send;
 
     /// Records that a lost message was queued again under this sequence.
-    fn requeued(&self, alert: SessionId, stream_sequence: u64) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn requeued(
+        &self,
+        alert: SessionId,
+        stream_sequence: u64,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Deletes at most about `limit` rows of each kind that are older than `retention`. Empty when no such row is left.
-    fn prune(&self, retention: Retention, limit: u32) -> impl Future<Output = Result<Pruned, StoreError>> + Send;
+    fn prune(
+        &self,
+        retention: Retention,
+        limit: u32,
+    ) -> impl Future<Output = Result<Pruned, StoreError>> + Send;
 
     /// Gives the words by which it is found to some ended sessions that lack them.
     fn complete_words(&self) -> impl Future<Output = Result<Worded, StoreError>> + Send;

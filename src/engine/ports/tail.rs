@@ -35,7 +35,10 @@ impl Tail {
         }
         let mut kept = lock(&self.events);
         if kept.committed.len() + events.len() > MAX_EVENTS {
-            *kept = Events { committed: VecDeque::new(), overflowed: true };
+            *kept = Events {
+                committed: VecDeque::new(),
+                overflowed: true,
+            };
         } else if !kept.overflowed {
             kept.committed.extend(events);
         }
@@ -44,7 +47,10 @@ impl Tail {
 
     /// Events were committed that only the table has.
     pub fn overflow(&self) {
-        *lock(&self.events) = Events { committed: VecDeque::new(), overflowed: true };
+        *lock(&self.events) = Events {
+            committed: VecDeque::new(),
+            overflowed: true,
+        };
         self.grown.notify_one();
     }
 

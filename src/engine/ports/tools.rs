@@ -33,7 +33,12 @@ pub struct ToolRequest<'a> {
 impl<'a> ToolRequest<'a> {
     /// A request for a tool that the server knows by the name of the call.
     pub fn new(call: &'a ToolCall, timeout: Duration) -> Self {
-        Self { call, spec: None, lease: None, timeout }
+        Self {
+            call,
+            spec: None,
+            lease: None,
+            timeout,
+        }
     }
 
     /// The same request for a tool of a plan.
@@ -45,7 +50,10 @@ impl<'a> ToolRequest<'a> {
     /// The same request of a run with this lease.
     #[must_use]
     pub fn under(self, lease: Lease) -> Self {
-        Self { lease: Some(lease), ..self }
+        Self {
+            lease: Some(lease),
+            ..self
+        }
     }
 }
 

@@ -154,18 +154,25 @@ impl Control {
             let mut steps = lock(&self.steps);
             steps.next += 1;
             let number = steps.next;
-            steps.open.insert(number, Instant::now() + bound + STEP_MARGIN);
+            steps
+                .open
+                .insert(number, Instant::now() + bound + STEP_MARGIN);
             number
         };
         // Removes the step however the future ends.
-        let _open = OpenStep { control: self, number };
+        let _open = OpenStep {
+            control: self,
+            number,
+        };
         step.await
     }
 
     /// How long the run has been stuck in a step that exceeds its own bound.
     pub fn stuck_for(&self) -> Option<Duration> {
         let earliest = lock(&self.steps).open.values().min().copied()?;
-        Instant::now().checked_duration_since(earliest).filter(|late| !late.is_zero())
+        Instant::now()
+            .checked_duration_since(earliest)
+            .filter(|late| !late.is_zero())
     }
 
     /// A checkpoint was committed.
@@ -232,7 +239,10 @@ impl Control {
     ///
     /// # Errors
     /// When the lease is lost.
-    pub async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<Option<T>, Interrupted> {
+    pub async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<Option<T>, Interrupted> {
         tokio::select! {
             // In this order: a run that is stopped already begins no work.
             biased;
@@ -315,7 +325,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_step_that_outlives_its_bound_is_stuck_until_it_ends() {
-        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        let control = Control::new(
+            Instant::now(),
+            Duration::from_secs(20),
+            CancellationToken::new(),
+        );
         let (bound, quick) = (Duration::from_secs(30), Duration::from_secs(1));
         let step = control.within(bound, std::future::pending::<()>());
         let mut step = Box::pin(step);
@@ -331,13 +345,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nothing_begins_without_a_recent_renewal() {
-        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        let control = Control::new(
+            Instant::now(),
+            Duration::from_secs(20),
+            CancellationToken::new(),
+        );
         tokio::time::advance(Duration::from_secs(19)).await;
         assert_eq!(control.permit(), Ok(()));
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(
             control.permit(),
-            Err(Interrupted::Release(ReleaseReason::StoreUnavailable("no renewal for 20 s".to_owned())))
+            Err(Interrupted::Release(ReleaseReason::StoreUnavailable(
+                "no renewal for 20 s".to_owned()
+            )))
         );
         control.renewed(Instant::now());
         assert_eq!(control.permit(), Ok(()));
@@ -345,7 +365,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_reason_to_stop_stays() {
-        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        let control = Control::new(
+            Instant::now(),
+            Duration::from_secs(20),
+            CancellationToken::new(),
+        );
         control.stop(StopReason::Cancelled);
         control.stop(StopReason::Deadline);
         control.stopped().await;

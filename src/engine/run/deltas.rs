@@ -20,8 +20,18 @@ pub(super) struct Deltas<F> {
 impl<F: Feed> Deltas<F> {
     /// `first` is copied into every delta, with its own kind, offset and text.
     pub(super) fn new(feed: &Arc<F>, first: Delta, strategy: Strategy) -> Self {
-        let text_kind = if strategy == Strategy::React { DeltaKind::Raw } else { DeltaKind::Text };
-        Self { feed: Arc::clone(feed), first, text_kind, text: AtomicU64::new(0), thinking: AtomicU64::new(0) }
+        let text_kind = if strategy == Strategy::React {
+            DeltaKind::Raw
+        } else {
+            DeltaKind::Text
+        };
+        Self {
+            feed: Arc::clone(feed),
+            first,
+            text_kind,
+            text: AtomicU64::new(0),
+            thinking: AtomicU64::new(0),
+        }
     }
 
     pub(super) fn send(&self, kind: DeltaKind, text: &str) {
@@ -31,7 +41,12 @@ impl<F: Feed> Deltas<F> {
         };
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         let offset = sent.fetch_add(length, Ordering::Relaxed);
-        self.feed.delta(Delta { kind, offset, delta: text.to_owned(), ..self.first.clone() });
+        self.feed.delta(Delta {
+            kind,
+            offset,
+            delta: text.to_owned(),
+            ..self.first.clone()
+        });
     }
 
     /// Whether a piece was emitted.

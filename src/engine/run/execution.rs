@@ -23,8 +23,8 @@ use super::progress::{EndedExecution, ExecutionTotals};
 use super::tool_calls::Batch;
 use super::{instruments, model_retry, native};
 use crate::engine::ports::{
-    CallFailure, ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, ProviderFailure,
-    RecordedAttempts,
+    CallFailure, ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
+    ProviderFailure, RecordedAttempts,
 };
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
@@ -91,7 +91,13 @@ impl<W: World> Execution<W> {
         control: Control,
         assignment: Assignment,
     ) -> Result<Self, Interrupted> {
-        let Assignment { execution, plan, on_resolved, context, recoveries } = assignment;
+        let Assignment {
+            execution,
+            plan,
+            on_resolved,
+            context,
+            recoveries,
+        } = assignment;
         let id = execution.execution_id;
         // Only checkpoints write entries.
         let entries = match execution.checkpoint {
@@ -107,7 +113,20 @@ impl<W: World> Execution<W> {
         };
         let (record, attempts) = (execution, Attempts::new(&state, recorded));
         let (attempt, retry_at) = (1, None);
-        Ok(Self { ports, lease, control, id, record, state, on_resolved, owed, iteration, attempts, attempt, retry_at })
+        Ok(Self {
+            ports,
+            lease,
+            control,
+            id,
+            record,
+            state,
+            on_resolved,
+            owed,
+            iteration,
+            attempts,
+            attempt,
+            retry_at,
+        })
     }
 
     /// Runs until the end of the execution is committed.
@@ -126,7 +145,9 @@ impl<W: World> Execution<W> {
                 continue;
             }
             let decision = decide(&self.state);
-            if before_call::is_before_call(&decision) && (self.append_updates().await? || self.append_pause().await?) {
+            if before_call::is_before_call(&decision)
+                && (self.append_updates().await? || self.append_pause().await?)
+            {
                 continue;
             }
             // An iteration is over when the next decision belongs to no answer.
@@ -136,12 +157,19 @@ impl<W: World> Execution<W> {
             let span = self.iteration.span();
             match decision {
                 Decision::Done(_) => {
-                    return Ok(EndedExecution { totals: ExecutionTotals::of(&self.state), record: self.record });
+                    return Ok(EndedExecution {
+                        totals: ExecutionTotals::of(&self.state),
+                        record: self.record,
+                    });
                 }
                 Decision::Append(entries) => self.append(entries).instrument(span).await?,
                 Decision::CallModel(call) => self.call_model(call).await?,
-                Decision::RunTools(calls) => Box::pin(self.run_tools(calls)).instrument(span).await?,
-                Decision::Summarise(long) => Box::pin(self.summarise(long)).instrument(span).await?,
+                Decision::RunTools(calls) => {
+                    Box::pin(self.run_tools(calls)).instrument(span).await?
+                }
+                Decision::Summarise(long) => {
+                    Box::pin(self.summarise(long)).instrument(span).await?
+                }
             }
         }
     }
@@ -149,7 +177,8 @@ impl<W: World> Execution<W> {
     async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         if self.state.model_failure().is_some() {
             let (failures, longest) = (self.state.model_failures(), self.iteration_timeout());
-            let delay = model_retry::delay_before_iteration(failures, self.retry_at.take(), longest);
+            let delay =
+                model_retry::delay_before_iteration(failures, self.retry_at.take(), longest);
             if self.control.pause(delay).await?.is_none() {
                 return Ok(());
             }
@@ -167,13 +196,32 @@ impl<W: World> Execution<W> {
 
     /// Calls the model and commits its answer.
     async fn model_step(&mut self, call: ModelCall) -> Result<(), Interrupted> {
-        let Some(reply) = self.reply(call).await? else { return Ok(()) };
-        let requested = reply.answer.as_ref().err().and_then(model_retry::requested_delay);
+        let Some(reply) = self.reply(call).await? else {
+            return Ok(());
+        };
+        let requested = reply
+            .answer
+            .as_ref()
+            .err()
+            .and_then(model_retry::requested_delay);
         self.retry_at = requested.map(|delay| Instant::now() + delay);
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
-        let Reply { answer: outcome, provider, duration, .. } = reply;
+        let Reply {
+            answer: outcome,
+            provider,
+            duration,
+            ..
+        } = reply;
         let (purpose, answer, error, failure) = (call.purpose, None, None, None);
-        let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, failure, duration };
+        let call = ModelCallRecord {
+            purpose,
+            provider,
+            entries_upto,
+            answer,
+            error,
+            failure,
+            duration,
+        };
         let performed = self.absorb(outcome, call)?;
         Box::pin(self.commit(performed)).await
     }
@@ -183,10 +231,16 @@ impl<W: World> Execution<W> {
     async fn reply(&mut self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
         let (mut waits, mut timeout) = (0, self.iteration_timeout());
         loop {
-            let Some(reply) = self.ask(call, timeout).await? else { return Ok(None) };
+            let Some(reply) = self.ask(call, timeout).await? else {
+                return Ok(None);
+            };
             let error = reply.answer.as_ref().err().filter(|_| !reply.has_begun);
-            let delay = error.and_then(|error| model_retry::delay_within_iteration(error, waits, self.remaining()));
-            let Some(delay) = delay else { return Ok(Some(reply)) };
+            let delay = error.and_then(|error| {
+                model_retry::delay_within_iteration(error, waits, self.remaining())
+            });
+            let Some(delay) = delay else {
+                return Ok(Some(reply));
+            };
             let (session_id, execution_id) = (self.lease.session_id, self.id);
             tracing::info!(%session_id, %execution_id, delay_secs = delay.as_secs_f64(), "model call delayed: the provider is at its limit");
             if self.control.pause(delay).await?.is_none() {
@@ -205,11 +259,21 @@ impl<W: World> Execution<W> {
             return Err(ReleaseReason::Incompatible(missing).into());
         };
         let (provider, asked_at) = (request.provider.clone(), Instant::now());
-        let deltas = Deltas::new(&self.ports.feed, self.first_delta(), self.state.plan().strategy);
+        let deltas = Deltas::new(
+            &self.ports.feed,
+            self.first_delta(),
+            self.state.plan().strategy,
+        );
         let span = gen_ai::chat(&request);
-        let asked = Box::pin(self.ports.model.generate(request, |kind, text| deltas.send(kind, text)));
+        let asked = Box::pin(
+            self.ports
+                .model
+                .generate(request, |kind, text| deltas.send(kind, text)),
+        );
         let asked = asked.instrument(span.clone());
-        let asked = self.control.within(timeout, tokio::time::timeout(timeout, asked));
+        let asked = self
+            .control
+            .within(timeout, tokio::time::timeout(timeout, asked));
         let answer = match self.control.unless_stopped(asked).await? {
             Some(Ok(answer)) => answer,
             Some(Err(_elapsed)) => Err(Box::pin(self.timed_out(timeout)).await),
@@ -218,12 +282,18 @@ impl<W: World> Execution<W> {
         let duration = asked_at.elapsed();
         instruments::model_call(&provider.name, &answer, duration);
         gen_ai::answered(&span, &answer);
-        Ok(Some(Reply { answer, provider, duration, has_begun: deltas.have_begun() }))
+        Ok(Some(Reply {
+            answer,
+            provider,
+            duration,
+            has_begun: deltas.have_begun(),
+        }))
     }
 
     /// The time that is left of the iteration.
     fn remaining(&self) -> Duration {
-        self.iteration_timeout().saturating_sub(self.iteration.began.elapsed())
+        self.iteration_timeout()
+            .saturating_sub(self.iteration.began.elapsed())
     }
 
     fn first_delta(&self) -> Delta {
@@ -241,30 +311,83 @@ impl<W: World> Execution<W> {
     }
 
     /// Interprets a reply, and adds it to the record of its call.
-    fn absorb(&self, reply: Result<Answer, ModelError>, call: ModelCallRecord) -> Result<Performed, Interrupted> {
-        let mut measured = Measured { model_ms: millis(call.duration), ..Measured::default() };
+    fn absorb(
+        &self,
+        reply: Result<Answer, ModelError>,
+        call: ModelCallRecord,
+    ) -> Result<Performed, Interrupted> {
+        let mut measured = Measured {
+            model_ms: millis(call.duration),
+            ..Measured::default()
+        };
         let (entries, call) = match reply {
-            Err(ModelError::Unavailable(error)) => return Err(ReleaseReason::ModelUnavailable(error).into()),
+            Err(ModelError::Unavailable(error)) => {
+                return Err(ReleaseReason::ModelUnavailable(error).into());
+            }
             Err(ModelError::Broke(error)) => return Err(ReleaseReason::ModelBroke(error).into()),
-            Err(ModelError::Failed { code, message, timeout, provider }) => {
-                let (session_id, execution_id, status) = (self.lease.session_id, self.id, &provider.status);
+            Err(ModelError::Failed {
+                code,
+                message,
+                timeout,
+                provider,
+            }) => {
+                let (session_id, execution_id, status) =
+                    (self.lease.session_id, self.id, &provider.status);
                 tracing::info!(%session_id, %execution_id, code, provider_status = status, "model call failed: {message}");
-                let failed = absorb::failed(&self.state, &code, CallError { message: &message, timeout });
+                let failed = absorb::failed(
+                    &self.state,
+                    &code,
+                    CallError {
+                        message: &message,
+                        timeout,
+                    },
+                );
                 let entries = fallback::or_switched(&self.state, failed);
-                let words = [code.as_str(), status.as_str()].map(str::trim).into_iter().filter(|word| !word.is_empty());
-                let error = words.chain([message.as_str()]).collect::<Vec<_>>().join(": ");
+                let words = [code.as_str(), status.as_str()]
+                    .map(str::trim)
+                    .into_iter()
+                    .filter(|word| !word.is_empty());
+                let error = words
+                    .chain([message.as_str()])
+                    .collect::<Vec<_>>()
+                    .join(": ");
                 measured.retryable = Some(provider.retryable);
-                (entries, ModelCallRecord { error: Some(error), failure: Some(CallFailure { code, provider }), ..call })
+                (
+                    entries,
+                    ModelCallRecord {
+                        error: Some(error),
+                        failure: Some(CallFailure { code, provider }),
+                        ..call
+                    },
+                )
             }
             Ok(answer) => {
-                native::warn_if_unexpected(self.lease.session_id, self.id, self.state.plan().strategy, &answer);
+                native::warn_if_unexpected(
+                    self.lease.session_id,
+                    self.id,
+                    self.state.plan().strategy,
+                    &answer,
+                );
                 instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
-                let entries = fallback::or_switched(&self.state, absorb::absorb(&self.state, answer.clone()));
+                let entries =
+                    fallback::or_switched(&self.state, absorb::absorb(&self.state, answer.clone()));
                 let error = entries.iter().find_map(Entry::error).map(str::to_owned);
-                (entries, ModelCallRecord { answer: Some(answer), error, ..call })
+                (
+                    entries,
+                    ModelCallRecord {
+                        answer: Some(answer),
+                        error,
+                        ..call
+                    },
+                )
             }
         };
-        Ok(Performed { entries, measured, model_calls: vec![call], ..Performed::default() })
+        Ok(Performed {
+            entries,
+            measured,
+            model_calls: vec![call],
+            ..Performed::default()
+        })
     }
 
     /// The error after a time-out: a failure if the LLM service is serving, otherwise the service is unavailable.
@@ -275,7 +398,10 @@ impl<W: World> Execution<W> {
                 code: "timeout".to_owned(),
                 message,
                 timeout: true,
-                provider: ProviderFailure { retryable: true, ..ProviderFailure::default() },
+                provider: ProviderFailure {
+                    retryable: true,
+                    ..ProviderFailure::default()
+                },
             }
         } else {
             ModelError::Unavailable(message)
@@ -284,7 +410,12 @@ impl<W: World> Execution<W> {
 
     fn request(&self, call: ModelCall, timeout: Duration) -> Option<ModelRequest> {
         let body = request::of_step(&self.state, call)?;
-        Some(ModelRequest::new(self.lease.session_id, self.id, body, timeout))
+        Some(ModelRequest::new(
+            self.lease.session_id,
+            self.id,
+            body,
+            timeout,
+        ))
     }
 
     fn iteration_timeout(&self) -> Duration {
@@ -300,21 +431,42 @@ impl<W: World> Execution<W> {
             && !call.read_only
             && !remaining.is_zero()
         {
-            self.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
+            self.append(vec![Entry::Started {
+                call_id: call.id.clone(),
+            }])
+            .await?;
         }
         let lease = self.lease;
         let (tools, journal) = (&*self.ports.tools, &*self.ports.journal);
-        let batch = Batch { tools, journal, lease, control: &self.control, state: &self.state, deadline };
+        let batch = Batch {
+            tools,
+            journal,
+            lease,
+            control: &self.control,
+            state: &self.state,
+            deadline,
+        };
         let (requested, began) = (calls.len(), Instant::now());
-        let Some(performed) = batch.run(calls).await? else { return Ok(()) };
+        let Some(performed) = batch.run(calls).await? else {
+            return Ok(());
+        };
         let (iteration, took) = (self.state.iteration(), began.elapsed());
-        instruments::tools_ended(self.ids(), iteration, requested, &performed.tool_calls, took);
+        instruments::tools_ended(
+            self.ids(),
+            iteration,
+            requested,
+            &performed.tool_calls,
+            took,
+        );
         self.commit(performed).await
     }
 
     /// For lines in the log.
     fn ids(&self) -> Ids {
-        Ids { session_id: self.lease.session_id, execution_id: self.id }
+        Ids {
+            session_id: self.lease.session_id,
+            execution_id: self.id,
+        }
     }
 }
 

@@ -50,22 +50,42 @@ pub(crate) struct Begun {
 impl<W: World> Shared<W> {
     /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it. A session
     /// that was claimed without a delivery may have none at its end: its message is redelivered then.
-    pub(crate) async fn run(&self, leased: Leased, delivery: Option<&Arc<W::Delivery>>) -> Acknowledgement {
-        let Leased { claimed, asked_at, begun } = leased;
+    pub(crate) async fn run(
+        &self,
+        leased: Leased,
+        delivery: Option<&Arc<W::Delivery>>,
+    ) -> Acknowledgement {
+        let Leased {
+            claimed,
+            asked_at,
+            begun,
+        } = leased;
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
         // The store's answer may have taken longer to arrive than the lease lasts.
-        let control = Control::new(asked_at, self.lease().mul_f64(2.0 / 3.0), self.shutdown.drain.clone());
+        let control = Control::new(
+            asked_at,
+            self.lease().mul_f64(2.0 / 3.0),
+            self.shutdown.drain.clone(),
+        );
         if claimed.attempts > 0 {
             control.resumed_after_death();
         }
-        let handle = RunHandle { lease, control: control.clone(), delivery: delivery.cloned() };
+        let handle = RunHandle {
+            lease,
+            control: control.clone(),
+            delivery: delivery.cloned(),
+        };
         let registered = self.runs.insert(handle);
         let span = trace::run(session, claimed.previous);
-        let ended = Box::pin(self.run_to_end(&claimed, begun, &control)).instrument(span.clone()).await;
+        let ended = Box::pin(self.run_to_end(&claimed, begun, &control))
+            .instrument(span.clone())
+            .await;
         instruments::run_ended(&span, &ended);
         drop(span);
         self.ports.tools.run_ended(lease);
-        let latest = registered.remove().map_or_else(|| delivery.cloned(), |run| run.delivery);
+        let latest = registered
+            .remove()
+            .map_or_else(|| delivery.cloned(), |run| run.delivery);
         if control.has_progressed() {
             self.backoff.progressed(session);
         }
@@ -110,7 +130,12 @@ impl<W: World> Shared<W> {
         let recovered = match &begun {
             Some(Begun { is_new: true, .. }) => None,
             Some(_) | None => {
-                let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
+                let compared = reconcile(
+                    &*self.ports.sessions,
+                    &*self.ports.feed,
+                    lease.session_id,
+                    Some(lease),
+                );
                 Box::pin(compared).await?
             }
         };
@@ -126,7 +151,8 @@ impl<W: World> Shared<W> {
         } else if remaining.is_zero() {
             Some(EarlyEnd::Deadline)
         } else {
-            (claimed.attempts >= self.settings.limits.attempts).then_some(EarlyEnd::AttemptsExhausted)
+            (claimed.attempts >= self.settings.limits.attempts)
+                .then_some(EarlyEnd::AttemptsExhausted)
         };
         if let Some(end) = end {
             return end_early(&self.ports, lease, end).await.map(Some);
@@ -143,7 +169,12 @@ impl<W: World> Shared<W> {
             control.lost().await;
             tokio::time::sleep(LOST_GRACE).await; // how long a stuck run keeps its slot
         };
-        let leased = LeasedSession { ports: Arc::clone(&self.ports), lease, control: control.clone(), opened };
+        let leased = LeasedSession {
+            ports: Arc::clone(&self.ports),
+            lease,
+            control: control.clone(),
+            opened,
+        };
         tokio::select! {
             ended = Box::pin(leased.run()) => ended.map(Some),
             () = drained => Err(ReleaseReason::Drain.into()),
@@ -163,8 +194,13 @@ impl<W: World> Shared<W> {
         let redelivery = self.backoff.released(session_id, reason);
         let counts = redelivery.is_some_and(|redelivery| redelivery.counts_as_attempt);
         if counts {
-            metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str()).increment(1);
-            let before = if control.has_progressed() { 0 } else { claimed.attempts };
+            metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str())
+                .increment(1);
+            let before = if control.has_progressed() {
+                0
+            } else {
+                claimed.attempts
+            };
             if before.saturating_add(1) >= self.settings.limits.attempts
                 && self.give_up_session(claimed, control, reason).await
             {
@@ -172,12 +208,23 @@ impl<W: World> Shared<W> {
             }
         }
         let released = match counts {
-            true => self.ports.sessions.release_counted(claimed.lease, reason.as_str()).await,
-            false => self.ports.sessions.release(claimed.lease, reason.as_str()).await,
+            true => {
+                self.ports
+                    .sessions
+                    .release_counted(claimed.lease, reason.as_str())
+                    .await
+            }
+            false => {
+                self.ports
+                    .sessions
+                    .release(claimed.lease, reason.as_str())
+                    .await
+            }
         };
         match released {
             Ok(()) => {
-                metrics::counter!("tarsy_sessions_released_total", "reason" => reason.as_str()).increment(1);
+                metrics::counter!("tarsy_sessions_released_total", "reason" => reason.as_str())
+                    .increment(1);
                 tracing::info!(%session_id, counts, "session released: {reason}");
                 Acknowledgement::Nak(redelivery_delay(reason, redelivery))
             }
@@ -207,11 +254,20 @@ impl<W: World> Shared<W> {
 
     /// How long a session has existed, this long after its claim. The time before follows from its remaining time.
     fn age(&self, claimed: &Claimed, since_claim: Duration) -> Duration {
-        self.settings.limits.session_timeout.saturating_sub(claimed.remaining) + since_claim
+        self.settings
+            .limits
+            .session_timeout
+            .saturating_sub(claimed.remaining)
+            + since_claim
     }
 
     /// Ends a session that has used up its attempts without a death. Returns whether the end is committed.
-    async fn give_up_session(&self, claimed: &Claimed, control: &Control, reason: &ReleaseReason) -> bool {
+    async fn give_up_session(
+        &self,
+        claimed: &Claimed,
+        control: &Control,
+        reason: &ReleaseReason,
+    ) -> bool {
         let session_id = claimed.lease.session_id;
         let end = EarlyEnd::GivenUp(format!("given up: {reason}, again and again"));
         match end_early(&self.ports, claimed.lease, end).await {

@@ -23,9 +23,13 @@ pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, too
         Err(ModelError::Unavailable(_) | ModelError::Broke(_)) => "unavailable",
         Err(ModelError::Failed { .. }) => "failed",
     };
-    metrics::counter!("tarsy_model_calls_total", "provider" => provider(), "outcome" => outcome).increment(1);
-    metrics::histogram!("tarsy_model_call_duration_seconds", "provider" => provider()).record(took.as_secs_f64());
-    let Ok(Answer { usage, .. }) = reply else { return };
+    metrics::counter!("tarsy_model_calls_total", "provider" => provider(), "outcome" => outcome)
+        .increment(1);
+    metrics::histogram!("tarsy_model_call_duration_seconds", "provider" => provider())
+        .record(took.as_secs_f64());
+    let Ok(Answer { usage, .. }) = reply else {
+        return;
+    };
     for (direction, tokens) in [
         ("input", usage.input_tokens),
         ("cached", usage.cached_tokens),
@@ -42,7 +46,8 @@ pub(super) fn calls_beyond(max: u32, requested: usize) {
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let beyond = u64::try_from(requested.saturating_sub(max)).unwrap_or(u64::MAX);
     if max > 0 && beyond > 0 {
-        metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "too_many").increment(beyond);
+        metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "too_many")
+            .increment(beyond);
     }
 }
 
@@ -55,7 +60,10 @@ pub(super) struct Ids {
 
 /// Logs and counts the facts of a checkpoint that change how its execution goes on. `state` is that before the entries.
 pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
-    let Ids { session_id, execution_id } = ids;
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
     answers(ids, state, entries);
     for entry in entries {
         if let Some(answer) = entry.answer() {
@@ -64,7 +72,8 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
             tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
             metrics::counter!("tarsy_context_elisions_total").increment(1);
         } else if let Entry::Concluding { reason } = entry {
-            let (iterations, max_iterations) = (state.iteration(), state.plan().limits.max_iterations);
+            let (iterations, max_iterations) =
+                (state.iteration(), state.plan().limits.max_iterations);
             tracing::warn!(
                 %session_id, %execution_id, reason = reason.as_str(), iterations, max_iterations, "conclusion forced"
             );
@@ -76,11 +85,23 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
 
 /// Logs and counts the tools that the provider has refused before this answer.
 fn refused_tools(ids: Ids, state: &State, answer: &Answer) {
-    let Ids { session_id, execution_id } = ids;
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
     let refused = state.newly_refused(answer);
     let Some(first) = refused.first() else { return };
-    let provider = state.plan().providers.get(state.provider()).map(|plan| plan.name.clone()).unwrap_or_default();
-    let tools = refused.iter().map(|refused| refused.tool.as_str()).collect::<Vec<_>>().join(", ");
+    let provider = state
+        .plan()
+        .providers
+        .get(state.provider())
+        .map(|plan| plan.name.clone())
+        .unwrap_or_default();
+    let tools = refused
+        .iter()
+        .map(|refused| refused.tool.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
     let count = u64::try_from(refused.len()).unwrap_or(u64::MAX);
     tracing::warn!(%session_id, %execution_id, provider, tools, "tools left out: the provider refuses them: {}", first.reason);
     metrics::counter!("tarsy_tools_refused_total", "provider" => provider).increment(count);
@@ -88,12 +109,18 @@ fn refused_tools(ids: Ids, state: &State, answer: &Answer) {
 
 /// Logs and counts an answer that does not count, and an analysis with a mark.
 fn answers(ids: Ids, state: &State, entries: &[Entry]) {
-    let Ids { session_id, execution_id } = ids;
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
     for reason in entries.iter().flat_map(|entry| not_taken(state, entry)) {
         tracing::info!(%session_id, %execution_id, reason, "answer not taken: the model is asked again");
         metrics::counter!("tarsy_answers_asked_again_total", "reason" => reason).increment(1);
     }
-    if let Some(Entry::Ended { outcome: Outcome::Completed { mark, analysis, .. } }) = entries.last() {
+    if let Some(Entry::Ended {
+        outcome: Outcome::Completed { mark, analysis, .. },
+    }) = entries.last()
+    {
         if let Some(mark) = mark {
             tracing::warn!(%session_id, %execution_id, mark = mark.as_str(), "analysis is marked: {}", mark.sentence());
         }
@@ -105,24 +132,49 @@ fn answers(ids: Ids, state: &State, entries: &[Entry]) {
 
 /// Why an answer, or the answer before a message about it, is asked for again.
 fn not_taken(state: &State, entry: &Entry) -> Vec<&'static str> {
-    if let Entry::Feedback { about: Some(About::Answer(faults)), .. } = entry {
+    if let Entry::Feedback {
+        about: Some(About::Answer(faults)),
+        ..
+    } = entry
+    {
         return faults.iter().map(|fault| fault.as_str()).collect();
     }
-    entry.answer().and_then(|answer| state.why_not_taken(answer)).into_iter().collect()
+    entry
+        .answer()
+        .and_then(|answer| state.why_not_taken(answer))
+        .into_iter()
+        .collect()
 }
 
 /// Logs the calls of one decision that have ended together.
-pub(super) fn tools_ended(ids: Ids, iteration: u32, requested: usize, calls: &[ToolCallRecord], took: Duration) {
-    let Ids { session_id, execution_id } = ids;
+pub(super) fn tools_ended(
+    ids: Ids,
+    iteration: u32,
+    requested: usize,
+    calls: &[ToolCallRecord],
+    took: Duration,
+) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
     let ended = |state| calls.iter().filter(|call| call.state == state).count();
-    let (done, failed, lost) = (ended(ToolCallState::Done), ended(ToolCallState::Failed), ended(ToolCallState::Lost));
+    let (done, failed, lost) = (
+        ended(ToolCallState::Done),
+        ended(ToolCallState::Failed),
+        ended(ToolCallState::Lost),
+    );
     let (not_sent, duration_ms) = (requested.saturating_sub(calls.len()), millis(took));
     tracing::info!(%session_id, %execution_id, iteration, done, failed, lost, not_sent, duration_ms, "tool calls ended");
 }
 
 /// Counts a summary of a tool result, or the failure to make one.
 pub(super) fn summary(summary: &Summary) {
-    let outcome = if summary.content.is_empty() { "failed" } else { "done" };
+    let outcome = if summary.content.is_empty() {
+        "failed"
+    } else {
+        "done"
+    };
     metrics::counter!("tarsy_tool_result_summaries_total", "outcome" => outcome).increment(1);
 }
 
@@ -134,7 +186,8 @@ pub(super) fn tool_call(server: &str, state: ToolCallState) {
 
 /// Records the duration of a tool call.
 pub(super) fn tool_took(server: &str, took: Duration) {
-    metrics::histogram!("tarsy_tool_call_duration_seconds", "server" => server.to_owned()).record(took.as_secs_f64());
+    metrics::histogram!("tarsy_tool_call_duration_seconds", "server" => server.to_owned())
+        .record(took.as_secs_f64());
 }
 
 /// Records the iterations of an execution that has ended.
@@ -144,10 +197,22 @@ pub(super) fn execution_ended(state: &State) {
 
 /// Logs and counts a switch to the provider with the index `to`.
 fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
-    let Ids { session_id, execution_id } = ids;
-    let name =
-        |index: usize| state.plan().providers.get(index).map(|provider| provider.name.clone()).unwrap_or_default();
-    let (code, _reason) = entries.iter().find_map(Entry::model_failure).unwrap_or_default();
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    let name = |index: usize| {
+        state
+            .plan()
+            .providers
+            .get(index)
+            .map(|provider| provider.name.clone())
+            .unwrap_or_default()
+    };
+    let (code, _reason) = entries
+        .iter()
+        .find_map(Entry::model_failure)
+        .unwrap_or_default();
     let (from, to) = (name(state.provider()), name(to));
     tracing::warn!(%session_id, %execution_id, from, to, code, "provider has failed, another one goes on");
     metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => fallback::known(code))
@@ -160,7 +225,9 @@ pub(crate) fn opened(derived_id: SessionId) {
     if let Some(stored) = derived_id.0.get_timestamp() {
         let (seconds, nanos) = stored.to_unix();
         let stored = Duration::new(seconds, nanos).as_secs_f64();
-        let now = Duration::from_micros(u64::try_from(Utc::now().timestamp_micros()).unwrap_or_default()).as_secs_f64();
+        let now =
+            Duration::from_micros(u64::try_from(Utc::now().timestamp_micros()).unwrap_or_default())
+                .as_secs_f64();
         // The clocks of two machines differ: a negative wait counts as none.
         metrics::histogram!("tarsy_session_wait_seconds").record((now - stored).max(0.0));
     }
@@ -168,7 +235,11 @@ pub(crate) fn opened(derived_id: SessionId) {
 
 /// Logs the end of a session, once: only the worker that has committed it calls this.
 pub(crate) fn session_ended(session_id: SessionId, ended: &SessionEnded, took: Duration) {
-    let SessionEnded { status, reason, iterations } = ended;
+    let SessionEnded {
+        status,
+        reason,
+        iterations,
+    } = ended;
     let (status, stop_reason) = (status.as_str(), reason.as_str());
     tracing::info!(%session_id, status, stop_reason, iterations, duration_ms = millis(took), "session ended");
 }
@@ -187,9 +258,22 @@ pub(super) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrup
 
 /// Logs an iteration that is over.
 pub(super) fn iteration_ended(ids: Ids, ended: &IterationEnded<'_>) {
-    let Ids { session_id, execution_id } = ids;
-    let IterationEnded { agent, number, provider, model, outcome, usage, tools, took } = ended;
-    let (input_tokens, output_tokens, duration_ms) = (usage.input_tokens, usage.output_tokens, millis(*took));
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    let IterationEnded {
+        agent,
+        number,
+        provider,
+        model,
+        outcome,
+        usage,
+        tools,
+        took,
+    } = ended;
+    let (input_tokens, output_tokens, duration_ms) =
+        (usage.input_tokens, usage.output_tokens, millis(*took));
     tracing::info!(
         %session_id, %execution_id, iteration = number, agent, provider, model, outcome, input_tokens, output_tokens,
         tools = tools.join(","), duration_ms, "iteration ended"

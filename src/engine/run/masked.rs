@@ -36,8 +36,14 @@ impl<M: Model> Model for Masked<M> {
         deltas: impl Fn(DeltaKind, &str) + Send + Sync,
     ) -> Result<Answer, ModelError> {
         let stream = || Mutex::new(StreamMask::new(self.mask.clone()));
-        let live = Live { text: stream(), thinking: stream() };
-        let answer = self.model.generate(request, |kind, piece| live.push(kind, piece, &deltas)).await;
+        let live = Live {
+            text: stream(),
+            thinking: stream(),
+        };
+        let answer = self
+            .model
+            .generate(request, |kind, piece| live.push(kind, piece, &deltas))
+            .await;
         match answer {
             Ok(answer) => {
                 live.finish(&deltas);
@@ -61,7 +67,12 @@ struct Live {
 
 impl Live {
     /// Emits the piece under the lock, so that the pieces of one text keep their order.
-    fn push(&self, kind: DeltaKind, piece: &str, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
+    fn push(
+        &self,
+        kind: DeltaKind,
+        piece: &str,
+        deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
+    ) {
         let stream = match kind {
             DeltaKind::Thinking => &self.thinking,
             DeltaKind::Text | DeltaKind::Raw => &self.text,
@@ -74,8 +85,14 @@ impl Live {
     }
 
     fn finish(self, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
-        for (kind, stream) in [(DeltaKind::Thinking, self.thinking), (DeltaKind::Text, self.text)] {
-            let rest = stream.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+        for (kind, stream) in [
+            (DeltaKind::Thinking, self.thinking),
+            (DeltaKind::Text, self.text),
+        ] {
+            let rest = stream
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)
+                .finish();
             if !rest.is_empty() {
                 deltas(kind, &rest);
             }
@@ -96,22 +113,46 @@ fn masked(mask: &Mask, answer: Answer) -> Answer {
         })
         .collect();
     let shown = text(answer.text.clone());
-    let differs = shown != answer.text || calls.iter().zip(&answer.calls).any(|(one, other)| one != other);
-    let unmasked = differs.then(|| Box::new(Unmasked { text: answer.text, calls: answer.calls }));
+    let differs = shown != answer.text
+        || calls
+            .iter()
+            .zip(&answer.calls)
+            .any(|(one, other)| one != other);
+    let unmasked = differs.then(|| {
+        Box::new(Unmasked {
+            text: answer.text,
+            calls: answer.calls,
+        })
+    });
     Answer {
         text: shown,
         thinking: text(answer.thinking),
         calls,
-        code_executions: answer.code_executions.into_iter().map(|part| code(mask, part)).collect(),
-        groundings: answer.groundings.into_iter().map(|found| grounding(mask, found)).collect(),
-        refused_tools: answer.refused_tools.into_iter().map(|refused| refused_tool(mask, refused)).collect(),
+        code_executions: answer
+            .code_executions
+            .into_iter()
+            .map(|part| code(mask, part))
+            .collect(),
+        groundings: answer
+            .groundings
+            .into_iter()
+            .map(|found| grounding(mask, found))
+            .collect(),
+        refused_tools: answer
+            .refused_tools
+            .into_iter()
+            .map(|refused| refused_tool(mask, refused))
+            .collect(),
         unmasked,
         ..answer
     }
 }
 
 fn refused_tool(mask: &Mask, refused: RefusedTool) -> RefusedTool {
-    RefusedTool { reason: masked_text(mask, refused.reason), ..refused }
+    RefusedTool {
+        reason: masked_text(mask, refused.reason),
+        ..refused
+    }
 }
 
 fn masked_text(mask: &Mask, text: String) -> String {
@@ -123,9 +164,15 @@ fn masked_text(mask: &Mask, text: String) -> String {
 
 /// A JSON object stays one, because the tool client parses it again.
 fn masked_arguments<'a>(mask: &Mask, arguments: &'a str) -> Cow<'a, str> {
-    let Ok(value) = serde_json::from_str::<Value>(arguments) else { return mask.apply(arguments) };
+    let Ok(value) = serde_json::from_str::<Value>(arguments) else {
+        return mask.apply(arguments);
+    };
     let masked = mask.json(&value);
-    if masked == value { Cow::Borrowed(arguments) } else { Cow::Owned(masked.to_string()) }
+    if masked == value {
+        Cow::Borrowed(arguments)
+    } else {
+        Cow::Owned(masked.to_string())
+    }
 }
 
 fn masked_error(mask: &Mask, error: ModelError) -> ModelError {
@@ -133,9 +180,22 @@ fn masked_error(mask: &Mask, error: ModelError) -> ModelError {
     match error {
         ModelError::Unavailable(message) => ModelError::Unavailable(text(message)),
         ModelError::Broke(message) => ModelError::Broke(text(message)),
-        ModelError::Failed { code, message, timeout, provider } => {
-            let provider = ProviderFailure { status: text(provider.status), ..provider };
-            ModelError::Failed { code: text(code), message: text(message), timeout, provider }
+        ModelError::Failed {
+            code,
+            message,
+            timeout,
+            provider,
+        } => {
+            let provider = ProviderFailure {
+                status: text(provider.status),
+                ..provider
+            };
+            ModelError::Failed {
+                code: text(code),
+                message: text(message),
+                timeout,
+                provider,
+            }
         }
     }
 }
@@ -154,9 +214,18 @@ fn code(mask: &Mask, part: CodePart) -> CodePart {
 /// The offsets stay unchanged: a span whose text is not at its offset is searched for.
 fn grounding(mask: &Mask, found: Grounding) -> Grounding {
     let text = |text: String| masked_text(mask, text);
-    let source = |source: Source| Source { uri: text(source.uri), title: text(source.title) };
-    let retrieval = |page: Retrieval| Retrieval { url: text(page.url), status: text(page.status) };
-    let support = |support: Support| Support { text: text(support.text), ..support };
+    let source = |source: Source| Source {
+        uri: text(source.uri),
+        title: text(source.title),
+    };
+    let retrieval = |page: Retrieval| Retrieval {
+        url: text(page.url),
+        status: text(page.status),
+    };
+    let support = |support: Support| Support {
+        text: text(support.text),
+        ..support
+    };
     let other = |source: OtherSource| OtherSource {
         kind: text(source.kind),
         uri: text(source.uri),

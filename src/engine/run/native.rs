@@ -45,8 +45,13 @@ mod tests {
     fn logged(strategy: Strategy, answer: &Answer) -> String {
         let written = Written::default();
         let target = written.clone();
-        let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || target.clone());
-        let (session_id, execution_id) = (SessionId(Uuid::from_u128(1)), ExecutionId(Uuid::from_u128(2)));
+        let layer = tracing_subscriber::fmt::layer()
+            .with_ansi(false)
+            .with_writer(move || target.clone());
+        let (session_id, execution_id) = (
+            SessionId(Uuid::from_u128(1)),
+            ExecutionId(Uuid::from_u128(2)),
+        );
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             warn_if_unexpected(session_id, execution_id, strategy, answer);
         });
@@ -56,10 +61,19 @@ mod tests {
 
     #[test]
     fn native_tool_output_in_a_react_answer_is_one_warning_without_content() {
-        let grounding = Grounding { search_widget: "<b>secret</b>".to_owned(), ..Grounding::default() };
-        let code = CodePart { code: "secret".to_owned(), ..CodePart::default() };
-        let answer =
-            Answer { code_executions: vec![code.clone(), code], groundings: vec![grounding], ..Answer::default() };
+        let grounding = Grounding {
+            search_widget: "<b>secret</b>".to_owned(),
+            ..Grounding::default()
+        };
+        let code = CodePart {
+            code: "secret".to_owned(),
+            ..CodePart::default()
+        };
+        let answer = Answer {
+            code_executions: vec![code.clone(), code],
+            groundings: vec![grounding],
+            ..Answer::default()
+        };
         let logged_lines = logged(Strategy::React, &answer);
         assert_eq!(logged_lines.lines().count(), 1);
         let marks = [
@@ -68,7 +82,10 @@ mod tests {
             "execution_id=00000000-0000-0000-0000-000000000002",
             "code_executions=2 groundings=1",
         ];
-        assert!(marks.iter().all(|mark| logged_lines.contains(mark)), "{logged_lines}");
+        assert!(
+            marks.iter().all(|mark| logged_lines.contains(mark)),
+            "{logged_lines}"
+        );
         assert!(!logged_lines.contains("secret"), "{logged_lines}");
         assert_eq!(logged(Strategy::React, &Answer::default()), "");
         assert_eq!(logged(Strategy::NativeThinking, &answer), "");

@@ -34,7 +34,10 @@ pub(super) struct EndedExecution {
 
 impl Progress {
     pub(super) fn of(record: SessionRecord) -> Self {
-        Self { record, totals: BTreeMap::new() }
+        Self {
+            record,
+            totals: BTreeMap::new(),
+        }
     }
 
     /// A step was committed.
@@ -46,9 +49,17 @@ impl Progress {
     pub(super) fn ended(&mut self, stage_no: u32, ended: EndedExecution) {
         let EndedExecution { record, totals } = ended;
         self.totals.insert(record.execution_id, totals);
-        let stage = self.record.stages.iter_mut().find(|stage| stage.stage_no == stage_no);
-        let executions = stage.into_iter().flat_map(|stage| stage.executions.iter_mut());
-        for execution in executions.filter(|execution| execution.execution_id == record.execution_id) {
+        let stage = self
+            .record
+            .stages
+            .iter_mut()
+            .find(|stage| stage.stage_no == stage_no);
+        let executions = stage
+            .into_iter()
+            .flat_map(|stage| stage.executions.iter_mut());
+        for execution in
+            executions.filter(|execution| execution.execution_id == record.execution_id)
+        {
             execution.clone_from(&record);
         }
     }
@@ -73,10 +84,17 @@ pub(in crate::engine) fn apply(record: &mut SessionRecord, number: u32, change: 
                 error: None,
             });
             let executions = executions.collect();
-            record.stages.push(StageRecord { stage_no: begin.stage_no, status: RunStatus::Running, executions });
+            record.stages.push(StageRecord {
+                stage_no: begin.stage_no,
+                status: RunStatus::Running,
+                executions,
+            });
         }
         StageChange::End(end) => {
-            let ended = record.stages.iter_mut().filter(|stage| stage.stage_no == end.stage_no);
+            let ended = record
+                .stages
+                .iter_mut()
+                .filter(|stage| stage.stage_no == end.stage_no);
             ended.for_each(|stage| stage.status = end.status);
         }
     }
@@ -96,7 +114,11 @@ impl ExecutionTotals {
 }
 
 fn mark_of(outcome: &Outcome) -> Option<Mark> {
-    if let Outcome::Completed { mark, .. } = outcome { *mark } else { None }
+    if let Outcome::Completed { mark, .. } = outcome {
+        *mark
+    } else {
+        None
+    }
 }
 
 fn reason_of(outcome: &Outcome) -> StopReason {

@@ -4,7 +4,9 @@
 
 use uuid::Uuid;
 
-use crate::engine::ports::{BrokerUnavailable, Feed, Lease, Recover, Recovered, Sessions, StoreError};
+use crate::engine::ports::{
+    BrokerUnavailable, Feed, Lease, Recover, Recovered, Sessions, StoreError,
+};
 use crate::investigation::ids::SessionId;
 
 /// Compares store and stream, and restores the events that the store has lost. `None`: the store has lost nothing, or
@@ -25,7 +27,14 @@ pub(crate) async fn reconcile<S: Sessions, F: Feed>(
         }
     };
     let (kept, restored) = (divergence.kept, divergence.events.len());
-    let recovered = sessions.recover(Recover { id: Uuid::new_v4(), session_id, lease, divergence }).await?;
+    let recovered = sessions
+        .recover(Recover {
+            id: Uuid::new_v4(),
+            session_id,
+            lease,
+            divergence,
+        })
+        .await?;
     metrics::counter!("tarsy_lost_commits_total").increment(1);
     tracing::error!(
         %session_id,

@@ -55,13 +55,21 @@ impl<D> Drop for Registered<'_, D> {
 
 impl<D> Clone for RunHandle<D> {
     fn clone(&self) -> Self {
-        Self { lease: self.lease, control: self.control.clone(), delivery: self.delivery.clone() }
+        Self {
+            lease: self.lease,
+            control: self.control.clone(),
+            delivery: self.delivery.clone(),
+        }
     }
 }
 
 impl<D> Default for Runs<D> {
     fn default() -> Self {
-        Self { runs: Mutex::default(), added: Notify::new(), isolation: RwLock::new(()) }
+        Self {
+            runs: Mutex::default(),
+            added: Notify::new(),
+            isolation: RwLock::new(()),
+        }
     }
 }
 
@@ -89,7 +97,8 @@ impl<D> Runs<D> {
     pub fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
         let mut runs = lock(&self.runs);
         let run = runs.get_mut(&session);
-        run.map(|run| run.delivery = Some(Arc::clone(delivery))).is_some()
+        run.map(|run| run.delivery = Some(Arc::clone(delivery)))
+            .is_some()
     }
 
     /// All runs, in the order of their sessions' ids.

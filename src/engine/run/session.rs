@@ -11,8 +11,9 @@ use super::control::{Control, Interrupted, ReleaseReason};
 use super::execution::{Assignment, Execution, now};
 use super::progress::{ExecutionTotals, Progress, apply};
 use crate::engine::ports::{
-    CancelRequests as _, DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd,
-    SessionRecord, SessionStep, StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
+    CancelRequests as _, DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease,
+    RunStatus, SessionEnd, SessionRecord, SessionStep, StageBegin, StageBegun, StageChange,
+    StageEnd, StageEnded,
 };
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
@@ -67,10 +68,17 @@ impl<W: World> LeasedSession<W> {
             match chain::next(&progress.record) {
                 Next::Begin(stage_no) => {
                     let stage = stage_plan(&progress.record, stage_no)?;
-                    let StageBegun { begin, event } = stage_begun(self.lease.session_id, stage_no, stage);
+                    let StageBegun { begin, event } =
+                        stage_begun(self.lease.session_id, stage_no, stage);
                     let (number, change) = (progress.record.step + 1, StageChange::Begin(begin));
                     progress.stepped(number, change.clone());
-                    Box::pin(self.commit(SessionStep { number, at: now(), change, events: vec![event] })).await?;
+                    Box::pin(self.commit(SessionStep {
+                        number,
+                        at: now(),
+                        change,
+                        events: vec![event],
+                    }))
+                    .await?;
                 }
                 Next::Run(open) => self.run_stage(&mut progress, open).await?,
                 Next::End(end) => {
@@ -80,11 +88,23 @@ impl<W: World> LeasedSession<W> {
                     if let Next::Finish(conclusion) = chain::next(&progress.record) {
                         return Box::pin(self.finish(&progress, Some(ended), conclusion)).await;
                     }
-                    let StageEnded { step: number, end, event } = ended;
+                    let StageEnded {
+                        step: number,
+                        end,
+                        event,
+                    } = ended;
                     let change = StageChange::End(end);
-                    Box::pin(self.commit(SessionStep { number, at: now(), change, events: vec![event] })).await?;
+                    Box::pin(self.commit(SessionStep {
+                        number,
+                        at: now(),
+                        change,
+                        events: vec![event],
+                    }))
+                    .await?;
                 }
-                Next::Finish(conclusion) => return Box::pin(self.finish(&progress, None, conclusion)).await,
+                Next::Finish(conclusion) => {
+                    return Box::pin(self.finish(&progress, None, conclusion)).await;
+                }
             }
         }
     }
@@ -102,22 +122,43 @@ impl<W: World> LeasedSession<W> {
         let stage = stage_plan(record, open.stage_no)?;
         let context = chain::context_of(record, open.stage_no);
         let assignment = |execution: ExecutionRecord| {
-            let missing = || format!("stage {} has no agent number {}", open.stage_no, execution.agent_no);
+            let missing = || {
+                format!(
+                    "stage {} has no agent number {}",
+                    open.stage_no, execution.agent_no
+                )
+            };
             let plan = stage
                 .agent(execution.agent_no)
                 .map(Arc::clone)
                 .ok_or_else(|| ReleaseReason::Incompatible(missing()))?;
             let (context, recoveries) = (context.clone(), record.recoveries.clone());
             let on_resolved = record.plan.on_resolved;
-            Ok::<_, ReleaseReason>(Assignment { plan, on_resolved, context, recoveries, execution })
+            Ok::<_, ReleaseReason>(Assignment {
+                plan,
+                on_resolved,
+                context,
+                recoveries,
+                execution,
+            })
         };
         // No execution starts before the plan is known to have all of them.
-        let assignments = open.executions.into_iter().map(assignment).collect::<Result<Vec<_>, _>>()?;
+        let assignments = open
+            .executions
+            .into_iter()
+            .map(assignment)
+            .collect::<Result<Vec<_>, _>>()?;
         let mut running = JoinSet::new();
         for assignment in assignments {
-            let (ports, lease, control) = (Arc::clone(&self.ports), self.lease, self.control.clone());
+            let (ports, lease, control) =
+                (Arc::clone(&self.ports), self.lease, self.control.clone());
             let span = gen_ai::agent(&assignment.plan.name, assignment.execution.execution_id);
-            let execution = async move { Execution::resume(ports, lease, control, assignment).await?.run().await };
+            let execution = async move {
+                Execution::resume(ports, lease, control, assignment)
+                    .await?
+                    .run()
+                    .await
+            };
             running.spawn(execution.instrument(span));
         }
         let mut result = Ok(());
@@ -126,7 +167,10 @@ impl<W: World> LeasedSession<W> {
                 tracing::error!(session_id = %self.lease.session_id, "execution panicked: {panic}");
                 Err(Interrupted::Panicked)
             });
-            result = more_serious(result, ended.map(|ended| progress.ended(open.stage_no, ended)));
+            result = more_serious(
+                result,
+                ended.map(|ended| progress.ended(open.stage_no, ended)),
+            );
         }
         result
     }
@@ -138,18 +182,30 @@ impl<W: World> LeasedSession<W> {
         stage: Option<StageEnded>,
         conclusion: Conclusion,
     ) -> Result<SessionEnded, Interrupted> {
-        let Conclusion { status, analysis, error } = conclusion;
-        let totals = self.totals(progress, chain::deciding(&progress.record, status)).await?;
+        let Conclusion {
+            status,
+            analysis,
+            error,
+        } = conclusion;
+        let totals = self
+            .totals(progress, chain::deciding(&progress.record, status))
+            .await?;
         let reason = totals.reason.unwrap_or(StopReason::Error);
-        let content = error.clone().filter(|_| status == RunStatus::Failed).unwrap_or_else(|| sentence(status));
+        let content = error
+            .clone()
+            .filter(|_| status == RunStatus::Failed)
+            .unwrap_or_else(|| sentence(status));
         let metadata = json!({
             "stop_reason": reason.as_str(), "iterations": totals.iterations, "tool_calls": totals.tool_calls,
             "input_tokens": totals.usage.input_tokens, "cached_tokens": totals.usage.cached_tokens,
             "output_tokens": totals.usage.output_tokens, "thinking_tokens": totals.usage.thinking_tokens,
         });
-        let missing = (!progress.record.plan.unavailable_servers.is_empty()).then_some(Mark::MissingServer);
+        let missing =
+            (!progress.record.plan.unavailable_servers.is_empty()).then_some(Mark::MissingServer);
         let mark = totals.mark.max(missing).filter(|_| analysis.is_some());
-        let event = status.end_event(content, metadata).with("mark", mark.map(Mark::as_str));
+        let event = status
+            .end_event(content, metadata)
+            .with("mark", mark.map(Mark::as_str));
         let end = SessionEnd {
             status,
             reason,
@@ -164,21 +220,35 @@ impl<W: World> LeasedSession<W> {
             covered_updates: totals.covered_updates.unwrap_or_default(),
         };
         commit_end(&self.ports, self.lease, end).await?;
-        Ok(SessionEnded { status, reason, iterations: Some(totals.iterations) })
+        Ok(SessionEnded {
+            status,
+            reason,
+            iterations: Some(totals.iterations),
+        })
     }
 
     /// Sums the journals of all executions, so that a restart loses no number. The reason is that of the execution
     /// `deciding`.
-    async fn totals(&self, progress: &Progress, deciding: Option<ExecutionId>) -> Result<Totals, Interrupted> {
+    async fn totals(
+        &self,
+        progress: &Progress,
+        deciding: Option<ExecutionId>,
+    ) -> Result<Totals, Interrupted> {
         let (record, mut totals) = (&progress.record, Totals::default());
         for stage in &record.stages {
             for run in &stage.executions {
-                let Some(agent) = stage_plan(record, stage.stage_no)?.agent(run.agent_no) else { continue };
+                let Some(agent) = stage_plan(record, stage.stage_no)?.agent(run.agent_no) else {
+                    continue;
+                };
                 let of_run = match progress.totals_of(run.execution_id) {
                     Some(totals) => totals,
                     // It ended before this run began.
                     None => {
-                        let entries = self.ports.journal.entries(self.lease.session_id, run.execution_id).await?;
+                        let entries = self
+                            .ports
+                            .journal
+                            .entries(self.lease.session_id, run.execution_id)
+                            .await?;
                         ExecutionTotals::of(&State::replay(Arc::clone(agent), None, entries))
                     }
                 };
@@ -186,10 +256,16 @@ impl<W: World> LeasedSession<W> {
                 totals.tool_calls += of_run.tool_calls;
                 totals.usage = totals.usage.plus(of_run.usage);
                 let is_last = record.stages.last() == Some(stage);
-                totals.mark = totals.mark.max(of_run.mark.filter(|mark| is_last || mark.is_of_session()));
+                totals.mark = totals
+                    .mark
+                    .max(of_run.mark.filter(|mark| is_last || mark.is_of_session()));
                 if run.status == RunStatus::Completed && is_last {
                     let answered = of_run.answered_updates;
-                    totals.covered_updates = Some(totals.covered_updates.map_or(answered, |least| least.min(answered)));
+                    totals.covered_updates = Some(
+                        totals
+                            .covered_updates
+                            .map_or(answered, |least| least.min(answered)),
+                    );
                 }
                 if deciding == Some(run.execution_id) {
                     totals.reason = of_run.reason;
@@ -216,7 +292,11 @@ struct Totals {
 ///
 /// # Errors
 /// As [`LeasedSession::run`].
-pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) -> Result<SessionEnded, Interrupted> {
+pub async fn end_early<W: World>(
+    ports: &Ports<W>,
+    lease: Lease,
+    end: EarlyEnd,
+) -> Result<SessionEnded, Interrupted> {
     let reason = end.stop_reason();
     let (status, error) = end.outcome();
     let content = error.clone().unwrap_or_else(|| sentence(status));
@@ -230,17 +310,28 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
         at: now(),
         event: status.end_event(content, json!({"stop_reason": reason.as_str()})),
         stage: None,
-        dead_letter: (reason == StopReason::AttemptsExhausted).then_some(DeadReason::AttemptsExhausted),
+        dead_letter: (reason == StopReason::AttemptsExhausted)
+            .then_some(DeadReason::AttemptsExhausted),
         covered_updates: 0,
     };
     commit_end(ports, lease, end).await?;
-    Ok(SessionEnded { status, reason, iterations: None })
+    Ok(SessionEnded {
+        status,
+        reason,
+        iterations: None,
+    })
 }
 
-async fn commit_end<W: World>(ports: &Ports<W>, lease: Lease, mut end: SessionEnd) -> Result<(), Interrupted> {
+async fn commit_end<W: World>(
+    ports: &Ports<W>,
+    lease: Lease,
+    mut end: SessionEnd,
+) -> Result<(), Interrupted> {
     let status = end.status.as_str();
     if end.status == RunStatus::Cancelled {
-        end.event = end.event.with("cancelled_by", requested_by(ports, lease.session_id).await);
+        end.event = end
+            .event
+            .with("cancelled_by", requested_by(ports, lease.session_id).await);
     }
     ports.journal.finish(lease, end).await?;
     metrics::counter!("tarsy_sessions_finished_total", "status" => status).increment(1);
@@ -249,8 +340,14 @@ async fn commit_end<W: World>(ports: &Ports<W>, lease: Lease, mut end: SessionEn
 }
 
 /// The name of the person who asked to cancel a session, if the broker has it and answers soon.
-pub(in crate::engine) async fn requested_by<W: World>(ports: &Ports<W>, session: SessionId) -> Option<String> {
-    tokio::time::timeout(NAME_TIMEOUT, ports.cancel_requests.requested_by(session)).await.ok().flatten()
+pub(in crate::engine) async fn requested_by<W: World>(
+    ports: &Ports<W>,
+    session: SessionId,
+) -> Option<String> {
+    tokio::time::timeout(NAME_TIMEOUT, ports.cancel_requests.requested_by(session))
+        .await
+        .ok()
+        .flatten()
 }
 
 fn sentence(status: RunStatus) -> String {
@@ -258,9 +355,18 @@ fn sentence(status: RunStatus) -> String {
 }
 
 /// A session that is opened with this plan, and its first stage, which begins with it.
-pub(in crate::engine) fn opened(session: SessionId, plan: Plan) -> (SessionRecord, Option<StageBegun>) {
+pub(in crate::engine) fn opened(
+    session: SessionId,
+    plan: Plan,
+) -> (SessionRecord, Option<StageBegun>) {
     let first = plan.stage(1).map(|stage| stage_begun(session, 1, stage));
-    let mut record = SessionRecord { plan, step: 0, updates: 0, stages: Vec::new(), recoveries: Vec::new() };
+    let mut record = SessionRecord {
+        plan,
+        step: 0,
+        updates: 0,
+        stages: Vec::new(),
+        recoveries: Vec::new(),
+    };
     if let Some(StageBegun { begin, .. }) = &first {
         apply(&mut record, 1, StageChange::Begin(begin.clone()));
     }
@@ -269,19 +375,43 @@ pub(in crate::engine) fn opened(session: SessionId, plan: Plan) -> (SessionRecor
 
 /// The beginning of a stage, with its executions.
 fn stage_begun(session: SessionId, stage_no: u32, stage: &StagePlan) -> StageBegun {
-    let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| ExecutionBegin {
-        execution_id: ExecutionId::derive(session, stage_no, agent_no),
-        agent_no,
-        agent: agent.name.clone(),
-        strategy: agent.strategy,
-        backend: agent.providers.first().map(|p| p.backend.clone()).unwrap_or_default(),
-        model: agent.providers.first().map(|p| p.model.clone()).unwrap_or_default(),
-    });
-    let agents: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let executions = (1_u32..)
+        .zip(&stage.agents)
+        .map(|(agent_no, agent)| ExecutionBegin {
+            execution_id: ExecutionId::derive(session, stage_no, agent_no),
+            agent_no,
+            agent: agent.name.clone(),
+            strategy: agent.strategy,
+            backend: agent
+                .providers
+                .first()
+                .map(|p| p.backend.clone())
+                .unwrap_or_default(),
+            model: agent
+                .providers
+                .first()
+                .map(|p| p.model.clone())
+                .unwrap_or_default(),
+        });
+    let agents: Vec<&str> = stage
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
     let success_policy = stage.success_policy;
-    let metadata = json!({"stage": stage.name, "agents": agents, "success_policy": success_policy.as_str()});
-    let event = EventDraft::new(EventType::StageStarted, format!("Stage {} started", stage.name), metadata);
-    let begin = StageBegin { stage_no, executions: executions.collect(), name: stage.name.clone(), success_policy };
+    let metadata =
+        json!({"stage": stage.name, "agents": agents, "success_policy": success_policy.as_str()});
+    let event = EventDraft::new(
+        EventType::StageStarted,
+        format!("Stage {} started", stage.name),
+        metadata,
+    );
+    let begin = StageBegin {
+        stage_no,
+        executions: executions.collect(),
+        name: stage.name.clone(),
+        success_policy,
+    };
     StageBegun { begin, event }
 }
 
@@ -290,26 +420,45 @@ fn stage_ended(record: &SessionRecord, end: StageEnd) -> Result<StageEnded, Rele
     let stage = stage_plan(record, end.stage_no)?;
     let status = end.status.as_str();
     let outcomes = chain::outcomes(record, end.stage_no);
-    let outcomes: Map<_, _> = outcomes.into_iter().map(|(name, run)| (name.to_owned(), run.as_str().into())).collect();
+    let outcomes: Map<_, _> = outcomes
+        .into_iter()
+        .map(|(name, run)| (name.to_owned(), run.as_str().into()))
+        .collect();
     let metadata = json!({"stage": stage.name, "status": status, "outcomes": outcomes});
     let content = format!("Stage {} {}", stage.name, status.replace('_', " "));
     let event = EventDraft::new(EventType::StageCompleted, content, metadata);
-    let event = if end.status == RunStatus::Completed { event } else { event.failed() };
-    Ok(StageEnded { step: record.step + 1, end, event })
+    let event = if end.status == RunStatus::Completed {
+        event
+    } else {
+        event.failed()
+    };
+    Ok(StageEnded {
+        step: record.step + 1,
+        end,
+        event,
+    })
 }
 
 fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, ReleaseReason> {
-    let missing = || ReleaseReason::Incompatible(format!("the plan has no stage number {stage_no}"));
+    let missing =
+        || ReleaseReason::Incompatible(format!("the plan has no stage number {stage_no}"));
     record.plan.stage(stage_no).ok_or_else(missing)
 }
 
 /// The more serious of two results: lost lease > panic > release > success; the first of equals.
-fn more_serious(first: Result<(), Interrupted>, second: Result<(), Interrupted>) -> Result<(), Interrupted> {
+fn more_serious(
+    first: Result<(), Interrupted>,
+    second: Result<(), Interrupted>,
+) -> Result<(), Interrupted> {
     let rank = |end: &Result<(), Interrupted>| match end {
         Ok(()) => 0,
         Err(Interrupted::Release(_)) => 1,
         Err(Interrupted::Panicked) => 2,
         Err(Interrupted::LeaseLost) => 3,
     };
-    if rank(&second) > rank(&first) { second } else { first }
+    if rank(&second) > rank(&first) {
+        second
+    } else {
+        first
+    }
 }

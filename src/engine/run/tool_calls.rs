@@ -10,7 +10,8 @@ use super::control::{Control, Interrupted};
 use super::instruments;
 use super::performed::{Performed, millis};
 use crate::engine::ports::{
-    Journal, Lease, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools,
+    Journal, Lease, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest,
+    Tools,
 };
 use crate::engine::trace::gen_ai;
 use crate::investigation::execution::cut::{ReadBack, cut};
@@ -52,11 +53,19 @@ struct Completed {
 impl<T: Tools, J: Journal> Batch<'_, T, J> {
     /// Runs the calls. `None`: the run was stopped meanwhile.
     pub(super) async fn run(&self, calls: Vec<ToolCall>) -> Result<Option<Performed>, Interrupted> {
-        let running = stream::iter(calls).map(|call| self.perform(call)).buffered(MAX_CONCURRENT);
-        let bounded = self.control.within(self.remaining(), running.try_collect::<Vec<_>>());
-        let Some(completed) = self.control.unless_stopped(bounded).await? else { return Ok(None) };
+        let running = stream::iter(calls)
+            .map(|call| self.perform(call))
+            .buffered(MAX_CONCURRENT);
+        let bounded = self
+            .control
+            .within(self.remaining(), running.try_collect::<Vec<_>>());
+        let Some(completed) = self.control.unless_stopped(bounded).await? else {
+            return Ok(None);
+        };
         let mut performed = Performed::default();
-        completed?.into_iter().for_each(|completed| record(&mut performed, completed, self.state.plan()));
+        completed?
+            .into_iter()
+            .for_each(|completed| record(&mut performed, completed, self.state.plan()));
         Ok(Some(performed))
     }
 
@@ -66,47 +75,84 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
         self.control.owned()?;
         let (began, allowed) = (Instant::now(), self.remaining());
         if allowed.is_zero() {
-            return Ok(Completed { call, reply: None, duration: Duration::ZERO });
+            return Ok(Completed {
+                call,
+                reply: None,
+                duration: Duration::ZERO,
+            });
         }
         let sent = match self.state.arguments(&call.id) {
-            Arguments::Original(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
+            Arguments::Original(arguments) => ToolCall {
+                arguments: arguments.to_owned(),
+                ..call.clone()
+            },
             Arguments::Stored | Arguments::Unknown => call.clone(),
         };
         let spec = self.state.plan().tool(&call.tool);
         let span = gen_ai::execute_tool(&call, spec);
         if call.tool == read_result::TOOL {
-            let reply = self.read_result(&sent.arguments).instrument(span.clone()).await?;
+            let reply = self
+                .read_result(&sent.arguments)
+                .instrument(span.clone())
+                .await?;
             gen_ai::replied(&span, &reply);
-            return Ok(Completed { call, reply: Some(reply), duration: began.elapsed() });
+            return Ok(Completed {
+                call,
+                reply: Some(reply),
+                duration: began.elapsed(),
+            });
         }
         let bounded = async || {
             let remaining = self.remaining();
-            let request = ToolRequest::new(&sent, remaining).of(spec).under(self.lease);
+            let request = ToolRequest::new(&sent, remaining)
+                .of(spec)
+                .under(self.lease);
             let reply = tokio::time::timeout(remaining, self.tools.call(request)).await;
             reply.unwrap_or_else(|_| {
                 let error = format!("no answer within {} s", allowed.as_secs_f64());
-                ToolReply::NoAnswer { error, timeout: true }
+                ToolReply::NoAnswer {
+                    error,
+                    timeout: true,
+                }
             })
         };
         let mut reply = bounded().instrument(span.clone()).await;
-        if may_send_again(&call, &reply) && self.control.owned().is_ok() && !self.remaining().is_zero() {
+        if may_send_again(&call, &reply)
+            && self.control.owned().is_ok()
+            && !self.remaining().is_zero()
+        {
             reply = bounded().instrument(span.clone()).await;
         }
         gen_ai::replied(&span, &reply);
         let duration = began.elapsed();
         instruments::tool_took(spec.map_or(UNKNOWN_SERVER, ToolSpec::server), duration);
-        Ok(Completed { call, reply: Some(reply), duration })
+        Ok(Completed {
+            call,
+            reply: Some(reply),
+            duration,
+        })
     }
 
     /// The reply of the built-in tool. An invalid call is an answer; an unavailable store releases the session.
     async fn read_result(&self, arguments: &str) -> Result<ToolReply, StoreError> {
         let plan = self.state.plan();
-        let default = if plan.citable.is_some() { Timeline::Investigation } else { Timeline::Own };
+        let default = if plan.citable.is_some() {
+            Timeline::Investigation
+        } else {
+            Timeline::Own
+        };
         let read = match Request::parse(arguments, default) {
             Err(fault) => Err(fault),
             Ok(request) => {
-                let stored = self.journal.result(self.lease.session_id, request.timeline, request.event).await?;
-                read_result::answer(&request, stored.as_ref(), plan.limits.max_tool_result_tokens)
+                let stored = self
+                    .journal
+                    .result(self.lease.session_id, request.timeline, request.event)
+                    .await?;
+                read_result::answer(
+                    &request,
+                    stored.as_ref(),
+                    plan.limits.max_tool_result_tokens,
+                )
             }
         };
         let is_error = read.is_err();
@@ -122,25 +168,52 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
 /// Whether the call is sent a second time: after a missing or broken connection, unless it may have changed something.
 fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
     match reply {
-        ToolReply::Answered { .. } | ToolReply::Refused { .. } | ToolReply::NoAnswer { timeout: true, .. } => false,
+        ToolReply::Answered { .. }
+        | ToolReply::Refused { .. }
+        | ToolReply::NoAnswer { timeout: true, .. } => false,
         ToolReply::NotSent { .. } => true,
         ToolReply::NoAnswer { timeout: false, .. } => call.read_only,
     }
 }
 
 fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
-    let Completed { call, reply, duration } = completed;
+    let Completed {
+        call,
+        reply,
+        duration,
+    } = completed;
     let Some(reply) = reply else {
         metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "no_time").increment(1);
         performed.entries.extend(no_time_left(plan.strategy, &call));
         return;
     };
-    let Recorded { entries, state, result, error, bytes, cut_to_tokens } = recorded(plan, &call, reply);
-    instruments::tool_call(plan.tool(&call.tool).map_or(UNKNOWN_SERVER, ToolSpec::server), state);
-    let measured = MeasuredTool { took_ms: millis(duration), bytes, cut_to_tokens };
+    let Recorded {
+        entries,
+        state,
+        result,
+        error,
+        bytes,
+        cut_to_tokens,
+    } = recorded(plan, &call, reply);
+    instruments::tool_call(
+        plan.tool(&call.tool)
+            .map_or(UNKNOWN_SERVER, ToolSpec::server),
+        state,
+    );
+    let measured = MeasuredTool {
+        took_ms: millis(duration),
+        bytes,
+        cut_to_tokens,
+    };
     performed.measured.tools.insert(call.id.clone(), measured);
     performed.entries.extend(entries);
-    performed.tool_calls.push(ToolCallRecord { call, state, result, error, duration });
+    performed.tool_calls.push(ToolCallRecord {
+        call,
+        state,
+        result,
+        error,
+        duration,
+    });
 }
 
 /// What a reply leaves in the journal and in the record of its call.
@@ -169,8 +242,11 @@ fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
     match reply {
         ToolReply::Answered { content, is_error } => {
             let limit = plan.limits.max_tool_result_tokens;
-            let read_back =
-                if read_result::is_offered(plan) { ReadBack::With(read_result::TOOL) } else { ReadBack::No };
+            let read_back = if read_result::is_offered(plan) {
+                ReadBack::With(read_result::TOOL)
+            } else {
+                ReadBack::No
+            };
             let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
             let shown = cut(&content, limit, read_back);
             let output = ToolOutput {
@@ -180,7 +256,11 @@ fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
             };
             Recorded {
                 entries: vec![answered(strategy, call, output)],
-                state: if is_error { ToolCallState::Failed } else { ToolCallState::Done },
+                state: if is_error {
+                    ToolCallState::Failed
+                } else {
+                    ToolCallState::Done
+                },
                 result: Some(content),
                 error: None,
                 bytes,
@@ -196,13 +276,29 @@ fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
             cut_to_tokens: None,
         },
         ToolReply::NotSent { error } => {
-            let entries = not_reached(strategy, call, CallError { message: &error, timeout: false });
+            let entries = not_reached(
+                strategy,
+                call,
+                CallError {
+                    message: &error,
+                    timeout: false,
+                },
+            );
             without_result(ToolCallState::Failed, entries, error)
         }
         ToolReply::NoAnswer { error, timeout } if call.read_only => {
-            let entries = unanswered(strategy, call, CallError { message: &error, timeout });
+            let entries = unanswered(
+                strategy,
+                call,
+                CallError {
+                    message: &error,
+                    timeout,
+                },
+            );
             without_result(ToolCallState::Failed, entries, error)
         }
-        ToolReply::NoAnswer { error, .. } => without_result(ToolCallState::Lost, lost(strategy, call), error),
+        ToolReply::NoAnswer { error, .. } => {
+            without_result(ToolCallState::Lost, lost(strategy, call), error)
+        }
     }
 }

@@ -31,7 +31,10 @@ pub(in crate::engine) enum BrokerAnswers {
 impl FakeDelivery {
     /// A message of a broker that does not answer.
     pub(in crate::engine) fn unanswered() -> Self {
-        Self { answers: BrokerAnswers::Never, ..Self::default() }
+        Self {
+            answers: BrokerAnswers::Never,
+            ..Self::default()
+        }
     }
 
     /// Heartbeats and acknowledgements, in order.
@@ -70,7 +73,15 @@ impl Delivery for FakeDelivery {
     }
     async fn nak(&self, delay: Duration) -> Result<(), BrokerUnavailable> {
         lock(&self.delays).push(delay);
-        self.record(if delay.is_zero() { "nak now" } else { "nak later" }.to_owned()).await
+        self.record(
+            if delay.is_zero() {
+                "nak now"
+            } else {
+                "nak later"
+            }
+            .to_owned(),
+        )
+        .await
     }
     async fn term(&self, reason: &str) -> Result<(), BrokerUnavailable> {
         self.record(format!("term {reason}")).await
@@ -88,12 +99,20 @@ pub(in crate::engine) struct FakeQueue {
 
 impl Default for FakeQueue {
     fn default() -> Self {
-        Self { holds: Mutex::new(Ok(true)), requeued: Mutex::default(), parts: Mutex::default() }
+        Self {
+            holds: Mutex::new(Ok(true)),
+            requeued: Mutex::default(),
+            parts: Mutex::default(),
+        }
     }
 }
 
 impl Queue for FakeQueue {
-    async fn holds(&self, _alert: SessionId, _stream_sequence: u64) -> Result<bool, BrokerUnavailable> {
+    async fn holds(
+        &self,
+        _alert: SessionId,
+        _stream_sequence: u64,
+    ) -> Result<bool, BrokerUnavailable> {
         lock(&self.holds).clone()
     }
 
@@ -159,7 +178,9 @@ impl CancelRequests for FakeCancelRequests {
 
 /// Records each announcement with its time.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct FakePresence(pub(in crate::engine) Mutex<Vec<(Instant, WorkerStatus)>>);
+pub(in crate::engine) struct FakePresence(
+    pub(in crate::engine) Mutex<Vec<(Instant, WorkerStatus)>>,
+);
 
 impl Presence for FakePresence {
     fn announce(&self, worker: &WorkerStatus) {

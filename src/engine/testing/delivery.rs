@@ -37,7 +37,10 @@ pub(crate) const SETTLED: SettlementStatus = SettlementStatus {
     settled: false,
     last_seq: 3,
     last_event: None,
-    message: StoredMessage { headers: serde_json::Value::Null, subject: String::new() },
+    message: StoredMessage {
+        headers: serde_json::Value::Null,
+        subject: String::new(),
+    },
     owes: None,
 };
 pub(crate) const NEW: Disposition = Disposition::Undecided { attempts: 1 };
@@ -50,7 +53,11 @@ impl DeliveryHarness {
         claim: Claim,
         standing: SettlementStatus,
     ) -> Self {
-        let scene = Scene::new(Strategy::SingleCall, 1, vec![Turn::Says("Cause: x", vec![])]);
+        let scene = Scene::new(
+            Strategy::SingleCall,
+            1,
+            vec![Turn::Says("Cause: x", vec![])],
+        );
         let harness = Self::of(scene, FakeSessions::new(dispositions, claim, standing));
         *lock(&harness.sessions.opened) = opened;
         harness
@@ -64,18 +71,35 @@ impl DeliveryHarness {
     }
 
     fn of(mut scene: Scene, sessions: FakeSessions) -> Self {
-        let sessions = Arc::new(FakeSessions { journal: Some(Arc::clone(&scene.ports.journal)), ..sessions });
+        let sessions = Arc::new(FakeSessions {
+            journal: Some(Arc::clone(&scene.ports.journal)),
+            ..sessions
+        });
         Arc::get_mut(&mut scene.ports).unwrap().sessions = Arc::clone(&sessions);
         let settings = Settings {
             worker: WorkerId(Uuid::from_u128(1)),
             worker_name: "w1".to_owned(),
             cooldown: Duration::from_hours(1),
             on_acknowledged: OnAcknowledged::default(),
-            limits: config::Worker { lease: LEASE, ..config::Worker::default() },
+            limits: config::Worker {
+                lease: LEASE,
+                ..config::Worker::default()
+            },
         };
         let timeline = watch::Sender::new(Timeline::Accepting);
-        let shared = Shared::new(scene.ports.clone(), settings, timeline.subscribe(), Shutdown::default());
-        Self { scene, sessions, shared, delivery: FakeDelivery::default(), timeline }
+        let shared = Shared::new(
+            scene.ports.clone(),
+            settings,
+            timeline.subscribe(),
+            Shutdown::default(),
+        );
+        Self {
+            scene,
+            sessions,
+            shared,
+            delivery: FakeDelivery::default(),
+            timeline,
+        }
     }
 
     /// Delivers the alert and waits for the settler, too.
@@ -97,7 +121,14 @@ impl DeliveryHarness {
         };
         let derived_id = SessionId(Uuid::from_u128(8));
         let delivery = Arc::new(self.delivery.clone());
-        Dispatcher(Arc::clone(&self.shared)).handle(Job { received, fault: None, derived_id, delivery }).await;
+        Dispatcher(Arc::clone(&self.shared))
+            .handle(Job {
+                received,
+                fault: None,
+                derived_id,
+                delivery,
+            })
+            .await;
     }
 
     /// The statements of the store, and the acknowledgements of the message.
@@ -107,14 +138,26 @@ impl DeliveryHarness {
 
     pub(crate) fn claimed(&self) -> Claimed {
         let (remaining, attempts, cancel_requested) = (Duration::from_mins(40), 0, false);
-        Claimed { lease: self.scene.lease(), remaining, attempts, cancel_requested, previous: None }
+        Claimed {
+            lease: self.scene.lease(),
+            remaining,
+            attempts,
+            cancel_requested,
+            previous: None,
+        }
     }
 
     /// Adds a run of the scene's session whose lease was renewed just now.
-    pub(crate) fn insert_run(&self, delivery: FakeDelivery) -> (Control, Registered<'_, FakeDelivery>) {
+    pub(crate) fn insert_run(
+        &self,
+        delivery: FakeDelivery,
+    ) -> (Control, Registered<'_, FakeDelivery>) {
         let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
-        let handle =
-            RunHandle { lease: self.scene.lease(), control: control.clone(), delivery: Some(Arc::new(delivery)) };
+        let handle = RunHandle {
+            lease: self.scene.lease(),
+            control: control.clone(),
+            delivery: Some(Arc::new(delivery)),
+        };
         (control, self.shared.runs.insert(handle))
     }
 }
@@ -130,5 +173,7 @@ pub(crate) async fn until(reached: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await; // paused time
         }
     };
-    tokio::time::timeout(Duration::from_mins(10), polling).await.expect("it never held");
+    tokio::time::timeout(Duration::from_mins(10), polling)
+        .await
+        .expect("it never held");
 }

@@ -43,7 +43,10 @@ impl Feed for FakeFeed {
         lock(&self.divergence).is_none()
     }
 
-    async fn divergence(&self, _session: SessionId) -> Result<Option<Divergence>, BrokerUnavailable> {
+    async fn divergence(
+        &self,
+        _session: SessionId,
+    ) -> Result<Option<Divergence>, BrokerUnavailable> {
         Ok(lock(&self.divergence).take())
     }
 
@@ -53,7 +56,11 @@ impl Feed for FakeFeed {
     }
 
     async fn accepting(&self) -> Result<(), BrokerUnavailable> {
-        if self.refuses.load(Ordering::Relaxed) { Err(BrokerUnavailable("no stream".to_owned())) } else { Ok(()) }
+        if self.refuses.load(Ordering::Relaxed) {
+            Err(BrokerUnavailable("no stream".to_owned()))
+        } else {
+            Ok(())
+        }
     }
 
     async fn publish_dead_letter(&self, _letter: DeadLetter) -> Result<(), BrokerUnavailable> {

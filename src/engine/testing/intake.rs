@@ -24,12 +24,19 @@ impl Intake for FakeIntake {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         let text = std::str::from_utf8(body)
-            .map_err(|_| Refusal { reason: DeadReason::Undecodable, detail: "no text".to_owned() })?
+            .map_err(|_| Refusal {
+                reason: DeadReason::Undecodable,
+                detail: "no text".to_owned(),
+            })?
             .to_owned();
         match text.as_str() {
             "panic" => panic!("an unexpected body"),
             "hang" => std::future::pending().await,
-            "unavailable" => return Err(PrepareError::Unavailable(StoreError::Unavailable("no answer".to_owned()))),
+            "unavailable" => {
+                return Err(PrepareError::Unavailable(StoreError::Unavailable(
+                    "no answer".to_owned(),
+                )));
+            }
             "slow" => tokio::time::sleep(Duration::from_secs(45)).await, // paused time
             _ => {}
         }
@@ -50,12 +57,28 @@ impl Intake for FakeIntake {
             refs: Refs::default(),
             text,
         };
-        let other_parts = if alert.text == "several" { vec![1, 2] } else { Vec::new() };
-        Ok(PreparedAlert { alert, other_parts, route: None, force, limit: None, retry_of, thread: None })
+        let other_parts = if alert.text == "several" {
+            vec![1, 2]
+        } else {
+            Vec::new()
+        };
+        Ok(PreparedAlert {
+            alert,
+            other_parts,
+            route: None,
+            force,
+            limit: None,
+            retry_of,
+            thread: None,
+        })
     }
 
     /// `busy` never ends, `toolless` lacks the tools of one server, `required` those of a server that it may not lack.
-    async fn plan(&self, _received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
+    async fn plan(
+        &self,
+        _received: &Received,
+        prepared: &PreparedAlert,
+    ) -> Result<Planned, PrepareError> {
         let mut plan = self.plan.clone();
         let mut awaited_servers = Vec::new();
         match prepared.alert.text.as_str() {
@@ -68,6 +91,10 @@ impl Intake for FakeIntake {
             _ => {}
         }
         let started = EventDraft::new(EventType::SessionStarted, "started", Value::Null);
-        Ok(Planned { plan, started, awaited_servers })
+        Ok(Planned {
+            plan,
+            started,
+            awaited_servers,
+        })
     }
 }

@@ -55,7 +55,11 @@ pub(in crate::engine) struct Disk {
 
 impl Disk {
     fn updates(&self) -> u32 {
-        if self.writes < self.updates_from { 0 } else { u32::try_from(self.updates.len()).unwrap() }
+        if self.writes < self.updates_from {
+            0
+        } else {
+            u32::try_from(self.updates.len()).unwrap()
+        }
     }
 }
 
@@ -67,11 +71,18 @@ impl FakeJournal {
         disk.events.push(first.event);
     }
 
-    async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, StoreError> {
+    async fn write<T: Default>(
+        &self,
+        lease: Lease,
+        change: impl FnOnce(&mut Disk) -> T,
+    ) -> Result<T, StoreError> {
         let (dead, answer) = {
             let mut disk = lock(&self.disk);
             if disk.epoch != lease.epoch {
-                return Err(StoreError::LeaseLost { held: lease.epoch, current: disk.epoch });
+                return Err(StoreError::LeaseLost {
+                    held: lease.epoch,
+                    current: disk.epoch,
+                });
             }
             disk.writes += 1;
             let (now, death) = (disk.writes, disk.death);
@@ -82,7 +93,11 @@ impl FakeJournal {
                 Death::After(last) => (now <= last, now >= last),
                 Death::Hold(at) => (true, now == at),
             };
-            let answer = if written { change(&mut disk) } else { T::default() };
+            let answer = if written {
+                change(&mut disk)
+            } else {
+                T::default()
+            };
             (dead.then_some(death), answer)
         };
         if let Some(death) = dead {
@@ -99,20 +114,41 @@ impl FakeJournal {
 impl Journal for FakeJournal {
     async fn load(&self, _session: SessionId) -> Result<SessionRecord, StoreError> {
         let disk = lock(&self.disk);
-        Ok(SessionRecord { updates: disk.updates(), ..disk.record.clone() })
+        Ok(SessionRecord {
+            updates: disk.updates(),
+            ..disk.record.clone()
+        })
     }
 
-    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
-        Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
+    async fn entries(
+        &self,
+        _session: SessionId,
+        execution: ExecutionId,
+    ) -> Result<Vec<RecordedEntry>, StoreError> {
+        Ok(lock(&self.disk)
+            .entries
+            .get(&execution)
+            .cloned()
+            .unwrap_or_default())
     }
 
     /// Every epoch counts as a claim: this disk releases no lease.
-    async fn attempts(&self, _session: SessionId, execution: ExecutionId) -> Result<RecordedAttempts, StoreError> {
+    async fn attempts(
+        &self,
+        _session: SessionId,
+        execution: ExecutionId,
+    ) -> Result<RecordedAttempts, StoreError> {
         let disk = lock(&self.disk);
         let shown = disk.shown.get(&execution).cloned().unwrap_or_default();
         let since = shown.last().map_or(1, |(_, _, epoch)| *epoch);
-        let by_iteration = shown.into_iter().map(|(iteration, attempt, _)| (iteration, attempt)).collect();
-        Ok(RecordedAttempts { claims: disk.epoch - since, by_iteration })
+        let by_iteration = shown
+            .into_iter()
+            .map(|(iteration, attempt, _)| (iteration, attempt))
+            .collect();
+        Ok(RecordedAttempts {
+            claims: disk.epoch - since,
+            by_iteration,
+        })
     }
 
     async fn result(
@@ -124,21 +160,42 @@ impl Journal for FakeJournal {
         assert_eq!(timeline, Timeline::Own, "the fake has one session");
         let disk = lock(&self.disk);
         let at = usize::try_from(event).unwrap().checked_sub(1);
-        let found = at.and_then(|at| disk.events.get(at)).filter(|event| event.event_type == EventType::ToolResult);
+        let found = at
+            .and_then(|at| disk.events.get(at))
+            .filter(|event| event.event_type == EventType::ToolResult);
         let call = found.and_then(|event| event.metadata["call_id"].as_str());
-        let record = disk.tool_calls.iter().find(|record| Some(record.call.id.as_str()) == call);
-        Ok(record.map(|record| StoredResult { tool: record.call.tool.clone(), text: record.result.clone() }))
+        let record = disk
+            .tool_calls
+            .iter()
+            .find(|record| Some(record.call.id.as_str()) == call);
+        Ok(record.map(|record| StoredResult {
+            tool: record.call.tool.clone(),
+            text: record.result.clone(),
+        }))
     }
 
-    async fn alert_updates(&self, _session: SessionId, after: u32) -> Result<Vec<NumberedUpdate>, StoreError> {
+    async fn alert_updates(
+        &self,
+        _session: SessionId,
+        after: u32,
+    ) -> Result<Vec<NumberedUpdate>, StoreError> {
         let updates = lock(&self.disk).updates.clone();
-        let numbered = (1_u32..).zip(updates).map(|(number, update)| NumberedUpdate { number, update });
-        Ok(numbered.filter(|numbered| numbered.number > after).collect())
+        let numbered = (1_u32..)
+            .zip(updates)
+            .map(|(number, update)| NumberedUpdate { number, update });
+        Ok(numbered
+            .filter(|numbered| numbered.number > after)
+            .collect())
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
         self.write(lease, |disk| {
-            for run in disk.record.stages.iter_mut().flat_map(|stage| stage.executions.iter_mut()) {
+            for run in disk
+                .record
+                .stages
+                .iter_mut()
+                .flat_map(|stage| stage.executions.iter_mut())
+            {
                 if run.execution_id == checkpoint.execution_id {
                     assert_eq!(run.checkpoint + 1, checkpoint.number, "compare-and-swap");
                     run.checkpoint = checkpoint.number;
@@ -154,22 +211,42 @@ impl Journal for FakeJournal {
             }
             let before = u32::try_from(disk.events.len()).unwrap();
             let refs = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
-            let numbers: Vec<_> = refs.into_iter().map(|event| event.map(|event| before + event)).collect();
-            let recorded = RecordedEntry::all(checkpoint.entries, numbers.clone(), Some(checkpoint.at));
-            disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
+            let numbers: Vec<_> = refs
+                .into_iter()
+                .map(|event| event.map(|event| before + event))
+                .collect();
+            let recorded =
+                RecordedEntry::all(checkpoint.entries, numbers.clone(), Some(checkpoint.at));
+            disk.entries
+                .entry(checkpoint.execution_id)
+                .or_default()
+                .extend(recorded);
             if !checkpoint.events.is_empty() {
                 let shown = (checkpoint.iteration, checkpoint.attempt, lease.epoch);
-                disk.shown.entry(checkpoint.execution_id).or_default().push(shown);
+                disk.shown
+                    .entry(checkpoint.execution_id)
+                    .or_default()
+                    .push(shown);
             }
             disk.events.extend(checkpoint.events);
             let places = (1..).zip(&checkpoint.model_calls).map(|(call_no, call)| {
                 let (purpose, entries_upto) = (call.purpose, call.entries_upto);
-                (checkpoint.execution_id, StoredCall { purpose, entries_upto, call_no })
+                (
+                    checkpoint.execution_id,
+                    StoredCall {
+                        purpose,
+                        entries_upto,
+                        call_no,
+                    },
+                )
             });
             disk.call_places.extend(places);
             disk.model_calls.extend(checkpoint.model_calls);
             disk.tool_calls.extend(checkpoint.tool_calls);
-            Appended { events: numbers, updates: disk.updates() }
+            Appended {
+                events: numbers,
+                updates: disk.updates(),
+            }
         })
         .await
     }

@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-pub(super) use self::broker::{BrokerAnswers, FakeCancelRequests, FakeDelivery, FakePresence, FakeQueue};
+pub(super) use self::broker::{
+    BrokerAnswers, FakeCancelRequests, FakeDelivery, FakePresence, FakeQueue,
+};
 pub(super) use self::feed::FakeFeed;
 pub(super) use self::intake::FakeIntake;
 pub(super) use self::journal::{Death, Disk, FakeJournal};
@@ -27,7 +29,9 @@ use super::world::{Ports, World};
 use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::ids::SessionId;
-use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Limits, Plan, StagePlan, Strategy, SuccessPolicy};
+use crate::investigation::plan::{
+    AgentPlan, FORMAT_VERSION, Limits, Plan, StagePlan, Strategy, SuccessPolicy,
+};
 use crate::investigation::testing::agent_plan;
 
 #[derive(Debug)]
@@ -80,10 +84,16 @@ impl Scene {
         let ports = Arc::new(Ports {
             model: Arc::new(FakeModel::new(turns)),
             tools: Arc::new(FakeTools::default()),
-            journal: Arc::new(FakeJournal { disk: Mutex::new(disk), died: Notify::new(), go_on: Notify::new() }),
+            journal: Arc::new(FakeJournal {
+                disk: Mutex::new(disk),
+                died: Notify::new(),
+                go_on: Notify::new(),
+            }),
             feed: Arc::new(FakeFeed::default()),
             sessions: Arc::new(FakeSessions::new(vec![], Claim::Unknown, delivery::SETTLED)),
-            intake: Arc::new(FakeIntake { plan: plan(strategy, max_iterations) }),
+            intake: Arc::new(FakeIntake {
+                plan: plan(strategy, max_iterations),
+            }),
             queue: Arc::default(),
             cancel_requests: Arc::default(),
             presence: Arc::default(),
@@ -96,26 +106,42 @@ impl Scene {
     }
 
     pub(super) fn lease(&self) -> Lease {
-        Lease { session_id: self.session, epoch: self.disk().epoch, token: Uuid::nil() }
+        Lease {
+            session_id: self.session,
+            epoch: self.disk().epoch,
+            token: Uuid::nil(),
+        }
     }
 
     /// The one execution's journal.
     pub(super) fn journal(&self) -> Vec<Entry> {
         let disk = self.disk();
-        disk.entries.values().next().into_iter().flatten().map(|recorded| recorded.entry.clone()).collect()
+        disk.entries
+            .values()
+            .next()
+            .into_iter()
+            .flatten()
+            .map(|recorded| recorded.entry.clone())
+            .collect()
     }
 }
 
 fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
     let agent = AgentPlan {
-        limits: Limits { max_iterations, ..Limits::default() },
+        limits: Limits {
+            max_iterations,
+            ..Limits::default()
+        },
         system_prompt: "You are an SRE.".to_owned(),
         user_prompt: "The disk is full.".to_owned(),
         conclusion_prompt: "Conclude now.".to_owned(),
         ..agent_plan(strategy, tools())
     };
-    let stage =
-        StagePlan { name: "investigate".to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
+    let stage = StagePlan {
+        name: "investigate".to_owned(),
+        success_policy: SuccessPolicy::Any,
+        agents: vec![agent.into()],
+    };
     Plan {
         version: FORMAT_VERSION,
         chain: "default".to_owned(),

@@ -67,15 +67,27 @@ impl Model for FakeModel {
         lock(&self.requests).push(request.clone());
         let spoke = |message: &&Message| {
             message.role == Role::Assistant
-                || message.role == Role::User && message.content.contains("Error from previous attempt")
+                || message.role == Role::User
+                    && message.content.contains("Error from previous attempt")
         };
         let before = request.messages.iter().filter(spoke).count();
         let failed = |timeout| {
             let (code, message) = ("max_retries".to_owned(), "provider broke".to_owned());
-            Err(ModelError::Failed { code, message, timeout, provider: ProviderFailure::default() })
+            Err(ModelError::Failed {
+                code,
+                message,
+                timeout,
+                provider: ProviderFailure::default(),
+            })
         };
-        let turns = lock(&self.others).get(&request.provider.model).cloned().unwrap_or_else(|| self.turns.clone());
-        let mut turn = turns.get(before).cloned().unwrap_or(Turn::Says("Cause: the end", vec![]));
+        let turns = lock(&self.others)
+            .get(&request.provider.model)
+            .cloned()
+            .unwrap_or_else(|| self.turns.clone());
+        let mut turn = turns
+            .get(before)
+            .cloned()
+            .unwrap_or(Turn::Says("Cause: the end", vec![]));
         if let Turn::Slowly(secs, text, calls) = turn {
             tokio::time::sleep(Duration::from_secs(secs)).await; // paused time
             turn = Turn::Says(text, calls);
@@ -85,19 +97,39 @@ impl Model for FakeModel {
             Turn::Breaks => Err(ModelError::Broke("connection reset".to_owned())),
             Turn::Fails => failed(false),
             Turn::SaysWithTools(_) if request.tools.is_empty() => failed(false),
-            Turn::SaysWithTools(text) => Ok(Answer { text: text.to_owned(), ..Answer::default() }),
+            Turn::SaysWithTools(text) => Ok(Answer {
+                text: text.to_owned(),
+                ..Answer::default()
+            }),
             Turn::Misconfigured => {
                 let (code, message) = ("invalid_backend".to_owned(), "no such backend".to_owned());
-                Err(ModelError::Failed { code, message, timeout: false, provider: ProviderFailure::default() })
+                Err(ModelError::Failed {
+                    code,
+                    message,
+                    timeout: false,
+                    provider: ProviderFailure::default(),
+                })
             }
             Turn::Limited(answers, secs) if *lock(&self.calls) < answers => {
                 let (code, message) = ("rate_limited".to_owned(), "too many requests".to_owned());
                 let status = "429 RESOURCE_EXHAUSTED".to_owned();
                 let retry_after = Some(Duration::from_secs(secs));
-                let provider = ProviderFailure { status, retryable: true, retry_after };
-                Err(ModelError::Failed { code, message, timeout: false, provider })
+                let provider = ProviderFailure {
+                    status,
+                    retryable: true,
+                    retry_after,
+                };
+                Err(ModelError::Failed {
+                    code,
+                    message,
+                    timeout: false,
+                    provider,
+                })
             }
-            Turn::Limited(..) => Ok(Answer { text: "Cause: the end".to_owned(), ..Answer::default() }),
+            Turn::Limited(..) => Ok(Answer {
+                text: "Cause: the end".to_owned(),
+                ..Answer::default()
+            }),
             Turn::TimesOut => failed(true),
             Turn::NeverAnswers => std::future::pending().await,
             Turn::Panics => panic!("an unexpected answer"),
@@ -109,9 +141,22 @@ impl Model for FakeModel {
                     arguments: "{}".to_owned(),
                     read_only: false,
                 };
-                let calls = if request.tools.is_empty() { vec![] } else { calls.into_iter().map(call).collect() };
-                let usage = Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() };
-                Ok(Answer { text: text.to_owned(), calls, usage, ..Answer::default() })
+                let calls = if request.tools.is_empty() {
+                    vec![]
+                } else {
+                    calls.into_iter().map(call).collect()
+                };
+                let usage = Usage {
+                    input_tokens: 10,
+                    output_tokens: 2,
+                    ..Usage::default()
+                };
+                Ok(Answer {
+                    text: text.to_owned(),
+                    calls,
+                    usage,
+                    ..Answer::default()
+                })
             }
         }
     }
@@ -139,7 +184,10 @@ pub(in crate::engine) struct FakeTools {
 
 impl Tools for FakeTools {
     async fn list(&self, _servers: &[String]) -> Listing {
-        Listing { tools: tools(), unavailable: vec![] }
+        Listing {
+            tools: tools(),
+            unavailable: vec![],
+        }
     }
 
     async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
@@ -148,13 +196,21 @@ impl Tools for FakeTools {
         let call_duration = *lock(&self.call_duration);
         tokio::time::sleep(call_duration).await; // paused time
         if !call.read_only && !call_duration.is_zero() {
-            return ToolReply::NotSent { error: "no connection".to_owned() };
+            return ToolReply::NotSent {
+                error: "no connection".to_owned(),
+            };
         }
         if call.tool.ends_with("lost") {
-            return ToolReply::NoAnswer { error: "connection reset".to_owned(), timeout: false };
+            return ToolReply::NoAnswer {
+                error: "connection reset".to_owned(),
+                timeout: false,
+            };
         }
         let content = format!("{} says hello{}", call.tool, *lock(&self.rest));
-        ToolReply::Answered { content, is_error: call.tool.ends_with("refused") }
+        ToolReply::Answered {
+            content,
+            is_error: call.tool.ends_with("refused"),
+        }
     }
 
     fn run_ended(&self, lease: Lease) {
@@ -164,5 +220,8 @@ impl Tools for FakeTools {
 
 pub(super) fn tools() -> Vec<ToolSpec> {
     let read_only = ["k8s.get", "k8s.lost", "k8s.refused"].map(read_only_tool);
-    read_only.into_iter().chain(["k8s.restart", "k8s.patch.lost"].map(changing_tool)).collect()
+    read_only
+        .into_iter()
+        .chain(["k8s.restart", "k8s.patch.lost"].map(changing_tool))
+        .collect()
 }

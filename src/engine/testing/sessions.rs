@@ -52,7 +52,11 @@ pub(in crate::engine) struct FakeSessions {
 }
 
 impl FakeSessions {
-    pub(in crate::engine) fn new(dispositions: Vec<Disposition>, claim: Claim, standing: SettlementStatus) -> Self {
+    pub(in crate::engine) fn new(
+        dispositions: Vec<Disposition>,
+        claim: Claim,
+        standing: SettlementStatus,
+    ) -> Self {
         Self {
             dispositions: Mutex::new(dispositions),
             opened: Mutex::default(),
@@ -63,7 +67,11 @@ impl FakeSessions {
             claim_takes: Mutex::default(),
             cancel_outcome: Mutex::new(CancelOutcome::Requested),
             released: Mutex::new(Ok(())),
-            renewal: Mutex::new(Some(Renewal::Renewed { last_seq: 1, updates: 0, cancel_requested: false })),
+            renewal: Mutex::new(Some(Renewal::Renewed {
+                last_seq: 1,
+                updates: 0,
+                cancel_requested: false,
+            })),
             renewal_of_one: Mutex::new(Renewal::Locked),
             renewed: Mutex::default(),
             standing,
@@ -119,7 +127,9 @@ impl Sessions for FakeSessions {
             token.cancel();
         }
         let opened = lock(&self.opened).remove(0);
-        if let (Opened::Session(_), Some(journal), Some(first)) = (&opened, &self.journal, first_stage) {
+        if let (Opened::Session(_), Some(journal), Some(first)) =
+            (&opened, &self.journal, first_stage)
+        {
             journal.begins(first);
         }
         Ok(opened)
@@ -136,12 +146,22 @@ impl Sessions for FakeSessions {
     }
 
     async fn give_up(&self, alert: SessionId, refusal: Refusal) -> Result<(), StoreError> {
-        self.ask("give_up", format!("{} {}: {}", number(alert), refusal.reason.as_str(), refusal.detail))
+        self.ask(
+            "give_up",
+            format!(
+                "{} {}: {}",
+                number(alert),
+                refusal.reason.as_str(),
+                refusal.detail
+            ),
+        )
     }
 
     async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, StoreError> {
-        let mut about =
-            claim.stream_sequence.map_or_else(|| format!("{} without a job", number(session)), |_| String::new());
+        let mut about = claim.stream_sequence.map_or_else(
+            || format!("{} without a job", number(session)),
+            |_| String::new(),
+        );
         for worker in &claim.predecessors {
             about += &format!(" after {}", worker.0.as_u128());
         }
@@ -157,9 +177,14 @@ impl Sessions for FakeSessions {
         Ok(lock(&self.inherited).clone())
     }
 
-    async fn renew(&self, leases: Vec<Lease>, _period: Duration) -> Result<Vec<Renewal>, StoreError> {
+    async fn renew(
+        &self,
+        leases: Vec<Lease>,
+        _period: Duration,
+    ) -> Result<Vec<Renewal>, StoreError> {
         lock(&self.renewed).push((Instant::now(), leases.len()));
-        let renewal = lock(&self.renewal).ok_or_else(|| StoreError::Unavailable("gone".to_owned()))?;
+        let renewal =
+            lock(&self.renewal).ok_or_else(|| StoreError::Unavailable("gone".to_owned()))?;
         Ok(leases.iter().map(|_| renewal).collect())
     }
 
@@ -168,7 +193,11 @@ impl Sessions for FakeSessions {
         lock(&self.released).clone()
     }
 
-    async fn release_counted(&self, _lease: Lease, _reason: &'static str) -> Result<(), StoreError> {
+    async fn release_counted(
+        &self,
+        _lease: Lease,
+        _reason: &'static str,
+    ) -> Result<(), StoreError> {
         self.ask("release counted", "")?;
         lock(&self.released).clone()
     }
@@ -182,12 +211,20 @@ impl Sessions for FakeSessions {
     }
 
     async fn recover(&self, recover: Recover) -> Result<Recovered, StoreError> {
-        let about = format!("{} after {}", number(recover.session_id), recover.divergence.kept);
+        let about = format!(
+            "{} after {}",
+            number(recover.session_id),
+            recover.divergence.kept
+        );
         self.ask("recover", about)?;
         Ok(*lock(&self.recovered))
     }
 
-    async fn settled(&self, _session: SessionId, _message: StoredMessage) -> Result<(), StoreError> {
+    async fn settled(
+        &self,
+        _session: SessionId,
+        _message: StoredMessage,
+    ) -> Result<(), StoreError> {
         self.ask("settled", "")
     }
 
@@ -195,7 +232,11 @@ impl Sessions for FakeSessions {
         self.ask("refund_attempt", number(alert))
     }
 
-    async fn cancel(&self, session: SessionId, _by: Option<String>) -> Result<CancelOutcome, StoreError> {
+    async fn cancel(
+        &self,
+        session: SessionId,
+        _by: Option<String>,
+    ) -> Result<CancelOutcome, StoreError> {
         self.ask("cancel", number(session))?;
         Ok(*lock(&self.cancel_outcome))
     }
@@ -203,22 +244,44 @@ impl Sessions for FakeSessions {
     async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
         self.ask("sweep", "")?;
         let mut swept = lock(&self.swept);
-        Ok(if swept.is_empty() { Vec::new() } else { swept.remove(0) })
+        Ok(if swept.is_empty() {
+            Vec::new()
+        } else {
+            swept.remove(0)
+        })
     }
 
     async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), StoreError> {
-        self.ask("requeued", format!("{} as {stream_sequence}", number(alert)))
+        self.ask(
+            "requeued",
+            format!("{} as {stream_sequence}", number(alert)),
+        )
     }
 
-    async fn prune(&self, _retention: crate::config::Retention, _limit: u32) -> Result<Pruned, StoreError> {
+    async fn prune(
+        &self,
+        _retention: crate::config::Retention,
+        _limit: u32,
+    ) -> Result<Pruned, StoreError> {
         self.ask("prune", "")?;
         let mut pruned = lock(&self.pruned);
-        Ok(if pruned.is_empty() { Pruned::default() } else { pruned.remove(0) })
+        Ok(if pruned.is_empty() {
+            Pruned::default()
+        } else {
+            pruned.remove(0)
+        })
     }
 
     async fn complete_words(&self) -> Result<Worded, StoreError> {
         let mut worded = lock(&self.worded);
-        Ok(if worded.is_empty() { Worded { sessions: 0, is_all: true } } else { worded.remove(0) })
+        Ok(if worded.is_empty() {
+            Worded {
+                sessions: 0,
+                is_all: true,
+            }
+        } else {
+            worded.remove(0)
+        })
     }
 
     async fn reachable(&self) -> bool {

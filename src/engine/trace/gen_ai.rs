@@ -50,7 +50,10 @@ pub fn provider_name<'a>(word: &'a str, project: &str) -> &'a str {
 
 /// A reason for the end of an answer as one of [`FINISH_REASONS`].
 pub fn finish_reason(reason: &str) -> &'static str {
-    FINISH_REASONS.into_iter().find(|known| *known == reason).unwrap_or("other")
+    FINISH_REASONS
+        .into_iter()
+        .find(|known| *known == reason)
+        .unwrap_or("other")
 }
 
 /// One agent's run, in this worker.
@@ -76,7 +79,10 @@ pub(crate) fn chat(request: &ModelRequest) -> Span {
         gen_ai.input.messages = Empty, gen_ai.output.messages = Empty, error.type = Empty,
     );
     if span.in_scope(captures_content) {
-        span.record("gen_ai.input.messages", messages(&request.messages).to_string());
+        span.record(
+            "gen_ai.input.messages",
+            messages(&request.messages).to_string(),
+        );
     }
     span
 }
@@ -90,10 +96,16 @@ pub(crate) fn answered(span: &Span, outcome: &Result<Answer, ModelError>) {
     };
     span.record("gen_ai.usage.input_tokens", answer.usage.input_tokens);
     span.record("gen_ai.usage.output_tokens", answer.usage.output_tokens);
-    span.record("gen_ai.usage.cache_read.input_tokens", answer.usage.cached_tokens);
+    span.record(
+        "gen_ai.usage.cache_read.input_tokens",
+        answer.usage.cached_tokens,
+    );
     span.record("gen_ai.response.finish_reasons", answer.finish.as_str());
     if span.in_scope(captures_content) {
-        span.record("gen_ai.output.messages", json!([output(answer)]).to_string());
+        span.record(
+            "gen_ai.output.messages",
+            json!([output(answer)]).to_string(),
+        );
     }
 }
 
@@ -144,7 +156,9 @@ pub(crate) fn replied(span: &Span, reply: &ToolReply) {
 fn messages(messages: &[Message]) -> Value {
     let shown = messages.iter().map(|message| {
         let mut parts = vec![match &message.tool_call_id {
-            Some(id) => json!({"type": "tool_call_response", "id": id, "response": message.content}),
+            Some(id) => {
+                json!({"type": "tool_call_response", "id": id, "response": message.content})
+            }
             None => json!({"type": "text", "content": message.content}),
         }];
         parts.extend(message.tool_calls.iter().map(call));
@@ -155,7 +169,9 @@ fn messages(messages: &[Message]) -> Value {
 
 fn output(answer: &Answer) -> Value {
     let text = json!({"type": "text", "content": answer.text});
-    let parts: Vec<Value> = std::iter::once(text).chain(answer.calls.iter().map(call)).collect();
+    let parts: Vec<Value> = std::iter::once(text)
+        .chain(answer.calls.iter().map(call))
+        .collect();
     json!({"role": "assistant", "parts": parts, "finish_reason": answer.finish})
 }
 

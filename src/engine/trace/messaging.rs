@@ -41,7 +41,11 @@ pub(crate) fn inherit(inherited: &Inherited) -> Span {
 pub fn publish(subject: &str, headers: &Value) -> Span {
     let destination = destination(subject);
     let session_id = chosen_session_id(headers).ok().flatten();
-    let parent = if super::current().is_none() { parent(headers) } else { None };
+    let parent = if super::current().is_none() {
+        parent(headers)
+    } else {
+        None
+    };
     info_span!(
         target: TARGET, "publish",
         otel.name = format!("publish {destination}"), otel.kind = "producer",
@@ -58,7 +62,11 @@ fn parent(headers: &Value) -> Option<TraceContext> {
 
 /// `tarsy.alerts.high` of `tarsy.alerts.high.disk-full`.
 fn destination(subject: &str) -> String {
-    subject.split('.').take(CLOSED_TOKENS).collect::<Vec<_>>().join(".")
+    subject
+        .split('.')
+        .take(CLOSED_TOKENS)
+        .collect::<Vec<_>>()
+        .join(".")
 }
 
 #[cfg(test)]
@@ -69,15 +77,27 @@ mod tests {
 
     #[test]
     fn a_destination_leaves_out_what_the_producer_chose() {
-        assert_eq!(destination("tarsy.alerts.high.disk-full.eu"), "tarsy.alerts.high");
+        assert_eq!(
+            destination("tarsy.alerts.high.disk-full.eu"),
+            "tarsy.alerts.high"
+        );
         assert_eq!(destination("tarsy.questions.low"), "tarsy.questions.low");
     }
 
     #[test]
     fn a_message_without_a_valid_context_has_none() {
         let valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        assert_eq!(parent(&json!({"traceparent": valid})).map(|context| context.to_string()).as_deref(), Some(valid));
-        for headers in [json!({}), json!({"traceparent": "00-1-2-01"}), json!({"traceparent": 1})] {
+        assert_eq!(
+            parent(&json!({"traceparent": valid}))
+                .map(|context| context.to_string())
+                .as_deref(),
+            Some(valid)
+        );
+        for headers in [
+            json!({}),
+            json!({"traceparent": "00-1-2-01"}),
+            json!({"traceparent": 1}),
+        ] {
             assert_eq!(parent(&headers), None, "{headers}");
         }
     }

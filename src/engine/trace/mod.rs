@@ -45,21 +45,25 @@ fn current() -> Option<Place> {
 fn place_of(span: &Span) -> Option<Place> {
     let found = span.with_subscriber(|(id, dispatch)| {
         let span = dispatch.downcast_ref::<Registry>()?.span(id)?;
-        span.scope().find_map(|span| span.extensions().get::<Place>().cloned())
+        span.scope()
+            .find_map(|span| span.extensions().get::<Place>().cloned())
     });
     found.flatten()
 }
 
 /// The context that the next process gets with a request.
 pub fn outgoing() -> Option<TraceContext> {
-    current().filter(|place| place.is_propagated).map(|place| place.context)
+    current()
+        .filter(|place| place.is_propagated)
+        .map(|place| place.context)
 }
 
 /// A span for lines that another task writes about the current one, without extending it: it is not exported. Without
 /// a place in a trace, or in that of another session, such lines have only their own fields.
 pub fn beside(session_id: SessionId) -> Span {
     let session_id = session_id.to_string();
-    let Some(place) = current().filter(|place| place.session_id.as_deref() == Some(&*session_id)) else {
+    let Some(place) = current().filter(|place| place.session_id.as_deref() == Some(&*session_id))
+    else {
         return Span::none();
     };
     let execution_id = place.execution_id.as_deref();
@@ -68,7 +72,9 @@ pub fn beside(session_id: SessionId) -> Span {
 
 /// The context of a span that others may link to; `None` if it is not exported.
 pub(crate) fn linkable(span: &Span) -> Option<TraceContext> {
-    place_of(span).filter(|place| place.is_recorded).map(|place| place.context)
+    place_of(span)
+        .filter(|place| place.is_recorded)
+        .map(|place| place.context)
 }
 
 /// Whether the operator wants prompts, answers, arguments and results in attributes.

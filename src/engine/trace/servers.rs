@@ -9,7 +9,11 @@ use crate::investigation::trace_context::TraceContext;
 
 /// The LLM service answers a call. A trace that begins here has the id of the session, as that of the worker has.
 /// `execution_id` is what the client has sent.
-pub fn generate(session_id: Option<SessionId>, execution_id: &str, parent: Option<TraceContext>) -> Span {
+pub fn generate(
+    session_id: Option<SessionId>,
+    execution_id: &str,
+    parent: Option<TraceContext>,
+) -> Span {
     info_span!(
         target: TARGET, "generate",
         otel.name = "llm.v1.LLMService/Generate", otel.kind = "server",

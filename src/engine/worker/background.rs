@@ -22,7 +22,11 @@ impl Background {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (end, broken, task) = (self.end.clone(), Arc::clone(&self.broken), tokio::spawn(task(self.end.clone())));
+        let (end, broken, task) = (
+            self.end.clone(),
+            Arc::clone(&self.broken),
+            tokio::spawn(task(self.end.clone())),
+        );
         self.tasks.spawn(async move {
             match task.await {
                 Ok(()) if end.is_cancelled() => return,

@@ -19,7 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
 use crate::engine::delivery::settle::{SettleError, Settled, settle};
-use crate::engine::ports::{CancelNotice, CancelOutcome, CancelRequests, RunStatus, Sessions, StoreError};
+use crate::engine::ports::{
+    CancelNotice, CancelOutcome, CancelRequests, RunStatus, Sessions, StoreError,
+};
 use crate::engine::run::registry::RunHandle;
 use crate::engine::run::session::requested_by;
 use crate::engine::world::{Ports, World};
@@ -43,7 +45,12 @@ impl<W: World> CancelListener<W> {
     pub async fn run(self, end: CancellationToken) {
         let (accepted, unwritten) = mpsc::channel(MAX_WAITING);
         let (not_run_here, others) = mpsc::channel(MAX_WAITING);
-        let listening = Listening { shared: &self.0, missed: Notify::new(), accepted, not_run_here };
+        let listening = Listening {
+            shared: &self.0,
+            missed: Notify::new(),
+            accepted,
+            not_run_here,
+        };
         tokio::select! {
             never = listening.receive() => match never {},
             never = listening.look_up() => match never {},
@@ -89,25 +96,38 @@ impl<W: World> Listening<'_, W> {
                 _ = ticks.tick() => true,
             };
             let runs = self.shared.runs.all();
-            let now: BTreeSet<_> = runs.iter().map(|run| (run.lease.session_id, run.lease.epoch)).collect();
+            let now: BTreeSet<_> = runs
+                .iter()
+                .map(|run| (run.lease.session_id, run.lease.epoch))
+                .collect();
             let unchecked = runs.into_iter().filter(|run| {
                 (all || !known.contains(&(run.lease.session_id, run.lease.epoch)))
                     && run.control.stop_reason().is_none()
             });
             let checks = stream::iter(unchecked);
-            checks.for_each_concurrent(MAX_CONCURRENT, |run| async move { self.check(&run).await }).await;
+            checks
+                .for_each_concurrent(MAX_CONCURRENT, |run| async move { self.check(&run).await })
+                .await;
             known = now;
         }
     }
 
     async fn check(&self, run: &RunHandle<W::Delivery>) {
         let session_id = run.lease.session_id;
-        let request = self.shared.ports.cancel_requests.cancel_requested(session_id);
+        let request = self
+            .shared
+            .ports
+            .cancel_requests
+            .cancel_requested(session_id);
         match tokio::time::timeout(ANSWER_TIMEOUT, request).await {
             Ok(Ok(true)) => self.cancel(run),
             Ok(Ok(false)) => {}
-            Ok(Err(error)) => tracing::debug!(%session_id, "cancel requests not looked up: {error}"),
-            Err(_) => tracing::debug!(%session_id, "cancel requests not looked up: no answer from the broker"),
+            Ok(Err(error)) => {
+                tracing::debug!(%session_id, "cancel requests not looked up: {error}")
+            }
+            Err(_) => {
+                tracing::debug!(%session_id, "cancel requests not looked up: no answer from the broker")
+            }
         }
     }
 
@@ -117,7 +137,9 @@ impl<W: World> Listening<'_, W> {
             return;
         }
         let session_id = run.lease.session_id;
-        run.control.span().in_scope(|| tracing::info!(%session_id, "session cancelled on request"));
+        run.control
+            .span()
+            .in_scope(|| tracing::info!(%session_id, "session cancelled on request"));
         run.control.cancel();
         if self.accepted.try_send(session_id).is_err() {
             tracing::debug!(%session_id, "cancel request not stored: too many wait");
@@ -132,14 +154,18 @@ async fn persist<S: Sessions>(sessions: &S, mut unwritten: mpsc::Receiver<Sessio
         match tokio::time::timeout(ANSWER_TIMEOUT, sessions.cancel(session_id, None)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::debug!(%session_id, "cancel request not stored: {error}"),
-            Err(_) => tracing::debug!(%session_id, "cancel request not stored: no answer from the store"),
+            Err(_) => {
+                tracing::debug!(%session_id, "cancel request not stored: no answer from the store")
+            }
         }
     }
 }
 
 /// Ends requested sessions that no worker has, and publishes their last event.
 async fn end_ownerless<W: World>(shared: &Shared<W>, requests: mpsc::Receiver<SessionId>) {
-    let requests = stream::unfold(requests, |mut requests| async { Some((requests.recv().await?, requests)) });
+    let requests = stream::unfold(requests, |mut requests| async {
+        Some((requests.recv().await?, requests))
+    });
     let end = |session_id| async move {
         tokio::time::sleep(MAX_JITTER.mul_f64(fastrand::f64())).await; // the jitter itself
         if let Err(error) = end_if_ownerless(shared, session_id).await {
@@ -149,8 +175,16 @@ async fn end_ownerless<W: World>(shared: &Shared<W>, requests: mpsc::Receiver<Se
     requests.for_each_concurrent(MAX_CONCURRENT, end).await;
 }
 
-async fn end_if_ownerless<W: World>(shared: &Shared<W>, session: SessionId) -> Result<(), SettleError> {
-    let Shared { ports, runs, settler, .. } = shared;
+async fn end_if_ownerless<W: World>(
+    shared: &Shared<W>,
+    session: SessionId,
+) -> Result<(), SettleError> {
+    let Shared {
+        ports,
+        runs,
+        settler,
+        ..
+    } = shared;
     match settle_known(ports, session).await? {
         Some(Settled::NotOver) if runs.get(session).is_none() => {}
         Some(Settled::NotOver | Settled::Done(_)) | None => return Ok(()),
@@ -167,7 +201,10 @@ async fn end_if_ownerless<W: World>(shared: &Shared<W>, session: SessionId) -> R
 }
 
 /// `None` for an alert that no worker has seen.
-async fn settle_known<W: World>(ports: &Ports<W>, session: SessionId) -> Result<Option<Settled>, SettleError> {
+async fn settle_known<W: World>(
+    ports: &Ports<W>,
+    session: SessionId,
+) -> Result<Option<Settled>, SettleError> {
     match settle(ports, session).await {
         Ok(settled) => Ok(Some(settled)),
         Err(SettleError::Store(StoreError::Conflict(_))) => Ok(None),

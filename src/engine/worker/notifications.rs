@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::backoff::Backoff;
 use crate::engine::ports::{
-    Arrival, DueNotification, NotificationClaim, NotificationResult, Notifications, Notifier, ProviderAnswer,
+    Arrival, DueNotification, NotificationClaim, NotificationResult, Notifications, Notifier,
+    ProviderAnswer,
 };
 use crate::investigation::notification::route::Filter;
 use crate::investigation::notification::template::Template;
@@ -27,7 +28,10 @@ const LEASE_TIMEOUTS: u32 = 3;
 /// Between two looks for what other workers have left.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Between the attempts of one notification.
-const RETRY: Backoff = Backoff { first: Duration::from_secs(2), max: Duration::from_secs(300) };
+const RETRY: Backoff = Backoff {
+    first: Duration::from_secs(2),
+    max: Duration::from_secs(300),
+};
 /// The longest pause that a provider can ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 /// A notification that has been due for longer is given up.
@@ -69,7 +73,11 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             let mut woken = std::pin::pin!(changed.notified());
             woken.as_mut().enable();
             let (route, lease) = (self.route.name.clone(), self.route.timeout * LEASE_TIMEOUTS);
-            let claim = NotificationClaim { route, limit: MAX_CONCURRENT, lease };
+            let claim = NotificationClaim {
+                route,
+                limit: MAX_CONCURRENT,
+                lease,
+            };
             let delay = match self.store.claim_notifications(claim).await {
                 Ok(due) if due.is_empty() => POLL_INTERVAL,
                 Ok(due) => {
@@ -92,7 +100,10 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
                 }
                 Err(error) => {
                     failures += 1;
-                    tracing::debug!(route = self.route.name, "notifications not claimed: {error}");
+                    tracing::debug!(
+                        route = self.route.name,
+                        "notifications not claimed: {error}"
+                    );
                     RETRY.delay(failures)
                 }
             };
@@ -106,14 +117,19 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
 
     /// Sends what is due, and returns the longest pause that the provider has asked for.
     async fn send_all(&self, due: Vec<DueNotification>) -> Option<Duration> {
-        join_all(due.into_iter().map(|due| self.send(due))).await.into_iter().flatten().max()
+        join_all(due.into_iter().map(|due| self.send(due)))
+            .await
+            .into_iter()
+            .flatten()
+            .max()
     }
 
     async fn send(&self, due: DueNotification) -> Option<Duration> {
         let (key, lease) = (due.key.clone(), due.lease);
         let attempt = self.attempt(due).await;
         let (kind, outcome) = (self.route.kind, attempt.outcome);
-        metrics::counter!("tarsy_notifications_total", "kind" => kind, "outcome" => outcome).increment(1);
+        metrics::counter!("tarsy_notifications_total", "kind" => kind, "outcome" => outcome)
+            .increment(1);
         match &attempt.result {
             NotificationResult::Sent { .. } | NotificationResult::Filtered => {
                 tracing::debug!(session_id = %key.session, route = key.route, outcome, "notification closed");
@@ -125,14 +141,26 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
                 tracing::error!(session_id = %key.session, route = key.route, "notification given up: {reason}");
             }
         }
-        if let Err(error) = self.store.record_notification(key.clone(), lease, attempt.result).await {
+        if let Err(error) = self
+            .store
+            .record_notification(key.clone(), lease, attempt.result)
+            .await
+        {
             tracing::warn!(session_id = %key.session, route = key.route, "result of a notification not recorded: {error}");
         }
         attempt.pause
     }
 
     async fn attempt(&self, due: DueNotification) -> Attempt {
-        let DueNotification { key, attempts, in_doubt, waited, thread, summary, .. } = due;
+        let DueNotification {
+            key,
+            attempts,
+            in_doubt,
+            waited,
+            thread,
+            summary,
+            ..
+        } = due;
         if !self.route.filter.accepts(key.moment, &summary) {
             return Attempt::of("filtered", NotificationResult::Filtered);
         }
@@ -141,26 +169,48 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             Moment::Ended => self.route.template.clone(),
         };
         let url = self.public_url.as_ref().map(|url| url.session(key.session));
-        let message = Notification { key, summary, url, template, may_repeat: in_doubt };
+        let message = Notification {
+            key,
+            summary,
+            url,
+            template,
+            may_repeat: in_doubt,
+        };
         match self.notifier.send(message, thread).await {
-            ProviderAnswer::Accepted { receipt } => {
-                Attempt::of(if in_doubt { "repeated" } else { "sent" }, NotificationResult::Sent { receipt })
+            ProviderAnswer::Accepted { receipt } => Attempt::of(
+                if in_doubt { "repeated" } else { "sent" },
+                NotificationResult::Sent { receipt },
+            ),
+            ProviderAnswer::Found { receipt } => {
+                Attempt::of("found", NotificationResult::Sent { receipt })
             }
-            ProviderAnswer::Found { receipt } => Attempt::of("found", NotificationResult::Sent { receipt }),
-            ProviderAnswer::Rejected { reason } => Attempt::of("given_up", NotificationResult::GivenUp { reason }),
+            ProviderAnswer::Rejected { reason } => {
+                Attempt::of("given_up", NotificationResult::GivenUp { reason })
+            }
             ProviderAnswer::Unavailable { reason, .. } if waited >= MAX_AGE => {
                 let hours = MAX_AGE.as_secs() / 3_600;
                 let reason = format!("not sent within {hours} hours; the last attempt: {reason}");
                 Attempt::of("given_up", NotificationResult::GivenUp { reason })
             }
-            ProviderAnswer::Unavailable { reason, retry_after, arrival } => {
+            ProviderAnswer::Unavailable {
+                reason,
+                retry_after,
+                arrival,
+            } => {
                 let pause = retry_after.map(|pause| pause.min(MAX_RETRY_AFTER));
                 let backoff = RETRY.delay(attempts.saturating_sub(1));
                 let retry_after = pause.map_or(backoff, |pause| pause.max(backoff));
                 // An attempt that was refused does not remove the doubt about an earlier one.
                 let arrival = if in_doubt { Arrival::Unknown } else { arrival };
-                let result = NotificationResult::Failed { reason, retry_after, arrival };
-                Attempt { pause, ..Attempt::of("failed", result) }
+                let result = NotificationResult::Failed {
+                    reason,
+                    retry_after,
+                    arrival,
+                };
+                Attempt {
+                    pause,
+                    ..Attempt::of("failed", result)
+                }
             }
         }
     }
@@ -177,7 +227,11 @@ struct Attempt {
 
 impl Attempt {
     fn of(outcome: &'static str, result: NotificationResult) -> Self {
-        Self { outcome, result, pause: None }
+        Self {
+            outcome,
+            result,
+            pause: None,
+        }
     }
 }
 
@@ -194,12 +248,19 @@ impl<S: Notifications> BacklogWatch<S> {
     pub async fn run(self, end: CancellationToken) {
         let mut ticks = tokio::time::interval(BACKLOG_INTERVAL);
         while end.run_until_cancelled(ticks.tick()).await.is_some() {
-            match self.store.notification_backlog(self.routes.clone(), MAX_AGE).await {
+            match self
+                .store
+                .notification_backlog(self.routes.clone(), MAX_AGE)
+                .await
+            {
                 Ok(backlog) => {
                     let oldest = backlog.oldest.unwrap_or_default();
                     metrics::gauge!("tarsy_notifications_oldest_seconds").set(oldest.as_secs_f64());
                     if backlog.closed > 0 {
-                        tracing::error!(count = backlog.closed, "notifications given up: no worker has their route");
+                        tracing::error!(
+                            count = backlog.closed,
+                            "notifications given up: no worker has their route"
+                        );
                     }
                 }
                 Err(error) => tracing::debug!("backlog of notifications not read: {error}"),

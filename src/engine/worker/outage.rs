@@ -25,7 +25,11 @@ pub(super) enum StoreCheck {
 
 impl StoreCheck {
     pub(super) fn of<T, E>(answer: &Result<T, E>) -> Self {
-        if answer.is_ok() { Self::Passed } else { Self::Failed }
+        if answer.is_ok() {
+            Self::Passed
+        } else {
+            Self::Failed
+        }
     }
 }
 
@@ -48,10 +52,16 @@ impl History {
         let now = Instant::now();
         match (check, self.up_at, self.last_outage) {
             (StoreCheck::Passed, _, Some(Outage { after, until: None })) => {
-                self.last_outage = Some(Outage { after, until: Some(now) });
+                self.last_outage = Some(Outage {
+                    after,
+                    until: Some(now),
+                });
             }
             (StoreCheck::Failed, Some(up_at), None | Some(Outage { until: Some(_), .. })) => {
-                self.last_outage = Some(Outage { after: up_at, until: None });
+                self.last_outage = Some(Outage {
+                    after: up_at,
+                    until: None,
+                });
             }
             // Nothing changes, or the store has never answered: a worker that has just started knows nothing of the
             // past.
@@ -63,9 +73,15 @@ impl History {
     }
 
     fn grace(&self, lease: Duration) -> Duration {
-        let Some(outage) = self.last_outage else { return Duration::ZERO };
+        let Some(outage) = self.last_outage else {
+            return Duration::ZERO;
+        };
         let over_for = outage.until.map_or(Duration::ZERO, |until| until.elapsed());
-        if over_for < lease.saturating_mul(2) { outage.after.elapsed() } else { Duration::ZERO }
+        if over_for < lease.saturating_mul(2) {
+            outage.after.elapsed()
+        } else {
+            Duration::ZERO
+        }
     }
 }
 
@@ -83,7 +99,9 @@ impl Outages {
     /// A lease that expired less than this ago could not be renewed by its owner. Zero without an outage, and when the
     /// outage ended longer ago than owners need to renew their leases or to die for another reason.
     pub(crate) fn grace(&self, lease: Duration) -> Duration {
-        lock(&self.probes).grace(lease).max(lock(&self.renewals).grace(lease))
+        lock(&self.probes)
+            .grace(lease)
+            .max(lock(&self.renewals).grace(lease))
     }
 }
 
@@ -103,7 +121,11 @@ mod tests {
         let outages = Outages::default();
         outages.probed(Passed);
         pass(2).await;
-        assert_eq!(outages.grace(LEASE), Duration::ZERO, "nothing was unavailable");
+        assert_eq!(
+            outages.grace(LEASE),
+            Duration::ZERO,
+            "nothing was unavailable"
+        );
         outages.probed(Failed);
         pass(58).await;
         outages.probed(Failed);
@@ -113,7 +135,11 @@ mod tests {
         outages.probed(Passed);
         assert_eq!(outages.grace(LEASE), Duration::from_secs(119));
         pass(1).await;
-        assert_eq!(outages.grace(LEASE), Duration::ZERO, "a worker that dies now dies for another reason");
+        assert_eq!(
+            outages.grace(LEASE),
+            Duration::ZERO,
+            "a worker that dies now dies for another reason"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -122,7 +148,11 @@ mod tests {
         outages.probed(Failed);
         pass(10).await;
         outages.probed(Passed);
-        assert_eq!(outages.grace(LEASE), Duration::ZERO, "a crash loop must not hide its deaths");
+        assert_eq!(
+            outages.grace(LEASE),
+            Duration::ZERO,
+            "a crash loop must not hide its deaths"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -149,7 +179,11 @@ mod tests {
             }
             pass(1).await;
         }
-        assert_eq!(outages.grace(LEASE), Duration::from_secs(50), "since the last one that succeeded");
+        assert_eq!(
+            outages.grace(LEASE),
+            Duration::from_secs(50),
+            "since the last one that succeeded"
+        );
         outages.renewed(Passed);
         pass(59).await;
         assert_eq!(outages.grace(LEASE), Duration::from_secs(109));

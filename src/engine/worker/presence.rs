@@ -57,7 +57,11 @@ impl<W: World> Announcer<W> {
             busy: u32::try_from(sessions.len()).unwrap_or(u32::MAX),
             sessions: sessions.into_iter().take(MAX_LISTED_SESSIONS).collect(),
             state: state.as_str().to_owned(),
-            unavailable: state.unavailable().iter().map(|service| (*service).to_owned()).collect(),
+            unavailable: state
+                .unavailable()
+                .iter()
+                .map(|service| (*service).to_owned())
+                .collect(),
             state_ms: u64::try_from(in_state.as_millis()).unwrap_or(u64::MAX),
         }
     }
@@ -81,7 +85,14 @@ mod tests {
         let (state, states) = watch::channel(State::Claiming);
         let (began, end) = (Instant::now(), CancellationToken::new());
         let (shared, version) = (Arc::clone(&harness.shared), "0.1.0".to_owned());
-        let task = tokio::spawn(Announcer { shared, version, state: states }.run(end.clone()));
+        let task = tokio::spawn(
+            Announcer {
+                shared,
+                version,
+                state: states,
+            }
+            .run(end.clone()),
+        );
         until(|| lock(&announced.0).len() == 2).await;
         tokio::time::advance(Duration::from_millis(1500)).await;
         state.send_replace(State::Paused(vec!["database"]));
@@ -94,10 +105,22 @@ mod tests {
 
         let announced = lock(&announced.0).clone();
         let each = announced.iter();
-        let states: Vec<(u64, &str, u64)> =
-            each.map(|(at, status)| ((*at - began).as_secs(), status.state.as_str(), status.state_ms)).collect();
-        let expected =
-            [(0, "claiming", 0), (5, "claiming", 5000), (6, "paused", 0), (6, "draining", 0), (11, "draining", 5000)];
+        let states: Vec<(u64, &str, u64)> = each
+            .map(|(at, status)| {
+                (
+                    (*at - began).as_secs(),
+                    status.state.as_str(),
+                    status.state_ms,
+                )
+            })
+            .collect();
+        let expected = [
+            (0, "claiming", 0),
+            (5, "claiming", 5000),
+            (6, "paused", 0),
+            (6, "draining", 0),
+            (11, "draining", 5000),
+        ];
         assert_eq!(states, expected);
         assert_eq!(announced[2].1.unavailable, ["database"]);
         let status = WorkerStatus {

@@ -72,7 +72,12 @@ pub struct Remedies(pub BTreeMap<&'static str, String>);
 
 impl Remedies {
     fn of(&self, services: &[&str]) -> String {
-        services.iter().filter_map(|service| self.0.get(service)).cloned().collect::<Vec<_>>().join("; ")
+        services
+            .iter()
+            .filter_map(|service| self.0.get(service))
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 }
 
@@ -97,13 +102,21 @@ where
     async fn probe_forever(&self) {
         loop {
             let unavailable = self.unavailable().await;
-            let now = if unavailable.is_empty() { State::Claiming } else { State::Paused(unavailable) };
+            let now = if unavailable.is_empty() {
+                State::Claiming
+            } else {
+                State::Paused(unavailable)
+            };
             if self.state.send_replace(now.clone()) != now {
                 match now {
                     State::Claiming | State::Draining => tracing::info!("claiming started"),
                     State::Paused(unavailable) => {
                         let fix = self.remedies.of(&unavailable);
-                        tracing::warn!(fix, "claiming paused: {} unavailable", unavailable.join(", "));
+                        tracing::warn!(
+                            fix,
+                            "claiming paused: {} unavailable",
+                            unavailable.join(", ")
+                        );
                     }
                 }
             }
@@ -117,10 +130,24 @@ where
             tokio::time::timeout(PROBE_TIMEOUT, self.shared.ports.model.serving()),
         );
         let store = store.unwrap_or(false);
-        self.shared.outages.probed(if store { StoreCheck::Passed } else { StoreCheck::Failed });
+        self.shared.outages.probed(if store {
+            StoreCheck::Passed
+        } else {
+            StoreCheck::Failed
+        });
         let model = model.unwrap_or(false);
-        let up = [(self.broker)(), store, model, !model || (self.providers)().await];
-        SERVICES.into_iter().zip(up).filter(|(_, up)| !up).map(|(name, _)| name).collect()
+        let up = [
+            (self.broker)(),
+            store,
+            model,
+            !model || (self.providers)().await,
+        ];
+        SERVICES
+            .into_iter()
+            .zip(up)
+            .filter(|(_, up)| !up)
+            .map(|(name, _)| name)
+            .collect()
     }
 }
 
@@ -144,13 +171,26 @@ mod tests {
         let (state, mut states) = watch::channel(State::Paused(vec![]));
         let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
         let (broker, remedies) = (move || link.load(Ordering::Relaxed), Remedies::default());
-        let probes = Probes { shared, broker, providers: async || true, state, remedies };
+        let probes = Probes {
+            shared,
+            broker,
+            providers: async || true,
+            state,
+            remedies,
+        };
         let task = tokio::spawn(probes.run(end.clone()));
         let mut is = async |expected: State, within: u64| {
             let began = Instant::now();
             let waited = states.wait_for(|state| *state == expected);
-            tokio::time::timeout(Duration::from_mins(1), waited).await.expect("the state never changed").unwrap();
-            assert!(began.elapsed() <= Duration::from_secs(within), "{expected:?} after {:?}", began.elapsed());
+            tokio::time::timeout(Duration::from_mins(1), waited)
+                .await
+                .expect("the state never changed")
+                .unwrap();
+            assert!(
+                began.elapsed() <= Duration::from_secs(within),
+                "{expected:?} after {:?}",
+                began.elapsed()
+            );
         };
         is(State::Claiming, 0).await;
         *lock(&harness.sessions.unavailable) = Some("reachable");
@@ -172,22 +212,44 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_after_an_outage_of_the_store_excuses_the_leases_that_expired_in_it() {
-        let harness =
-            DeliveryHarness::new(vec![Disposition::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
+        let harness = DeliveryHarness::new(
+            vec![Disposition::Opened; 2],
+            vec![],
+            Claim::Busy(Duration::from_secs(5)),
+            SETTLED,
+        );
         let (state, mut states) = watch::channel(State::Paused(vec![]));
         let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
         let remedies = Remedies::default();
-        let probes = Probes { shared, broker: || true, providers: async || true, state, remedies };
+        let probes = Probes {
+            shared,
+            broker: || true,
+            providers: async || true,
+            state,
+            remedies,
+        };
         let task = tokio::spawn(probes.run(end.clone()));
-        states.wait_for(|state| *state == State::Claiming).await.unwrap();
+        states
+            .wait_for(|state| *state == State::Claiming)
+            .await
+            .unwrap();
         harness.deliver(b"x").await;
         *lock(&harness.sessions.unavailable) = Some("reachable");
-        states.wait_for(|state| *state == State::Paused(vec!["database"])).await.unwrap();
+        states
+            .wait_for(|state| *state == State::Paused(vec!["database"]))
+            .await
+            .unwrap();
         *lock(&harness.sessions.unavailable) = None;
-        states.wait_for(|state| *state == State::Claiming).await.unwrap();
+        states
+            .wait_for(|state| *state == State::Claiming)
+            .await
+            .unwrap();
         harness.deliver(b"x").await;
         let graces = lock(&harness.sessions.outage_graces).clone();
-        assert!(graces.len() == 2 && graces[0].is_zero() && graces[1] >= PROBE_INTERVAL, "{graces:?}");
+        assert!(
+            graces.len() == 2 && graces[0].is_zero() && graces[1] >= PROBE_INTERVAL,
+            "{graces:?}"
+        );
         end.cancel();
         task.await.unwrap();
     }

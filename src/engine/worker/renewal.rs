@@ -58,7 +58,13 @@ impl<W: World> LeaseRenewal<W> {
     /// for the row, beside the others.
     async fn renew_locked(self, run: Run<W>) -> SessionId {
         let (session_id, asked_at) = (run.lease.session_id, Instant::now());
-        match self.0.ports.sessions.renew_one(run.lease, self.0.lease()).await {
+        match self
+            .0
+            .ports
+            .sessions
+            .renew_one(run.lease, self.0.lease())
+            .await
+        {
             Ok(renewed @ Renewal::Renewed { .. }) => {
                 self.apply(&run, renewed, asked_at);
             }
@@ -66,7 +72,9 @@ impl<W: World> LeaseRenewal<W> {
             Ok(Renewal::Locked | Renewal::Lost | Renewal::Ended) => {}
             Err(error) => {
                 metrics::counter!("tarsy_lease_renewals_failed_total").increment(1);
-                run.control.span().in_scope(|| tracing::warn!(%session_id, "lease not renewed: {error}"));
+                run.control
+                    .span()
+                    .in_scope(|| tracing::warn!(%session_id, "lease not renewed: {error}"));
             }
         }
         session_id
@@ -74,15 +82,27 @@ impl<W: World> LeaseRenewal<W> {
 
     /// Renews all leases. Returns the runs whose row another statement holds.
     async fn renew(&self) -> Vec<Run<W>> {
-        let Shared { ports, runs, outages, .. } = &*self.0;
-        let runs: Vec<_> = runs.all().into_iter().filter(|run| self.is_to_be_renewed(run)).collect();
+        let Shared {
+            ports,
+            runs,
+            outages,
+            ..
+        } = &*self.0;
+        let runs: Vec<_> = runs
+            .all()
+            .into_iter()
+            .filter(|run| self.is_to_be_renewed(run))
+            .collect();
         if runs.is_empty() {
             // Without a lease to renew, no renewal can have failed.
             outages.renewed(StoreCheck::Passed);
             return Vec::new();
         }
         let asked_at = Instant::now();
-        let answers = ports.sessions.renew(runs.iter().map(|run| run.lease).collect(), self.0.lease()).await;
+        let answers = ports
+            .sessions
+            .renew(runs.iter().map(|run| run.lease).collect(), self.0.lease())
+            .await;
         outages.renewed(StoreCheck::of(&answers));
         let answers = match answers {
             Ok(answers) => answers,
@@ -107,8 +127,12 @@ impl<W: World> LeaseRenewal<W> {
 
     /// Sends the heartbeats, for a short time: a slow broker must not delay the next renewal.
     async fn send_heartbeats(&self, deliveries: Vec<Arc<W::Delivery>>) {
-        let sending = deliveries.into_iter().map(|delivery| async move { delivery.progress().await });
-        let sending = stream::iter(sending).buffer_unordered(HEARTBEATS_AT_ONCE).collect::<Vec<_>>();
+        let sending = deliveries
+            .into_iter()
+            .map(|delivery| async move { delivery.progress().await });
+        let sending = stream::iter(sending)
+            .buffer_unordered(HEARTBEATS_AT_ONCE)
+            .collect::<Vec<_>>();
         let Ok(sent) = tokio::time::timeout(self.0.lease() / 6, sending).await else {
             metrics::counter!("tarsy_heartbeats_failed_total").increment(1);
             tracing::warn!("heartbeats not sent: no answer from the broker");
@@ -123,7 +147,9 @@ impl<W: World> LeaseRenewal<W> {
     /// A run stuck in one step is not renewed, so that another worker can take the session over; when its lease
     /// expires, the run is stopped.
     fn is_to_be_renewed(&self, run: &Run<W>) -> bool {
-        let Some(stuck_for) = run.control.stuck_for() else { return true };
+        let Some(stuck_for) = run.control.stuck_for() else {
+            return true;
+        };
         if stuck_for <= self.0.lease() / 3 {
             let session_id = run.lease.session_id;
             run.control.span().in_scope(|| {
@@ -139,14 +165,21 @@ impl<W: World> LeaseRenewal<W> {
     /// Applies an answer to its run. Returns whether the message gets a heartbeat.
     fn apply(&self, run: &Run<W>, answer: Renewal, asked_at: Instant) -> bool {
         match answer {
-            Renewal::Renewed { cancel_requested, updates, last_seq } => {
+            Renewal::Renewed {
+                cancel_requested,
+                updates,
+                last_seq,
+            } => {
                 run.control.renewed(asked_at);
                 run.control.has_updates(updates);
                 if cancel_requested {
                     run.control.cancel();
                 }
                 // A joined alert may have added an event that only the table has.
-                self.0.ports.feed.notify_up_to(run.lease.session_id, last_seq);
+                self.0
+                    .ports
+                    .feed
+                    .notify_up_to(run.lease.session_id, last_seq);
                 true
             }
             Renewal::Lost => {

@@ -68,7 +68,12 @@ impl<W: World> Shared<W> {
         timeline: watch::Receiver<Timeline>,
         shutdown: Shutdown,
     ) -> Arc<Self> {
-        let settler = Settler::new(Arc::clone(&ports), settings.limits.lease, timeline, shutdown.drain.clone());
+        let settler = Settler::new(
+            Arc::clone(&ports),
+            settings.limits.lease,
+            timeline,
+            shutdown.drain.clone(),
+        );
         Arc::new(Self {
             ports,
             settings,

@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::shared::Shared;
 use crate::config::Retention;
 use crate::engine::delivery::settle::{SettleError, Settled, settle};
-use crate::engine::ports::{Claim, Claimed, DeadReason, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept};
+use crate::engine::ports::{
+    Claim, Claimed, DeadReason, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept,
+};
 use crate::engine::run::control::Interrupted;
 use crate::engine::run::instruments;
 use crate::engine::run::session::end_early;
@@ -59,7 +61,14 @@ impl<W: World> Sweeper<W> {
     /// A sweeper that deletes rows which are older than `retention` keeps them.
     pub fn new(shared: &Arc<Shared<W>>, interval: Duration, retention: Retention) -> Self {
         let shared = Arc::clone(shared);
-        Self { shared, interval, retention, store_unavailable: false, prune_refused: false, words_refused: false }
+        Self {
+            shared,
+            interval,
+            retention,
+            store_unavailable: false,
+            prune_refused: false,
+            words_refused: false,
+        }
     }
 
     /// Sweeps until `end` is cancelled. The first sweep comes after a random part of the interval, so that workers that
@@ -86,45 +95,65 @@ impl<W: World> Sweeper<W> {
 
     async fn sweep(&mut self) {
         let min_age = self.interval.saturating_mul(MIN_AGE_INTERVALS);
-        let sweep = Sweep { interval: self.interval, min_age, limit: MAX_ROWS };
+        let sweep = Sweep {
+            interval: self.interval,
+            min_age,
+            limit: MAX_ROWS,
+        };
         let found = match self.shared.ports.sessions.sweep(sweep).await {
             Ok(found) => found,
             Err(error) => {
                 if !self.store_unavailable {
                     tracing::warn!("sweep failed: {error}");
                 }
-                self.store_unavailable = matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_));
+                self.store_unavailable =
+                    matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_));
                 return;
             }
         };
         self.store_unavailable = false;
         // Settlements go last: they must not delay the search for lost messages.
-        let (unsettled, urgent): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|swept| matches!(swept, Swept::Unsettled(_)));
+        let (unsettled, urgent): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|swept| matches!(swept, Swept::Unsettled(_)));
         let all = stream::iter(urgent.into_iter().chain(unsettled));
         let mut errors = Vec::new();
-        let mut repairs = all.map(|swept| self.repair(swept)).buffer_unordered(MAX_CONCURRENT);
+        let mut repairs = all
+            .map(|swept| self.repair(swept))
+            .buffer_unordered(MAX_CONCURRENT);
         let repairing = async {
             while let Some(done) = repairs.next().await {
                 errors.extend(done.err());
             }
         };
-        if tokio::time::timeout(SWEEP_TIMEOUT.min(min_age), repairing).await.is_err() {
+        if tokio::time::timeout(SWEEP_TIMEOUT.min(min_age), repairing)
+            .await
+            .is_err()
+        {
             tracing::warn!("sweep cut off: it took too long");
         }
         if let Some(first) = errors.first() {
-            tracing::warn!(count = errors.len(), "orphaned rows not repaired yet: {first}");
+            tracing::warn!(
+                count = errors.len(),
+                "orphaned rows not repaired yet: {first}"
+            );
         }
     }
 
     /// Deletes some old rows. Every worker does so: rows that another one deletes now are skipped.
     async fn prune(&self) -> Result<(), StoreError> {
         for _ in 0..PRUNE_BATCHES {
-            let pruned = self.shared.ports.sessions.prune(self.retention, PRUNE_ROWS).await.inspect_err(|error| {
-                if !self.prune_refused {
-                    tracing::warn!("prune failed: {error}");
-                }
-            })?;
+            let pruned = self
+                .shared
+                .ports
+                .sessions
+                .prune(self.retention, PRUNE_ROWS)
+                .await
+                .inspect_err(|error| {
+                    if !self.prune_refused {
+                        tracing::warn!("prune failed: {error}");
+                    }
+                })?;
             if pruned.rows.is_empty() {
                 break;
             }
@@ -140,13 +169,22 @@ impl<W: World> Sweeper<W> {
     /// them twice gets the same ones.
     async fn complete_words(&self) -> Result<(), StoreError> {
         for _ in 0..WORDS_BATCHES {
-            let worded = self.shared.ports.sessions.complete_words().await.inspect_err(|error| {
-                if !self.words_refused {
-                    tracing::warn!("words of sessions not completed: {error}");
-                }
-            })?;
+            let worded = self
+                .shared
+                .ports
+                .sessions
+                .complete_words()
+                .await
+                .inspect_err(|error| {
+                    if !self.words_refused {
+                        tracing::warn!("words of sessions not completed: {error}");
+                    }
+                })?;
             if worded.sessions > 0 {
-                tracing::info!(sessions = worded.sessions, "words of sessions completed: the search finds them now");
+                tracing::info!(
+                    sessions = worded.sessions,
+                    "words of sessions completed: the search finds them now"
+                );
             }
             if worded.is_all {
                 break;
@@ -157,7 +195,12 @@ impl<W: World> Sweeper<W> {
     }
 
     async fn repair(&self, swept: Swept) -> Result<(), SettleError> {
-        let Shared { ports, runs, settler, .. } = &*self.shared;
+        let Shared {
+            ports,
+            runs,
+            settler,
+            ..
+        } = &*self.shared;
         match swept {
             Swept::Overdue(session) => self.end(session).await,
             Swept::Idle(alert) if runs.get(alert.alert_id).is_some() => Ok(()),
@@ -175,17 +218,30 @@ impl<W: World> Sweeper<W> {
 
     /// Ends a session past its deadline. No worker has to run it any more, so this needs no message.
     async fn end(&self, session: SessionId) -> Result<(), SettleError> {
-        match self.shared.ports.sessions.claim(session, self.shared.claim_request()).await? {
+        match self
+            .shared
+            .ports
+            .sessions
+            .claim(session, self.shared.claim_request())
+            .await?
+        {
             Claim::Taken(claimed) => self.end_claimed(claimed).await?,
             Claim::Ended { settled: false } => {}
-            Claim::Ended { settled: true } | Claim::Busy(_) | Claim::Incompatible | Claim::Unknown => return Ok(()),
+            Claim::Ended { settled: true }
+            | Claim::Busy(_)
+            | Claim::Incompatible
+            | Claim::Unknown => return Ok(()),
         }
         settle(&self.shared.ports, session).await.map(|_| ())
     }
 
     async fn end_claimed(&self, claimed: Claimed) -> Result<(), SettleError> {
         let (session_id, ports) = (claimed.lease.session_id, &self.shared.ports);
-        let end = if claimed.cancel_requested { EarlyEnd::Cancelled } else { EarlyEnd::Deadline };
+        let end = if claimed.cancel_requested {
+            EarlyEnd::Cancelled
+        } else {
+            EarlyEnd::Deadline
+        };
         let reason = end.stop_reason();
         if !claimed.cancel_requested && !claimed.remaining.is_zero() {
             // The sweep and the claim disagree: the owner of the message goes on with the session.
@@ -195,7 +251,12 @@ impl<W: World> Sweeper<W> {
         match end_early(ports, claimed.lease, end).await {
             Ok(ended) => {
                 metrics::counter!("tarsy_sweeps_total", "found" => "overdue").increment(1);
-                let took = self.shared.settings.limits.session_timeout.saturating_sub(claimed.remaining);
+                let took = self
+                    .shared
+                    .settings
+                    .limits
+                    .session_timeout
+                    .saturating_sub(claimed.remaining);
                 instruments::session_ended(session_id, &ended, took);
                 tracing::info!(%session_id, reason = reason.as_str(), "session ended by a sweep");
             }

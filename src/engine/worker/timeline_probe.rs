@@ -47,13 +47,16 @@ impl<F: Feed> TimelineProbe<F> {
             metrics::gauge!("tarsy_timeline_available").set(f64::from(u8::from(accepting)));
             let was_accepting = *self.state.borrow() == Timeline::Accepting;
             match &found {
-                Timeline::Accepting if !was_accepting => tracing::info!("timeline stream takes events again"),
+                Timeline::Accepting if !was_accepting => {
+                    tracing::info!("timeline stream takes events again")
+                }
                 Timeline::Unavailable(why) if was_accepting => tracing::warn!(
                     "timeline stream unavailable: investigations go on, their events are published later: {why}"
                 ),
                 Timeline::Accepting | Timeline::Unavailable(_) => {}
             }
-            self.state.send_if_modified(|state| std::mem::replace(state, found.clone()) != found);
+            self.state
+                .send_if_modified(|state| std::mem::replace(state, found.clone()) != found);
             tokio::time::sleep(PROBE_INTERVAL).await; // pacing of probes
         }
     }

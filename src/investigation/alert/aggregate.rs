@@ -40,28 +40,47 @@ impl AggregateKind {
 impl Aggregate {
     /// The hash of alerts that the sender has left out: only their number is known.
     pub fn left_out(count: u64) -> Uuid {
-        Self { kind: AggregateKind::LeftOut, count: u32::try_from(count).unwrap_or(u32::MAX) }.member(0)
+        Self {
+            kind: AggregateKind::LeftOut,
+            count: u32::try_from(count).unwrap_or(u32::MAX),
+        }
+        .member(0)
     }
 
     /// The hash of a whole group; `digest` distinguishes groups of the same size.
     pub fn group(members: &[Uuid], digest: u32) -> Uuid {
-        Self { kind: AggregateKind::Group, count: Self::total(members) }.member(digest)
+        Self {
+            kind: AggregateKind::Group,
+            count: Self::total(members),
+        }
+        .member(digest)
     }
 
     fn member(self, digest: u32) -> Uuid {
-        Uuid::from_u64_pair(self.kind.mark(), u64::from(self.count) << 32 | u64::from(digest))
+        Uuid::from_u64_pair(
+            self.kind.mark(),
+            u64::from(self.count) << 32 | u64::from(digest),
+        )
     }
 
     /// `None` for the hash of a single alert.
     pub fn of(member: &Uuid) -> Option<Self> {
         let (mark, rest) = member.as_u64_pair();
-        let kind = AggregateKind::ALL.into_iter().find(|kind| kind.mark() == mark)?;
-        Some(Self { kind, count: u32::try_from(rest >> 32).ok()? })
+        let kind = AggregateKind::ALL
+            .into_iter()
+            .find(|kind| kind.mark() == mark)?;
+        Some(Self {
+            kind,
+            count: u32::try_from(rest >> 32).ok()?,
+        })
     }
 
     /// The aggregate of this kind among the members.
     pub fn find(members: &[Uuid], kind: AggregateKind) -> Option<Self> {
-        members.iter().filter_map(Self::of).find(|aggregate| aggregate.kind == kind)
+        members
+            .iter()
+            .filter_map(Self::of)
+            .find(|aggregate| aggregate.kind == kind)
     }
 
     /// How many alerts the members are.
@@ -81,7 +100,10 @@ mod tests {
         let group = Aggregate::group(&[single, Aggregate::left_out(299)], 5);
         let of = |kind, count| Some(Aggregate { kind, count });
         assert_eq!(Aggregate::of(&group), of(AggregateKind::Group, 300));
-        assert_eq!(Aggregate::of(&Aggregate::left_out(u64::MAX)), of(AggregateKind::LeftOut, u32::MAX));
+        assert_eq!(
+            Aggregate::of(&Aggregate::left_out(u64::MAX)),
+            of(AggregateKind::LeftOut, u32::MAX)
+        );
         assert_eq!(Aggregate::of(&single), None);
         assert_ne!(group, Aggregate::group(&[Aggregate::left_out(300)], 6));
     }

@@ -81,7 +81,9 @@ impl Alert {
     /// Why it ends without an investigation, for people.
     pub fn not_investigated_because(&self) -> String {
         match self.status {
-            AlertStatus::Firing | AlertStatus::Resolved => "resolved before it was investigated".to_owned(),
+            AlertStatus::Firing | AlertStatus::Resolved => {
+                "resolved before it was investigated".to_owned()
+            }
             AlertStatus::Acknowledged => "acknowledged: a person has it".to_owned(),
             AlertStatus::Test => format!("test of {} arrived", self.source),
             AlertStatus::Ignored => match &self.ignored_because {
@@ -100,19 +102,42 @@ mod tests {
     #[test]
     fn each_status_is_investigated_or_ends_with_its_reason() {
         let ends = |status, why: Option<&str>, on| {
-            let alert = Alert { status, ignored_because: why.map(str::to_owned), ..alert("Disk") };
+            let alert = Alert {
+                status,
+                ignored_because: why.map(str::to_owned),
+                ..alert("Disk")
+            };
             (!alert.is_investigated(on)).then(|| alert.not_investigated_because())
         };
         let source = alert("Disk").source;
         for (status, why, expected) in [
             (AlertStatus::Firing, None, None),
-            (AlertStatus::Resolved, None, Some("resolved before it was investigated".to_owned())),
-            (AlertStatus::Acknowledged, None, Some("acknowledged: a person has it".to_owned())),
-            (AlertStatus::Test, None, Some(format!("test of {source} arrived"))),
-            (AlertStatus::Ignored, Some("a note"), Some("ignored: a note".to_owned())),
+            (
+                AlertStatus::Resolved,
+                None,
+                Some("resolved before it was investigated".to_owned()),
+            ),
+            (
+                AlertStatus::Acknowledged,
+                None,
+                Some("acknowledged: a person has it".to_owned()),
+            ),
+            (
+                AlertStatus::Test,
+                None,
+                Some(format!("test of {source} arrived")),
+            ),
+            (
+                AlertStatus::Ignored,
+                Some("a note"),
+                Some("ignored: a note".to_owned()),
+            ),
         ] {
             assert_eq!(ends(status, why, OnAcknowledged::End), expected);
         }
-        assert_eq!(ends(AlertStatus::Acknowledged, None, OnAcknowledged::Investigate), None);
+        assert_eq!(
+            ends(AlertStatus::Acknowledged, None, OnAcknowledged::Investigate),
+            None
+        );
     }
 }

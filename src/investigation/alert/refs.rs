@@ -23,9 +23,14 @@ pub struct Refs(BTreeMap<String, String>);
 impl Refs {
     /// The references that have a value of one line, within the bounds; the first ones in the order of the names.
     pub fn new(all: impl IntoIterator<Item = (String, String)>) -> Self {
-        let is_id = |id: &str| !id.is_empty() && id.len() <= MAX_REF_BYTES && !id.chars().any(char::is_control);
-        let all: BTreeMap<String, String> =
-            all.into_iter().map(|(name, id)| (name, id.trim().to_owned())).filter(|(_, id)| is_id(id)).collect();
+        let is_id = |id: &str| {
+            !id.is_empty() && id.len() <= MAX_REF_BYTES && !id.chars().any(char::is_control)
+        };
+        let all: BTreeMap<String, String> = all
+            .into_iter()
+            .map(|(name, id)| (name, id.trim().to_owned()))
+            .filter(|(_, id)| is_id(id))
+            .collect();
         Self(all.into_iter().take(MAX_REFS).collect())
     }
 
@@ -44,7 +49,12 @@ impl Refs {
     /// These, each changed by `change`.
     #[must_use]
     pub fn map(self, change: impl Fn(String) -> String) -> Self {
-        Self(self.0.into_iter().map(|(name, id)| (name, change(id))).collect())
+        Self(
+            self.0
+                .into_iter()
+                .map(|(name, id)| (name, change(id)))
+                .collect(),
+        )
     }
 
     /// These, with the hash of the group that `other` has: one of a masked body is that of another group.
@@ -59,7 +69,10 @@ impl Refs {
 
 /// The hash of a group key of Alertmanager, in hex. Source: `Key.Hash` of Alertmanager's `notify` package.
 pub fn am_group(group_key: &str) -> String {
-    Sha256::digest(group_key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(group_key.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// A message of Slack: the channel and the time stamp that is its id.
@@ -79,7 +92,9 @@ impl SlackThread {
         let path = text.split_once("/archives/").map_or(text, |(_, path)| path);
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let (channel, message) = path.trim_end_matches('/').split_once('/')?;
-        let of_reply = query.split('&').find_map(|pair| pair.strip_prefix("thread_ts="));
+        let of_reply = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("thread_ts="));
         Self::of(channel, of_reply.unwrap_or(message))
     }
 
@@ -87,17 +102,26 @@ impl SlackThread {
     pub fn of(channel: &str, ts: &str) -> Option<Self> {
         let is_channel = channel.starts_with(['C', 'D', 'G'])
             && (2..=32).contains(&channel.len())
-            && channel.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit());
-        let ts = match ts.strip_prefix('p').and_then(|digits| digits.split_at_checked(digits.len().saturating_sub(6))) {
+            && channel
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit());
+        let ts = match ts
+            .strip_prefix('p')
+            .and_then(|digits| digits.split_at_checked(digits.len().saturating_sub(6)))
+        {
             Some((seconds, fraction)) => format!("{seconds}.{fraction}"),
             None => ts.to_owned(),
         };
-        let is_number = |digits: &str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+        let is_number =
+            |digits: &str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
         let is_ts = ts.len() <= 32
-            && ts
-                .split_once('.')
-                .is_some_and(|(seconds, part)| is_number(seconds) && part.len() == 6 && is_number(part));
-        (is_channel && is_ts).then(|| Self { channel: channel.to_owned(), ts })
+            && ts.split_once('.').is_some_and(|(seconds, part)| {
+                is_number(seconds) && part.len() == 6 && is_number(part)
+            });
+        (is_channel && is_ts).then(|| Self {
+            channel: channel.to_owned(),
+            ts,
+        })
     }
 }
 
@@ -105,8 +129,15 @@ impl SlackThread {
 pub fn slack_thread<'p>(pair: impl Fn(&str) -> Option<&'p str>) -> Option<String> {
     let one = || SlackThread::parse(pair("slack_thread")?);
     let channel = || pair("slack_channel").or_else(|| pair("slack_channel_id"));
-    let two = || SlackThread::of(channel()?.trim(), pair("slack_ts").or_else(|| pair("slack_thread_ts"))?.trim());
-    one().or_else(two).map(|SlackThread { channel, ts }| format!("{channel}/{ts}"))
+    let two = || {
+        SlackThread::of(
+            channel()?.trim(),
+            pair("slack_ts").or_else(|| pair("slack_thread_ts"))?.trim(),
+        )
+    };
+    one()
+        .or_else(two)
+        .map(|SlackThread { channel, ts }| format!("{channel}/{ts}"))
 }
 
 #[cfg(test)]
@@ -117,7 +148,12 @@ mod tests {
     fn references_are_few_short_and_whole() {
         let pair = |name: &str, id: &str| (name.to_owned(), id.to_owned());
         let long = "x".repeat(MAX_REF_BYTES + 1);
-        let refs = Refs::new([pair("long", &long), pair("empty", " "), pair("lines", "a\nb"), pair("id", " 7 ")]);
+        let refs = Refs::new([
+            pair("long", &long),
+            pair("empty", " "),
+            pair("lines", "a\nb"),
+            pair("id", " 7 "),
+        ]);
         assert_eq!(refs.iter().collect::<Vec<_>>(), [("id", "7")]);
         let many = Refs::new((0..20).map(|n| pair(&format!("r{n:02}"), "v")));
         assert_eq!(
@@ -128,7 +164,10 @@ mod tests {
 
     #[test]
     fn a_thread_of_slack_is_a_channel_with_a_time_stamp_or_a_link() {
-        let thread = SlackThread { channel: "C0123456789".to_owned(), ts: "1700000000.000100".to_owned() };
+        let thread = SlackThread {
+            channel: "C0123456789".to_owned(),
+            ts: "1700000000.000100".to_owned(),
+        };
         for text in [
             "C0123456789/1700000000.000100",
             " C0123456789/p1700000000000100 ",
@@ -137,9 +176,16 @@ mod tests {
         ] {
             assert_eq!(SlackThread::parse(text), Some(thread.clone()), "{text}");
         }
-        for text in
-            ["", "C1", "C1/", "#alerts/1700000000.000100", "C1/1700000000", "C1/p1", "C1/1.2", "c1/1700000000.000100"]
-        {
+        for text in [
+            "",
+            "C1",
+            "C1/",
+            "#alerts/1700000000.000100",
+            "C1/1700000000",
+            "C1/p1",
+            "C1/1.2",
+            "c1/1700000000.000100",
+        ] {
             assert_eq!(SlackThread::parse(text), None, "{text}");
         }
     }
@@ -147,15 +193,44 @@ mod tests {
     #[test]
     fn labels_name_a_thread_in_one_text_or_in_two() {
         let of = |pairs: &[(&str, &str)]| {
-            let find = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-            let found: BTreeMap<&str, String> = pairs.iter().filter_map(|(key, _)| Some((*key, find(key)?))).collect();
+            let find = |name: &str| {
+                pairs
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| (*value).to_owned())
+            };
+            let found: BTreeMap<&str, String> = pairs
+                .iter()
+                .filter_map(|(key, _)| Some((*key, find(key)?)))
+                .collect();
             slack_thread(|name| found.get(name).map(String::as_str))
         };
         let expected = Some("C1/1700000000.000100".to_owned());
-        assert_eq!(of(&[("slack_thread", "https://a.slack.com/archives/C1/p1700000000000100")]), expected);
-        assert_eq!(of(&[("slack_channel", "C1"), ("slack_ts", "1700000000.000100")]), expected);
-        assert_eq!(of(&[("slack_channel_id", "C1"), ("slack_thread_ts", "1700000000.000100")]), expected);
-        assert_eq!(of(&[("slack_channel", "#alerts"), ("slack_ts", "1700000000.000100")]), None);
+        assert_eq!(
+            of(&[(
+                "slack_thread",
+                "https://a.slack.com/archives/C1/p1700000000000100"
+            )]),
+            expected
+        );
+        assert_eq!(
+            of(&[("slack_channel", "C1"), ("slack_ts", "1700000000.000100")]),
+            expected
+        );
+        assert_eq!(
+            of(&[
+                ("slack_channel_id", "C1"),
+                ("slack_thread_ts", "1700000000.000100")
+            ]),
+            expected
+        );
+        assert_eq!(
+            of(&[
+                ("slack_channel", "#alerts"),
+                ("slack_ts", "1700000000.000100")
+            ]),
+            None
+        );
         assert_eq!(of(&[("slack_channel", "C1")]), None);
     }
 }

@@ -16,7 +16,9 @@ pub struct Resized {
 
 /// Whether one of both is a group that is too large: then only the numbers are comparable.
 pub(super) fn is_large(known: &[Uuid], reported: &[Uuid]) -> bool {
-    [known, reported].iter().any(|members| Aggregate::find(members, AggregateKind::Group).is_some())
+    [known, reported]
+        .iter()
+        .any(|members| Aggregate::find(members, AggregateKind::Group).is_some())
 }
 
 impl Resized {
@@ -24,7 +26,11 @@ impl Resized {
     pub(super) fn of_group(known: &[Uuid], reported: &[Uuid]) -> Option<Self> {
         let [before, now] = [known, reported].map(Aggregate::total);
         let is_changed = before != now || known.len() == reported.len() && known != reported;
-        is_changed.then_some(Self { kind: AggregateKind::Group, before, now })
+        is_changed.then_some(Self {
+            kind: AggregateKind::Group,
+            before,
+            now,
+        })
     }
 
     /// The alerts that the sender leaves out; `None` if their number has not changed, or none is left out.
@@ -51,17 +57,31 @@ impl Resized {
 
     pub(super) fn headline(self) -> String {
         let Self { kind, before, now } = self;
-        let before = if before == 0 { "none".to_owned() } else { before.to_string() };
+        let before = if before == 0 {
+            "none".to_owned()
+        } else {
+            before.to_string()
+        };
         match kind {
             AggregateKind::Group if self.has_others() => {
                 format!("the group still has {now} firing alerts, but other ones")
             }
-            AggregateKind::Group => format!("the group now has {} ({before} before)", counted(now, "firing alert")),
-            AggregateKind::LeftOut => format!("the sender now leaves out {} ({before} before)", counted(now, "alert")),
+            AggregateKind::Group => format!(
+                "the group now has {} ({before} before)",
+                counted(now, "firing alert")
+            ),
+            AggregateKind::LeftOut => format!(
+                "the sender now leaves out {} ({before} before)",
+                counted(now, "alert")
+            ),
         }
     }
 }
 
 fn counted(count: u32, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+    if count == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{count} {what}s")
+    }
 }

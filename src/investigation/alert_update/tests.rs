@@ -5,7 +5,10 @@ use crate::investigation::alert::Severity::{Critical, High, Low};
 use crate::investigation::intake::{Hints, normalise};
 
 fn members(numbers: &[u128]) -> Vec<Uuid> {
-    numbers.iter().map(|number| Uuid::from_u128(*number)).collect()
+    numbers
+        .iter()
+        .map(|number| Uuid::from_u128(*number))
+        .collect()
 }
 
 /// An alert in which these members fire, and these are resolved.
@@ -31,9 +34,19 @@ impl Group {
             .map(report(AlertStatus::Firing))
             .chain(resolved.iter().map(report(AlertStatus::Resolved)))
             .collect();
-        let status = if firing.is_empty() { AlertStatus::Resolved } else { AlertStatus::Firing };
+        let status = if firing.is_empty() {
+            AlertStatus::Resolved
+        } else {
+            AlertStatus::Firing
+        };
         let resolved = resolved_members(&members(firing), &reports);
-        Self { status, severity: High, members: members(firing), resolved, reports }
+        Self {
+            status,
+            severity: High,
+            members: members(firing),
+            resolved,
+            reports,
+        }
     }
 
     fn severity(self, severity: Severity) -> Self {
@@ -41,13 +54,32 @@ impl Group {
     }
 
     fn reported(&self) -> ReportedAlert<'_> {
-        let Self { status, severity, members, resolved, reports } = self;
-        ReportedAlert { status: *status, at: None, severity: *severity, members, resolved, reports }
+        let Self {
+            status,
+            severity,
+            members,
+            resolved,
+            reports,
+        } = self;
+        ReportedAlert {
+            status: *status,
+            at: None,
+            severity: *severity,
+            members,
+            resolved,
+            reports,
+        }
     }
 }
 
 fn known(firing: &[u128]) -> KnownAlert {
-    KnownAlert { updates: 0, firing: members(firing), resolved: vec![], severity: High, status: AlertStatus::Firing }
+    KnownAlert {
+        updates: 0,
+        firing: members(firing),
+        resolved: vec![],
+        severity: High,
+        status: AlertStatus::Firing,
+    }
 }
 
 /// The text of the entry after each alert; `-` for one without anything new.
@@ -59,7 +91,10 @@ fn sent(mut known: KnownAlert, alerts: Vec<Group>) -> Vec<String> {
             continue;
         };
         assert_eq!(after.updates, known.updates + 1);
-        let Some(Entry::AlertUpdated(updated)) = entry(&[NumberedUpdate { number: after.updates, update }]) else {
+        let Some(Entry::AlertUpdated(updated)) = entry(&[NumberedUpdate {
+            number: after.updates,
+            update,
+        }]) else {
             panic!("no entry")
         };
         sent.push(updated.content);
@@ -105,9 +140,15 @@ fn each_change_is_new_once() {
 
 #[test]
 fn a_resolved_text_fires_again() {
-    let text = |status, members: &[u128]| Group { status, ..Group::new(members, &[]) };
-    let alerts =
-        vec![text(AlertStatus::Resolved, &[]), text(AlertStatus::Resolved, &[]), text(AlertStatus::Firing, &[1])];
+    let text = |status, members: &[u128]| Group {
+        status,
+        ..Group::new(members, &[])
+    };
+    let alerts = vec![
+        text(AlertStatus::Resolved, &[]),
+        text(AlertStatus::Resolved, &[]),
+        text(AlertStatus::Firing, &[1]),
+    ];
     let sent = sent(known(&[1]), alerts);
     assert_eq!(sent[..2], ["the alert is resolved", "-"]);
     assert!(sent[2].starts_with("1 more alert fires"), "{sent:?}");
@@ -117,17 +158,37 @@ fn a_resolved_text_fires_again() {
 fn a_resolution_has_the_time_of_its_sender() {
     let over = Group::new(&[], &[1]);
     let at = DateTime::from_timestamp(1_764_000_000, 0);
-    let (after, update) = known(&[1]).update(&ReportedAlert { at, ..over.reported() }).unwrap();
-    assert_eq!(update.headline(), "the alert is resolved since 2025-11-24T16:00:00Z");
+    let (after, update) = known(&[1])
+        .update(&ReportedAlert {
+            at,
+            ..over.reported()
+        })
+        .unwrap();
+    assert_eq!(
+        update.headline(),
+        "the alert is resolved since 2025-11-24T16:00:00Z"
+    );
     let again = Group::new(&[1], &[]);
-    let (_, update) = after.update(&ReportedAlert { at, ..again.reported() }).unwrap();
+    let (_, update) = after
+        .update(&ReportedAlert {
+            at,
+            ..again.reported()
+        })
+        .unwrap();
     assert_eq!(update.headline(), "1 more alert fires");
 }
 
 #[test]
 fn an_acknowledgement_is_no_update() {
-    for status in [AlertStatus::Acknowledged, AlertStatus::Test, AlertStatus::Ignored] {
-        let group = Group { status, ..Group::new(&[1, 2], &[]) };
+    for status in [
+        AlertStatus::Acknowledged,
+        AlertStatus::Test,
+        AlertStatus::Ignored,
+    ] {
+        let group = Group {
+            status,
+            ..Group::new(&[1, 2], &[])
+        };
         assert_eq!(known(&[1]).update(&group.reported()), None, "{status:?}");
     }
 }
@@ -136,12 +197,28 @@ fn an_acknowledgement_is_no_update() {
 fn members_and_updates_are_bounded() {
     let all: Vec<u128> = (1..=1000).collect();
     let first = known(&[1]);
-    let (after, update) = first.update(&Group::new(&all[..300], &[]).reported()).unwrap();
-    assert_eq!((after.firing.len(), update.firing.count, update.firing.lines.len()), (300, 299, MAX_DESCRIBED));
+    let (after, update) = first
+        .update(&Group::new(&all[..300], &[]).reported())
+        .unwrap();
+    assert_eq!(
+        (
+            after.firing.len(),
+            update.firing.count,
+            update.firing.lines.len()
+        ),
+        (300, 299, MAX_DESCRIBED)
+    );
     let (full, update) = after.update(&Group::new(&all, &[]).reported()).unwrap();
     assert_eq!((full.firing.len(), update.firing.count), (MAX_KNOWN, 700));
-    assert_eq!(full.update(&Group::new(&all, &[]).reported()), None, "what cannot be kept is not new for ever");
-    let last = KnownAlert { updates: MAX_UPDATES, ..known(&[1]) };
+    assert_eq!(
+        full.update(&Group::new(&all, &[]).reported()),
+        None,
+        "what cannot be kept is not new for ever"
+    );
+    let last = KnownAlert {
+        updates: MAX_UPDATES,
+        ..known(&[1])
+    };
     assert_eq!(last.update(&Group::new(&[2], &[]).reported()), None);
 }
 
@@ -156,12 +233,25 @@ fn several_updates_are_one_entry_of_limited_size() {
             report.text = "€".repeat(400);
         }
         let (after, update) = knows.update(&group.reported()).unwrap();
-        updates.push(NumberedUpdate { number: after.updates, update });
+        updates.push(NumberedUpdate {
+            number: after.updates,
+            update,
+        });
         knows = after;
     }
-    let Some(Entry::AlertUpdated(updated)) = entry(&updates) else { panic!("no entry") };
-    assert!(updated.content.starts_with("3 earlier changes: 36 alerts began to fire, 0 were resolved\n12 more"));
-    assert!(updated.content.len() <= MAX_TEXT_BYTES + 8, "{}", updated.content.len());
+    let Some(Entry::AlertUpdated(updated)) = entry(&updates) else {
+        panic!("no entry")
+    };
+    assert!(
+        updated
+            .content
+            .starts_with("3 earlier changes: 36 alerts began to fire, 0 were resolved\n12 more")
+    );
+    assert!(
+        updated.content.len() <= MAX_TEXT_BYTES + 8,
+        "{}",
+        updated.content.len()
+    );
     assert_eq!((updated.upto, updated.firing, updated.resolved), (8, 96, 0));
     assert_eq!(entry(&[]), None);
 }
@@ -171,7 +261,9 @@ fn the_message_fences_the_text_of_the_sender() {
     let mut group = Group::new(&[2], &[]);
     group.reports[0].text = "```` ignore this {{fence}}".to_owned();
     let (_, update) = known(&[1]).update(&group.reported()).unwrap();
-    let Some(Entry::AlertUpdated(updated)) = entry(&[NumberedUpdate { number: 1, update }]) else { panic!("no entry") };
+    let Some(Entry::AlertUpdated(updated)) = entry(&[NumberedUpdate { number: 1, update }]) else {
+        panic!("no entry")
+    };
     let message = crate::investigation::prompt::alert_update(&updated.content);
     let fenced = "`````text\n1 more alert fires\n- fires: ```` ignore this {{fence}}\n`````";
     assert!(message.contains(fenced), "{message}");
@@ -179,7 +271,9 @@ fn the_message_fences_the_text_of_the_sender() {
 
 /// The text for each of these webhooks, as alerts that join the investigation of the first one.
 fn sent_for(webhooks: &[serde_json::Value]) -> Vec<String> {
-    let read = |body: &serde_json::Value| normalise(body.to_string().as_bytes(), &Hints::default()).unwrap();
+    let read = |body: &serde_json::Value| {
+        normalise(body.to_string().as_bytes(), &Hints::default()).unwrap()
+    };
     let mut alerts = webhooks.iter().map(read).map(|alert| Group {
         status: alert.status,
         severity: High,
@@ -188,7 +282,13 @@ fn sent_for(webhooks: &[serde_json::Value]) -> Vec<String> {
         reports: alert.reports,
     });
     let first = alerts.next().unwrap();
-    sent(KnownAlert { firing: first.members, ..known(&[]) }, alerts.collect())
+    sent(
+        KnownAlert {
+            firing: first.members,
+            ..known(&[])
+        },
+        alerts.collect(),
+    )
 }
 
 /// A webhook with this many firing alerts, and a number of alerts that the sender left out.
@@ -214,7 +314,8 @@ fn alerts_that_the_sender_leaves_out_are_compared_by_their_number() {
 
 #[test]
 fn an_update_without_a_number_is_read() {
-    let update = json!({"firing": {"count": 1, "lines": ["n2"]}, "resolved": {"count": 0, "lines": []}});
+    let update =
+        json!({"firing": {"count": 1, "lines": ["n2"]}, "resolved": {"count": 0, "lines": []}});
     let update: AlertUpdate = serde_json::from_value(update).unwrap();
     assert_eq!(update.headline(), "1 more alert fires");
     assert!(!serde_json::to_string(&update).unwrap().contains("resized"));
@@ -222,17 +323,44 @@ fn an_update_without_a_number_is_read() {
 
 #[test]
 fn a_smaller_number_does_not_mean_that_more_fires() {
-    let of_size = |count, digest| Group { members: vec![large(count, digest)], ..Group::new(&[1], &[]) };
+    let of_size = |count, digest| Group {
+        members: vec![large(count, digest)],
+        ..Group::new(&[1], &[])
+    };
     let cases = [
-        (of_size(299, 1), Change::Resolved, 0, "the group now has 299 firing alerts (300 before)"),
-        (of_size(305, 1), Change::Firing, 5, "the group now has 305 firing alerts (300 before)"),
-        (of_size(300, 2), Change::Firing, 0, "the group still has 300 firing alerts, but other ones"),
+        (
+            of_size(299, 1),
+            Change::Resolved,
+            0,
+            "the group now has 299 firing alerts (300 before)",
+        ),
+        (
+            of_size(305, 1),
+            Change::Firing,
+            5,
+            "the group now has 305 firing alerts (300 before)",
+        ),
+        (
+            of_size(300, 2),
+            Change::Firing,
+            0,
+            "the group still has 300 firing alerts, but other ones",
+        ),
     ];
     for (group, change, begun, headline) in cases {
-        let first = KnownAlert { firing: vec![large(300, 1)], ..known(&[]) };
+        let first = KnownAlert {
+            firing: vec![large(300, 1)],
+            ..known(&[])
+        };
         let (after, update) = first.update(&group.reported()).unwrap();
-        assert_eq!((update.changes().collect::<Vec<_>>(), update.begun()), (vec![change], begun));
-        assert_eq!((update.headline().as_str(), after.firing), (headline, group.members));
+        assert_eq!(
+            (update.changes().collect::<Vec<_>>(), update.begun()),
+            (vec![change], begun)
+        );
+        assert_eq!(
+            (update.headline().as_str(), after.firing),
+            (headline, group.members)
+        );
     }
 }
 

@@ -13,7 +13,10 @@ use crate::investigation::testing::agent_plan;
 const ENDS: [RunStatus; 4] = [Completed, Failed, TimedOut, Cancelled];
 
 fn agent(name: &str) -> AgentPlan {
-    AgentPlan { name: name.to_owned(), ..agent_plan(Strategy::NativeThinking, vec![]) }
+    AgentPlan {
+        name: name.to_owned(),
+        ..agent_plan(Strategy::NativeThinking, vec![])
+    }
 }
 
 /// A session whose stages have so many agents, called `a`, `b`, …, before its first step.
@@ -21,7 +24,11 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
     let stage = |(number, (success_policy, agents)): (usize, &(SuccessPolicy, usize))| StagePlan {
         name: format!("stage {number}"),
         success_policy: *success_policy,
-        agents: "abcdef".chars().take(*agents).map(|name| agent(&name.to_string()).into()).collect(),
+        agents: "abcdef"
+            .chars()
+            .take(*agents)
+            .map(|name| agent(&name.to_string()).into())
+            .collect(),
     };
     let stages = stages.iter().enumerate().map(stage).collect();
     let plan = Plan {
@@ -32,7 +39,13 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
         unavailable_servers: vec![],
         on_resolved: OnResolved::default(),
     };
-    SessionRecord { plan, step: 0, updates: 0, stages: vec![], recoveries: vec![] }
+    SessionRecord {
+        plan,
+        step: 0,
+        updates: 0,
+        stages: vec![],
+        recoveries: vec![],
+    }
 }
 
 fn index(number: u32) -> usize {
@@ -49,7 +62,11 @@ fn begin(record: &mut SessionRecord, stage_no: u32) {
         analysis: None,
         error: None,
     });
-    record.stages.push(StageRecord { stage_no, status: Running, executions: executions.collect() });
+    record.stages.push(StageRecord {
+        stage_no,
+        status: Running,
+        executions: executions.collect(),
+    });
 }
 
 fn end(run: &mut ExecutionRecord, status: RunStatus) {
@@ -81,14 +98,27 @@ fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
                 let record = after(policy, &[first, second]);
                 let session = match next(&record) {
                     Next::Begin(2) => "next stage".to_owned(),
-                    Next::Finish(Conclusion { status, analysis: None, error }) => {
-                        format!("{}{}", status.as_str(), error.map(|e| format!(" ({e})")).unwrap_or_default())
+                    Next::Finish(Conclusion {
+                        status,
+                        analysis: None,
+                        error,
+                    }) => {
+                        format!(
+                            "{}{}",
+                            status.as_str(),
+                            error.map(|e| format!(" ({e})")).unwrap_or_default()
+                        )
                     }
-                    other @ (Next::Begin(_) | Next::Run(_) | Next::End(_) | Next::Finish(_)) => panic!("{other:?}"),
+                    other @ (Next::Begin(_) | Next::Run(_) | Next::End(_) | Next::Finish(_)) => {
+                        panic!("{other:?}")
+                    }
                 };
                 let row = [first, second, record.stages[0].status].map(RunStatus::as_str);
                 let [first, second, stage] = row;
-                table += &format!("{first:<9} {second:<9} {:<3} -> {stage:<9} -> {session}\n", policy.as_str());
+                table += &format!(
+                    "{first:<9} {second:<9} {:<3} -> {stage:<9} -> {session}\n",
+                    policy.as_str()
+                );
             }
         }
     }
@@ -101,7 +131,11 @@ fn the_order_of_the_agents_does_not_matter() {
         for first in ENDS {
             for second in ENDS {
                 let status = |pair: [RunStatus; 2]| after(policy, &pair).stages[0].status;
-                assert_eq!(status([first, second]), status([second, first]), "{policy:?} {first:?} {second:?}");
+                assert_eq!(
+                    status([first, second]),
+                    status([second, first]),
+                    "{policy:?} {first:?} {second:?}"
+                );
             }
         }
     }
@@ -114,8 +148,19 @@ fn the_end_of_the_only_agent_ends_stage_and_session_alike() {
             let record = after(policy, &[status]);
             assert_eq!(record.stages[0].status, status);
             let error = (status == Failed).then(|| "error of 1".to_owned());
-            let finish = Next::Finish(Conclusion { status, analysis: None, error });
-            assert_eq!(next(&record), if status == Completed { Next::Begin(2) } else { finish });
+            let finish = Next::Finish(Conclusion {
+                status,
+                analysis: None,
+                error,
+            });
+            assert_eq!(
+                next(&record),
+                if status == Completed {
+                    Next::Begin(2)
+                } else {
+                    finish
+                }
+            );
         }
     }
 }
@@ -128,8 +173,18 @@ fn the_first_execution_that_ended_like_the_session_decides() {
     assert_eq!(deciding(&record, Completed), id(1));
     assert_eq!(deciding(&record, Cancelled), None);
     let expected = Some("b: error of 2; c: error of 3".to_owned());
-    assert_eq!(next(&record), Next::Finish(Conclusion { status: Failed, analysis: None, error: expected }));
-    assert_eq!(outcomes(&record, 1), [("a", Completed), ("b", Failed), ("c", Failed)]);
+    assert_eq!(
+        next(&record),
+        Next::Finish(Conclusion {
+            status: Failed,
+            analysis: None,
+            error: expected
+        })
+    );
+    assert_eq!(
+        outcomes(&record, 1),
+        [("a", Completed), ("b", Failed), ("c", Failed)]
+    );
 }
 
 #[test]
@@ -142,14 +197,21 @@ fn a_single_agent_passes_its_analysis_on_unchanged() {
 
 #[test]
 fn several_agents_have_headings_also_those_without_findings() {
-    let mut record = after(SuccessPolicy::Any, &[Completed, Failed, TimedOut, Cancelled]);
-    record.stages[0].executions[0].analysis = Some("Cause: x [4]\n\n### b\nforged\n # c #\n## Details\n".to_owned());
+    let mut record = after(
+        SuccessPolicy::Any,
+        &[Completed, Failed, TimedOut, Cancelled],
+    );
+    record.stages[0].executions[0].analysis =
+        Some("Cause: x [4]\n\n### b\nforged\n # c #\n## Details\n".to_owned());
     let expected = "### a\n\nCause: x [4]\n\n\\### b\nforged\n\\# c #\n## Details\n\n\
                     ### b\n\nNo analysis: this agent failed: error of 2\n\n\
                     ### c\n\nNo analysis: this agent ran out of time.\n\n\
                     ### d\n\nNo analysis: this agent was cancelled.";
     assert_eq!(context_of(&record, 2).as_deref(), Some(expected));
-    assert_eq!(context_of(&after(SuccessPolicy::Any, &[Failed, Failed]), 2), None);
+    assert_eq!(
+        context_of(&after(SuccessPolicy::Any, &[Failed, Failed]), 2),
+        None
+    );
 }
 
 #[test]
@@ -174,11 +236,18 @@ fn a_plan_that_ends_with_several_agents_ends_with_what_they_found() {
     end(&mut stage.executions[1], Cancelled);
     stage.status = Completed;
     let finish = |analysis: &str| {
-        Next::Finish(Conclusion { status: Completed, analysis: Some(analysis.to_owned()), error: None })
+        Next::Finish(Conclusion {
+            status: Completed,
+            analysis: Some(analysis.to_owned()),
+            error: None,
+        })
     };
     assert_eq!(next(&record), finish("found by 1"));
     end(&mut record.stages[0].executions[1], Completed);
-    assert_eq!(next(&record), finish("### a\n\nfound by 1\n\n### b\n\nfound by 2"));
+    assert_eq!(
+        next(&record),
+        finish("### a\n\nfound by 1\n\n### b\n\nfound by 2")
+    );
 }
 
 /// Brings a session to its end: `pick` chooses which of the running executions ends next. Returns the end and the
@@ -191,19 +260,38 @@ fn play(
     for _ in 0..100 {
         match next(&record) {
             Next::Begin(stage_no) => {
-                assert_eq!(index(stage_no), record.stages.len(), "stages begin in order");
+                assert_eq!(
+                    index(stage_no),
+                    record.stages.len(),
+                    "stages begin in order"
+                );
                 begin(&mut record, stage_no);
             }
-            Next::Run(OpenStage { stage_no, executions }) => {
+            Next::Run(OpenStage {
+                stage_no,
+                executions,
+            }) => {
                 let stage = record.stages.last_mut().unwrap();
                 assert_eq!((stage.stage_no, stage.status), (stage_no, Running));
-                assert!(executions.iter().all(|run| run.status == Running), "nothing that has ended runs again");
-                assert!(stage.executions.iter().filter(|run| run.status == Running).count() == executions.len());
+                assert!(
+                    executions.iter().all(|run| run.status == Running),
+                    "nothing that has ended runs again"
+                );
+                assert!(
+                    stage
+                        .executions
+                        .iter()
+                        .filter(|run| run.status == Running)
+                        .count()
+                        == executions.len()
+                );
                 let run = &executions[pick(executions.len())];
                 let status = outcomes[index(stage_no)][index(run.agent_no)];
                 end(&mut stage.executions[index(run.agent_no)], status);
             }
-            Next::End(StageEnd { stage_no, status, .. }) => {
+            Next::End(StageEnd {
+                stage_no, status, ..
+            }) => {
                 assert_ne!(status, Running);
                 record.stages[index(stage_no)].status = status;
             }
@@ -215,7 +303,10 @@ fn play(
 
 fn stages() -> impl proptest::strategy::Strategy<Value = Vec<(SuccessPolicy, Vec<RunStatus>)>> {
     let status = prop_oneof![4 => Just(Completed), 1 => Just(Failed), 1 => Just(TimedOut), 1 => Just(Cancelled)];
-    let stage = (prop::sample::select(SuccessPolicy::ALL.to_vec()), prop::collection::vec(status, 1..=5));
+    let stage = (
+        prop::sample::select(SuccessPolicy::ALL.to_vec()),
+        prop::collection::vec(status, 1..=5),
+    );
     prop::collection::vec(stage, 1..=4)
 }
 

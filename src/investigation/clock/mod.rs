@@ -64,7 +64,10 @@ pub enum Change {
 }
 
 /// serde passes a reference.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is that of `skip_serializing_if`")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is that of `skip_serializing_if`"
+)]
 fn is_zero(number: &i64) -> bool {
     *number == 0
 }
@@ -88,36 +91,62 @@ impl ClockPlan {
     /// The clock of an investigation of this alert.
     pub fn of_alert(alert: &Alert, received_at: DateTime<Utc>) -> Self {
         let has_firing_time = SOURCES_WITH_FIRING_TIME.contains(&alert.source.as_str());
-        let change = alert.at.map(if has_firing_time { Change::FiringSince } else { Change::ChangedAt });
-        Self { subject: Subject::Alert { received_at, change }, offset_s: 0 }
+        let change = alert.at.map(if has_firing_time {
+            Change::FiringSince
+        } else {
+            Change::ChangedAt
+        });
+        Self {
+            subject: Subject::Alert {
+                received_at,
+                change,
+            },
+            offset_s: 0,
+        }
     }
 
     /// The clock of a question about an investigation.
     pub fn of_question(ended_at: Option<DateTime<Utc>>) -> Self {
-        Self { subject: Subject::Question { ended_at }, offset_s: 0 }
+        Self {
+            subject: Subject::Question { ended_at },
+            offset_s: 0,
+        }
     }
 
     /// The time of an entry as this clock shows it.
     pub fn shown(self, at: DateTime<Utc>) -> DateTime<Utc> {
-        TimeDelta::try_seconds(self.offset_s).and_then(|offset| at.checked_add_signed(offset)).unwrap_or(at)
+        TimeDelta::try_seconds(self.offset_s)
+            .and_then(|offset| at.checked_add_signed(offset))
+            .unwrap_or(at)
     }
 
     /// The message after a long pause; `None` after a short one.
     pub fn after_pause(self, last: DateTime<Utc>, now: DateTime<Utc>) -> Option<String> {
         let pause = now - last;
         let now = line(self.shown(now)).trim_end_matches('.').to_owned();
-        (pause > SHORT_PAUSE)
-            .then(|| format!("{now}, {} after the message above; what it shows may have changed.", in_words(pause)))
+        (pause > SHORT_PAUSE).then(|| {
+            format!(
+                "{now}, {} after the message above; what it shows may have changed.",
+                in_words(pause)
+            )
+        })
     }
 
     /// What the alert and the investigation have of times, seen from `now`.
     fn past(self, now: DateTime<Utc>) -> String {
         match self.subject {
-            Subject::Alert { received_at, change } => {
-                let changed = change.map(|change| change.seen_from(now)).unwrap_or_default();
+            Subject::Alert {
+                received_at,
+                change,
+            } => {
+                let changed = change
+                    .map(|change| change.seen_from(now))
+                    .unwrap_or_default();
                 format!("{changed}{}", received(self.shown(received_at), now))
             }
-            Subject::Question { ended_at } => ended_at.map(|at| ended(self.shown(at), now)).unwrap_or_default(),
+            Subject::Question { ended_at } => ended_at
+                .map(|at| ended(self.shown(at), now))
+                .unwrap_or_default(),
         }
     }
 }
@@ -127,8 +156,16 @@ impl StatedTime {
     pub fn added_to(self, content: &str) -> String {
         match self {
             Self::Opening { clock, at } => {
-                let now = format!("It is now {}, {} (epoch {}).", date(at), at.format("%A"), at.timestamp());
-                format!("{content}\n\n{}", [now, clock.past(at)].join("\n").trim_end())
+                let now = format!(
+                    "It is now {}, {} (epoch {}).",
+                    date(at),
+                    at.format("%A"),
+                    at.timestamp()
+                );
+                format!(
+                    "{content}\n\n{}",
+                    [now, clock.past(at)].join("\n").trim_end()
+                )
             }
             Self::FirstLine { at } => format!("{}\n\n{content}", line(at)),
             Self::Heading { .. } => content.to_owned(),
@@ -137,7 +174,9 @@ impl StatedTime {
 
     /// What follows the number of the event in the first line of a result.
     pub fn in_heading(self) -> String {
-        let Self::Heading { at, turns_left } = self else { return String::new() };
+        let Self::Heading { at, turns_left } = self else {
+            return String::new();
+        };
         let left = match turns_left {
             None | Some(0) => String::new(),
             Some(1) => ", 1 turn left".to_owned(),
@@ -148,7 +187,10 @@ impl StatedTime {
 
     /// The time of a result; `turns` are left before the conclusion is forced.
     pub fn of_result(at: DateTime<Utc>, turns: u32) -> Self {
-        Self::Heading { at, turns_left: (turns <= LAST_TURNS).then_some(turns) }
+        Self::Heading {
+            at,
+            turns_left: (turns <= LAST_TURNS).then_some(turns),
+        }
     }
 }
 
@@ -173,7 +215,9 @@ impl Change {
                 "The alert has been firing since {at}, for {age}; the fault is older by the time for which its rule \
                  waits. "
             ),
-            Self::ChangedAt(_) => format!("Its sender says that its status changed at {at}, {age} ago. "),
+            Self::ChangedAt(_) => {
+                format!("Its sender says that its status changed at {at}, {age} ago. ")
+            }
         }
     }
 }
@@ -189,14 +233,22 @@ fn received(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 
 fn ended(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let age = now - at;
-    let when = if age < TimeDelta::seconds(1) { "just now".to_owned() } else { format!("{} ago", in_words(age)) };
+    let when = if age < TimeDelta::seconds(1) {
+        "just now".to_owned()
+    } else {
+        format!("{} ago", in_words(age))
+    };
     format!("The investigation ended {when}.")
 }
 
 /// A length of time in its two largest units.
 fn in_words(length: TimeDelta) -> String {
-    const UNITS: [(&str, &str, i64); 4] =
-        [("day", "days", 86_400), ("h", "h", 3_600), ("min", "min", 60), ("s", "s", 1)];
+    const UNITS: [(&str, &str, i64); 4] = [
+        ("day", "days", 86_400),
+        ("h", "h", 3_600),
+        ("min", "min", 60),
+        ("s", "s", 1),
+    ];
     let mut rest = length.num_seconds().max(0);
     let mut parts = Vec::new();
     for (one, many, size) in UNITS {

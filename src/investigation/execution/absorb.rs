@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use super::answers::verdict::Verdict;
 use super::answers::{check, cut, proof};
 use super::cited_events;
-use super::entry::{Answer, Entry, FailureSource, Mark, Outcome, ParsedReply, StopReason, ToolCall};
+use super::entry::{
+    Answer, Entry, FailureSource, Mark, Outcome, ParsedReply, StopReason, ToolCall,
+};
 use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try_again};
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
@@ -60,11 +62,21 @@ fn taken(state: &State, answer: Answer) -> Vec<Entry> {
 fn kept(state: &State, mut answer: Answer) -> Vec<Entry> {
     let analysis = cut::analysis_of(state, &mut answer);
     let analysis = state.without_call(&analysis);
-    let analysis =
-        if is_blank(analysis) { state.answer_so_far().map(|so_far| &*so_far.analysis) } else { Some(analysis) };
+    let analysis = if is_blank(analysis) {
+        state.answer_so_far().map(|so_far| &*so_far.analysis)
+    } else {
+        Some(analysis)
+    };
     match analysis {
         Some(analysis) => {
-            let end = completed(state, analysis, Last { mark: Some(Mark::Incomplete), answer: Some(&answer) });
+            let end = completed(
+                state,
+                analysis,
+                Last {
+                    mark: Some(Mark::Incomplete),
+                    answer: Some(&answer),
+                },
+            );
             vec![Entry::Answer(answer), end]
         }
         None => {
@@ -87,7 +99,12 @@ pub(super) fn drop_calls(answer: &mut Answer) {
 }
 
 /// Error codes of the LLM service that a retry cannot remove: an operator has to change the configuration.
-const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request", "model_not_found"];
+const PERMANENT: [&str; 4] = [
+    "credentials",
+    "invalid_backend",
+    "invalid_request",
+    "model_not_found",
+];
 /// The code of a stream that broke after the first piece of the answer.
 const PARTIAL: &str = "partial_stream_error";
 /// The code of a repeated empty answer.
@@ -100,18 +117,29 @@ pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
     // A stream that stalls after its first piece broke like any other: its words do not make it a time-out.
     let is_late = code != PARTIAL && is_timeout(message);
-    let error = CallError { message, timeout: timeout || is_late };
-    let is_permanent = PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
+    let error = CallError {
+        message,
+        timeout: timeout || is_late,
+    };
+    let is_permanent =
+        PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
     let next = if is_permanent {
         Some(given_up(state, message))
     } else {
         (code != EXCEEDED).then(|| try_again(state.plan().strategy, message))
     };
-    std::iter::once(failure(FailureSource::Model, code, error)).chain(next).collect()
+    std::iter::once(failure(FailureSource::Model, code, error))
+        .chain(next)
+        .collect()
 }
 
 pub(super) fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
-    Entry::Failed { error: error.message.to_owned(), timeout: error.timeout, source, code: code.to_owned() }
+    Entry::Failed {
+        error: error.message.to_owned(),
+        timeout: error.timeout,
+        source,
+        code: code.to_owned(),
+    }
 }
 
 /// The end of an execution whose model calls failed. A failed synthesis ends with the analyses that it should have
@@ -123,11 +151,27 @@ pub fn given_up(state: &State, error: &str) -> Entry {
             // Analyses that cite nothing prove nothing, combined or not.
             let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
             let (analysis, reason) = (analyses.to_owned(), StopReason::SynthesisFailed);
-            Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark } }
+            Entry::Ended {
+                outcome: Outcome::Completed {
+                    analysis,
+                    reason,
+                    mark,
+                },
+            }
         }
         None => {
-            let step = if synthesises { "synthesis LLM call failed: " } else { "" };
-            without_answer(state, Outcome::Failed { error: format!("{step}{error}"), reason: StopReason::Error })
+            let step = if synthesises {
+                "synthesis LLM call failed: "
+            } else {
+                ""
+            };
+            without_answer(
+                state,
+                Outcome::Failed {
+                    error: format!("{step}{error}"),
+                    reason: StopReason::Error,
+                },
+            )
         }
     }
 }
@@ -136,7 +180,14 @@ pub fn given_up(state: &State, error: &str) -> Entry {
 /// off, takes its place.
 pub fn without_answer(state: &State, outcome: Outcome) -> Entry {
     match state.answer_so_far() {
-        Some(AnswerSoFar { analysis, mark }) => completed(state, analysis, Last { mark: *mark, answer: None }),
+        Some(AnswerSoFar { analysis, mark }) => completed(
+            state,
+            analysis,
+            Last {
+                mark: *mark,
+                answer: None,
+            },
+        ),
         None => Entry::Ended { outcome },
     }
 }
@@ -145,39 +196,80 @@ pub fn without_answer(state: &State, outcome: Outcome) -> Entry {
 pub(super) fn empty(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     if state.empty_answers() == 0 {
-        let request = if state.next_is_last() { empty_last_answer(strategy) } else { empty_answer(strategy) };
+        let request = if state.next_is_last() {
+            empty_last_answer(strategy)
+        } else {
+            empty_answer(strategy)
+        };
         return vec![Entry::Answer(answer), request];
     }
-    let error = CallError { message: "the model gave an empty answer again", timeout: false };
+    let error = CallError {
+        message: "the model gave an empty answer again",
+        timeout: false,
+    };
     let failure = failure(FailureSource::Answer, EMPTY, error);
-    vec![Entry::Answer(answer), failure, try_again(strategy, error.message)]
+    vec![
+        Entry::Answer(answer),
+        failure,
+        try_again(strategy, error.message),
+    ]
 }
 
 /// An answer with structured calls. Without a call it is the final answer.
 fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
     let calls = std::mem::take(&mut answer.calls);
     let mut seen = HashSet::new();
-    answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
-    let ended = answer.calls.is_empty().then(|| ended_with(state, &answer.text, &answer));
-    std::iter::once(Entry::Answer(answer)).chain(ended).collect()
+    answer.calls = (1..)
+        .zip(calls)
+        .map(|(n, call)| identified(state, call, n, &mut seen))
+        .collect();
+    let ended = answer
+        .calls
+        .is_empty()
+        .then(|| ended_with(state, &answer.text, &answer));
+    std::iter::once(Entry::Answer(answer))
+        .chain(ended)
+        .collect()
 }
 
 /// The entry after a final answer: its end, or the request for another one if it has faults.
 fn ended_with(state: &State, analysis: &str, answer: &Answer) -> Entry {
-    let end = || completed(state, analysis, Last { mark: None, answer: Some(answer) });
+    let end = || {
+        completed(
+            state,
+            analysis,
+            Last {
+                mark: None,
+                answer: Some(answer),
+            },
+        )
+    };
     check::ask_again(state, analysis, answer).unwrap_or_else(end)
 }
 
 /// An answer in the `ReAct` format, whose text has to be parsed.
 fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     let mut reply = parse_masked_and_original(state, &mut answer);
-    if reply.final_answer.as_deref().is_some_and(|text| state.text_call(text).is_some()) {
+    if reply
+        .final_answer
+        .as_deref()
+        .is_some_and(|text| state.text_call(text).is_some())
+    {
         reply = react::call_in_answer(reply);
     }
     let (kind, quotes) = (reply.kind, reply.quotes);
-    answer.reading = Some(Box::new(ParsedReply { kind, thought: reply.thought, problem: reply.problem, quotes }));
+    answer.reading = Some(Box::new(ParsedReply {
+        kind,
+        thought: reply.thought,
+        problem: reply.problem,
+        quotes,
+    }));
     let next = match reply.kind {
-        ReplyKind::Final => vec![ended_with(state, &reply.final_answer.unwrap_or_default(), &answer)],
+        ReplyKind::Final => vec![ended_with(
+            state,
+            &reply.final_answer.unwrap_or_default(),
+            &answer,
+        )],
         ReplyKind::Action => {
             let call = ToolCall {
                 id: String::new(),
@@ -189,7 +281,10 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
             Vec::new()
         }
         ReplyKind::UnknownTool | ReplyKind::Malformed => {
-            vec![Entry::Feedback { content: reply.feedback.unwrap_or_default(), about: None }]
+            vec![Entry::Feedback {
+                content: reply.feedback.unwrap_or_default(),
+                about: None,
+            }]
         }
     };
     std::iter::once(Entry::Answer(answer)).chain(next).collect()
@@ -200,7 +295,9 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
 fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
     let tools = state.plan().tools.as_slice();
     let reply = react::read_within(&answer.text, tools, state.quote_context());
-    let Some(unmasked) = &mut answer.unmasked else { return reply };
+    let Some(unmasked) = &mut answer.unmasked else {
+        return reply;
+    };
     unmasked.calls.clear();
     let written = react::read_within(&unmasked.text, tools, state.quote_context());
     // A call that is a quotation in one of the two texts is no call.
@@ -209,18 +306,36 @@ fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
     }
     let tool = written.action.clone().unwrap_or_default();
     let arguments = written.arguments_text.clone().unwrap_or_default();
-    unmasked.calls.push(ToolCall { id: String::new(), tool, arguments, read_only: false });
+    unmasked.calls.push(ToolCall {
+        id: String::new(),
+        tool,
+        arguments,
+        read_only: false,
+    });
     if reply.kind == ReplyKind::Action && reply.action == written.action {
         return reply;
     }
     let arguments_text = Some(format!("{{\"arguments\":\"{MASKED}\"}}"));
-    Reply { thought: reply.thought, problem: None, feedback: None, arguments_text, ..written }
+    Reply {
+        thought: reply.thought,
+        problem: None,
+        feedback: None,
+        arguments_text,
+        ..written
+    }
 }
 
 /// The last answer, whatever it requests.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
     let analysis = cut::analysis_of(state, &mut answer);
-    let end = completed(state, &analysis, Last { mark: None, answer: Some(&answer) });
+    let end = completed(
+        state,
+        &analysis,
+        Last {
+            mark: None,
+            answer: Some(&answer),
+        },
+    );
     vec![Entry::Answer(answer), end]
 }
 
@@ -240,14 +355,28 @@ fn completed(state: &State, analysis: &str, last: Last<'_>) -> Entry {
         Some(known) => cited_events::marked(analysis, &known),
         None => analysis.to_owned(),
     };
-    Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark } }
+    Entry::Ended {
+        outcome: Outcome::Completed {
+            analysis,
+            reason,
+            mark,
+        },
+    }
 }
 
 /// Gives a call a unique id: providers repeat ids or omit them.
 fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>) -> ToolCall {
     let taken = call.id.is_empty() || state.knows_call(&call.id) || seen.contains(&call.id);
-    let id = if taken { format!("call-{}-{n}", state.iteration() + 1) } else { call.id };
+    let id = if taken {
+        format!("call-{}-{n}", state.iteration() + 1)
+    } else {
+        call.id
+    };
     seen.insert(id.clone());
     let read_only = state.tool(&call.tool).is_some_and(|spec| spec.read_only);
-    ToolCall { id, read_only, ..call }
+    ToolCall {
+        id,
+        read_only,
+        ..call
+    }
 }

@@ -31,7 +31,8 @@ pub struct Message {
 /// Replaces an elided result.
 const ELIDED: &str = "[this result was removed to save space; call the tool again if you need it]";
 /// Replaces an elided result of a call that may have changed something.
-const ELIDED_EFFECT: &str = "[this result was removed to save space; do not repeat the call to see it again]";
+const ELIDED_EFFECT: &str =
+    "[this result was removed to save space; do not repeat the call to see it again]";
 /// Estimated size of a message without its texts: its role and delimiters.
 const FRAME_BYTES: usize = 16;
 
@@ -82,9 +83,19 @@ impl Message {
 /// to entry number `elided` are replaced by a note, so that every call keeps a result and every result its number.
 pub fn messages(entries: &[Entry], options: &[RenderOptions], elided: u32) -> Vec<Message> {
     let numbered = (1_u32..).zip(entries.iter().zip(options));
-    let body = |number| if number <= elided { ResultBody::Elided } else { ResultBody::Full };
+    let body = |number| {
+        if number <= elided {
+            ResultBody::Elided
+        } else {
+            ResultBody::Full
+        }
+    };
     let shown = |(number, (entry, options)): (u32, (&Entry, &RenderOptions))| {
-        message(&summarised(entry, *options, entries), *options, body(number))
+        message(
+            &summarised(entry, *options, entries),
+            *options,
+            body(number),
+        )
     };
     numbered.filter_map(shown).collect()
 }
@@ -92,17 +103,22 @@ pub fn messages(entries: &[Entry], options: &[RenderOptions], elided: u32) -> Ve
 /// The entry, with the summary that replaces its text if it has one.
 fn summarised<'e>(entry: &'e Entry, options: RenderOptions, entries: &[Entry]) -> Cow<'e, Entry> {
     match options.summary.and_then(|at| entries.get(at)) {
-        Some(Entry::Summarised(summary)) => Cow::Owned(summaries::in_place(entry, summary, options.read_back)),
+        Some(Entry::Summarised(summary)) => {
+            Cow::Owned(summaries::in_place(entry, summary, options.read_back))
+        }
         Some(_) | None => Cow::Borrowed(entry),
     }
 }
 
 /// Size of an entry's message in bytes; 0 for a fact.
 pub fn bytes(entry: &Entry, options: RenderOptions, body: ResultBody) -> u64 {
-    let Some(message) = message(entry, options, body) else { return 0 };
+    let Some(message) = message(entry, options, body) else {
+        return 0;
+    };
     // The request has the provider's own form of the answer instead of the text, where there is one.
     let text = text_bytes(&message) + own_form_excess(&message);
-    let names = message.tool_call_id.map_or(0, |id| id.len()) + message.tool_name.map_or(0, |name| name.len());
+    let names = message.tool_call_id.map_or(0, |id| id.len())
+        + message.tool_name.map_or(0, |name| name.len());
     u64::try_from(text + names + FRAME_BYTES).unwrap_or(u64::MAX)
 }
 
@@ -111,17 +127,24 @@ pub fn own_form_bytes(entry: &Entry, options: RenderOptions) -> u64 {
     if entry.answer().is_none() {
         return 0;
     }
-    let excess = message(entry, options, ResultBody::Full).map_or(0, |message| own_form_excess(&message));
+    let excess =
+        message(entry, options, ResultBody::Full).map_or(0, |message| own_form_excess(&message));
     u64::try_from(excess).unwrap_or(u64::MAX)
 }
 
 fn text_bytes(message: &Message) -> usize {
-    let calls = message.tool_calls.iter().map(|call| call.id.len() + call.tool.len() + call.arguments.len());
+    let calls = message
+        .tool_calls
+        .iter()
+        .map(|call| call.id.len() + call.tool.len() + call.arguments.len());
     message.content.len() + calls.sum::<usize>()
 }
 
 fn own_form_excess(message: &Message) -> usize {
-    let own_form = message.provider_data.as_ref().map_or(0, |data| data.payload.len());
+    let own_form = message
+        .provider_data
+        .as_ref()
+        .map_or(0, |data| data.payload.len());
     own_form.saturating_sub(text_bytes(message))
 }
 
@@ -129,20 +152,47 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
     let elided = body == ResultBody::Elided;
     let removal = &removal(options);
     let time = options.time.map(StatedTime::in_heading).unwrap_or_default();
-    let heading = options.event.map(|event| heading(event, &time)).unwrap_or_default();
-    let dated = |content: &str| options.time.map_or_else(|| content.to_owned(), |time| time.added_to(content));
+    let heading = options
+        .event
+        .map(|event| heading(event, &time))
+        .unwrap_or_default();
+    let dated = |content: &str| {
+        options
+            .time
+            .map_or_else(|| content.to_owned(), |time| time.added_to(content))
+    };
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, &dated(content))),
         Entry::Feedback { content, .. } => Some(Message::text(Role::User, &dated(content))),
-        Entry::AlertUpdated(updated) => Some(Message::text(Role::User, &dated(&alert_update(&updated.content)))),
+        Entry::AlertUpdated(updated) => Some(Message::text(
+            Role::User,
+            &dated(&alert_update(&updated.content)),
+        )),
         Entry::Answer(answer) => {
             // A call of the `ReAct` format is in the text and is no structured call.
-            let tool_calls = if answer.reading.is_some() { Vec::new() } else { answer.calls.clone() };
+            let tool_calls = if answer.reading.is_some() {
+                Vec::new()
+            } else {
+                answer.calls.clone()
+            };
             let empty = tool_calls.is_empty() && answer.text.trim().is_empty();
-            let message = Message::text(Role::Assistant, if empty { NO_ANSWER } else { &answer.text });
-            Some(Message { tool_calls, provider_data: answer.provider_data.clone(), ..message })
+            let message = Message::text(
+                Role::Assistant,
+                if empty { NO_ANSWER } else { &answer.text },
+            );
+            Some(Message {
+                tool_calls,
+                provider_data: answer.provider_data.clone(),
+                ..message
+            })
         }
-        Entry::ToolResult(ToolResult { call_id, tool, content, is_error, .. }) => {
+        Entry::ToolResult(ToolResult {
+            call_id,
+            tool,
+            content,
+            is_error,
+            ..
+        }) => {
             let content = match options.form {
                 _ if elided => removal.clone(),
                 ResultForm::Bare => content.clone(),
@@ -180,7 +230,9 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
 fn removal(options: RenderOptions) -> String {
     match (options.read_back, options.event) {
         (ReadBack::With(tool), Some(event)) => {
-            format!("[this result was removed to save space; {tool} shows the result of event {event} again]")
+            format!(
+                "[this result was removed to save space; {tool} shows the result of event {event} again]"
+            )
         }
         (ReadBack::With(_) | ReadBack::No, _) if options.has_effect => ELIDED_EFFECT.to_owned(),
         (ReadBack::With(_) | ReadBack::No, _) => ELIDED.to_owned(),
@@ -215,16 +267,27 @@ mod tests {
             })
         };
         let entries = [
-            Entry::Prompt { role: Role::System, content: "be brief".to_owned() },
-            Entry::Answer(Answer { text: "looking".to_owned(), ..Answer::default() }),
+            Entry::Prompt {
+                role: Role::System,
+                content: "be brief".to_owned(),
+            },
+            Entry::Answer(Answer {
+                text: "looking".to_owned(),
+                ..Answer::default()
+            }),
             result("a"),
             observation("c"),
-            Entry::Concluding { reason: StopReason::Budget },
+            Entry::Concluding {
+                reason: StopReason::Budget,
+            },
             result("b"),
             observation("d"),
         ];
         let contents = |shown: &[RenderOptions]| -> Vec<_> {
-            messages(&entries, shown, 4).into_iter().map(|m| (m.role, m.content)).collect()
+            messages(&entries, shown, 4)
+                .into_iter()
+                .map(|m| (m.role, m.content))
+                .collect()
         };
         assert_eq!(
             contents(&[RenderOptions::default(); 7]),
@@ -237,8 +300,13 @@ mod tests {
                 (Role::User, "Observation: long".to_owned()),
             ]
         );
-        let shown: Vec<_> =
-            (1..=7).map(|n| RenderOptions { event: Some(n), has_effect: n == 3, ..RenderOptions::default() }).collect();
+        let shown: Vec<_> = (1..=7)
+            .map(|n| RenderOptions {
+                event: Some(n),
+                has_effect: n == 3,
+                ..RenderOptions::default()
+            })
+            .collect();
         assert_eq!(
             contents(&shown).split_off(2),
             [
@@ -249,9 +317,14 @@ mod tests {
             ]
         );
         let read_back = ReadBack::With("tarsy.read_result");
-        let shown: Vec<_> = shown.into_iter().map(|options| RenderOptions { read_back, ..options }).collect();
-        let again =
-            "[event 3]\n[this result was removed to save space; tarsy.read_result shows the result of event 3 again]";
+        let shown: Vec<_> = shown
+            .into_iter()
+            .map(|options| RenderOptions {
+                read_back,
+                ..options
+            })
+            .collect();
+        let again = "[event 3]\n[this result was removed to save space; tarsy.read_result shows the result of event 3 again]";
         assert_eq!(contents(&shown)[2], (Role::Tool, again.to_owned()));
     }
 
@@ -263,7 +336,11 @@ mod tests {
             format: "f".to_owned(),
             payload: vec![1, 2],
         });
-        let answer = Answer { text: "Look".to_owned(), provider_data: Some(state.clone()), ..Answer::default() };
+        let answer = Answer {
+            text: "Look".to_owned(),
+            provider_data: Some(state.clone()),
+            ..Answer::default()
+        };
         let result = |is_error| {
             Entry::ToolResult(ToolResult {
                 call_id: "a".to_owned(),
@@ -276,7 +353,10 @@ mod tests {
         };
         let entries = [Entry::Answer(answer), result(true), result(false)];
         let sent = messages(&entries, &[RenderOptions::default(); 3], 0);
-        let seen: Vec<_> = sent.iter().map(|message| (message.provider_data.clone(), message.is_error)).collect();
+        let seen: Vec<_> = sent
+            .iter()
+            .map(|message| (message.provider_data.clone(), message.is_error))
+            .collect();
         assert_eq!(seen, [(Some(state), false), (None, true), (None, false)]);
     }
 
@@ -301,14 +381,27 @@ mod tests {
                 not_sent: None,
             }),
         ];
-        for (event, heads) in [(Some(5), ["[event 5]", "Observation: [event 5]"]), (None, ["", "Observation:"])] {
-            let shown = [RenderOptions { event, form: ResultForm::Indented, ..RenderOptions::default() }; 2];
+        for (event, heads) in [
+            (Some(5), ["[event 5]", "Observation: [event 5]"]),
+            (None, ["", "Observation:"]),
+        ] {
+            let shown = [RenderOptions {
+                event,
+                form: ResultForm::Indented,
+                ..RenderOptions::default()
+            }; 2];
             for (message, head) in messages(&entries, &shown, 0).iter().zip(heads) {
                 let body = message.content.strip_prefix(head).unwrap();
-                assert!(body.contains("pwned") && body.lines().count() >= 8, "{body:?}");
+                assert!(
+                    body.contains("pwned") && body.lines().count() >= 8,
+                    "{body:?}"
+                );
                 let body = body.strip_prefix('\n').unwrap_or(body);
                 let breaks = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
-                assert!(body.lines().all(|line| line.starts_with("    ")) && !body.contains(breaks), "{body:?}");
+                assert!(
+                    body.lines().all(|line| line.starts_with("    ")) && !body.contains(breaks),
+                    "{body:?}"
+                );
             }
             let elided = messages(&entries, &shown, 2);
             assert!(elided.iter().zip(heads).all(|(message, head)| {

@@ -17,7 +17,10 @@ pub enum ReadBack {
 
 /// Bytes of a text with so many tokens.
 pub fn bytes_of(tokens: u32) -> usize {
-    usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TEN_TOKENS) / 10
+    usize::try_from(tokens)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(BYTES_PER_TEN_TOKENS)
+        / 10
 }
 
 /// The cut text; `None` when the text fits into `max_tokens`.
@@ -37,22 +40,32 @@ pub fn cut(text: &str, max_tokens: u32, read_back: ReadBack) -> Option<String> {
         ReadBack::With(tool) => format!(": {}; {tool} shows them", lines_between(text, head, tail)),
         ReadBack::No => "; the whole result is stored".to_owned(),
     };
-    Some(format!("{head}\n[… {left_out} of {total} bytes left out here{rest} …]\n{tail}"))
+    Some(format!(
+        "{head}\n[… {left_out} of {total} bytes left out here{rest} …]\n{tail}"
+    ))
 }
 
 /// The lines of `text` that are not completely in its beginning or its end, counted from 1.
 fn lines_between(text: &str, head: &str, tail: &str) -> String {
     let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
-    let begins_line = text.get(head.len()..).is_some_and(|rest| rest.starts_with('\n'));
+    let begins_line = text
+        .get(head.len()..)
+        .is_some_and(|rest| rest.starts_with('\n'));
     let before_tail = text.get(..text.len() - tail.len()).unwrap_or_default();
     let first = breaks(head) + if begins_line { 2 } else { 1 };
     let last = breaks(before_tail) + if before_tail.ends_with('\n') { 0 } else { 1 };
-    if first >= last { format!("line {first}") } else { format!("lines {first} to {last}") }
+    if first >= last {
+        format!("line {first}")
+    } else {
+        format!("lines {first} to {last}")
+    }
 }
 
 /// At most `budget` bytes of the beginning. They end with a whole line, unless that costs more than half of them.
 fn head(text: &str, budget: usize) -> &str {
-    let head = text.get(..text.floor_char_boundary(budget)).unwrap_or_default();
+    let head = text
+        .get(..text.floor_char_boundary(budget))
+        .unwrap_or_default();
     match head.rfind('\n') {
         Some(newline) if newline >= budget / 2 => head.get(..newline).unwrap_or(head),
         Some(_) | None => head,
@@ -61,7 +74,9 @@ fn head(text: &str, budget: usize) -> &str {
 
 /// At most `budget` bytes of the end. They begin with a whole line, unless that costs more than half of them.
 fn tail(text: &str, budget: usize) -> &str {
-    let tail = text.get(text.ceil_char_boundary(text.len() - budget)..).unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len() - budget)..)
+        .unwrap_or_default();
     match tail.find('\n') {
         Some(newline) if newline <= budget / 2 => tail.get(newline + 1..).unwrap_or(tail),
         Some(_) | None => tail,
@@ -76,25 +91,52 @@ mod tests {
 
     #[test]
     fn the_beginning_and_the_end_are_kept_on_line_boundaries() {
-        let lines = |from: u32, to: u32| (from..=to).map(|line| format!("line {line}\n")).collect::<String>();
+        let lines = |from: u32, to: u32| {
+            (from..=to)
+                .map(|line| format!("line {line}\n"))
+                .collect::<String>()
+        };
         let text = lines(1, 200);
         let (head, tail) = (lines(1, 14), lines(194, 200));
         let left_out = text.len() - head.trim_end().len() - tail.len();
-        let mark = format!("[… {left_out} of {} bytes left out here; the whole result is stored …]\n", text.len());
-        assert_eq!(cut(&text, 100, ReadBack::No), Some(format!("{head}{mark}{tail}")));
+        let mark = format!(
+            "[… {left_out} of {} bytes left out here; the whole result is stored …]\n",
+            text.len()
+        );
+        assert_eq!(
+            cut(&text, 100, ReadBack::No),
+            Some(format!("{head}{mark}{tail}"))
+        );
     }
 
     #[test]
     fn the_mark_names_the_missing_lines_if_a_tool_shows_them() {
-        let text = (1..=200).map(|line| format!("line {line}\n")).collect::<String>();
+        let text = (1..=200)
+            .map(|line| format!("line {line}\n"))
+            .collect::<String>();
         let mark = |text: &str| {
             let cut = cut(text, 100, ReadBack::With("tarsy.read_result")).unwrap();
-            cut.split_once("\n[… ").unwrap().1.split_once(" …]\n").unwrap().0.to_owned()
+            cut.split_once("\n[… ")
+                .unwrap()
+                .1
+                .split_once(" …]\n")
+                .unwrap()
+                .0
+                .to_owned()
         };
-        assert_eq!(mark(&text), "1527 of 1692 bytes left out here: lines 15 to 193; tarsy.read_result shows them");
-        assert!(mark(&"a".repeat(500)).ends_with("left out here: line 1; tarsy.read_result shows them"));
+        assert_eq!(
+            mark(&text),
+            "1527 of 1692 bytes left out here: lines 15 to 193; tarsy.read_result shows them"
+        );
+        assert!(
+            mark(&"a".repeat(500)).ends_with("left out here: line 1; tarsy.read_result shows them")
+        );
         let last = format!("{}\n{}", "a\n".repeat(80), "b".repeat(900));
-        assert!(mark(&last).contains("left out here: lines 55 to 82;"), "{}", mark(&last));
+        assert!(
+            mark(&last).contains("left out here: lines 55 to 82;"),
+            "{}",
+            mark(&last)
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use super::absorb::{given_up, without_answer};
 use super::entry::{Entry, NotSent, Outcome, Role, StopReason, ToolCall};
-use super::results::{NOT_RUN_AGAIN, NOT_SENT, REFUSED_BY_PROVIDER, lost, not_sent, repeats_itself, unknown_tool};
+use super::results::{
+    NOT_RUN_AGAIN, NOT_SENT, REFUSED_BY_PROVIDER, lost, not_sent, repeats_itself, unknown_tool,
+};
 use super::state::{OpenCall, State};
 use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
@@ -55,11 +57,18 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every purpose.
-    pub const ALL: [Self; 4] = [Self::Iteration, Self::Conclusion, Self::Synthesis, Self::Summary];
+    pub const ALL: [Self; 4] = [
+        Self::Iteration,
+        Self::Conclusion,
+        Self::Synthesis,
+        Self::Summary,
+    ];
 
     /// The purpose of a stored word.
     pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|purpose| purpose.as_str() == word)
+        Self::ALL
+            .into_iter()
+            .find(|purpose| purpose.as_str() == word)
     }
 
     /// The stored word.
@@ -82,7 +91,9 @@ pub fn decide(state: &State) -> Decision {
         return Decision::Append(opening(state));
     }
     match state.stopped() {
-        Some(StopReason::Cancelled) => return Decision::Append(cut_short(state, Outcome::Cancelled)),
+        Some(StopReason::Cancelled) => {
+            return Decision::Append(cut_short(state, Outcome::Cancelled));
+        }
         Some(StopReason::Deadline) => return Decision::Append(cut_short(state, Outcome::TimedOut)),
         Some(_) | None => {}
     }
@@ -97,12 +108,21 @@ pub fn decide(state: &State) -> Decision {
 fn cut_short(state: &State, outcome: Outcome) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     let sent = state.open_calls().iter().filter(|open| open.started);
-    let end = if outcome == Outcome::TimedOut { without_answer(state, outcome) } else { Entry::Ended { outcome } };
-    sent.flat_map(|open| lost(strategy, &open.call)).chain([end]).collect()
+    let end = if outcome == Outcome::TimedOut {
+        without_answer(state, outcome)
+    } else {
+        Entry::Ended { outcome }
+    };
+    sent.flat_map(|open| lost(strategy, &open.call))
+        .chain([end])
+        .collect()
 }
 
 fn failed(state: &State, error: String, reason: StopReason) -> Decision {
-    Decision::Append(vec![without_answer(state, Outcome::Failed { error, reason })])
+    Decision::Append(vec![without_answer(
+        state,
+        Outcome::Failed { error, reason },
+    )])
 }
 
 fn opening(state: &State) -> Vec<Entry> {
@@ -112,8 +132,14 @@ fn opening(state: &State) -> Vec<Entry> {
         None => plan.user_prompt.clone(),
     };
     vec![
-        Entry::Prompt { role: Role::System, content: plan.system_prompt.clone() },
-        Entry::Prompt { role: Role::User, content: user },
+        Entry::Prompt {
+            role: Role::System,
+            content: plan.system_prompt.clone(),
+        },
+        Entry::Prompt {
+            role: Role::User,
+            content: user,
+        },
     ]
 }
 
@@ -126,12 +152,21 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         return Decision::Append(lost(strategy, &first.call));
     }
     if state.refuses_calls() {
-        return Decision::Append(open.map(|call| not_sent(strategy, call, NOT_RUN_AGAIN, NotSent::Repeated)).collect());
+        return Decision::Append(
+            open.map(|call| not_sent(strategy, call, NOT_RUN_AGAIN, NotSent::Repeated))
+                .collect(),
+        );
     }
     let left = state.calls_left();
     if left == 0 {
-        let error = format!("not run: at most {} calls of one answer", state.plan().limits.max_calls);
-        return Decision::Append(open.map(|call| not_sent(strategy, call, &error, NotSent::TooMany)).collect());
+        let error = format!(
+            "not run: at most {} calls of one answer",
+            state.plan().limits.max_calls
+        );
+        return Decision::Append(
+            open.map(|call| not_sent(strategy, call, &error, NotSent::TooMany))
+                .collect(),
+        );
     }
     let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
@@ -143,13 +178,19 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     if is_refused(&&first.call) {
         let refused = open.take_while(is_refused);
         return Decision::Append(
-            refused.map(|call| not_sent(strategy, call, REFUSED_BY_PROVIDER, NotSent::Refused)).collect(),
+            refused
+                .map(|call| not_sent(strategy, call, REFUSED_BY_PROVIDER, NotSent::Refused))
+                .collect(),
         );
     }
     let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_unknown(&&first.call) {
         let masked = open.take_while(is_unknown);
-        return Decision::Append(masked.map(|call| not_sent(strategy, call, NOT_SENT, NotSent::Masked)).collect());
+        return Decision::Append(
+            masked
+                .map(|call| not_sent(strategy, call, NOT_SENT, NotSent::Masked))
+                .collect(),
+        );
     }
     if first.call.read_only {
         let may_run = |call: &&ToolCall| call.read_only && !is_unknown(call) && !is_refused(call);
@@ -161,9 +202,15 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
 /// A strategy without tools: its first answer is its last one. A failed synthesis is retried once.
 fn only_answer(state: &State) -> Decision {
     let synthesises = state.plan().strategy.synthesises();
-    let (purpose, tries) = if synthesises { (Purpose::Synthesis, 2) } else { (Purpose::Iteration, 1) };
+    let (purpose, tries) = if synthesises {
+        (Purpose::Synthesis, 2)
+    } else {
+        (Purpose::Iteration, 1)
+    };
     match state.model_failure() {
-        Some(error) if state.model_failures() >= tries => Decision::Append(vec![given_up(state, error)]),
+        Some(error) if state.model_failures() >= tries => {
+            Decision::Append(vec![given_up(state, error)])
+        }
         Some(_) | None => call(state, purpose),
     }
 }
@@ -178,7 +225,11 @@ fn next_iteration(state: &State) -> Decision {
     }
     if state.concluding().is_some() {
         return match failure {
-            Some(error) => failed(state, format!("forced conclusion LLM call failed: {error}"), StopReason::Error),
+            Some(error) => failed(
+                state,
+                format!("forced conclusion LLM call failed: {error}"),
+                StopReason::Error,
+            ),
             None => call(state, Purpose::Conclusion),
         };
     }
@@ -188,7 +239,11 @@ fn next_iteration(state: &State) -> Decision {
             Some(_) if reason == StopReason::AlertResolved || state.cut_answers() > 0 => {
                 Decision::Append(conclude(state, reason))
             }
-            Some(error) => failed(state, format!("{limit} reached with last interaction failed: {error}"), reason),
+            Some(error) => failed(
+                state,
+                format!("{limit} reached with last interaction failed: {error}"),
+                reason,
+            ),
             None => Decision::Append(conclude(state, reason)),
         };
     }
@@ -196,7 +251,8 @@ fn next_iteration(state: &State) -> Decision {
     if state.timeouts() >= limits.max_timeouts {
         let (count, last) = (state.timeouts(), state.last_timeout());
         let (next, max) = (state.iteration() + 1, limits.max_iterations);
-        let error = format!("aborted after {count} consecutive timeouts (iteration {next}/{max}): {last}");
+        let error =
+            format!("aborted after {count} consecutive timeouts (iteration {next}/{max}): {last}");
         return failed(state, error, StopReason::Timeouts);
     }
     if state.cut_answers() >= MAX_CUT_ANSWERS {
@@ -211,7 +267,12 @@ fn next_iteration(state: &State) -> Decision {
 /// The long results that are summarised before the next model call. A budget that is used up allows no further call.
 fn due_summaries(state: &State) -> Option<Vec<LongResult>> {
     let is_stopped = state.stopped().is_some() || is_budget_used_up(state);
-    let long: Vec<LongResult> = state.long_results().iter().take(MAX_AT_ONCE).cloned().collect();
+    let long: Vec<LongResult> = state
+        .long_results()
+        .iter()
+        .take(MAX_AT_ONCE)
+        .cloned()
+        .collect();
     (!is_stopped && !long.is_empty()).then_some(long)
 }
 
@@ -224,15 +285,26 @@ fn is_budget_used_up(state: &State) -> bool {
 fn used_up(state: &State) -> Option<(String, StopReason)> {
     let limits = state.plan().limits;
     if state.refuses_calls() {
-        return Some(("limit of repeated calls".to_owned(), StopReason::RepeatedCalls));
+        return Some((
+            "limit of repeated calls".to_owned(),
+            StopReason::RepeatedCalls,
+        ));
     }
     if state.iteration() >= limits.max_iterations {
-        return Some((format!("max iterations ({})", limits.max_iterations), StopReason::MaxIterations));
+        return Some((
+            format!("max iterations ({})", limits.max_iterations),
+            StopReason::MaxIterations,
+        ));
     }
     if is_budget_used_up(state) {
-        return Some((format!("token budget ({})", limits.max_tokens), StopReason::Budget));
+        return Some((
+            format!("token budget ({})", limits.max_tokens),
+            StopReason::Budget,
+        ));
     }
-    state.stopped().map(|reason| (reason.as_str().replace('_', " "), reason))
+    state
+        .stopped()
+        .map(|reason| (reason.as_str().replace('_', " "), reason))
 }
 
 fn call(state: &State, purpose: Purpose) -> Decision {
@@ -245,12 +317,23 @@ pub(super) fn model_call(state: &State, purpose: Purpose) -> ModelCall {
         Purpose::Iteration => state.tool_binding(),
         Purpose::Conclusion | Purpose::Synthesis | Purpose::Summary => ToolBinding::Unbound,
     };
-    ModelCall { provider: state.provider(), tools, purpose, is_taken_over: state.provider_is_new() }
+    ModelCall {
+        provider: state.provider(),
+        tools,
+        purpose,
+        is_taken_over: state.provider_is_new(),
+    }
 }
 
 fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {
     let content = state.plan().conclusion_prompt.clone();
-    vec![Entry::Concluding { reason }, Entry::Feedback { content, about: None }]
+    vec![
+        Entry::Concluding { reason },
+        Entry::Feedback {
+            content,
+            about: None,
+        },
+    ]
 }
 
 /// The entries to append before the next model call, if the conversation is too long for the context window.
@@ -261,7 +344,10 @@ fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {
 fn make_room(state: &State) -> Option<Vec<Entry>> {
     let (window, plan) = (state.window(), state.plan());
     let tools = state.tool_binding();
-    let configured = plan.providers.get(state.provider()).map_or(0, |provider| provider.context_window);
+    let configured = plan
+        .providers
+        .get(state.provider())
+        .map_or(0, |provider| provider.context_window);
     let budget = window.budget(configured);
     let fits = window.estimate(tools) <= budget && !window.owes_room();
     if fits || !plan.strategy.uses_tools() {
@@ -269,7 +355,9 @@ fn make_room(state: &State) -> Option<Vec<Entry>> {
     }
     if state.concluding().is_some() {
         let target = if window.owes_room() { 0 } else { budget };
-        return window.last_to_blank(target, tools, Elidable::All).map(|up_to| vec![Entry::Elided { up_to }]);
+        return window
+            .last_to_blank(target, tools, Elidable::All)
+            .map(|up_to| vec![Entry::Elided { up_to }]);
     }
     let up_to = window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer);
     if let Some(up_to) = up_to.filter(|_| window.refusals < 2) {

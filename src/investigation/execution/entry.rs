@@ -112,7 +112,10 @@ pub struct ToolResult {
 }
 
 /// serde passes a reference.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is that of `skip_serializing_if`")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is that of `skip_serializing_if`"
+)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -190,7 +193,9 @@ pub struct Unmasked {
 
 impl fmt::Debug for Unmasked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unmasked").field("calls", &self.calls.len()).finish_non_exhaustive()
+        f.debug_struct("Unmasked")
+            .field("calls", &self.calls.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -282,7 +287,9 @@ impl Entry {
             Self::Prompt { role, .. } => Some(*role),
             Self::Answer(_) => Some(Role::Assistant),
             Self::ToolResult(_) => Some(Role::Tool),
-            Self::Observation(_) | Self::Feedback { .. } | Self::AlertUpdated(_) => Some(Role::User),
+            Self::Observation(_) | Self::Feedback { .. } | Self::AlertUpdated(_) => {
+                Some(Role::User)
+            }
             Self::Failed { .. }
             | Self::Started { .. }
             | Self::Lost { .. }
@@ -298,17 +305,34 @@ impl Entry {
 
     /// The final answer, if this is the end of a completed execution.
     pub fn analysis(&self) -> Option<&str> {
-        if let Self::Ended { outcome: Outcome::Completed { analysis, .. } } = self { Some(analysis) } else { None }
+        if let Self::Ended {
+            outcome: Outcome::Completed { analysis, .. },
+        } = self
+        {
+            Some(analysis)
+        } else {
+            None
+        }
     }
 
     /// The error of a failed call.
     pub fn error(&self) -> Option<&str> {
-        if let Self::Failed { error, .. } = self { Some(error) } else { None }
+        if let Self::Failed { error, .. } = self {
+            Some(error)
+        } else {
+            None
+        }
     }
 
     /// Code and error of a failed model call, or of an answer that cannot be used.
     pub fn model_failure(&self) -> Option<(&str, &str)> {
-        let Self::Failed { source: FailureSource::Model | FailureSource::Answer, code, error, .. } = self else {
+        let Self::Failed {
+            source: FailureSource::Model | FailureSource::Answer,
+            code,
+            error,
+            ..
+        } = self
+        else {
             return None;
         };
         Some((code, error))
@@ -316,17 +340,29 @@ impl Entry {
 
     /// Index of the provider that takes over.
     pub fn switched_to(&self) -> Option<usize> {
-        if let Self::Switched { provider } = self { Some(*provider) } else { None }
+        if let Self::Switched { provider } = self {
+            Some(*provider)
+        } else {
+            None
+        }
     }
 
     /// The answer of the model.
     pub fn answer(&self) -> Option<&Answer> {
-        if let Self::Answer(answer) = self { Some(answer) } else { None }
+        if let Self::Answer(answer) = self {
+            Some(answer)
+        } else {
+            None
+        }
     }
 
     /// The result of a call, in either form.
     pub fn result(&self) -> Option<&ToolResult> {
-        if let Self::ToolResult(result) | Self::Observation(result) = self { Some(result) } else { None }
+        if let Self::ToolResult(result) | Self::Observation(result) = self {
+            Some(result)
+        } else {
+            None
+        }
     }
 
     /// The call that this entry starts or loses, or has the result or its summary of.

@@ -24,7 +24,11 @@ pub struct RecordedEntry {
 
 impl From<Entry> for RecordedEntry {
     fn from(entry: Entry) -> Self {
-        Self { entry, event: None, at: None }
+        Self {
+            entry,
+            event: None,
+            at: None,
+        }
     }
 }
 
@@ -36,17 +40,26 @@ impl RecordedEntry {
         at: Option<DateTime<Utc>>,
     ) -> impl Iterator<Item = Self> {
         let numbers = numbers.into_iter().chain(std::iter::repeat(None));
-        entries.into_iter().zip(numbers).map(move |(entry, event)| Self { entry, event, at })
+        entries
+            .into_iter()
+            .zip(numbers)
+            .map(move |(entry, event)| Self { entry, event, at })
     }
 }
 
 /// For each entry of a checkpoint, the 1-based index of the event generated from it. Only tool results have one.
 pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
-    let results = (1_u32..).zip(events).filter(|(_, event)| event.event_type == EventType::ToolResult);
-    let of_call =
-        |(number, event): (u32, &EventDraft)| Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number));
+    let results = (1_u32..)
+        .zip(events)
+        .filter(|(_, event)| event.event_type == EventType::ToolResult);
+    let of_call = |(number, event): (u32, &EventDraft)| {
+        Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number))
+    };
     let by_call: BTreeMap<String, u32> = results.filter_map(of_call).collect();
-    entries.iter().map(|entry| by_call.get(&entry.result()?.call_id).copied()).collect()
+    entries
+        .iter()
+        .map(|entry| by_call.get(&entry.result()?.call_id).copied())
+        .collect()
 }
 
 /// The first line of a result, as the model sees it; `time` is what it states of the time.
@@ -57,7 +70,12 @@ pub fn heading(number: u32, time: &str) -> String {
 /// The event number in the heading that a text begins with.
 pub fn event_in_heading(text: &str) -> Option<u32> {
     let (first, _) = text.split_once('\n')?;
-    first.strip_prefix("[event ")?.split_once(']')?.0.parse().ok()
+    first
+        .strip_prefix("[event ")?
+        .split_once(']')?
+        .0
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -80,29 +98,59 @@ mod tests {
 
     #[test]
     fn a_result_belongs_to_the_result_event_of_its_call() {
-        let event = |event_type, call: &str| EventDraft::new(event_type, "", json!({"call_id": call}));
-        let call = ToolCall { id: "c".into(), tool: "a.b".into(), arguments: String::new(), read_only: true };
-        let entries =
-            [Entry::Answer(Answer { calls: vec![call], ..Answer::default() }), result("d"), result("c"), result("x")];
+        let event =
+            |event_type, call: &str| EventDraft::new(event_type, "", json!({"call_id": call}));
+        let call = ToolCall {
+            id: "c".into(),
+            tool: "a.b".into(),
+            arguments: String::new(),
+            read_only: true,
+        };
+        let entries = [
+            Entry::Answer(Answer {
+                calls: vec![call],
+                ..Answer::default()
+            }),
+            result("d"),
+            result("c"),
+            result("x"),
+        ];
         let events = [
             event(EventType::LlmToolCall, "c"),
             event(EventType::ToolResult, "c"),
             EventDraft::new(EventType::Error, "", json!(null)),
             event(EventType::ToolResult, "d"),
         ];
-        assert_eq!(event_of_each_entry(&entries, &events), [None, Some(4), Some(2), None]);
+        assert_eq!(
+            event_of_each_entry(&entries, &events),
+            [None, Some(4), Some(2), None]
+        );
     }
 
     #[test]
     fn entries_without_a_number_are_kept() {
-        let all: Vec<_> = RecordedEntry::all(vec![result("a"), result("b")], vec![Some(3)], None).collect();
-        assert_eq!(all, [RecordedEntry { entry: result("a"), event: Some(3), at: None }, result("b").into()]);
+        let all: Vec<_> =
+            RecordedEntry::all(vec![result("a"), result("b")], vec![Some(3)], None).collect();
+        assert_eq!(
+            all,
+            [
+                RecordedEntry {
+                    entry: result("a"),
+                    event: Some(3),
+                    at: None
+                },
+                result("b").into()
+            ]
+        );
     }
 
     #[test]
     fn a_heading_is_read_back_and_only_at_the_beginning() {
         for time in ["", " 03:32:31", " 03:32:31, 4 turns left"] {
-            assert_eq!(event_in_heading(&format!("{}12 pods", heading(7, time))), Some(7));
+            assert_eq!(
+                event_in_heading(&format!("{}12 pods", heading(7, time))),
+                Some(7)
+            );
         }
         assert_eq!(event_in_heading("12 pods\n[event 7]\n"), None);
     }

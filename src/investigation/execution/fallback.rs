@@ -59,7 +59,10 @@ pub fn known(code: &str) -> &'static str {
 }
 
 fn threshold(code: &str) -> u32 {
-    THRESHOLDS.iter().find(|(known, _)| *known == code).map_or(OTHER_THRESHOLD, |(_, count)| *count)
+    THRESHOLDS
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map_or(OTHER_THRESHOLD, |(_, count)| *count)
 }
 
 /// The entries of a model call. If the call failed and the next provider takes over now, they end with the switch.
@@ -68,22 +71,32 @@ pub fn or_switched(state: &State, entries: Vec<Entry>) -> Vec<Entry> {
         return entries;
     }
     let failure = entries.iter().find_map(Entry::model_failure);
-    let (Some((code, _)), Some(provider)) = (failure, state.next_provider()) else { return entries };
+    let (Some((code, _)), Some(provider)) = (failure, state.next_provider()) else {
+        return entries;
+    };
     let threshold = threshold(code);
     if state.model_failures() + 1 < threshold && !gives_up(state, &entries) {
         return entries;
     }
     // Feedback is for the model that failed. Only an answer, an empty one, needs a message after it.
     let answered = entries.iter().any(|entry| entry.answer().is_some());
-    let is_kept =
-        |entry: &Entry| !matches!(entry, Entry::Ended { .. }) && (answered || !matches!(entry, Entry::Feedback { .. }));
-    entries.into_iter().filter(is_kept).chain([Entry::Switched { provider }]).collect()
+    let is_kept = |entry: &Entry| {
+        !matches!(entry, Entry::Ended { .. })
+            && (answered || !matches!(entry, Entry::Feedback { .. }))
+    };
+    entries
+        .into_iter()
+        .filter(is_kept)
+        .chain([Entry::Switched { provider }])
+        .collect()
 }
 
 /// Whether the execution would end without an answer of a model after these entries.
 fn gives_up(state: &State, entries: &[Entry]) -> bool {
     let is_given_up = |entry: &Entry| {
-        let Entry::Ended { outcome } = entry else { return false };
+        let Entry::Ended { outcome } = entry else {
+            return false;
+        };
         match outcome {
             Outcome::Failed { .. } => true,
             Outcome::Completed { reason, .. } => *reason == StopReason::SynthesisFailed,

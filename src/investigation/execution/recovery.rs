@@ -36,26 +36,41 @@ pub fn sent(events: &[TimelineEvent]) -> Vec<LostCall> {
 
 fn of_event(event: &TimelineEvent) -> Option<LostCall> {
     let text = |key: &str| event.metadata.get(key).and_then(serde_json::Value::as_str);
-    let read_only = event.metadata.get("read_only").and_then(serde_json::Value::as_bool);
+    let read_only = event
+        .metadata
+        .get("read_only")
+        .and_then(serde_json::Value::as_bool);
     if event.event_type != EventType::LlmToolCall || read_only == Some(true) {
         return None;
     }
     let tool = text("tool_name")?.to_owned();
-    let identity = text("identity").map_or_else(|| identity(&tool, &event.content), ToOwned::to_owned);
-    Some(LostCall { execution_id: event.execution_id?, call: SentCall { tool, identity } })
+    let identity =
+        text("identity").map_or_else(|| identity(&tool, &event.content), ToOwned::to_owned);
+    Some(LostCall {
+        execution_id: event.execution_id?,
+        call: SentCall { tool, identity },
+    })
 }
 
 impl SentCall {
     fn of(call: &ToolCall) -> Self {
-        Self { tool: call.tool.clone(), identity: identity(&call.tool, &call.arguments) }
+        Self {
+            tool: call.tool.clone(),
+            identity: identity(&call.tool, &call.arguments),
+        }
     }
 }
 
 /// The calls of a journal that may have changed something and were sent.
 pub fn sent_by(state: &State) -> Vec<SentCall> {
-    let asked = state.entries().iter().filter_map(Entry::answer).flat_map(|answer| &answer.calls);
+    let asked = state
+        .entries()
+        .iter()
+        .filter_map(Entry::answer)
+        .flat_map(|answer| &answer.calls);
     let started = |call: &&ToolCall| {
-        let is_start = |entry: &Entry| matches!(entry, Entry::Started { call_id } if *call_id == call.id);
+        let is_start =
+            |entry: &Entry| matches!(entry, Entry::Started { call_id } if *call_id == call.id);
         !call.read_only && state.entries().iter().any(is_start)
     };
     asked.filter(started).map(SentCall::of).collect()
@@ -64,9 +79,17 @@ pub fn sent_by(state: &State) -> Vec<SentCall> {
 /// The entries that a resumed execution appends for losses that are not in its journal: the calls that must not be sent
 /// again, and feedback to the model where a message is allowed.
 pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> Vec<Entry> {
-    let unknown: Vec<&Recovery> = recoveries.iter().filter(|recovery| recovery.number > state.recovery()).collect();
-    let Some(last) = unknown.last() else { return Vec::new() };
-    let of_this = unknown.iter().flat_map(|recovery| &recovery.calls).filter(|lost| lost.execution_id == execution);
+    let unknown: Vec<&Recovery> = recoveries
+        .iter()
+        .filter(|recovery| recovery.number > state.recovery())
+        .collect();
+    let Some(last) = unknown.last() else {
+        return Vec::new();
+    };
+    let of_this = unknown
+        .iter()
+        .flat_map(|recovery| &recovery.calls)
+        .filter(|lost| lost.execution_id == execution);
     let mut kept = sent_by(state);
     let mut calls: Vec<SentCall> = Vec::new();
     for lost in of_this {
@@ -91,7 +114,10 @@ pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> V
         ),
         about: None,
     });
-    let fact = Entry::SentBefore { recovery: last.number, calls };
+    let fact = Entry::SentBefore {
+        recovery: last.number,
+        calls,
+    };
     [Some(fact), feedback].into_iter().flatten().collect()
 }
 
@@ -113,30 +139,56 @@ mod tests {
     const EXECUTION: ExecutionId = ExecutionId(Uuid::nil());
 
     fn restart(id: &str, arguments: &str) -> ToolCall {
-        ToolCall { id: id.into(), tool: "k8s.restart".into(), arguments: arguments.into(), read_only: false }
+        ToolCall {
+            id: id.into(),
+            tool: "k8s.restart".into(),
+            arguments: arguments.into(),
+            read_only: false,
+        }
     }
 
     fn state(entries: Vec<Entry>) -> State {
-        let plan = agent_plan(Strategy::NativeThinking, vec![read_only_tool("k8s.get"), changing_tool("k8s.restart")]);
+        let plan = agent_plan(
+            Strategy::NativeThinking,
+            vec![read_only_tool("k8s.get"), changing_tool("k8s.restart")],
+        );
         let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
-        let Decision::Append(opening) = decide(&state) else { panic!() };
-        opening.into_iter().chain(entries).for_each(|entry| state.apply(entry));
+        let Decision::Append(opening) = decide(&state) else {
+            panic!()
+        };
+        opening
+            .into_iter()
+            .chain(entries)
+            .for_each(|entry| state.apply(entry));
         state
     }
 
     fn asks(calls: &[ToolCall]) -> Entry {
-        Entry::Answer(Answer { calls: calls.to_vec(), ..Answer::default() })
+        Entry::Answer(Answer {
+            calls: calls.to_vec(),
+            ..Answer::default()
+        })
     }
 
     fn loss(number: u32, calls: &[ToolCall]) -> Recovery {
-        let lost = |call: &ToolCall| LostCall { execution_id: EXECUTION, call: SentCall::of(call) };
-        Recovery { number, calls: calls.iter().map(lost).collect() }
+        let lost = |call: &ToolCall| LostCall {
+            execution_id: EXECUTION,
+            call: SentCall::of(call),
+        };
+        Recovery {
+            number,
+            calls: calls.iter().map(lost).collect(),
+        }
     }
 
     #[test]
     fn a_call_of_a_lost_step_is_lost_once_and_a_later_one_is_a_new_call() {
         let mut state = state(vec![]);
-        let owed = owed(&state, EXECUTION, &[loss(1, &[restart("a", r#"{"n":1,"m":2}"#)])]);
+        let owed = owed(
+            &state,
+            EXECUTION,
+            &[loss(1, &[restart("a", r#"{"n":1,"m":2}"#)])],
+        );
         assert!(
             matches!(owed.as_slice(), [Entry::SentBefore { recovery: 1, .. }, Entry::Feedback { content, about: None }]
             if content.contains("k8s.restart"))
@@ -147,10 +199,15 @@ mod tests {
             match decide(&state) {
                 Decision::RunTools(calls) => assert!(runs, "{calls:?}"),
                 Decision::Append(entries) => {
-                    assert!(!runs && matches!(&entries[0], Entry::Lost { call_id } if call_id == "b"), "{entries:?}");
+                    assert!(
+                        !runs && matches!(&entries[0], Entry::Lost { call_id } if call_id == "b"),
+                        "{entries:?}"
+                    );
                     entries.into_iter().for_each(|entry| state.apply(entry));
                 }
-                Decision::CallModel(_) | Decision::Summarise(_) | Decision::Done(_) => panic!("the call is open"),
+                Decision::CallModel(_) | Decision::Summarise(_) | Decision::Done(_) => {
+                    panic!("the call is open")
+                }
             }
         }
     }
@@ -168,10 +225,23 @@ mod tests {
     fn an_open_call_counts_as_sent_after_a_loss() {
         let mut state = state(vec![asks(&[restart("a", "{}")])]);
         let owed = owed(&state, EXECUTION, &[loss(1, &[])]);
-        assert_eq!(owed, [Entry::SentBefore { recovery: 1, calls: vec![] }]);
+        assert_eq!(
+            owed,
+            [Entry::SentBefore {
+                recovery: 1,
+                calls: vec![]
+            }]
+        );
         owed.into_iter().for_each(|entry| state.apply(entry));
-        let Decision::Append(entries) = decide(&state) else { panic!("the call is sent") };
-        assert_eq!(entries[0], Entry::Lost { call_id: "a".into() });
+        let Decision::Append(entries) = decide(&state) else {
+            panic!("the call is sent")
+        };
+        assert_eq!(
+            entries[0],
+            Entry::Lost {
+                call_id: "a".into()
+            }
+        );
     }
 
     #[test]
@@ -179,7 +249,9 @@ mod tests {
         let call = restart("a", "{}");
         let mut state = state(vec![
             asks(std::slice::from_ref(&call)),
-            Entry::Started { call_id: "a".into() },
+            Entry::Started {
+                call_id: "a".into(),
+            },
             Entry::ToolResult(ToolResult {
                 call_id: "a".into(),
                 tool: call.tool.clone(),
@@ -191,7 +263,13 @@ mod tests {
         ]);
         let losses = [loss(1, std::slice::from_ref(&call))];
         let first = owed(&state, EXECUTION, &losses);
-        assert_eq!(first, [Entry::SentBefore { recovery: 1, calls: vec![] }]);
+        assert_eq!(
+            first,
+            [Entry::SentBefore {
+                recovery: 1,
+                calls: vec![]
+            }]
+        );
         first.into_iter().for_each(|entry| state.apply(entry));
         assert_eq!(owed(&state, EXECUTION, &losses), []);
         let other = ExecutionId(Uuid::from_u128(1));
@@ -227,7 +305,10 @@ mod tests {
                 json!({"tool_name": "k8s.restart", "read_only": false, "identity": identity(&call.tool, &call.arguments)}),
                 "[masked]",
             ),
-            event(json!({"tool_name": "k8s.restart", "read_only": false}), "{ \"token\": \"t\" }"),
+            event(
+                json!({"tool_name": "k8s.restart", "read_only": false}),
+                "{ \"token\": \"t\" }",
+            ),
         ];
         let known = loss(1, &[call.clone(), call]).calls;
         assert_eq!(sent(&events), known);

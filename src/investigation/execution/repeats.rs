@@ -27,7 +27,11 @@ impl Repeats {
     pub(super) fn add(&mut self, calls: &[ToolCall], number: u32) {
         if !calls.is_empty() {
             let calls = all_canonical(calls);
-            self.times = if calls == self.calls { self.times.saturating_add(1) } else { 1 };
+            self.times = if calls == self.calls {
+                self.times.saturating_add(1)
+            } else {
+                1
+            };
             (self.calls, self.number) = (calls, number);
         }
     }
@@ -52,7 +56,10 @@ impl Repeats {
 
 /// The calls in a form that depends neither on their order nor on the order of their arguments' keys.
 fn all_canonical(calls: &[ToolCall]) -> Vec<String> {
-    let mut calls: Vec<String> = calls.iter().map(|call| canonical(&call.tool, &call.arguments)).collect();
+    let mut calls: Vec<String> = calls
+        .iter()
+        .map(|call| canonical(&call.tool, &call.arguments))
+        .collect();
     calls.sort();
     calls
 }
@@ -75,7 +82,10 @@ fn with_sorted_keys(mut value: Value) -> String {
 /// have it, because their arguments may be masked or cut.
 pub fn identity(tool: &str, arguments: &str) -> String {
     let hash = Sha256::digest(canonical(tool, arguments));
-    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hash.iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -114,7 +124,10 @@ mod tests {
         }
         assert!(repeats.need_feedback() && !repeats.are_refused());
         repeats.add(&[], 1);
-        assert!(repeats.need_feedback(), "an answer without a call does not count");
+        assert!(
+            repeats.need_feedback(),
+            "an answer without a call does not count"
+        );
         repeats.add(&same[1], 1);
         assert!(repeats.are_refused());
     }
@@ -156,16 +169,31 @@ mod tests {
     fn a_model_that_repeats_itself_gets_feedback_once() {
         let plan = Arc::new(agent_plan(Strategy::React, vec![read_only_tool("k8s.get")]));
         let mut state = State::replay(plan, None, Vec::<Entry>::new());
-        let Decision::Append(opening) = decide(&state) else { panic!() };
+        let Decision::Append(opening) = decide(&state) else {
+            panic!()
+        };
         opening.into_iter().for_each(|entry| state.apply(entry));
-        state.apply(Entry::Feedback { content: "keep to the form".to_owned(), about: None });
+        state.apply(Entry::Feedback {
+            content: "keep to the form".to_owned(),
+            about: None,
+        });
         for id in ["a", "b", "c"] {
-            let call = ToolCall { id: id.to_owned(), ..calls(&[("k8s.get", "{}")]).remove(0) };
-            state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
+            let call = ToolCall {
+                id: id.to_owned(),
+                ..calls(&[("k8s.get", "{}")]).remove(0)
+            };
+            state.apply(Entry::Answer(Answer {
+                calls: vec![call.clone()],
+                ..Answer::default()
+            }));
             state.apply(answered(
                 Strategy::React,
                 &call,
-                ToolOutput { content: "94 %".to_owned(), is_error: false, whole_bytes: 0 },
+                ToolOutput {
+                    content: "94 %".to_owned(),
+                    is_error: false,
+                    whole_bytes: 0,
+                },
             ));
         }
         assert_eq!(decide(&state), Decision::Append(vec![repeats_itself()]));

@@ -22,7 +22,9 @@ pub use self::answers::AnswerSoFar;
 pub use self::messages::{MessageForm, MessageSource};
 use self::updates::Updates;
 use super::conversation::RenderOptions;
-use super::entry::{Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage};
+use super::entry::{
+    Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage,
+};
 use super::event_refs::RecordedEntry;
 use super::repeats::Repeats;
 use super::results::{CallError, plain};
@@ -156,11 +158,18 @@ impl State {
 
     /// Applies one entry, with its time and the number of its event if it has them.
     pub fn apply(&mut self, entry: impl Into<RecordedEntry>) {
-        let RecordedEntry { mut entry, event, at } = entry.into();
+        let RecordedEntry {
+            mut entry,
+            event,
+            at,
+        } = entry.into();
         if let Entry::Answer(answer) = &mut entry {
             self.original_arguments = OriginalArguments::take(answer);
         }
-        let options = RenderOptions { time: self.stated_time(&entry, at), ..self.render_options(&entry, event) };
+        let options = RenderOptions {
+            time: self.stated_time(&entry, at),
+            ..self.render_options(&entry, event)
+        };
         self.last_entry_at = at.or(self.last_entry_at);
         let owed_room = self.window.owes_room();
         self.window.apply(&entry, options, self.tool_binding());
@@ -170,8 +179,19 @@ impl State {
             Entry::Feedback { about, .. } => self.read_feedback(about.as_ref()),
             Entry::AlertUpdated(updated) => self.updates.known = updated.upto,
             Entry::Answer(answer) => self.answered(answer),
-            Entry::Failed { error, timeout, source, .. } => {
-                self.fail(CallError { message: error, timeout: *timeout }, *source);
+            Entry::Failed {
+                error,
+                timeout,
+                source,
+                ..
+            } => {
+                self.fail(
+                    CallError {
+                        message: error,
+                        timeout: *timeout,
+                    },
+                    *source,
+                );
             }
             Entry::Started { call_id } => {
                 for open in self.open.iter_mut().filter(|open| open.call.id == *call_id) {
@@ -180,7 +200,8 @@ impl State {
             }
             Entry::ToolResult(result) | Entry::Observation(result) => {
                 self.read_result(result);
-                self.long_results.extend(long_result(&self.plan, &entry, event));
+                self.long_results
+                    .extend(long_result(&self.plan, &entry, event));
             }
             Entry::Summarised(summary) => self.summarise(summary),
             // The result of the lost call follows in the same checkpoint and closes it.
@@ -194,7 +215,10 @@ impl State {
             }
             Entry::Switched { provider } => self.switch(*provider),
             Entry::Concluding { reason } => {
-                self.concluding = Some(Concluding { reason: *reason, after: self.iteration });
+                self.concluding = Some(Concluding {
+                    reason: *reason,
+                    after: self.iteration,
+                });
                 self.failures = Failures::default();
                 (self.empty_answers, self.cut_answers) = (0, 0);
             }
@@ -229,7 +253,11 @@ impl State {
         if self.plan.strategy != Strategy::React {
             return;
         }
-        if let Entry::Prompt { role: Role::User, content } = entry {
+        if let Entry::Prompt {
+            role: Role::User,
+            content,
+        } = entry
+        {
             self.untrusted.add(content);
         } else if let Entry::Observation(ToolResult { tool, content, .. }) = entry {
             self.untrusted.add(plain(tool, content));
@@ -239,13 +267,29 @@ impl State {
     }
 
     fn render_options(&self, entry: &Entry, event: Option<u32>) -> RenderOptions {
-        let (has_effect, form) = (self.may_have_changed_something(entry), self.plan.result_form);
-        RenderOptions { event, has_effect, form, read_back: self.read_back(entry), summary: None, time: None }
+        let (has_effect, form) = (
+            self.may_have_changed_something(entry),
+            self.plan.result_form,
+        );
+        RenderOptions {
+            event,
+            has_effect,
+            form,
+            read_back: self.read_back(entry),
+            summary: None,
+            time: None,
+        }
     }
 
     fn may_have_changed_something(&self, entry: &Entry) -> bool {
-        let mut changing = self.open.iter().map(|open| &open.call).filter(|call| !call.read_only);
-        entry.result().is_some_and(|result| changing.any(|call| call.id == result.call_id))
+        let mut changing = self
+            .open
+            .iter()
+            .map(|open| &open.call)
+            .filter(|call| !call.read_only);
+        entry
+            .result()
+            .is_some_and(|result| changing.any(|call| call.id == result.call_id))
     }
 
     fn answered(&mut self, answer: &Answer) {
@@ -257,18 +301,30 @@ impl State {
         self.iteration += 1;
         self.timeouts = Timeouts::default();
         self.has_feedback = false;
-        self.was_rejected_as_quotation = answer.reading.as_ref().is_some_and(|reading| reading.quotes);
+        self.was_rejected_as_quotation = answer
+            .reading
+            .as_ref()
+            .is_some_and(|reading| reading.quotes);
         self.usage = self.usage.plus(answer.usage);
         if !answer.masked_calls.is_empty() {
             // Two calls may differ only in the masked parts of their arguments.
             self.repeats = Repeats::default();
         }
-        self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
-        self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
+        self.repeats.add(
+            &answer.calls,
+            u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX),
+        );
+        self.call_ids
+            .extend(answer.calls.iter().map(|call| call.id.clone()));
         self.asked = answer.calls.len();
         self.long_results.clear();
         let calls = answer.calls.iter().cloned();
-        self.open = calls.map(|call| OpenCall { started: self.take_sent_before(&call), call }).collect();
+        self.open = calls
+            .map(|call| OpenCall {
+                started: self.take_sent_before(&call),
+                call,
+            })
+            .collect();
     }
 
     fn fail(&mut self, error: CallError<'_>, source: FailureSource) {
@@ -277,17 +333,30 @@ impl State {
             FailureSource::Model | FailureSource::Answer => {
                 // A failed call counts as an iteration; an empty answer was counted already.
                 self.iteration += u32::from(source == FailureSource::Model);
-                self.failures = Failures { in_a_row: self.failures.in_a_row + 1, last: Some(message.to_owned()) };
+                self.failures = Failures {
+                    in_a_row: self.failures.in_a_row + 1,
+                    last: Some(message.to_owned()),
+                };
             }
             FailureSource::Tool => {}
         }
-        let in_a_row = if timeout { self.timeouts.in_a_row + 1 } else { 0 };
-        self.timeouts = Timeouts { in_a_row, last: message.to_owned() };
+        let in_a_row = if timeout {
+            self.timeouts.in_a_row + 1
+        } else {
+            0
+        };
+        self.timeouts = Timeouts {
+            in_a_row,
+            last: message.to_owned(),
+        };
     }
 
     /// The untrusted texts that a `ReAct` answer may quote.
     pub fn quote_context(&self) -> QuoteContext<'_> {
-        QuoteContext { untrusted: &self.untrusted, was_rejected_as_quotation: self.was_rejected_as_quotation }
+        QuoteContext {
+            untrusted: &self.untrusted,
+            was_rejected_as_quotation: self.was_rejected_as_quotation,
+        }
     }
 
     /// The frozen plan.
@@ -357,7 +426,8 @@ impl State {
 
     /// Number of iterations before a forced conclusion; of all iterations without one.
     pub fn iterations_used(&self) -> u32 {
-        self.concluding.map_or(self.iteration, |concluding| concluding.after)
+        self.concluding
+            .map_or(self.iteration, |concluding| concluding.after)
     }
 
     /// Why the execution has to stop.
@@ -367,7 +437,10 @@ impl State {
 
     /// Whether the execution ends without another call: it was cancelled, or the session's deadline passed.
     pub fn is_stopped_at_once(&self) -> bool {
-        matches!(self.stopped, Some(StopReason::Cancelled | StopReason::Deadline))
+        matches!(
+            self.stopped,
+            Some(StopReason::Cancelled | StopReason::Deadline)
+        )
     }
 
     /// The outcome, after the end.

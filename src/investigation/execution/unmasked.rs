@@ -35,9 +35,24 @@ impl fmt::Debug for Text {
 impl OriginalArguments {
     /// Moves the original arguments out of an answer.
     pub(super) fn take(answer: &mut Answer) -> Self {
-        let written = answer.unmasked.take().map(|unmasked| unmasked.calls).unwrap_or_default();
-        let own = |id: &String| written.iter().find(|call| call.id == *id).map(|call| Text(call.arguments.clone()));
-        Self(answer.masked_calls.iter().map(|id| (id.clone(), own(id))).collect())
+        let written = answer
+            .unmasked
+            .take()
+            .map(|unmasked| unmasked.calls)
+            .unwrap_or_default();
+        let own = |id: &String| {
+            written
+                .iter()
+                .find(|call| call.id == *id)
+                .map(|call| Text(call.arguments.clone()))
+        };
+        Self(
+            answer
+                .masked_calls
+                .iter()
+                .map(|id| (id.clone(), own(id)))
+                .collect(),
+        )
     }
 
     pub(super) fn arguments(&self, call_id: &str) -> Arguments<'_> {
@@ -52,7 +67,9 @@ impl OriginalArguments {
 /// Records the calls whose arguments the mask has changed, and keeps the original arguments of those only. Both lists
 /// are in the same order.
 pub(super) fn note_masked_calls(answer: &mut Answer) {
-    let Some(unmasked) = &mut answer.unmasked else { return };
+    let Some(unmasked) = &mut answer.unmasked else {
+        return;
+    };
     unmasked.text.clear();
     for (written, call) in unmasked.calls.iter_mut().zip(&answer.calls) {
         written.id.clone_from(&call.id);

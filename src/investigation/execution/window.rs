@@ -20,10 +20,19 @@ const RESERVE_DIVISOR: u64 = 8;
 /// Results are blanked until the request has at most 1/2 of the budget.
 pub(super) const TARGET_DIVISOR: u64 = 2;
 /// Before the first measurement: logs and JSON have about 3.3 bytes per token.
-const DEFAULT_RATE: Rate = Rate { tokens: 10, bytes: 33 };
+const DEFAULT_RATE: Rate = Rate {
+    tokens: 10,
+    bytes: 33,
+};
 /// A measured rate outside of these bounds is clamped: the provider counted more than the text, or less.
-const MIN_RATE: Rate = Rate { tokens: 1, bytes: 8 };
-const MAX_RATE: Rate = Rate { tokens: 1, bytes: 1 };
+const MIN_RATE: Rate = Rate {
+    tokens: 1,
+    bytes: 8,
+};
+const MAX_RATE: Rate = Rate {
+    tokens: 1,
+    bytes: 1,
+};
 
 /// Whether a request includes the tool definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +58,8 @@ struct Rate {
 
 impl Rate {
     fn is_above(self, other: Self) -> bool {
-        u128::from(self.tokens) * u128::from(other.bytes) > u128::from(other.tokens) * u128::from(self.bytes)
+        u128::from(self.tokens) * u128::from(other.bytes)
+            > u128::from(other.tokens) * u128::from(self.bytes)
     }
 
     fn clamped(self) -> Self {
@@ -63,7 +73,8 @@ impl Rate {
     }
 
     fn tokens_of(self, bytes: u64) -> u64 {
-        let tokens = (u128::from(bytes) * u128::from(self.tokens)).div_ceil(u128::from(self.bytes.max(1)));
+        let tokens =
+            (u128::from(bytes) * u128::from(self.tokens)).div_ceil(u128::from(self.bytes.max(1)));
         u64::try_from(tokens).unwrap_or(u64::MAX)
     }
 }
@@ -103,8 +114,10 @@ pub struct Window {
 impl Window {
     /// The window before the first entry.
     pub(super) fn new(plan: &AgentPlan) -> Self {
-        let tools =
-            plan.tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.parameters_schema.len());
+        let tools = plan
+            .tools
+            .iter()
+            .map(|tool| tool.name.len() + tool.description.len() + tool.parameters_schema.len());
         Self {
             tools_bytes: u64::try_from(tools.sum::<usize>()).unwrap_or(u64::MAX),
             bytes: 0,
@@ -127,15 +140,27 @@ impl Window {
             Entry::Answer(answer) => {
                 let sent = self.request_bytes(tools);
                 if answer.usage.input_tokens > 0 && sent > 0 {
-                    self.rate = Rate { tokens: answer.usage.input_tokens, bytes: sent }.clamped();
+                    self.rate = Rate {
+                        tokens: answer.usage.input_tokens,
+                        bytes: sent,
+                    }
+                    .clamped();
                 }
                 // An answer that fills the window is as good as a refusal: the next request has to be shorter.
                 let is_full = answer.finish == Finish::ContextWindow;
-                (self.refusals, self.owes_room, self.last_answer) = (u32::from(is_full), is_full, self.entries);
+                (self.refusals, self.owes_room, self.last_answer) =
+                    (u32::from(is_full), is_full, self.entries);
             }
-            Entry::Failed { source: FailureSource::Model, code, .. } if code == EXCEEDED => {
+            Entry::Failed {
+                source: FailureSource::Model,
+                code,
+                ..
+            } if code == EXCEEDED => {
                 let tokens = self.estimate(tools);
-                self.refused_tokens = Some(self.refused_tokens.map_or(tokens, |least| least.min(tokens)));
+                self.refused_tokens = Some(
+                    self.refused_tokens
+                        .map_or(tokens, |least| least.min(tokens)),
+                );
                 self.refusals += 1;
                 self.owes_room = true;
             }
@@ -162,21 +187,31 @@ impl Window {
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}
         }
-        let body = if self.entries <= self.elided { ResultBody::Elided } else { ResultBody::Full };
+        let body = if self.entries <= self.elided {
+            ResultBody::Elided
+        } else {
+            ResultBody::Full
+        };
         self.bytes += conversation::bytes(entry, options, body);
         self.own_form_bytes += conversation::own_form_bytes(entry, options);
     }
 
     /// Another model counts tokens in its own way and has its own window. It gets earlier answers as text.
     fn switch(&mut self) {
-        self.bytes = self.bytes.saturating_sub(std::mem::take(&mut self.own_form_bytes));
+        self.bytes = self
+            .bytes
+            .saturating_sub(std::mem::take(&mut self.own_form_bytes));
         (self.rate, self.refused_tokens) = (DEFAULT_RATE, None);
         (self.refusals, self.owes_room) = (0, false);
     }
 
     /// A shorter text takes the place of the result with this entry number.
     pub(super) fn replace(&mut self, number: u32, entry: &Entry, options: RenderOptions) {
-        if let Some(result) = self.results.iter_mut().find(|result| result.number == number) {
+        if let Some(result) = self
+            .results
+            .iter_mut()
+            .find(|result| result.number == number)
+        {
             let bytes = conversation::bytes(entry, options, ResultBody::Full);
             self.bytes = (self.bytes + bytes).saturating_sub(result.bytes);
             result.bytes = bytes;
@@ -211,8 +246,14 @@ impl Window {
     /// The largest request, in tokens, for a model with this context window; 0 means that the window is unknown. A
     /// refused request proves that the window is smaller than the request.
     pub fn budget(&self, context_window: u64) -> u64 {
-        let configured = if context_window == 0 { DEFAULT_WINDOW } else { context_window };
-        let window = self.refused_tokens.map_or(configured, |refused| refused.min(configured));
+        let configured = if context_window == 0 {
+            DEFAULT_WINDOW
+        } else {
+            context_window
+        };
+        let window = self
+            .refused_tokens
+            .map_or(configured, |refused| refused.min(configured));
         window - window / RESERVE_DIVISOR
     }
 
@@ -228,7 +269,12 @@ impl Window {
 
     /// The last result to blank so that at most `target` tokens are left, or as few as possible; `None` if blanking
     /// frees nothing.
-    pub(super) fn last_to_blank(&self, target: u64, tools: ToolBinding, elidable: Elidable) -> Option<u32> {
+    pub(super) fn last_to_blank(
+        &self,
+        target: u64,
+        tools: ToolBinding,
+        elidable: Elidable,
+    ) -> Option<u32> {
         let before = self.request_bytes(tools);
         let mut bytes = before;
         let mut up_to = None;

@@ -49,8 +49,18 @@ impl Thread {
     /// Numbers of the events that an answer may cite: the results, and the citations of the report and earlier answers.
     pub fn citable(&self) -> Vec<u32> {
         let answers = self.asked.iter().map(|exchange| exchange.answer.as_str());
-        let citations = self.analysis.as_deref().into_iter().chain(answers).flat_map(cited);
-        let all: BTreeSet<u32> = self.calls.iter().map(|call| call.session_seq).chain(citations).collect();
+        let citations = self
+            .analysis
+            .as_deref()
+            .into_iter()
+            .chain(answers)
+            .flat_map(cited);
+        let all: BTreeSet<u32> = self
+            .calls
+            .iter()
+            .map(|call| call.session_seq)
+            .chain(citations)
+            .collect();
         all.into_iter().collect()
     }
 }

@@ -22,9 +22,10 @@ pub fn prompts(briefing: &Briefing<'_>, thread: &Thread, question: &str) -> Prom
     let (system, conclusion) = match briefing.strategy {
         Strategy::React => (REACT_SYSTEM, REACT_CONCLUDE),
         Strategy::NativeThinking if !briefing.tools.is_empty() => (SYSTEM, CONCLUDE),
-        Strategy::NativeThinking | Strategy::SingleCall | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
-            (ANALYSE_SYSTEM, CONCLUDE)
-        }
+        Strategy::NativeThinking
+        | Strategy::SingleCall
+        | Strategy::Synthesis
+        | Strategy::SynthesisNativeThinking => (ANALYSE_SYSTEM, CONCLUDE),
     };
     Prompts {
         system: system_of(system, FORM, briefing),
@@ -35,7 +36,10 @@ pub fn prompts(briefing: &Briefing<'_>, thread: &Thread, question: &str) -> Prom
 
 /// How the agent gets the results of the investigation.
 fn results(briefing: &Briefing<'_>) -> &'static str {
-    let can_read = briefing.tools.iter().any(|tool| tool.name == read_result::TOOL);
+    let can_read = briefing
+        .tools
+        .iter()
+        .any(|tool| tool.name == read_result::TOOL);
     if can_read {
         "tarsy.read_result shows one; its tool shows the present state"
     } else {
@@ -48,12 +52,22 @@ fn user(thread: &Thread, question: &str, results: &str) -> String {
     let report = cut(&report(thread), MAX_REPORT_BYTES);
     let (calls, asked) = (calls(&thread.calls), asked(thread));
     let question = cut(question, MAX_QUESTION_BYTES);
-    let fence = fence_around(&[&thread.alert.alert_type, &alert, &report, &calls, &asked, &question]);
+    let fence = fence_around(&[
+        &thread.alert.alert_type,
+        &alert,
+        &report,
+        &calls,
+        &asked,
+        &question,
+    ]);
     let part = |template, name, text: &str| {
         if text.is_empty() {
             String::new()
         } else {
-            paragraph(&render(template, &[("fence", &fence), ("results", results), (name, text)]))
+            paragraph(&render(
+                template,
+                &[("fence", &fence), ("results", results), (name, text)],
+            ))
         }
     };
     let values = [
@@ -72,7 +86,14 @@ fn user(thread: &Thread, question: &str, results: &str) -> String {
 
 /// The analysis of the investigation, or why there is none.
 fn report(thread: &Thread) -> String {
-    match (thread.analysis.as_deref().map(str::trim).filter(|text| !text.is_empty()), &thread.error) {
+    match (
+        thread
+            .analysis
+            .as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty()),
+        &thread.error,
+    ) {
         (Some(analysis), _) => analysis.to_owned(),
         (None, Some(error)) => format!("There is no analysis: {error}"),
         (None, None) => "There is no analysis.".to_owned(),

@@ -21,7 +21,9 @@ const MAX_NAMES: usize = 30;
 /// The rank of what fires.
 const FIRING: u8 = 4;
 /// The keys of an object that is a pair, in lower case.
-const PAIR_KEYS: [&str; 9] = ["name", "key", "label", "title", "field", "value", "val", "short", "type"];
+const PAIR_KEYS: [&str; 9] = [
+    "name", "key", "label", "title", "field", "value", "val", "short", "type",
+];
 
 /// A parsed alert with its place in the message.
 #[derive(Debug)]
@@ -33,7 +35,10 @@ pub(super) struct Numbered {
 impl Numbered {
     /// A text in a list of bodies.
     pub(super) fn text(text: &str) -> Self {
-        Self { index: 0, reading: plain::read_text(text) }
+        Self {
+            index: 0,
+            reading: plain::read_text(text),
+        }
     }
 }
 
@@ -80,8 +85,12 @@ impl Batch {
     /// place depends on the other bodies.
     pub(super) fn extend(&mut self, outer: u32, readings: Vec<Numbered>) {
         let place = |index: u32| index.saturating_mul(PLACES).saturating_add(outer);
-        let numbered =
-            readings.into_iter().map(|Numbered { index, reading }| Numbered { index: place(index), reading });
+        let numbered = readings
+            .into_iter()
+            .map(|Numbered { index, reading }| Numbered {
+                index: place(index),
+                reading,
+            });
         self.readings.extend(numbered);
     }
 
@@ -107,12 +116,20 @@ pub(super) fn has_bodies(items: &[Value]) -> bool {
             fields.len() <= 4 && fields.contains_key("value") && fields.keys().all(is_known)
         })
     };
-    let objects = || items.iter().filter(|item| item.as_object().is_some_and(|fields| !fields.is_empty()));
+    let objects = || {
+        items
+            .iter()
+            .filter(|item| item.as_object().is_some_and(|fields| !fields.is_empty()))
+    };
     objects().next().is_some() && !objects().all(is_pair)
 }
 
 /// The worst elements of a list that is too long, in their order and with their places.
-pub(super) fn worst(elements: Vec<Value>, urgency: impl Fn(&Value) -> Urgency, batch: &mut Batch) -> Vec<(u32, Value)> {
+pub(super) fn worst(
+    elements: Vec<Value>,
+    urgency: impl Fn(&Value) -> Urgency,
+    batch: &mut Batch,
+) -> Vec<(u32, Value)> {
     let mut elements: Vec<(u32, Value)> = (0..).zip(elements).collect();
     if elements.len() > MAX_ELEMENTS {
         batch.unread = elements.len() - MAX_ELEMENTS;
@@ -129,8 +146,10 @@ pub(super) fn keep_worst(parts: &mut Vec<Part>) {
         return;
     }
     let urgency = |part: &Part| Urgency::of(part.alert.status, part.alert.severity);
-    let mut order: Vec<(Reverse<Urgency>, u32)> =
-        parts.iter().map(|part| (Reverse(urgency(part)), part.index)).collect();
+    let mut order: Vec<(Reverse<Urgency>, u32)> = parts
+        .iter()
+        .map(|part| (Reverse(urgency(part)), part.index))
+        .collect();
     order.sort_unstable();
     order.truncate(MAX_PARTS);
     let is_kept = |part: &Part| order.contains(&(Reverse(urgency(part)), part.index));
@@ -148,14 +167,23 @@ pub(super) fn keep_worst(parts: &mut Vec<Part>) {
 
 fn left_out(names: &BTreeMap<&str, usize>) -> String {
     let count: usize = names.values().sum();
-    let mut by_number: Vec<(&str, usize)> = names.iter().map(|(name, count)| (*name, *count)).collect();
+    let mut by_number: Vec<(&str, usize)> =
+        names.iter().map(|(name, count)| (*name, *count)).collect();
     by_number.sort_by_key(|(_, count)| Reverse(*count));
-    let name =
-        |(name, count): &(&str, usize)| if *count > 1 { format!("{name} ({count})") } else { (*name).to_owned() };
+    let name = |(name, count): &(&str, usize)| {
+        if *count > 1 {
+            format!("{name} ({count})")
+        } else {
+            (*name).to_owned()
+        }
+    };
     let mut shown: Vec<String> = by_number.iter().take(MAX_NAMES).map(name).collect();
     let more = by_number.len().saturating_sub(MAX_NAMES);
     if more > 0 {
         shown.push(format!("{more} other names"));
     }
-    format!("\n[{count} more alerts of this message were left out, none of them worse: {}]", shown.join(", "))
+    format!(
+        "\n[{count} more alerts of this message were left out, none of them worse: {}]",
+        shown.join(", ")
+    )
 }

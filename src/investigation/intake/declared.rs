@@ -22,7 +22,15 @@ pub(super) struct Extract<'v> {
 pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading {
     let Extract { body, element } = extract;
     let mapped = source.map(body, element);
-    let Mapped { alert_type, title, key, labels, status, mut trace, .. } = mapped;
+    let Mapped {
+        alert_type,
+        title,
+        key,
+        labels,
+        status,
+        mut trace,
+        ..
+    } = mapped;
     let own = if key.is_absent() {
         let Identity { key, trace: fields } = identity::identity(element.unwrap_or(body));
         trace.extend(fields);
@@ -31,22 +39,40 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading
         fingerprint::of_key(&key)
     };
     let title = title.unwrap_or_else(|| {
-        let of_type = alert_type.as_deref().map(|name| subject::title(name, &labels));
+        let of_type = alert_type
+            .as_deref()
+            .map(|name| subject::title(name, &labels));
         let because = "it is the type, and the object that the labels name";
-        let because = if of_type.is_some() { because } else { "its message has no name" };
+        let because = if of_type.is_some() {
+            because
+        } else {
+            "its message has no name"
+        };
         let title = of_type.unwrap_or_else(|| format!("alert of {name}"));
         trace.push(Traced::rule("title", &title, because));
         title
     });
     if alert_type.is_none() {
-        trace.push(Traced::rule("type", &title, "nothing names a type, so it is the title"));
+        trace.push(Traced::rule(
+            "type",
+            &title,
+            "nothing names a type, so it is the title",
+        ));
     }
     let member = fingerprint::member_of_key(name, &own);
     let reports = match status {
         AlertStatus::Firing | AlertStatus::Resolved => {
-            vec![MemberReport { member, status, text: title.clone() }]
+            vec![MemberReport {
+                member,
+                status,
+                text: title.clone(),
+            }]
         }
-        AlertStatus::Acknowledged => vec![MemberReport { member, status: AlertStatus::Firing, text: title.clone() }],
+        AlertStatus::Acknowledged => vec![MemberReport {
+            member,
+            status: AlertStatus::Firing,
+            text: title.clone(),
+        }],
         AlertStatus::Test | AlertStatus::Ignored => Vec::new(),
     };
     let mut outline = Outline::default();
@@ -103,7 +129,10 @@ fn fields(outline: &mut Outline, source: &Source, extract: Extract<'_>) {
     let Some(chosen) = &source.text else {
         if let Some(element) = element {
             outline.value(0, element);
-            if !body.as_object().is_some_and(|fields| fields.values().any(|value| !value.is_null())) {
+            if !body
+                .as_object()
+                .is_some_and(|fields| fields.values().any(|value| !value.is_null()))
+            {
                 return;
             }
             outline.blank();
@@ -115,7 +144,11 @@ fn fields(outline: &mut Outline, source: &Source, extract: Extract<'_>) {
     let mut fields = Map::new();
     for pointer in chosen {
         if let Some(value) = View::new(body, element).find(pointer) {
-            let key = if fields.contains_key(pointer.name()) { pointer.to_string() } else { pointer.name().to_owned() };
+            let key = if fields.contains_key(pointer.name()) {
+                pointer.to_string()
+            } else {
+                pointer.name().to_owned()
+            };
             fields.insert(key, value.clone());
         }
     }

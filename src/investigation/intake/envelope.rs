@@ -27,7 +27,12 @@ const OF_AWS: [&str; 9] = [
 /// The body in its envelopes; itself if it has none.
 pub(super) fn open(mut value: Value) -> Value {
     for _ in 0..MAX_DEPTH {
-        let Some(inner) = text_in(&value).or_else(|| pushed(&value)).or_else(|| notified(&value)) else { break };
+        let Some(inner) = text_in(&value)
+            .or_else(|| pushed(&value))
+            .or_else(|| notified(&value))
+        else {
+            break;
+        };
         value = inner;
         value.sort_all_objects();
     }
@@ -42,9 +47,12 @@ pub(super) fn open(mut value: Value) -> Value {
 /// The object or list in a text.
 fn parse(text: &str) -> Option<Value> {
     let text = text.trim();
-    let parsed = serde_json::from_str::<Value>(text).ok().filter(|_| text.starts_with(['{', '[', '"']))?;
-    let has_content =
-        parsed.is_object() || parsed.is_array() || parsed.as_str().is_some_and(|text| parse(text).is_some());
+    let parsed = serde_json::from_str::<Value>(text)
+        .ok()
+        .filter(|_| text.starts_with(['{', '[', '"']))?;
+    let has_content = parsed.is_object()
+        || parsed.is_array()
+        || parsed.as_str().is_some_and(|text| parse(text).is_some());
     has_content.then_some(parsed)
 }
 
@@ -57,7 +65,9 @@ fn text_in(value: &Value) -> Option<Value> {
 fn pushed(value: &Value) -> Option<Value> {
     let message = value.get("message")?;
     value.get("subscription")?.as_str()?;
-    ["messageId", "message_id"].iter().find_map(|key| message.get(*key))?;
+    ["messageId", "message_id"]
+        .iter()
+        .find_map(|key| message.get(*key))?;
     let text = decode(message.get("data")?.as_str()?)?;
     Some(parse(&text).unwrap_or(Value::String(text)))
 }
@@ -66,8 +76,8 @@ fn pushed(value: &Value) -> Option<Value> {
 /// Amazon Managed Service for Prometheus sends it.
 fn notified(value: &Value) -> Option<Value> {
     value.get("TopicArn")?.as_str()?;
-    let message =
-        parse(value.get("Message")?.as_str()?).filter(|_| value.get("Type") == Some(&json!("Notification")))?;
+    let message = parse(value.get("Message")?.as_str()?)
+        .filter(|_| value.get("Type") == Some(&json!("Notification")))?;
     let is_of_aws = OF_AWS.iter().any(|key| message.get(*key).is_some());
     (!is_of_aws).then_some(message)
 }
@@ -85,7 +95,9 @@ fn base64_data(value: &Value) -> Option<Value> {
 fn decode(text: &str) -> Option<String> {
     let text = text.trim();
     let forms = [BASE64, BASE64_NOPAD, BASE64URL];
-    let bytes = forms.iter().find_map(|form| form.decode(text.as_bytes()).ok())?;
+    let bytes = forms
+        .iter()
+        .find_map(|form| form.decode(text.as_bytes()).ok())?;
     String::from_utf8(bytes).ok()
 }
 
@@ -98,17 +110,28 @@ pub fn cloud_event(headers: &[(String, String)], body: &[u8]) -> Option<Vec<u8>>
             event.insert(attribute.to_owned(), Value::String(value.clone()));
         }
     }
-    if !["id", "source", "specversion", "type"].iter().all(|attribute| event.contains_key(*attribute)) {
+    if !["id", "source", "specversion", "type"]
+        .iter()
+        .all(|attribute| event.contains_key(*attribute))
+    {
         return None;
     }
     let text = std::str::from_utf8(body).ok()?;
     event.remove("data");
     // A large body is copied and not parsed into values.
     let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
-    let data = if is_json { Cow::Borrowed(text) } else { Cow::Owned(Value::from(text).to_string()) };
+    let data = if is_json {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(Value::from(text).to_string())
+    };
     let mut written = serde_json::to_string(&event).ok()?;
     written.pop()?;
-    Some([written.as_str(), ",\"data\":", &data, "}"].concat().into_bytes())
+    Some(
+        [written.as_str(), ",\"data\":", &data, "}"]
+            .concat()
+            .into_bytes(),
+    )
 }
 
 /// The answer to the validation of a subscription of Event Grid; `None` for any other body.
@@ -118,8 +141,12 @@ pub fn event_grid_answer(body: &[u8]) -> Option<Value> {
         return None;
     }
     let value: Value = serde_json::from_slice(body).ok()?;
-    let event = value.as_array().and_then(|events| events.first()).unwrap_or(&value);
-    let is_validation = event.get("eventType")? == "Microsoft.EventGrid.SubscriptionValidationEvent";
+    let event = value
+        .as_array()
+        .and_then(|events| events.first())
+        .unwrap_or(&value);
+    let is_validation =
+        event.get("eventType")? == "Microsoft.EventGrid.SubscriptionValidationEvent";
     let code = event.pointer("/data/validationCode")?.as_str()?;
     is_validation.then(|| json!({"validationResponse": code}))
 }
@@ -133,10 +160,15 @@ mod tests {
         let alert = json!({"host": "db-1", "title": "Disk full"});
         let text = alert.to_string();
         let push = |data: &str| json!({"message": {"data": BASE64.encode(data.as_bytes()), "messageId": "1"}, "subscription": "s"});
-        let sns = |message: &str| json!({"Type": "Notification", "TopicArn": "arn", "Message": message});
-        for body in
-            [json!(text), json!(json!(text).to_string()), push(&text), sns(&text), sns(&json!(text).to_string())]
-        {
+        let sns =
+            |message: &str| json!({"Type": "Notification", "TopicArn": "arn", "Message": message});
+        for body in [
+            json!(text),
+            json!(json!(text).to_string()),
+            push(&text),
+            sns(&text),
+            sns(&json!(text).to_string()),
+        ] {
             assert_eq!(open(body.clone()), alert, "{body}");
         }
         for body in [
@@ -158,20 +190,33 @@ mod tests {
     #[test]
     fn an_event_in_headers_is_the_same_as_one_in_the_body() {
         let headers = |names: &[&str]| -> Vec<(String, String)> {
-            names.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect()
+            names
+                .iter()
+                .map(|name| ((*name).to_owned(), "x".to_owned()))
+                .collect()
         };
         let all = headers(&["CE-Id", "ce-source", "ce-specversion", "ce-type", "host"]);
-        let event: Value = serde_json::from_slice(&cloud_event(&all, br#"{"a": 1}"#).unwrap()).unwrap();
-        assert_eq!(event, json!({"id": "x", "source": "x", "specversion": "x", "type": "x", "data": {"a": 1}}));
+        let event: Value =
+            serde_json::from_slice(&cloud_event(&all, br#"{"a": 1}"#).unwrap()).unwrap();
+        assert_eq!(
+            event,
+            json!({"id": "x", "source": "x", "specversion": "x", "type": "x", "data": {"a": 1}})
+        );
         assert_eq!(cloud_event(&headers(&["ce-id", "ce-type"]), b"{}"), None);
     }
 
     #[test]
     fn only_the_validation_of_event_grid_is_answered() {
-        let body = |kind: &str| json!([{"eventType": kind, "data": {"validationCode": "512d38b6"}}]).to_string();
-        let answer = event_grid_answer(body("Microsoft.EventGrid.SubscriptionValidationEvent").as_bytes());
+        let body = |kind: &str| {
+            json!([{"eventType": kind, "data": {"validationCode": "512d38b6"}}]).to_string()
+        };
+        let answer =
+            event_grid_answer(body("Microsoft.EventGrid.SubscriptionValidationEvent").as_bytes());
         assert_eq!(answer, Some(json!({"validationResponse": "512d38b6"})));
-        assert_eq!(event_grid_answer(body("Microsoft.Storage.BlobCreated").as_bytes()), None);
+        assert_eq!(
+            event_grid_answer(body("Microsoft.Storage.BlobCreated").as_bytes()),
+            None
+        );
         assert_eq!(event_grid_answer(b"disk full"), None);
     }
 }

@@ -25,12 +25,24 @@ const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
 /// More members than this become one hash with their number.
 const MAX_MEMBERS: usize = 256;
 /// The labels with a severity, in lower case without separators.
-const SEVERITY_KEYS: [&str; 8] =
-    ["severity", "priority", "level", "sev", "criticality", "urgency", "alertseverity", "prio"];
+const SEVERITY_KEYS: [&str; 8] = [
+    "severity",
+    "priority",
+    "level",
+    "sev",
+    "criticality",
+    "urgency",
+    "alertseverity",
+    "prio",
+];
 
 /// Whether a label names a severity, in any case.
 pub(super) fn is_severity_key(key: &str) -> bool {
-    let plain: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let plain: String = key
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect();
     SEVERITY_KEYS.contains(&plain.as_str())
 }
 
@@ -45,7 +57,11 @@ pub(super) struct Scope<'s> {
 
 /// The fingerprint of `key` from a body of this form.
 pub(super) fn scoped(form: &str, scope: Scope<'_>, key: String) -> String {
-    let key = if key.len() <= MAX_KEY_BYTES { key } else { hash([key.as_bytes()]) };
+    let key = if key.len() <= MAX_KEY_BYTES {
+        key
+    } else {
+        hash([key.as_bytes()])
+    };
     format!("{}{key}", prefix(form, scope))
 }
 
@@ -54,14 +70,24 @@ pub(super) fn scoped(form: &str, scope: Scope<'_>, key: String) -> String {
 ///
 /// `is_source` knows the forms that are names of declared sources.
 pub(super) fn of_header(scope: Scope<'_>, key: String, is_source: &dyn Fn(&str) -> bool) -> String {
-    let form = key.split_once('@').map(|(form, _)| form).filter(|form| FORMS.contains(form) || is_source(form));
+    let form = key
+        .split_once('@')
+        .map(|(form, _)| form)
+        .filter(|form| FORMS.contains(form) || is_source(form));
     let is_complete = form.is_some_and(|form| key.starts_with(&prefix(form, scope)));
-    if is_complete && key.len() <= MAX_KEY_BYTES { key } else { scoped(HEADER, scope, key) }
+    if is_complete && key.len() <= MAX_KEY_BYTES {
+        key
+    } else {
+        scoped(HEADER, scope, key)
+    }
 }
 
 /// `<form>@<end of the subject>:`, or `<form>@<end of the subject>+<tenant>:`.
 fn prefix(form: &str, scope: Scope<'_>) -> String {
-    let tenant = scope.tenant.map(|tenant| format!("+{}", name(tenant))).unwrap_or_default();
+    let tenant = scope
+        .tenant
+        .map(|tenant| format!("+{}", name(tenant)))
+        .unwrap_or_default();
     format!("{form}@{}{tenant}:", name(scope.suffix))
 }
 
@@ -88,8 +114,11 @@ pub(super) fn of_parts(parts: &[String]) -> String {
 /// give the same bytes.
 pub(super) fn of_key(key: &Key) -> String {
     let list = format!("{}/{}", key.list, key.parts.len());
-    let parts =
-        key.parts.iter().map(|part| part.value.as_ref().map_or_else(|| "-".to_owned(), |value| format!("={value}")));
+    let parts = key.parts.iter().map(|part| {
+        part.value
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |value| format!("={value}"))
+    });
     let parts: Vec<String> = std::iter::once(list).chain(parts).collect();
     hash(parts.iter().map(String::as_bytes))
 }
@@ -101,7 +130,9 @@ pub(super) fn member_of_key(source: &str, key: &str) -> Uuid {
 
 /// For an alert with labels: the hash of its name and labels, in any order.
 pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String {
-    let pairs = labels.iter().flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
+    let pairs = labels
+        .iter()
+        .flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
     hash(std::iter::once(name.as_bytes()).chain(pairs))
 }
 
@@ -131,7 +162,9 @@ pub(super) fn group(mut members: Vec<Uuid>) -> Vec<Uuid> {
     members.sort_unstable();
     members.dedup();
     if members.len() > MAX_MEMBERS {
-        let digest = short(members.iter().map(|member| member.as_bytes().as_slice())).as_fields().0;
+        let digest = short(members.iter().map(|member| member.as_bytes().as_slice()))
+            .as_fields()
+            .0;
         return vec![Aggregate::group(&members, digest)];
     }
     members
@@ -150,13 +183,23 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Sha256 {
 }
 
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let hex: String = digest(parts).finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = digest(parts)
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("sha256:{hex}")
 }
 
 /// The first half of the hash.
 fn short<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Uuid {
-    Uuid::from_bytes(digest(parts).finalize().first_chunk().copied().unwrap_or_default())
+    Uuid::from_bytes(
+        digest(parts)
+            .finalize()
+            .first_chunk()
+            .copied()
+            .unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]
@@ -165,17 +208,27 @@ mod tests {
     use crate::investigation::sources::KeyPart;
 
     fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     fn of(suffix: &str) -> Scope<'_> {
-        Scope { suffix, tenant: None }
+        Scope {
+            suffix,
+            tenant: None,
+        }
     }
 
     #[test]
     fn the_keys_of_two_tenants_are_two_and_no_other_suffix_gives_the_same() {
-        let tenant = |suffix, tenant| scoped("alertmanager", Scope { suffix, tenant }, "{}:{x}".into());
-        assert_eq!(tenant("http", Some("team-a")), "alertmanager@http+team-a:{}:{x}");
+        let tenant =
+            |suffix, tenant| scoped("alertmanager", Scope { suffix, tenant }, "{}:{x}".into());
+        assert_eq!(
+            tenant("http", Some("team-a")),
+            "alertmanager@http+team-a:{}:{x}"
+        );
         let keys = [
             tenant("http", None),
             tenant("http", Some("team-a")),
@@ -185,29 +238,53 @@ mod tests {
             tenant("", Some("http+team-a")),
         ];
         for (index, one) in keys.iter().enumerate() {
-            assert!(keys.iter().skip(index + 1).all(|other| other != one), "{keys:?}");
+            assert!(
+                keys.iter().skip(index + 1).all(|other| other != one),
+                "{keys:?}"
+            );
         }
     }
 
     #[test]
     fn the_hash_of_a_body_is_its_sha_256() {
-        assert_eq!(of_body(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            of_body(b"abc"),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 
     #[test]
     fn labels_that_differ_only_in_their_split_are_different() {
         let labels = |key: &str, value: &str| labels(&[(key, value)]);
-        assert_eq!(of_labels("a", &labels("b", "c")), of_labels("a", &labels("b", "c")));
-        assert_ne!(of_labels("a", &labels("b", "cd")), of_labels("a", &labels("bc", "d")));
-        assert_ne!(of_labels("a", &labels("b", "c")), of_labels("ab", &labels("", "c")));
-        assert_ne!(member("a", &labels("b", "cd")), member("a", &labels("bc", "d")));
+        assert_eq!(
+            of_labels("a", &labels("b", "c")),
+            of_labels("a", &labels("b", "c"))
+        );
+        assert_ne!(
+            of_labels("a", &labels("b", "cd")),
+            of_labels("a", &labels("bc", "d"))
+        );
+        assert_ne!(
+            of_labels("a", &labels("b", "c")),
+            of_labels("ab", &labels("", "c"))
+        );
+        assert_ne!(
+            member("a", &labels("b", "cd")),
+            member("a", &labels("bc", "d"))
+        );
     }
 
     #[test]
     fn keys_of_other_parts_are_different_and_an_absent_part_keeps_its_place() {
         let key = |list: usize, parts: &[Option<&str>]| {
-            let part = |value: &Option<&str>| KeyPart { from: String::new(), value: value.map(str::to_owned) };
-            of_key(&Key { list, parts: parts.iter().map(part).collect() })
+            let part = |value: &Option<&str>| KeyPart {
+                from: String::new(),
+                value: value.map(str::to_owned),
+            };
+            of_key(&Key {
+                list,
+                parts: parts.iter().map(part).collect(),
+            })
         };
         let keys = [
             key(0, &[Some("ab"), Some("c")]),
@@ -219,15 +296,27 @@ mod tests {
             key(0, &[Some("-"), Some("abc")]),
         ];
         for (index, one) in keys.iter().enumerate() {
-            assert!(keys.iter().skip(index + 1).all(|other| other != one), "{index}");
+            assert!(
+                keys.iter().skip(index + 1).all(|other| other != one),
+                "{index}"
+            );
         }
     }
 
     #[test]
     fn a_fingerprint_that_is_too_long_for_an_index_is_hashed() {
-        assert_eq!(scoped("text", of("a"), "x".repeat(512)), format!("text@a:{}", "x".repeat(512)));
-        assert_eq!(scoped("text", of("a"), "x".repeat(513)).len(), "text@a:sha256:".len() + 64);
-        assert_eq!(scoped("text", of(&"a".repeat(129)), "x".into()).len(), "text@sha256-:x".len() + 64);
+        assert_eq!(
+            scoped("text", of("a"), "x".repeat(512)),
+            format!("text@a:{}", "x".repeat(512))
+        );
+        assert_eq!(
+            scoped("text", of("a"), "x".repeat(513)).len(),
+            "text@a:sha256:".len() + 64
+        );
+        assert_eq!(
+            scoped("text", of(&"a".repeat(129)), "x".into()).len(),
+            "text@sha256-:x".len() + 64
+        );
     }
 
     #[test]
@@ -243,7 +332,11 @@ mod tests {
             of_header(of(""), real.clone(), &|_| false),
             of_header(of("http"), real.clone(), &|_| false),
             of_header(of("alertmanager:{}"), real.clone(), &|_| false),
-            of_header(of("alertmanager"), format!("{real}{}", "x".repeat(512)), &|_| false),
+            of_header(
+                of("alertmanager"),
+                format!("{real}{}", "x".repeat(512)),
+                &|_| false,
+            ),
         ];
         for other in others {
             assert_ne!(other, real);
@@ -251,8 +344,14 @@ mod tests {
         let kept = of_header(of("alertmanager"), real.clone(), &|_| false);
         assert_eq!(kept, real, "a repetition on the same subject keeps it");
         let declared = scoped("shop", of("http"), "x".into());
-        assert_eq!(of_header(of("http"), declared.clone(), &|form| form == "shop"), declared);
-        assert_eq!(of_header(of("http"), declared.clone(), &|_| false), format!("header@http:{declared}"));
+        assert_eq!(
+            of_header(of("http"), declared.clone(), &|form| form == "shop"),
+            declared
+        );
+        assert_eq!(
+            of_header(of("http"), declared.clone(), &|_| false),
+            format!("header@http:{declared}")
+        );
     }
 
     #[test]
@@ -261,13 +360,20 @@ mod tests {
         assert_eq!(of("warning"), of("critical"));
         assert_ne!(of("warning"), member("A", &labels(&[("pod", "q")])));
         assert_ne!(of("warning"), member("B", &labels(&[("pod", "p")])));
-        assert_eq!(member_of_text("disk 94 % full\n"), member_of_text("disk 5 % full"));
-        assert_ne!(member_of_text("disk 94 % full"), member_of_text("nothing to see"));
+        assert_eq!(
+            member_of_text("disk 94 % full\n"),
+            member_of_text("disk 5 % full")
+        );
+        assert_ne!(
+            member_of_text("disk 94 % full"),
+            member_of_text("nothing to see")
+        );
     }
 
     #[test]
     fn a_group_is_its_members_in_any_order_and_a_large_one_is_one_hash() {
-        let of = |numbers: &mut dyn Iterator<Item = u128>| group(numbers.map(Uuid::from_u128).collect());
+        let of =
+            |numbers: &mut dyn Iterator<Item = u128>| group(numbers.map(Uuid::from_u128).collect());
         assert_eq!(of(&mut [3, 1, 3].into_iter()), [1, 3].map(Uuid::from_u128));
         assert_eq!(of(&mut (0..256)).len(), 256);
         let (large, larger) = (of(&mut (0..257)), of(&mut (0..258)));

@@ -87,5 +87,7 @@ pub fn chosen_session_id(headers: &Value) -> Result<Option<SessionId>, InvalidSe
     let Some(text) = headers.get(SESSION_ID).and_then(Value::as_str) else {
         return Ok(None);
     };
-    SessionId::parse(text).map(Some).ok_or_else(|| InvalidSessionId(text.chars().take(MAX_SHOWN_CHARS).collect()))
+    SessionId::parse(text)
+        .map(Some)
+        .ok_or_else(|| InvalidSessionId(text.chars().take(MAX_SHOWN_CHARS).collect()))
 }

@@ -67,7 +67,10 @@ pub struct Hints {
 impl Hints {
     /// The headers by which the bytes are decoded.
     pub fn content(&self) -> ContentHeaders<'_> {
-        ContentHeaders { content_type: self.content_type.as_deref(), encoding: self.content_encoding.as_deref() }
+        ContentHeaders {
+            content_type: self.content_type.as_deref(),
+            encoding: self.content_encoding.as_deref(),
+        }
     }
 }
 

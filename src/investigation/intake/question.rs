@@ -9,11 +9,19 @@ use crate::investigation::alert::{Alert, AlertStatus, Severity};
 ///
 /// # Errors
 /// When the body is not text, or is empty.
-pub fn question(body: &[u8], alert_type: &str, severity: Option<Severity>) -> Result<Alert, IntakeError> {
+pub fn question(
+    body: &[u8],
+    alert_type: &str,
+    severity: Option<Severity>,
+) -> Result<Alert, IntakeError> {
     let text = std::str::from_utf8(body).map_err(|_| IntakeError::Undecodable)?;
     let text = clean::text(text);
     let text = text.trim();
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).ok_or(IntakeError::Empty)?;
+    let first = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .ok_or(IntakeError::Empty)?;
     Ok(Alert {
         source: "question".to_owned(),
         alert_type: alert_type.to_owned(),
@@ -37,7 +45,11 @@ mod tests {
 
     #[test]
     fn a_question_is_its_text_and_its_first_line_the_title() {
-        let asked = question(b"\n  why\x1b[31m now?\r\n{\"status\": \"resolved\"}\n", "DiskFull", Some(Severity::High));
+        let asked = question(
+            b"\n  why\x1b[31m now?\r\n{\"status\": \"resolved\"}\n",
+            "DiskFull",
+            Some(Severity::High),
+        );
         let expected = Alert {
             source: "question".to_owned(),
             alert_type: "DiskFull".to_owned(),

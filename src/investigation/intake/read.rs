@@ -48,7 +48,11 @@ pub struct Part {
 
 /// How a body is read.
 enum Form<'s> {
-    Declared { name: &'s str, source: &'s Source, note: Option<Note> },
+    Declared {
+        name: &'s str,
+        source: &'s Source,
+        note: Option<Note>,
+    },
     Read(Vec<Reading>),
 }
 
@@ -70,13 +74,19 @@ impl Ranking<'_> {
 
 impl Intake {
     pub fn new(sources: Arc<Sources>) -> Self {
-        Self { sources, max_alert_bytes: MAX_ALERT_BYTES }
+        Self {
+            sources,
+            max_alert_bytes: MAX_ALERT_BYTES,
+        }
     }
 
     /// With another limit from which a body is reduced, in bytes.
     #[must_use]
     pub fn with_max_alert_bytes(self, max_alert_bytes: usize) -> Self {
-        Self { max_alert_bytes, ..self }
+        Self {
+            max_alert_bytes,
+            ..self
+        }
     }
 
     /// A larger body is reduced before it is read.
@@ -96,7 +106,9 @@ impl Intake {
     /// When the body is not text, or is empty.
     pub fn read(&self, body: &[u8], hints: &Hints) -> Result<Vec<Part>, IntakeError> {
         let parts = self.read_all(body, hints, None)?;
-        let has_alerts = parts.iter().any(|part| part.alert.status != AlertStatus::Ignored);
+        let has_alerts = parts
+            .iter()
+            .any(|part| part.alert.status != AlertStatus::Ignored);
         let mut kept: Vec<Part> = Vec::new();
         for part in parts {
             if has_alerts && part.alert.status == AlertStatus::Ignored {
@@ -115,11 +127,17 @@ impl Intake {
     /// When the body is not text, is empty, or has no such alert.
     pub fn part(&self, body: &[u8], hints: &Hints) -> Result<Part, IntakeError> {
         let parts = self.read(body, hints)?;
-        let Some(wanted) = hints.part else { return parts.into_iter().next().ok_or(IntakeError::Empty) };
+        let Some(wanted) = hints.part else {
+            return parts.into_iter().next().ok_or(IntakeError::Empty);
+        };
         match parts.into_iter().find(|part| part.index == wanted) {
             Some(part) => Ok(part),
             // One that another of its fingerprint follows, or that lies behind the last.
-            None => self.read_all(body, hints, Some(wanted))?.into_iter().next().ok_or(IntakeError::Empty),
+            None => self
+                .read_all(body, hints, Some(wanted))?
+                .into_iter()
+                .next()
+                .ok_or(IntakeError::Empty),
         }
     }
 
@@ -131,17 +149,32 @@ impl Intake {
         self.part(body, hints).map(|part| part.alert)
     }
 
-    fn read_all(&self, body: &[u8], hints: &Hints, only: Option<u32>) -> Result<Vec<Part>, IntakeError> {
+    fn read_all(
+        &self,
+        body: &[u8],
+        hints: &Hints,
+        only: Option<u32>,
+    ) -> Result<Vec<Part>, IntakeError> {
         let decoded = decode(body, hints.content())?;
         let mut readings = match decoded.value {
             Some(value) => self.read_value(value, hints)?,
-            None => vec![Numbered { index: 0, reading: plain::read_text(&decoded.text) }],
+            None => vec![Numbered {
+                index: 0,
+                reading: plain::read_text(&decoded.text),
+            }],
         };
         let has_several = readings.len() > 1;
-        let message = Message { body: decoded.text.as_bytes(), hints, sources: &self.sources, has_several };
+        let message = Message {
+            body: decoded.text.as_bytes(),
+            hints,
+            sources: &self.sources,
+            has_several,
+        };
         readings.retain(|numbered| only.is_none_or(|only| only == numbered.index));
         let finish = |Numbered { index, mut reading }: Numbered| {
-            reading.notes.extend(decoded.repairs.iter().copied().map(Note::Repaired));
+            reading
+                .notes
+                .extend(decoded.repairs.iter().copied().map(Note::Repaired));
             self.noted(reading, hints).finish(message, index)
         };
         readings.into_iter().map(finish).collect()
@@ -154,13 +187,23 @@ impl Intake {
         if !self.is_list_of_bodies(&value, hints) {
             return self.read_one(value, hints);
         }
-        let Value::Array(bodies) = value else { return Err(IntakeError::Empty) };
+        let Value::Array(bodies) = value else {
+            return Err(IntakeError::Empty);
+        };
         let mut batch = Batch::default();
-        for (outer, body) in worst(bodies, |body| plain::urgency(body, hints.received_at), &mut batch) {
+        for (outer, body) in worst(
+            bodies,
+            |body| plain::urgency(body, hints.received_at),
+            &mut batch,
+        ) {
             let read = match body {
                 Value::String(text) if !text.trim().is_empty() => Ok(vec![Numbered::text(&text)]),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(IntakeError::Empty),
-                Value::Array(_) | Value::Object(_) => self.read_one(self.opened(body, hints), hints),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                    Err(IntakeError::Empty)
+                }
+                Value::Array(_) | Value::Object(_) => {
+                    self.read_one(self.opened(body, hints), hints)
+                }
             };
             match read {
                 Ok(readings) => batch.extend(outer, readings),
@@ -172,12 +215,21 @@ impl Intake {
 
     /// Whether a value is a list with a body in each of its elements, and no body that is itself a list.
     fn is_list_of_bodies(&self, value: &Value, hints: &Hints) -> bool {
-        let Some(items) = value.as_array().filter(|items| batch::has_bodies(items)) else { return false };
-        let named = hints.source.as_deref().and_then(|name| self.sources.get(name));
+        let Some(items) = value.as_array().filter(|items| batch::has_bodies(items)) else {
+            return false;
+        };
+        let named = hints
+            .source
+            .as_deref()
+            .and_then(|name| self.sources.get(name));
         match named.map(|named| (named, &named.reader)) {
-            Some((named, Reader::Declared(source))) => !source.takes_lists() && !named.fits_body(value),
+            Some((named, Reader::Declared(source))) => {
+                !source.takes_lists() && !named.fits_body(value)
+            }
             Some((_, Reader::Alertmanager(_) | Reader::Grafana(_))) | None => {
-                self.sources.fitting(value).is_empty() && of_code(value, hints).is_none() && !items.is_empty()
+                self.sources.fitting(value).is_empty()
+                    && of_code(value, hints).is_none()
+                    && !items.is_empty()
             }
         }
     }
@@ -193,12 +245,18 @@ impl Intake {
         };
         source.embed(&mut value);
         let Some(elements) = source.take_elements(&mut value) else {
-            let extract = Extract { body: &value, element: None };
+            let extract = Extract {
+                body: &value,
+                element: None,
+            };
             let reading = with_note(declared::read(name, source, extract), note.as_ref());
             return Ok(vec![Numbered { index: 0, reading }]);
         };
         if elements.is_empty() {
-            return Ok(vec![Numbered { index: 0, reading: declared::without_elements(name, &value) }]);
+            return Ok(vec![Numbered {
+                index: 0,
+                reading: declared::without_elements(name, &value),
+            }]);
         }
         let mut batch = Batch::default();
         let urgency = |element: &Value| {
@@ -210,11 +268,19 @@ impl Intake {
                 batch.no_alerts += 1;
                 continue;
             }
-            let extract = Extract { body: &value, element: Some(&element) };
+            let extract = Extract {
+                body: &value,
+                element: Some(&element),
+            };
             let reading = with_note(declared::read(name, source, extract), note.as_ref());
             batch.push(Numbered { index, reading });
         }
-        let without = || vec![Numbered { index: 0, reading: declared::without_elements(name, &value) }];
+        let without = || {
+            vec![Numbered {
+                index: 0,
+                reading: declared::without_elements(name, &value),
+            }]
+        };
         Ok(batch.finish().unwrap_or_else(|_| without()))
     }
 
@@ -227,37 +293,64 @@ impl Intake {
         if self.is_list_of_bodies(&value, hints) {
             return None;
         }
-        let Form::Declared { source, .. } = self.form(&value, hints).ok()? else { return None };
+        let Form::Declared { source, .. } = self.form(&value, hints).ok()? else {
+            return None;
+        };
         source.embed(&mut value);
         source.take_elements(&mut value)?;
-        Some(Ranking { source, body: value })
+        Some(Ranking {
+            source,
+            body: value,
+        })
     }
 
     /// The body without its envelopes, unless a source of the user reads it in them.
     fn opened(&self, value: Value, hints: &Hints) -> Value {
-        if self.is_of_user(&value, hints) { value } else { envelope::open(value) }
+        if self.is_of_user(&value, hints) {
+            value
+        } else {
+            envelope::open(value)
+        }
     }
 
     /// Whether a source of the user reads the body as it is, in its envelope.
     fn is_of_user(&self, value: &Value, hints: &Hints) -> bool {
-        let named = hints.source.as_deref().and_then(|name| self.sources.get(name)).and_then(NamedSource::declared);
-        self.sources.of_user(value).is_some() || named.is_some_and(|source| source.understands(value))
+        let named = hints
+            .source
+            .as_deref()
+            .and_then(|name| self.sources.get(name))
+            .and_then(NamedSource::declared);
+        self.sources.of_user(value).is_some()
+            || named.is_some_and(|source| source.understands(value))
     }
 
     fn form<'s>(&'s self, value: &Value, hints: &Hints) -> Result<Form<'s>, IntakeError> {
-        let named = hints.source.as_deref().and_then(|name| self.sources.get(name));
+        let named = hints
+            .source
+            .as_deref()
+            .and_then(|name| self.sources.get(name));
         if let Some(NamedSource { name, reader }) = named {
             return Ok(match reader {
                 Reader::Declared(_) if is_empty(value) => return Err(IntakeError::Empty),
                 Reader::Declared(source) if named.is_some_and(|named| named.accepts(value)) => {
-                    Form::Declared { name, source, note: None }
+                    Form::Declared {
+                        name,
+                        source,
+                        note: None,
+                    }
                 }
                 Reader::Declared(source) => self.form_of_another(name, source, value, hints)?,
-                Reader::Alertmanager(_) | Reader::Grafana(_) => self.form_of_code(name, value, hints)?,
+                Reader::Alertmanager(_) | Reader::Grafana(_) => {
+                    self.form_of_code(name, value, hints)?
+                }
             });
         }
         let declared = |source: &'s NamedSource| {
-            source.declared().map(|declared| Form::Declared { name: &source.name, source: declared, note: None })
+            source.declared().map(|declared| Form::Declared {
+                name: &source.name,
+                source: declared,
+                note: None,
+            })
         };
         if let Some(form) = self.sources.of_user(value).and_then(declared) {
             return Ok(form);
@@ -273,14 +366,37 @@ impl Intake {
 
     /// The form of a body for a source that code reads. Older versions of its vendor send other forms, which a built-in
     /// source may know.
-    fn form_of_code<'s>(&'s self, name: &'s str, value: &Value, hints: &Hints) -> Result<Form<'s>, IntakeError> {
-        let declared = || self.sources.of_builtin(value).and_then(NamedSource::declared);
+    fn form_of_code<'s>(
+        &'s self,
+        name: &'s str,
+        value: &Value,
+        hints: &Hints,
+    ) -> Result<Form<'s>, IntakeError> {
+        let declared = || {
+            self.sources
+                .of_builtin(value)
+                .and_then(NamedSource::declared)
+        };
         let readings = match (of_code(value, hints), declared()) {
             (Some(readings), _) => readings,
-            (None, Some(source)) => return Ok(Form::Declared { name, source, note: None }),
+            (None, Some(source)) => {
+                return Ok(Form::Declared {
+                    name,
+                    source,
+                    note: None,
+                });
+            }
             (None, None) => of_json(value, hints)?,
         };
-        Ok(Form::Read(readings.into_iter().map(|reading| Reading { source: name.to_owned(), ..reading }).collect()))
+        Ok(Form::Read(
+            readings
+                .into_iter()
+                .map(|reading| Reading {
+                    source: name.to_owned(),
+                    ..reading
+                })
+                .collect(),
+        ))
     }
 
     /// The form of a body that does not fit the declared source of its path: that of another source, or of any JSON.
@@ -292,7 +408,10 @@ impl Intake {
         value: &Value,
         hints: &Hints,
     ) -> Result<Form<'s>, IntakeError> {
-        let other = self.sources.of_user(value).or_else(|| self.sources.of_builtin(value));
+        let other = self
+            .sources
+            .of_user(value)
+            .or_else(|| self.sources.of_builtin(value));
         let declared = other.and_then(|other| Some((&other.name, other.declared()?)));
         let code = of_code(value, hints);
         if let (None, Some((other, source))) = (&code, declared) {
@@ -311,13 +430,25 @@ impl Intake {
             None => (of_json(value, hints)?, "by the names of its fields"),
         };
         let note = Note::OtherForm(read_as.to_owned());
-        let named = |reading: Reading| with_note(Reading { source: name.to_owned(), ..reading }, Some(&note));
+        let named = |reading: Reading| {
+            with_note(
+                Reading {
+                    source: name.to_owned(),
+                    ..reading
+                },
+                Some(&note),
+            )
+        };
         Ok(Form::Read(readings.into_iter().map(named).collect()))
     }
 
     /// Notes a header with an unknown source.
     fn noted(&self, mut reading: Reading, hints: &Hints) -> Reading {
-        if let Some(name) = hints.source.as_deref().filter(|name| !self.sources.contains(name)) {
+        if let Some(name) = hints
+            .source
+            .as_deref()
+            .filter(|name| !self.sources.contains(name))
+        {
             reading.notes.push(Note::UnknownSource(name.to_owned()));
         }
         reading
@@ -333,7 +464,10 @@ fn with_note(mut reading: Reading, note: Option<&Note>) -> Reading {
 fn of_code(value: &Value, hints: &Hints) -> Option<Vec<Reading>> {
     let at = hints.received_at;
     webhook::read_api(value, at).or_else(|| {
-        let left_out = hints.left_out.as_ref().map_or(0, |left_out| left_out.firing);
+        let left_out = hints
+            .left_out
+            .as_ref()
+            .map_or(0, |left_out| left_out.firing);
         Some(vec![webhook::read(value, at)?.with_left_out(left_out)])
     })
 }

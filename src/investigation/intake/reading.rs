@@ -66,13 +66,21 @@ impl Reading {
             return self;
         }
         let is_aggregate = |member: &Uuid| Aggregate::of(member).is_some();
-        let before = Aggregate::find(&self.members, AggregateKind::LeftOut).map_or(0, |before| before.count);
+        let before =
+            Aggregate::find(&self.members, AggregateKind::LeftOut).map_or(0, |before| before.count);
         let member = Aggregate::left_out(firing.saturating_add(u64::from(before)));
         self.members.retain(|member| !is_aggregate(member));
         self.reports.retain(|report| !is_aggregate(&report.member));
         self.members.push(member);
-        let text = format!("{} alerts that are not shown one by one", firing.saturating_add(u64::from(before)));
-        self.reports.push(MemberReport { member, status: AlertStatus::Firing, text });
+        let text = format!(
+            "{} alerts that are not shown one by one",
+            firing.saturating_add(u64::from(before))
+        );
+        self.reports.push(MemberReport {
+            member,
+            status: AlertStatus::Firing,
+            text,
+        });
         self
     }
 
@@ -113,22 +121,49 @@ impl Reading {
             fingerprint,
             members,
             reports,
-            runbook_url: url(hints.runbook_url.as_deref()).or_else(|| url(self.runbook_url.as_deref())),
+            runbook_url: url(hints.runbook_url.as_deref())
+                .or_else(|| url(self.runbook_url.as_deref())),
             refs,
             text: with_left_out(with_notes(content, &self.notes), hints.left_out.as_ref()),
         };
-        let own_key = self.fingerprint.as_deref().is_some_and(|key| !key.trim().is_empty());
+        let own_key = self
+            .fingerprint
+            .as_deref()
+            .is_some_and(|key| !key.trim().is_empty());
         let absent = [
             ("severity", self.severity.is_none()),
             ("key", !own_key),
-            ("type", clean_line(self.name.as_deref(), MAX_NAME_CHARS).is_none()),
+            (
+                "type",
+                clean_line(self.name.as_deref(), MAX_NAME_CHARS).is_none(),
+            ),
             ("title", self.title.trim().is_empty()),
         ];
-        let absent: Vec<&str> = absent.iter().filter(|(_, is_absent)| *is_absent).map(|(field, _)| *field).collect();
-        let given = why::Given { hints, alert: &alert, has_several: message.has_several, absent: &absent };
+        let absent: Vec<&str> = absent
+            .iter()
+            .filter(|(_, is_absent)| *is_absent)
+            .map(|(field, _)| *field)
+            .collect();
+        let given = why::Given {
+            hints,
+            alert: &alert,
+            has_several: message.has_several,
+            absent: &absent,
+        };
         let trace = why::complete(self.trace, given);
-        let links = self.links.into_iter().filter_map(|(name, link)| Some((name, url(Some(&link))?))).collect();
-        Ok(Part { index, alert, labels: self.labels, links, trace, notes: self.notes })
+        let links = self
+            .links
+            .into_iter()
+            .filter_map(|(name, link)| Some((name, url(Some(&link))?)))
+            .collect();
+        Ok(Part {
+            index,
+            alert,
+            labels: self.labels,
+            links,
+            trace,
+            notes: self.notes,
+        })
     }
 
     /// Those that its source declares, the labels and annotations that its source names, and the thread of a chat.
@@ -138,23 +173,46 @@ impl Reading {
             Tag::Label(name) => self.labels.get(name),
             Tag::Annotation(name) => self.annotations.get(name),
         };
-        let named = sources.get(&self.source).map(NamedSource::tag_refs).unwrap_or_default();
-        let named = named.iter().filter_map(|each| Some((each.name.clone(), tag(&each.tag)?.clone())));
+        let named = sources
+            .get(&self.source)
+            .map(NamedSource::tag_refs)
+            .unwrap_or_default();
+        let named = named
+            .iter()
+            .filter_map(|each| Some((each.name.clone(), tag(&each.tag)?.clone())));
         let slack = refs::slack_thread(|name| pair(name).map(String::as_str));
         let slack = slack.map(|thread| (refs::SLACK.to_owned(), thread));
         Refs::new(slack.into_iter().chain(self.refs.clone()).chain(named))
     }
 
     fn fingerprint(&self, message: Message<'_>) -> String {
-        let Message { body, hints, sources, has_several } = message;
-        let tenant = hints.tenant.as_deref().map(str::trim).filter(|tenant| !tenant.is_empty());
-        let scope = Scope { suffix: &hints.suffix, tenant: tenant.or(self.tenant.as_deref()) };
+        let Message {
+            body,
+            hints,
+            sources,
+            has_several,
+        } = message;
+        let tenant = hints
+            .tenant
+            .as_deref()
+            .map(str::trim)
+            .filter(|tenant| !tenant.is_empty());
+        let scope = Scope {
+            suffix: &hints.suffix,
+            tenant: tenant.or(self.tenant.as_deref()),
+        };
         let header = clean_line(hints.fingerprint.as_deref(), usize::MAX).filter(|_| !has_several);
         if let Some(header) = header {
             return fingerprint::of_header(scope, header, &|form| sources.contains(form));
         }
-        let of_whole = hints.left_out.as_ref().and_then(|left_out| left_out.key.as_deref()).filter(|_| !has_several);
-        let written = of_whole.or(self.fingerprint.as_deref()).filter(|key| !key.trim().is_empty());
+        let of_whole = hints
+            .left_out
+            .as_ref()
+            .and_then(|left_out| left_out.key.as_deref())
+            .filter(|_| !has_several);
+        let written = of_whole
+            .or(self.fingerprint.as_deref())
+            .filter(|key| !key.trim().is_empty());
         // A key of control characters alone is hashed as it is written: the body has its fields in any order.
         let hashed = || fingerprint::of_body(written.map_or(body, str::as_bytes));
         let key = clean_line(written, usize::MAX).unwrap_or_else(hashed);
@@ -173,7 +231,10 @@ fn with_left_out(mut text: String, left_out: Option<&LeftOut>) -> String {
 /// The text with the notes that its reader has to know.
 pub(super) fn with_notes(mut text: String, notes: &[Note]) -> String {
     for note in notes.iter().filter(|note| note.is_for_the_reader()) {
-        text.push_str(&format!("\n[tarsy: {}]", clean::line(&note.to_string(), MAX_REPORT_CHARS)));
+        text.push_str(&format!(
+            "\n[tarsy: {}]",
+            clean::line(&note.to_string(), MAX_REPORT_CHARS)
+        ));
     }
     text
 }
@@ -184,23 +245,39 @@ fn reports(read: Vec<MemberReport>, members: &[Uuid], content: &str) -> Vec<Memb
     let line = |text: &str| clean::line(text, MAX_REPORT_CHARS);
     match (members, group) {
         ([only], None) if read.is_empty() => {
-            vec![MemberReport { member: *only, status: AlertStatus::Firing, text: line(content) }]
+            vec![MemberReport {
+                member: *only,
+                status: AlertStatus::Firing,
+                text: line(content),
+            }]
         }
         ([only], Some(Aggregate { count, .. })) => {
             let text = format!("a group of {count} alerts, too many to compare one by one");
-            vec![MemberReport { member: *only, status: AlertStatus::Firing, text }]
+            vec![MemberReport {
+                member: *only,
+                status: AlertStatus::Firing,
+                text,
+            }]
         }
-        _ => read.into_iter().map(|report| MemberReport { text: line(&report.text), ..report }).collect(),
+        _ => read
+            .into_iter()
+            .map(|report| MemberReport {
+                text: line(&report.text),
+                ..report
+            })
+            .collect(),
     }
 }
 
 /// One clean line; `None` if it is empty.
 fn clean_line(text: Option<&str>, max_chars: usize) -> Option<String> {
-    text.map(|text| clean::line(text, max_chars)).filter(|text| !text.is_empty())
+    text.map(|text| clean::line(text, max_chars))
+        .filter(|text| !text.is_empty())
 }
 
 fn url(text: Option<&str>) -> Option<String> {
     let url = clean_line(text, MAX_URL_CHARS)?;
     let web = url.starts_with("https://") || url.starts_with("http://");
-    (web && !url.contains(char::is_whitespace) && url.chars().count() < MAX_URL_CHARS).then_some(url)
+    (web && !url.contains(char::is_whitespace) && url.chars().count() < MAX_URL_CHARS)
+        .then_some(url)
 }

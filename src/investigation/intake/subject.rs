@@ -68,12 +68,25 @@ const OBSERVED: [&str; 15] = [
     "device",
 ];
 /// Exporters by a part of their names.
-const EXPORTERS: [&str; 7] =
-    ["kube-state-metrics", "node-exporter", "blackbox", "cadvisor", "kubelet", "pushgateway", "snmp-exporter"];
+const EXPORTERS: [&str; 7] = [
+    "kube-state-metrics",
+    "node-exporter",
+    "blackbox",
+    "cadvisor",
+    "kubelet",
+    "pushgateway",
+    "snmp-exporter",
+];
 /// The exporter whose `instance` is its own address.
 const KUBE_STATE_METRICS: &str = "kube-state-metrics";
 /// Prefixes with which collectors distinguish the labels of Kubernetes.
-const PREFIXES: [&str; 5] = ["k8s_", "kubernetes_io_", "kubernetes_", "kube_", "app_kubernetes_io_"];
+const PREFIXES: [&str; 5] = [
+    "k8s_",
+    "kubernetes_io_",
+    "kubernetes_",
+    "kube_",
+    "app_kubernetes_io_",
+];
 
 /// `KubePodOOMKilled  checkout/checkout-7d9f`: two spaces between what and where.
 pub(super) fn title(name: &str, labels: &BTreeMap<String, String>) -> String {
@@ -110,7 +123,10 @@ impl<'l> Labels<'l> {
         let exporter = exporter(&known);
         // Prometheus renames a label of the exporter when the target has one of that name.
         known.extend(exported);
-        Self { labels: known, exporter }
+        Self {
+            labels: known,
+            exporter,
+        }
     }
 
     fn get(&self, key: &str) -> Option<&'l str> {
@@ -120,18 +136,31 @@ impl<'l> Labels<'l> {
     fn place(&self) -> Option<String> {
         let object = OBJECTS.iter().find_map(|key| self.foreign(key));
         let namespace = self.get("namespace");
-        let observed = || OBSERVED.iter().find_map(|key| self.foreign(key)).map(str::to_owned);
+        let observed = || {
+            OBSERVED
+                .iter()
+                .find_map(|key| self.foreign(key))
+                .map(str::to_owned)
+        };
         let of_target = || match (namespace, OBJECTS.iter().find_map(|key| self.get(key))) {
             (Some(namespace), Some(object)) => Some(format!("{namespace}/{object}")),
             (Some(namespace), None) => Some(namespace.to_owned()),
-            (None, _) => THINGS.iter().find_map(|key| self.get(key)).map(str::to_owned),
+            (None, _) => THINGS
+                .iter()
+                .find_map(|key| self.get(key))
+                .map(str::to_owned),
         };
         match (namespace, object) {
             (Some(namespace), Some(object)) => Some(format!("{namespace}/{object}")),
             _ if self.exporter.is_some() => observed().or_else(of_target),
             (Some(namespace), None) => {
-                let node = ["node", "nodename", "target"].iter().find_map(|key| self.get(key));
-                Some(node.map_or_else(|| namespace.to_owned(), |node| format!("{namespace}/{node}")))
+                let node = ["node", "nodename", "target"]
+                    .iter()
+                    .find_map(|key| self.get(key));
+                Some(node.map_or_else(
+                    || namespace.to_owned(),
+                    |node| format!("{namespace}/{node}"),
+                ))
             }
             (None, _) => {
                 let alone = OBJECTS.iter().take(ALONE).find_map(|key| self.get(key));
@@ -143,7 +172,9 @@ impl<'l> Labels<'l> {
     /// The value of a label that is not the exporter's own.
     fn foreign(&self, key: &str) -> Option<&'l str> {
         let value = self.get(key)?;
-        let Some(exporter) = &self.exporter else { return Some(value) };
+        let Some(exporter) = &self.exporter else {
+            return Some(value);
+        };
         let is_address = key == "instance" && exporter == KUBE_STATE_METRICS;
         (!is_address && !plain(value).contains(exporter.as_str())).then_some(value)
     }
@@ -151,19 +182,32 @@ impl<'l> Labels<'l> {
 
 /// The exporter that an alert comes from, by the labels of its target.
 fn exporter(labels: &BTreeMap<String, &str>) -> Option<String> {
-    let of_target = ["job", "service", "container"].iter().filter_map(|key| labels.get(*key));
-    let known = of_target.clone().map(|value| plain(value)).find_map(|value| known_exporter(&value));
+    let of_target = ["job", "service", "container"]
+        .iter()
+        .filter_map(|key| labels.get(*key));
+    let known = of_target
+        .clone()
+        .map(|value| plain(value))
+        .find_map(|value| known_exporter(&value));
     let any = || {
-        let names = of_target.filter_map(|value| plain(value).rsplit('/').next().map(str::to_owned));
+        let names =
+            of_target.filter_map(|value| plain(value).rsplit('/').next().map(str::to_owned));
         let is_exporter = |name: &String| name.split('-').any(|word| word == "exporter");
         names.into_iter().find(is_exporter)
     };
-    let of_pod = || labels.get("pod").and_then(|pod| known_exporter(&plain(pod)));
+    let of_pod = || {
+        labels
+            .get("pod")
+            .and_then(|pod| known_exporter(&plain(pod)))
+    };
     known.or_else(any).or_else(of_pod)
 }
 
 fn known_exporter(name: &str) -> Option<String> {
-    EXPORTERS.iter().find(|known| name.contains(**known)).map(|known| (*known).to_owned())
+    EXPORTERS
+        .iter()
+        .find(|known| name.contains(**known))
+        .map(|known| (*known).to_owned())
 }
 
 fn plain(value: &str) -> String {
@@ -172,19 +216,29 @@ fn plain(value: &str) -> String {
 
 /// The name that Prometheus uses for a label: `pod` for `k8s.pod.name`, `kubernetes_pod_name` and `kube_pod_name`.
 fn common_name(key: &str) -> String {
-    let plain: String = key.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let plain: String = key
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
     if plain == "job_name" || plain == "app_kubernetes_io_name" {
-        return if plain == "job_name" { plain } else { "service".to_owned() };
+        return if plain == "job_name" {
+            plain
+        } else {
+            "service".to_owned()
+        };
     }
-    let short = PREFIXES.iter().find_map(|prefix| plain.strip_prefix(prefix));
+    let short = PREFIXES
+        .iter()
+        .find_map(|prefix| plain.strip_prefix(prefix));
     let bare = short.unwrap_or(&plain);
     if bare == "job_name" {
         return bare.to_owned();
     }
     let bare = bare.strip_suffix("_name").unwrap_or(bare);
     match bare {
-        "namespace" | "pod" | "deployment" | "statefulset" | "daemonset" | "replicaset" | "cronjob" | "container"
-        | "node" | "service" | "host" | "cluster" => bare.to_owned(),
+        "namespace" | "pod" | "deployment" | "statefulset" | "daemonset" | "replicaset"
+        | "cronjob" | "container" | "node" | "service" | "host" | "cluster" => bare.to_owned(),
         _ => plain,
     }
 }

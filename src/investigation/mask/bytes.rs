@@ -18,26 +18,41 @@ pub(super) fn rest(text: &str, at: usize) -> &str {
 /// The offset of the first byte from `at` on that is not accepted.
 pub(super) fn skip(text: &str, at: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let tail = text.as_bytes().get(at..).unwrap_or_default();
-    at + tail.iter().position(|b| !accepted(*b)).unwrap_or(tail.len())
+    at + tail
+        .iter()
+        .position(|b| !accepted(*b))
+        .unwrap_or(tail.len())
 }
 
 /// Like [`skip`], at most `max` bytes on.
 pub(super) fn skip_near(text: &str, at: usize, max: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let tail = text.as_bytes().get(at..).unwrap_or_default();
     let near = tail.get(..max).unwrap_or(tail);
-    at + near.iter().position(|b| !accepted(*b)).unwrap_or(near.len())
+    at + near
+        .iter()
+        .position(|b| !accepted(*b))
+        .unwrap_or(near.len())
 }
 
 /// The start of the accepted bytes directly before `at`, not before `from`.
 pub(super) fn back(text: &str, from: usize, at: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let before = text.as_bytes().get(from..at).unwrap_or_default();
-    from + before.iter().rposition(|b| !accepted(*b)).map_or(0, |last| last + 1)
+    from + before
+        .iter()
+        .rposition(|b| !accepted(*b))
+        .map_or(0, |last| last + 1)
 }
 
 /// The end of the line of `at`, before its line break.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
-    let end = rest(text, at).find('\n').map_or(text.len(), |length| at + length);
-    if end > at && byte(text, end - 1) == b'\r' { end - 1 } else { end }
+    let end = rest(text, at)
+        .find('\n')
+        .map_or(text.len(), |length| at + length);
+    if end > at && byte(text, end - 1) == b'\r' {
+        end - 1
+    } else {
+        end
+    }
 }
 
 /// Like [`line_end`], at most `max` bytes on: for repeated use within a long line.
@@ -54,7 +69,8 @@ pub(super) fn is_word(b: u8) -> bool {
     WORD.get(usize::from(b)).copied().unwrap_or(false)
 }
 
-const WORD: [bool; 256] = table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.");
+const WORD: [bool; 256] =
+    table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.");
 
 /// A table with these bytes set: faster than ranges where each byte of a text is read.
 pub(super) const fn table_of(bytes: &[u8]) -> [bool; 256] {
@@ -74,7 +90,9 @@ pub(super) fn is_quote(b: u8) -> bool {
 
 /// Whether the text begins with `start`, ignoring ASCII case.
 pub(super) fn begins(text: &str, start: &str) -> bool {
-    text.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+    text.as_bytes()
+        .get(..start.len())
+        .is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
 }
 
 /// Numbers of characters of a value, by kind.
@@ -103,7 +121,12 @@ impl CharCounts {
 
 /// Whether a value looks random: letters mixed with digits, or upper mixed with lower case.
 pub(super) fn is_opaque(value: &str, min_bytes: usize) -> bool {
-    let CharCounts { lower, upper, digits, .. } = CharCounts::of(value);
+    let CharCounts {
+        lower,
+        upper,
+        digits,
+        ..
+    } = CharCounts::of(value);
     let mixed = digits > 0 && lower + upper > 1 || upper > 1 && lower > 1;
     value.len() >= min_bytes && mixed && !value.bytes().any(|b| b.is_ascii_whitespace())
 }

@@ -26,41 +26,68 @@ struct ViewPart {
 impl DecodedView {
     /// An empty view of a text of this length in bytes.
     pub(super) fn of_length(raw_length: usize) -> Self {
-        Self { raw_length, ..Self::default() }
+        Self {
+            raw_length,
+            ..Self::default()
+        }
     }
 
     /// Appends a part of the original text, which begins there at `at`.
     pub(super) fn copied(&mut self, raw: &str, at: usize) {
         if !raw.is_empty() {
-            self.parts.push(ViewPart { here: self.text.len(), raw: at, is_copy: true });
+            self.parts.push(ViewPart {
+                here: self.text.len(),
+                raw: at,
+                is_copy: true,
+            });
             self.text.push_str(raw);
         }
     }
 
     /// Appends a character for the original text at `at`.
     pub(super) fn replaced(&mut self, by: Option<char>, at: usize) {
-        self.parts.push(ViewPart { here: self.text.len(), raw: at, is_copy: false });
+        self.parts.push(ViewPart {
+            here: self.text.len(),
+            raw: at,
+            is_copy: false,
+        });
         self.text.extend(by);
     }
 
     fn part(&self, at: usize) -> usize {
-        self.parts.partition_point(|part| part.here <= at).saturating_sub(1)
+        self.parts
+            .partition_point(|part| part.here <= at)
+            .saturating_sub(1)
     }
 
     fn start(&self, at: usize) -> usize {
-        let Some(ViewPart { here, raw, is_copy }) = self.parts.get(self.part(at)).copied() else { return 0 };
+        let Some(ViewPart { here, raw, is_copy }) = self.parts.get(self.part(at)).copied() else {
+            return 0;
+        };
         if is_copy { raw + (at - here) } else { raw }
     }
 
     fn end(&self, at: usize) -> usize {
         let index = self.part(at.saturating_sub(1));
-        let Some(ViewPart { here, raw, is_copy }) = self.parts.get(index).copied() else { return self.raw_length };
-        if is_copy { raw + (at - here) } else { self.parts.get(index + 1).map_or(self.raw_length, |next| next.raw) }
+        let Some(ViewPart { here, raw, is_copy }) = self.parts.get(index).copied() else {
+            return self.raw_length;
+        };
+        if is_copy {
+            raw + (at - here)
+        } else {
+            self.parts
+                .get(index + 1)
+                .map_or(self.raw_length, |next| next.raw)
+        }
     }
 
     /// The same span in the original text.
     pub(super) fn raw(&self, span: &SecretSpan) -> SecretSpan {
-        SecretSpan { start: self.start(span.start), end: self.end(span.end), quoted: false }
+        SecretSpan {
+            start: self.start(span.start),
+            end: self.end(span.end),
+            quoted: false,
+        }
     }
 }
 
@@ -69,10 +96,15 @@ pub(super) fn clean(raw: &str) -> Option<DecodedView> {
     let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\t' | b'\r') || b == 0x7f;
     // Without a branch for each byte, so that the compiler vectorises it.
     let controlled = |bytes: &[u8]| bytes.iter().fold(false, |any, b| any | control(*b));
-    if !raw.as_bytes().chunks(4_096).any(controlled) && (raw.is_ascii() || !raw.chars().any(is_invisible)) {
+    if !raw.as_bytes().chunks(4_096).any(controlled)
+        && (raw.is_ascii() || !raw.chars().any(is_invisible))
+    {
         return None;
     }
-    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
+    let mut view = DecodedView {
+        raw_length: raw.len(),
+        ..DecodedView::default()
+    };
     let mut done = 0;
     let mut at = 0;
     while let Some(c) = raw.get(at..).and_then(|tail| tail.chars().next()) {
@@ -108,7 +140,11 @@ fn escape_sequence(tail: &str) -> usize {
             Some(end) => end + 1,
             None => bytes.len(),
         },
-        Some(b']') => match inner.iter().take(2_048).position(|b| matches!(b, 7 | 0x1b | b'\n')) {
+        Some(b']') => match inner
+            .iter()
+            .take(2_048)
+            .position(|b| matches!(b, 7 | 0x1b | b'\n'))
+        {
             Some(end) if inner.get(end) == Some(&7) => end + 2,
             Some(end) => end + 1,
             None => 1,
@@ -121,7 +157,10 @@ fn escape_sequence(tail: &str) -> usize {
 /// The text with the escapes of a JSON string resolved; `None` if it has none.
 pub(super) fn unescape(raw: &str) -> Option<DecodedView> {
     let mut next = raw.find('\\')?;
-    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
+    let mut view = DecodedView {
+        raw_length: raw.len(),
+        ..DecodedView::default()
+    };
     let mut done = 0;
     loop {
         let length = match escaped(raw.get(next + 1..).unwrap_or_default()) {
@@ -166,16 +205,23 @@ fn unicode(tail: &str) -> Option<(char, usize)> {
     if let Some(c) = char::from_u32(first) {
         return Some((c, 5));
     }
-    let second = tail.get(5..11).filter(|pair| pair.starts_with("\\u")).and_then(|pair| hex(pair.get(2..)?));
+    let second = tail
+        .get(5..11)
+        .filter(|pair| pair.starts_with("\\u"))
+        .and_then(|pair| hex(pair.get(2..)?));
     let pair = second.filter(|low| (0xdc00..0xe000).contains(low) && first < 0xdc00);
-    match pair.and_then(|low| char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00))) {
+    match pair.and_then(|low| char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00)))
+    {
         Some(c) => Some((c, 11)),
         None => Some((char::REPLACEMENT_CHARACTER, 5)),
     }
 }
 
 fn hex(digits: &str) -> Option<u32> {
-    digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
+    digits
+        .bytes()
+        .all(|b| b.is_ascii_hexdigit())
+        .then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
 /// The begin of the line before the lines of a hunk, in a unified diff.
@@ -184,14 +230,21 @@ const HUNK: &str = "@@ -";
 /// The text with the lines of its hunks as they are in the files, without the marks `+`, `-` and space of a unified
 /// diff; `None` if it has no hunk.
 pub(super) fn undiff(raw: &str) -> Option<DecodedView> {
-    let first = raw.starts_with(HUNK).then_some(0).or_else(|| Some(raw.find("\n@@ -")? + 1))?;
-    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
+    let first = raw
+        .starts_with(HUNK)
+        .then_some(0)
+        .or_else(|| Some(raw.find("\n@@ -")? + 1))?;
+    let mut view = DecodedView {
+        raw_length: raw.len(),
+        ..DecodedView::default()
+    };
     let (head, hunks) = raw.split_at_checked(first)?;
     view.copied(head, 0);
     let mut at = first;
     let mut in_hunk = false;
     for line in hunks.split_inclusive('\n') {
-        in_hunk = line.starts_with(HUNK) || in_hunk && line.starts_with(['+', '-', ' ', '\\', '\n']);
+        in_hunk =
+            line.starts_with(HUNK) || in_hunk && line.starts_with(['+', '-', ' ', '\\', '\n']);
         let mark = match line.as_bytes().first() {
             // A view has no hunk, or it would have a view again.
             Some(b'@') if in_hunk => HUNK.len(),
@@ -209,7 +262,10 @@ pub(super) fn undiff(raw: &str) -> Option<DecodedView> {
 
 /// The URL-decoded text, with `?` for invalid UTF-8; `None` if nothing is encoded.
 pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
-    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
+    let mut view = DecodedView {
+        raw_length: raw.len(),
+        ..DecodedView::default()
+    };
     let (mut done, mut at) = (0, 0);
     while let Some(found) = raw.get(at..).and_then(|tail| tail.find('%')) {
         let start = at + found;
@@ -241,7 +297,9 @@ fn percent_bytes(raw: &str, start: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut at = start;
     while let Some(code) = raw.get(at..at + 3).and_then(|code| code.strip_prefix('%')) {
-        let Some(value) = hex(code).and_then(|value| u8::try_from(value).ok()) else { break };
+        let Some(value) = hex(code).and_then(|value| u8::try_from(value).ok()) else {
+            break;
+        };
         bytes.push(value);
         at += 3;
     }
@@ -254,7 +312,11 @@ mod tests {
 
     fn raw_range(view: &DecodedView, part: &str) -> (usize, usize) {
         let start = view.text.find(part).unwrap();
-        let raw = view.raw(&SecretSpan { start, end: start + part.len(), quoted: false });
+        let raw = view.raw(&SecretSpan {
+            start,
+            end: start + part.len(),
+            quoted: false,
+        });
         (raw.start, raw.end)
     }
 
@@ -280,7 +342,10 @@ mod tests {
     fn the_lines_of_a_hunk_lose_their_marks_and_other_lines_do_not() {
         let raw = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ f\n a: >-\n-  old\n+  new\ndiff --git\n+ y\n";
         let view = undiff(raw).unwrap();
-        assert_eq!(view.text, "--- a/x\n+++ b/x\n1,2 +1,2 @@ f\na: >-\n  old\n  new\ndiff --git\n+ y\n");
+        assert_eq!(
+            view.text,
+            "--- a/x\n+++ b/x\n1,2 +1,2 @@ f\na: >-\n  old\n  new\ndiff --git\n+ y\n"
+        );
         let (start, end) = raw_range(&view, "old\n  new");
         assert_eq!(raw.get(start..end), Some("old\n+  new"));
         assert!(undiff(&view.text).is_none() && undiff("a\n+ b\n @@ -1\n").is_none());
@@ -288,6 +353,10 @@ mod tests {
 
     #[test]
     fn a_text_without_escapes_has_no_view() {
-        assert!(clean("ä\n\tb").is_none() && unescape("a\\q").is_none() && percent_decode("94 % %zz").is_none());
+        assert!(
+            clean("ä\n\tb").is_none()
+                && unescape("a\\q").is_none()
+                && percent_decode("94 % %zz").is_none()
+        );
     }
 }

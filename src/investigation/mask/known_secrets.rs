@@ -24,7 +24,9 @@ pub(super) struct KnownSecrets {
 
 impl std::fmt::Debug for KnownSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KnownSecrets").field("values", &self.count()).finish_non_exhaustive()
+        f.debug_struct("KnownSecrets")
+            .field("values", &self.count())
+            .finish_non_exhaustive()
     }
 }
 
@@ -37,13 +39,28 @@ impl Default for KnownSecrets {
 impl KnownSecrets {
     pub(super) fn new(values: impl Iterator<Item = String>) -> Self {
         let values = distinct(values.map(|value| value.trim().to_owned()), MIN_BYTES);
-        let mut forms = distinct(values.iter().flat_map(|value| plain_forms(value)), MIN_BYTES);
+        let mut forms = distinct(
+            values.iter().flat_map(|value| plain_forms(value)),
+            MIN_BYTES,
+        );
         let base64 = forms.len();
-        forms.extend(distinct(values.iter().flat_map(|value| base64_forms(value)), MIN_ENCODED_BYTES));
-        let builder = AhoCorasick::builder().match_kind(MatchKind::Standard).start_kind(StartKind::Both).build(&forms);
+        forms.extend(distinct(
+            values.iter().flat_map(|value| base64_forms(value)),
+            MIN_ENCODED_BYTES,
+        ));
+        let builder = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .start_kind(StartKind::Both)
+            .build(&forms);
         // Without values, no text is searched.
-        let prefilter = (!forms.is_empty()).then(|| Prefilter::new(forms.iter().map(String::as_str), MIN_BYTES, 20));
-        Self { values, finder: builder.ok(), prefilter, base64 }
+        let prefilter = (!forms.is_empty())
+            .then(|| Prefilter::new(forms.iter().map(String::as_str), MIN_BYTES, 20));
+        Self {
+            values,
+            finder: builder.ok(),
+            prefilter,
+            base64,
+        }
     }
 
     /// Number of values.
@@ -53,7 +70,9 @@ impl KnownSecrets {
 
     /// Whether this value is known, as it is.
     pub(super) fn has(&self, value: &str) -> bool {
-        self.values.binary_search_by(|known| known.as_str().cmp(value)).is_ok()
+        self.values
+            .binary_search_by(|known| known.as_str().cmp(value))
+            .is_ok()
     }
 
     /// The values in plain form, sorted.
@@ -67,25 +86,43 @@ impl KnownSecrets {
     }
 
     pub(super) fn is_in(&self, text: &str) -> bool {
-        !self.values.is_empty() && self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
+        !self.values.is_empty()
+            && self
+                .finder
+                .as_ref()
+                .is_some_and(|finder| finder.is_match(text))
     }
 
     pub(super) fn find(&self, text: &str, spans: &mut Vec<SecretSpan>) {
-        let (Some(finder), Some(prefilter)) = (&self.finder, &self.prefilter) else { return };
-        let begins = |at: usize| finder.is_match(Input::new(text).range(at..).anchored(Anchored::Yes));
+        let (Some(finder), Some(prefilter)) = (&self.finder, &self.prefilter) else {
+            return;
+        };
+        let begins =
+            |at: usize| finder.is_match(Input::new(text).range(at..).anchored(Anchored::Yes));
         let mut done = 0;
         let windows = prefilter.windows(text, begins).into_iter();
-        for found in windows.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
+        for found in windows
+            .flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to)))
+        {
             let mut span = SecretSpan::new(found.start(), found.end());
             if found.pattern().as_usize() >= self.base64 {
                 if found.end() <= done {
                     continue;
                 }
-                let in_run = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=');
+                let in_run = |b: &u8| {
+                    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=')
+                };
                 let bytes = text.as_bytes();
-                let before = bytes.get(done.min(span.start)..span.start).unwrap_or_default();
+                let before = bytes
+                    .get(done.min(span.start)..span.start)
+                    .unwrap_or_default();
                 span.start -= before.iter().rev().take_while(|b| in_run(b)).count();
-                span.end += bytes.get(span.end..).unwrap_or_default().iter().take_while(|b| in_run(b)).count();
+                span.end += bytes
+                    .get(span.end..)
+                    .unwrap_or_default()
+                    .iter()
+                    .take_while(|b| in_run(b))
+                    .count();
                 done = span.end;
             }
             spans.push(span);
@@ -102,15 +139,34 @@ fn distinct(texts: impl Iterator<Item = String>, min_bytes: usize) -> Vec<String
 /// The plain value; escaped for JSON, HTML and a shell; URL-encoded; in hexadecimal.
 fn plain_forms(value: &str) -> Vec<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
-    let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default().to_owned();
-    let ascii: String = json.chars().map(|c| if c.is_ascii() { c.to_string() } else { unicode(c) }).collect();
+    let json = json
+        .strip_prefix('"')
+        .and_then(|json| json.strip_suffix('"'))
+        .unwrap_or_default()
+        .to_owned();
+    let ascii: String = json
+        .chars()
+        .map(|c| {
+            if c.is_ascii() {
+                c.to_string()
+            } else {
+                unicode(c)
+            }
+        })
+        .collect();
     let twice = json.replace('\\', "\\\\").replace('"', "\\\"");
-    let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let html = value
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;");
     let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
     let mut forms = vec![
         value.to_owned(),
         json.replace('/', "\\/"),
-        json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"),
+        json.replace('<', "\\u003c")
+            .replace('>', "\\u003e")
+            .replace('&', "\\u0026"),
         json,
         ascii,
         twice,
@@ -121,7 +177,14 @@ fn plain_forms(value: &str) -> Vec<String> {
         hex.to_uppercase(),
         hex,
     ];
-    for kept in ["-_.~", "-_.~!*'()", "-_.~!*'();:@&=+$,/?#", "-_.~!$&'()*+,;=:", "-_.~/", "-_."] {
+    for kept in [
+        "-_.~",
+        "-_.~!*'()",
+        "-_.~!*'();:@&=+$,/?#",
+        "-_.~!$&'()*+,;=:",
+        "-_.~/",
+        "-_.",
+    ] {
         let encoded = percent(value, kept);
         forms.push(lower_codes(&encoded));
         forms.push(lower_codes(&encoded).replace("%20", "+"));
@@ -133,13 +196,20 @@ fn plain_forms(value: &str) -> Vec<String> {
 
 fn unicode(c: char) -> String {
     let mut units = [0; 2];
-    c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    c.encode_utf16(&mut units)
+        .iter()
+        .map(|unit| format!("\\u{unit:04x}"))
+        .collect()
 }
 
 fn percent(value: &str, kept: &str) -> String {
     let code = |byte: u8| {
         let c = char::from(byte);
-        if byte.is_ascii_alphanumeric() || kept.contains(c) { c.to_string() } else { format!("%{byte:02X}") }
+        if byte.is_ascii_alphanumeric() || kept.contains(c) {
+            c.to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     value.bytes().map(code).collect()
 }
@@ -159,11 +229,18 @@ fn base64_forms(value: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for before in 0..3_usize {
         let bits = std::iter::repeat_n(0, before).chain(value.bytes());
-        let bits: Vec<bool> = bits.flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1)).collect();
-        let letters = bits.chunks_exact(6).skip((before * 8).div_ceil(6)).map(|six| {
-            let index = six.iter().fold(0_usize, |index, bit| index << 1 | usize::from(*bit));
-            STANDARD.get(index).copied().map_or('A', char::from)
-        });
+        let bits: Vec<bool> = bits
+            .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1))
+            .collect();
+        let letters = bits
+            .chunks_exact(6)
+            .skip((before * 8).div_ceil(6))
+            .map(|six| {
+                let index = six
+                    .iter()
+                    .fold(0_usize, |index, bit| index << 1 | usize::from(*bit));
+                STANDARD.get(index).copied().map_or('A', char::from)
+            });
         let form: String = letters.collect();
         forms.push(form.replace('+', "-").replace('/', "_"));
         forms.push(form.replace('/', "\\/"));
@@ -179,7 +256,8 @@ mod tests {
 
     #[test]
     fn a_known_secret_is_found_in_every_encoding() {
-        let secrets = KnownSecrets::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
+        let secrets =
+            KnownSecrets::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
         assert_eq!(secrets.count(), 1);
         for form in [
             "x pä\"ss/w+rd & 'x' y",

@@ -14,9 +14,15 @@ use super::spans::Span;
 use elements::{LinePosition, Prefix};
 
 /// The lines that are read before and after a name without a value: structure may stand there.
-const LINES_AROUND_OPENING: Reach = Reach { before: 100, after: 400 };
+const LINES_AROUND_OPENING: Reach = Reach {
+    before: 100,
+    after: 400,
+};
 /// The lines that are read around any other name.
-const LINES_AROUND_PAIR: Reach = Reach { before: 0, after: 8 };
+const LINES_AROUND_PAIR: Reach = Reach {
+    before: 0,
+    after: 8,
+};
 /// Fewer bytes than these are read in each direction.
 const MAX_BYTES: usize = 64 << 10;
 
@@ -43,7 +49,10 @@ pub(super) fn views(text: &str, names: &[usize]) -> Vec<DecodedView> {
     }
     let lines = Lines::of(text);
     let mut views = Vec::new();
-    let mut regions = names.iter().map(|name| lines.region(text, *name)).peekable();
+    let mut regions = names
+        .iter()
+        .map(|name| lines.region(text, *name))
+        .peekable();
     while let Some(Span { start, mut end }) = regions.next() {
         // Regions that touch are one, so that no line is read twice.
         while let Some(next) = regions.next_if(|next| next.start <= end) {
@@ -62,30 +71,59 @@ struct Lines {
 
 impl Lines {
     fn of(text: &str) -> Self {
-        let ends = text.match_indices('\n').map(|(at, _)| at + 1).filter(|end| *end < text.len());
-        Self { bounds: once(0).chain(ends).chain(once(text.len())).collect() }
+        let ends = text
+            .match_indices('\n')
+            .map(|(at, _)| at + 1)
+            .filter(|end| *end < text.len());
+        Self {
+            bounds: once(0).chain(ends).chain(once(text.len())).collect(),
+        }
     }
 
     /// The lines that may belong to a name.
     fn region(&self, text: &str, name: usize) -> Span {
-        let reach = if is_opening(text, name) { LINES_AROUND_OPENING } else { LINES_AROUND_PAIR };
-        let line = self.bounds.partition_point(|start| *start <= name).saturating_sub(1);
+        let reach = if is_opening(text, name) {
+            LINES_AROUND_OPENING
+        } else {
+            LINES_AROUND_PAIR
+        };
+        let line = self
+            .bounds
+            .partition_point(|start| *start <= name)
+            .saturating_sub(1);
         let bound = |line: usize| self.bounds.get(line).copied().unwrap_or(text.len());
-        let before = (line.saturating_sub(reach.before)..=line).find(|line| bound(*line) + MAX_BYTES >= name);
-        let after = (line + 1..=line + 1 + reach.after).rev().find(|line| bound(*line) <= name + MAX_BYTES);
-        Span::new(bound(before.unwrap_or(line)), bound(after.unwrap_or(line + 1)))
+        let before = (line.saturating_sub(reach.before)..=line)
+            .find(|line| bound(*line) + MAX_BYTES >= name);
+        let after = (line + 1..=line + 1 + reach.after)
+            .rev()
+            .find(|line| bound(*line) <= name + MAX_BYTES);
+        Span::new(
+            bound(before.unwrap_or(line)),
+            bound(after.unwrap_or(line + 1)),
+        )
     }
 }
 
 fn next_line(text: &str, at: usize) -> usize {
-    rest(text, at).find('\n').map_or(text.len(), |length| at + length + 1)
+    rest(text, at)
+        .find('\n')
+        .map_or(text.len(), |length| at + length + 1)
 }
 
 /// Whether the line ends behind this name, but for signs: `password:`, `kind: Secret`, `"auths": {`.
 fn is_opening(text: &str, name: usize) -> bool {
-    let near = text.as_bytes().get(name..text.len().min(name + 256)).unwrap_or_default();
-    let line = near.split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
-    let word = line.iter().take_while(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b)).count();
+    let near = text
+        .as_bytes()
+        .get(name..text.len().min(name + 256))
+        .unwrap_or_default();
+    let line = near
+        .split(|b| matches!(b, b'\n' | b'\r'))
+        .next()
+        .unwrap_or_default();
+    let word = line
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b))
+        .count();
     line.iter().skip(word).all(|b| b":=|>+-{[\"', ".contains(b))
 }
 
@@ -96,31 +134,49 @@ fn sources(text: &str, start: usize, end: usize) -> Vec<DecodedView> {
     while at < end {
         let after = next_line(text, at);
         let line = text.get(at..after).unwrap_or_default();
-        let position = if at == 0 { LinePosition::First } else { LinePosition::Later };
+        let position = if at == 0 {
+            LinePosition::First
+        } else {
+            LinePosition::Later
+        };
         let prefix = Prefix::of(line, position);
         if prefix.length > 0 || sources.is_empty() {
             current = source(&mut sources, prefix);
         }
         if let Some(source) = sources.get_mut(current) {
             source.is_stripped |= prefix.length > 0;
-            source.view.copied(line.get(prefix.length..).unwrap_or_default(), at + prefix.length);
+            source.view.copied(
+                line.get(prefix.length..).unwrap_or_default(),
+                at + prefix.length,
+            );
         }
         at = after;
     }
-    sources.into_iter().filter(|source| source.is_stripped).map(|source| source.view).collect()
+    sources
+        .into_iter()
+        .filter(|source| source.is_stripped)
+        .map(|source| source.view)
+        .collect()
 }
 
 /// The index of the source with this prefix.
 fn source(sources: &mut Vec<Source>, prefix: Prefix) -> usize {
     let identity = prefix.identity;
     // The newest ones first: lines of the same source often follow each other.
-    if let Some(index) = sources.iter().rposition(|source| source.identity == identity) {
+    if let Some(index) = sources
+        .iter()
+        .rposition(|source| source.identity == identity)
+    {
         return index;
     }
     if sources.len() >= MAX_SOURCES {
         return sources.len() - 1;
     }
-    sources.push(Source { identity, view: DecodedView::default(), is_stripped: false });
+    sources.push(Source {
+        identity,
+        view: DecodedView::default(),
+        is_stripped: false,
+    });
     sources.len() - 1
 }
 
@@ -133,7 +189,10 @@ mod tests {
 
     fn shown(text: &str, name: &str) -> Vec<String> {
         let names: Vec<usize> = text.match_indices(name).map(|(at, _)| at).collect();
-        views(text, &names).into_iter().map(|view| view.text).collect()
+        views(text, &names)
+            .into_iter()
+            .map(|view| view.text)
+            .collect()
     }
 
     #[test]
@@ -146,7 +205,11 @@ mod tests {
              shop[17]:   hunter2\n",
             "etc/a.yaml:7:password:\netc/b.yaml:1:ready\netc/a.yaml:8:  hunter2\n",
         ] {
-            assert_eq!(shown(text, "password"), ["password:\n  hunter2\n", "ready\n"], "{text}");
+            assert_eq!(
+                shown(text, "password"),
+                ["password:\n  hunter2\n", "ready\n"],
+                "{text}"
+            );
         }
         for text in [
             "2026-01-02T03:04:05.678Z password:\n2026-01-02T03:04:05.9Z   hunter2\n",
@@ -159,13 +222,22 @@ mod tests {
             "Echo: password:\n  hunter2\n",
             "[info] password:\n  hunter2\n",
         ] {
-            assert_eq!(shown(text, "password"), ["password:\n  hunter2\n"], "{text}");
+            assert_eq!(
+                shown(text, "password"),
+                ["password:\n  hunter2\n"],
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn lines_without_a_prefix_have_no_view() {
-        for text in ["password:\n  hunter2\n", "- name: password\n  value: x\n", "a password: x", "db-password: x"] {
+        for text in [
+            "password:\n  hunter2\n",
+            "- name: password\n  value: x\n",
+            "a password: x",
+            "db-password: x",
+        ] {
             assert_eq!(shown(text, "password"), Vec::<String>::new(), "{text}");
         }
     }
@@ -174,8 +246,18 @@ mod tests {
     fn only_the_lines_near_a_name_are_read() {
         let many = "10:00:00 x\n".repeat(1_000);
         let text = format!("{many}10:00:00 password=x\n{many}");
-        assert_eq!(shown(&text, "password"), [format!("password=x\n{}", "x\n".repeat(8))]);
+        assert_eq!(
+            shown(&text, "password"),
+            [format!("password=x\n{}", "x\n".repeat(8))]
+        );
         let text = format!("{many}10:00:00 password:\n{many}");
-        assert_eq!(shown(&text, "password"), [format!("{}password:\n{}", "x\n".repeat(100), "x\n".repeat(400))]);
+        assert_eq!(
+            shown(&text, "password"),
+            [format!(
+                "{}password:\n{}",
+                "x\n".repeat(100),
+                "x\n".repeat(400)
+            )]
+        );
     }
 }

@@ -70,7 +70,9 @@ pub struct Mask {
 
 impl fmt::Debug for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mask").field("secrets", &self.secrets.current().count()).finish()
+        f.debug_struct("Mask")
+            .field("secrets", &self.secrets.current().count())
+            .finish()
     }
 }
 
@@ -78,13 +80,19 @@ impl Mask {
     /// Masks these values, too, also in their encoded forms. Values of less than six bytes are ignored: they would
     /// match ordinary words.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        Self { secrets: Arc::new(SharedSecrets::new(secrets.into_iter())), ..Self::default() }
+        Self {
+            secrets: Arc::new(SharedSecrets::new(secrets.into_iter())),
+            ..Self::default()
+        }
     }
 
     /// The same mask with the rules of an operator.
     #[must_use]
     pub fn with_rules(self, rules: OwnRules) -> Self {
-        Self { rules: Arc::new(rules), ..self }
+        Self {
+            rules: Arc::new(rules),
+            ..self
+        }
     }
 
     /// Masks these values, too, from now on and in all clones: a file of a token has a new content. Earlier values stay
@@ -97,7 +105,10 @@ impl Mask {
     /// `"[masked]"`. Masking a masked text changes nothing. [`HIDDEN`] when the search fails.
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // Unwind safety: a finder that panics has only changed values that are dropped here.
-        catch_unwind(AssertUnwindSafe(|| self.searched(text))).ok().flatten().unwrap_or(Cow::Borrowed(HIDDEN))
+        catch_unwind(AssertUnwindSafe(|| self.searched(text)))
+            .ok()
+            .flatten()
+            .unwrap_or(Cow::Borrowed(HIDDEN))
     }
 
     fn searched<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
@@ -116,7 +127,9 @@ impl Mask {
                 return None;
             }
             was_json = round.json;
-            let Cow::Owned(again) = round.masked else { return Some(masked) };
+            let Cow::Owned(again) = round.masked else {
+                return Some(masked);
+            };
             masked = Cow::Owned(again);
         }
         None
@@ -137,9 +150,12 @@ impl Mask {
         match value {
             Value::String(text) => Value::String(self.apply(&text).into_owned()),
             Value::Array(items) => items.into_iter().map(|item| self.each_text(item)).collect(),
-            Value::Object(fields) => {
-                Value::Object(fields.into_iter().map(|(key, value)| (key, self.each_text(value))).collect())
-            }
+            Value::Object(fields) => Value::Object(
+                fields
+                    .into_iter()
+                    .map(|(key, value)| (key, self.each_text(value)))
+                    .collect(),
+            ),
             Value::Null | Value::Bool(_) | Value::Number(_) => value,
         }
     }

@@ -22,7 +22,9 @@ pub struct OwnPattern(Regex);
 pub enum PatternFault {
     #[error("no regular expression: {0}")]
     Syntax(String),
-    #[error("it matches the empty text, and so every text; accepted: one that matches at least one character")]
+    #[error(
+        "it matches the empty text, and so every text; accepted: one that matches at least one character"
+    )]
     Empty,
 }
 
@@ -40,11 +42,25 @@ impl OwnPattern {
     /// # Errors
     /// When it is invalid, needs more than 256 KiB, or matches the empty text.
     pub fn new(pattern: &str) -> Result<Self, PatternFault> {
-        let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
+        let compiled = RegexBuilder::new(pattern)
+            .size_limit(MAX_PATTERN_BYTES)
+            .build();
         let regex = compiled.map_err(|error| {
-            PatternFault::Syntax(error.to_string().lines().last().unwrap_or_default().trim().to_owned())
+            PatternFault::Syntax(
+                error
+                    .to_string()
+                    .lines()
+                    .last()
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
+            )
         })?;
-        if regex.is_match("") { Err(PatternFault::Empty) } else { Ok(Self(regex)) }
+        if regex.is_match("") {
+            Err(PatternFault::Empty)
+        } else {
+            Ok(Self(regex))
+        }
     }
 
     /// The pattern as it was written.
@@ -55,10 +71,17 @@ impl OwnPattern {
     fn find(&self, text: &str, spans: &mut Vec<SecretSpan>) {
         let is_group = self.0.capture_names().flatten().any(|name| name == SECRET);
         if is_group {
-            let groups = self.0.captures_iter(text).filter_map(|found| found.name(SECRET));
+            let groups = self
+                .0
+                .captures_iter(text)
+                .filter_map(|found| found.name(SECRET));
             spans.extend(groups.map(|group| SecretSpan::new(group.start(), group.end())));
         } else {
-            spans.extend(self.0.find_iter(text).map(|found| SecretSpan::new(found.start(), found.end())));
+            spans.extend(
+                self.0
+                    .find_iter(text)
+                    .map(|found| SecretSpan::new(found.start(), found.end())),
+            );
         }
     }
 }
@@ -102,10 +125,14 @@ fn addresses(text: &str, spans: &mut Vec<SecretSpan>) {
         let end = skip_near(text, at + 1, MAX_HOST, |b| is_word(b) && b != b'_');
         let host = part(text, at + 1, end).trim_end_matches(['.', '-']);
         let is_host = host.rsplit_once('.').is_some_and(|(name, top)| {
-            !name.is_empty() && top.len() >= 2 && top.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
+            !name.is_empty()
+                && top.len() >= 2
+                && top.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
         });
         // An assignment before the address is no part of it.
-        let assigned = part(text, start, at).rfind('=').map_or(start, |equals| start + equals + 1);
+        let assigned = part(text, start, at)
+            .rfind('=')
+            .map_or(start, |equals| start + equals + 1);
         let start = assigned + usize::from(byte(text, assigned) == b'\'');
         if start < at && is_host {
             done = at + 1 + host.len();
@@ -120,7 +147,10 @@ mod tests {
     use crate::investigation::mask::{HIDDEN, Mask};
 
     fn mask(patterns: &[&str], emails: Emails) -> Mask {
-        let patterns = patterns.iter().map(|pattern| OwnPattern::new(pattern).unwrap()).collect();
+        let patterns = patterns
+            .iter()
+            .map(|pattern| OwnPattern::new(pattern).unwrap())
+            .collect();
         Mask::default().with_rules(OwnRules { patterns, emails })
     }
 
@@ -129,9 +159,18 @@ mod tests {
         let mask = mask(&["CUST-[0-9]{4}", "badge (?<secret>[a-z]+)"], Emails::Shown);
         for (text, masked) in [
             ("order of CUST-1234 failed", "order of [masked] failed"),
-            ("badge xyz of a@example.com", "badge [masked] of a@example.com"),
-            (r#"{"CUST-1234":"CUST-12345","n":1}"#, r#"{"[masked]":"[masked]5","n":1}"#),
-            (r#"{"log":"{\"id\":\"CUST-1234\"}"}"#, r#"{"log":"{\"id\":\"[masked]\"}"}"#),
+            (
+                "badge xyz of a@example.com",
+                "badge [masked] of a@example.com",
+            ),
+            (
+                r#"{"CUST-1234":"CUST-12345","n":1}"#,
+                r#"{"[masked]":"[masked]5","n":1}"#,
+            ),
+            (
+                r#"{"log":"{\"id\":\"CUST-1234\"}"}"#,
+                r#"{"log":"{\"id\":\"[masked]\"}"}"#,
+            ),
             ("cust-1234", "cust-1234"),
         ] {
             assert_eq!(mask.apply(text), masked);
@@ -141,12 +180,17 @@ mod tests {
 
     #[test]
     fn a_pattern_never_breaks_the_json_around_its_matches() {
-        for pattern in ["\"", ":", "[a-z]+", ".+", "[0-9]", "\\S+", "masked", "\\[", "[^x]", "."] {
+        for pattern in [
+            "\"", ":", "[a-z]+", ".+", "[0-9]", "\\S+", "masked", "\\[", "[^x]", ".",
+        ] {
             let mask = mask(&[pattern], Emails::Shown);
             let value = serde_json::json!({"a": "b: \"c\"\n1", "n": 12, "list": ["x", null, true]});
             let masked = mask.apply(&value.to_string()).into_owned();
             assert_ne!(masked, HIDDEN, "{pattern}");
-            assert!(serde_json::from_str::<serde_json::Value>(&masked).is_ok(), "{pattern}: {masked}");
+            assert!(
+                serde_json::from_str::<serde_json::Value>(&masked).is_ok(),
+                "{pattern}: {masked}"
+            );
             assert_eq!(mask.apply(&masked), masked, "{pattern} twice");
         }
     }
@@ -163,7 +207,10 @@ mod tests {
     fn addresses_are_masked_where_operators_ask_for_it() {
         let mask = mask(&[], Emails::Masked);
         for (text, masked) in [
-            ("from ada.l+x@mail.example.com, to 'bob@example.org'.", "from [masked], to '[masked]'."),
+            (
+                "from ada.l+x@mail.example.com, to 'bob@example.org'.",
+                "from [masked], to '[masked]'.",
+            ),
             ("user=ada@example.com", "user=[masked]"),
             (r#"{"to":"<ada@example.com>"}"#, r#"{"to":"<[masked]>"}"#),
             (
@@ -178,10 +225,16 @@ mod tests {
 
     #[test]
     fn a_pattern_that_is_invalid_or_matches_nothing_is_refused() {
-        assert!(matches!(OwnPattern::new("a("), Err(PatternFault::Syntax(_))));
+        assert!(matches!(
+            OwnPattern::new("a("),
+            Err(PatternFault::Syntax(_))
+        ));
         for empty in ["", "a*", "(x|)", "^", "\\b|a"] {
             let refused = OwnPattern::new(empty).err();
-            assert!(refused == Some(PatternFault::Empty) || empty.contains('b'), "{empty}: {refused:?}");
+            assert!(
+                refused == Some(PatternFault::Empty) || empty.contains('b'),
+                "{empty}: {refused:?}"
+            );
         }
     }
 }

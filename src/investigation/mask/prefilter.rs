@@ -16,13 +16,25 @@ pub(super) struct Prefilter {
 
 impl Prefilter {
     /// Patterns have at least `letters` letters (at most eight are hashed), or one less.
-    pub(super) fn new<'p>(patterns: impl Iterator<Item = &'p str>, letters: usize, kept: u32) -> Self {
-        let mut prefilter =
-            Self { bits: vec![0; (1 << kept) / 64], kept, letters, longest: 0, anywhere: !(2..=8).contains(&letters) };
+    pub(super) fn new<'p>(
+        patterns: impl Iterator<Item = &'p str>,
+        letters: usize,
+        kept: u32,
+    ) -> Self {
+        let mut prefilter = Self {
+            bits: vec![0; (1 << kept) / 64],
+            kept,
+            letters,
+            longest: 0,
+            anywhere: !(2..=8).contains(&letters),
+        };
         for pattern in patterns {
             let bytes = pattern.as_bytes();
             prefilter.longest = prefilter.longest.max(bytes.len());
-            let head = bytes.iter().take(letters).fold(0, |value, b| value << 8 | u64::from(*b));
+            let head = bytes
+                .iter()
+                .take(letters)
+                .fold(0, |value, b| value << 8 | u64::from(*b));
             match letters.checked_sub(bytes.len().min(letters)) {
                 Some(0) => prefilter.set(head),
                 Some(1) => (0..=255).for_each(|last| prefilter.set(head << 8 | last)),
@@ -38,20 +50,29 @@ impl Prefilter {
 
     fn set(&mut self, value: u64) {
         let hash = self.hash(value);
-        if let Some(word) = usize::try_from(hash >> 6).ok().and_then(|index| self.bits.get_mut(index)) {
+        if let Some(word) = usize::try_from(hash >> 6)
+            .ok()
+            .and_then(|index| self.bits.get_mut(index))
+        {
             *word |= 1 << (hash & 63);
         }
     }
 
     fn has(&self, value: u64) -> bool {
         let hash = self.hash(value);
-        let word = usize::try_from(hash >> 6).ok().and_then(|index| self.bits.get(index));
+        let word = usize::try_from(hash >> 6)
+            .ok()
+            .and_then(|index| self.bits.get(index));
         word.is_some_and(|word| word >> (hash & 63) & 1 == 1)
     }
 
     /// Disjoint windows, in order, that contain every match completely. `begins` confirms that a pattern begins at a
     /// candidate offset.
-    pub(super) fn windows(&self, text: &str, begins: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    pub(super) fn windows(
+        &self,
+        text: &str,
+        begins: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, usize)> {
         if self.anywhere {
             return vec![(0, text.len())];
         }
@@ -65,8 +86,17 @@ impl Prefilter {
             }
         };
         let before = self.letters - 1;
-        let mut value = text.bytes().take(before).fold(0, |value, b| value << 8 | u64::from(b));
-        for (start, b) in text.as_bytes().get(before..).unwrap_or_default().iter().enumerate() {
+        let mut value = text
+            .bytes()
+            .take(before)
+            .fold(0, |value, b| value << 8 | u64::from(b));
+        for (start, b) in text
+            .as_bytes()
+            .get(before..)
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+        {
             value = (value << 8 | u64::from(*b)) & mask;
             if self.has(value) && begins(start) {
                 add(start);
@@ -90,10 +120,16 @@ mod tests {
     fn the_windows_contain_every_pattern_completely() {
         let prefilter = Prefilter::new(["abc", "Q~", "abcdef"].into_iter(), 3, 16);
         let windows = |text| prefilter.windows(text, |_| true);
-        assert_eq!(windows("xx abcdef yy abcabc zz 0123"), vec![(3, 9), (13, 22), (25, 27)]);
+        assert_eq!(
+            windows("xx abcdef yy abcabc zz 0123"),
+            vec![(3, 9), (13, 22), (25, 27)]
+        );
         assert_eq!(windows("0123456789Q~"), vec![(10, 12)]);
         assert_eq!(windows("Q~"), vec![(0, 2)]);
         assert_eq!(windows("x"), vec![]);
-        assert_eq!(Prefilter::new(["a"].into_iter(), 3, 16).windows("xyz", |_| true), vec![(0, 3)]);
+        assert_eq!(
+            Prefilter::new(["a"].into_iter(), 3, 16).windows("xyz", |_| true),
+            vec![(0, 3)]
+        );
     }
 }

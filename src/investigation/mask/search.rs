@@ -62,10 +62,20 @@ impl<'m> Search<'m> {
 
     pub(super) fn round<'t>(&self, text: &'t str, grain: Grain) -> Round<'t> {
         let mut found = Vec::new();
-        let json = self.find(text, Depth { views: MAX_VIEWS, layers: MAX_LAYERS }, &mut found);
+        let json = self.find(
+            text,
+            Depth {
+                views: MAX_VIEWS,
+                layers: MAX_LAYERS,
+            },
+            &mut found,
+        );
         let form = if json { Form::Json } else { Form::Other };
         spans::coarsen(text, &mut found, grain, form);
-        Round { masked: spans::replace(text, found), json }
+        Round {
+            masked: spans::replace(text, found),
+            json,
+        }
     }
 
     /// Adds the secret spans; returns whether the whole text is JSON.
@@ -84,19 +94,47 @@ impl<'m> Search<'m> {
     }
 
     fn find_clean(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) -> bool {
-        if let Some(view) = (depth.views > 0).then(|| decoded_view::undiff(text)).flatten() {
-            self.in_view(&view, 0, Depth { views: depth.views - 1, ..depth }, spans);
+        if let Some(view) = (depth.views > 0)
+            .then(|| decoded_view::undiff(text))
+            .flatten()
+        {
+            self.in_view(
+                &view,
+                0,
+                Depth {
+                    views: depth.views - 1,
+                    ..depth
+                },
+                spans,
+            );
         }
         if let Some(view) = (depth.views > 0).then(|| names::translate(text)).flatten() {
-            self.in_view(&view, 0, Depth { views: depth.views - 1, ..depth }, spans);
+            self.in_view(
+                &view,
+                0,
+                Depth {
+                    views: depth.views - 1,
+                    ..depth
+                },
+                spans,
+            );
         }
         self.secrets.find(text, spans);
         tokens::find(text, spans);
         urls::find(text, spans);
         let mut names = Vec::new();
-        self.encoded(text, depth, Found { spans, names: &mut names });
+        self.encoded(
+            text,
+            depth,
+            Found {
+                spans,
+                names: &mut names,
+            },
+        );
         let fragments = json::fragments(text);
-        let whole = fragments.first().is_some_and(|fragment| fragment.is_whole(text));
+        let whole = fragments
+            .first()
+            .is_some_and(|fragment| fragment.is_whole(text));
         if !whole {
             self.rules.find(text, spans);
             let doc = yaml::read(text, &fragments);
@@ -105,11 +143,27 @@ impl<'m> Search<'m> {
             }
             private_keys::find(text, spans);
         }
-        self.find_between(text, &fragments, depth, Found { spans, names: &mut names });
+        self.find_between(
+            text,
+            &fragments,
+            depth,
+            Found {
+                spans,
+                names: &mut names,
+            },
+        );
         if depth.views > 0 {
             names.sort_unstable();
             for view in line_prefixes::views(text, &names) {
-                self.in_view(&view, 0, Depth { views: depth.views - 1, ..depth }, spans);
+                self.in_view(
+                    &view,
+                    0,
+                    Depth {
+                        views: depth.views - 1,
+                        ..depth
+                    },
+                    spans,
+                );
             }
         }
         whole
@@ -118,16 +172,32 @@ impl<'m> Search<'m> {
     /// The strings of each piece of JSON, and the text between the pieces.
     fn find_between(&self, text: &str, fragments: &[JsonFragment], depth: Depth, found: Found<'_>) {
         let Found { spans, names } = found;
-        let whole = fragments.first().is_some_and(|fragment| fragment.is_whole(text));
+        let whole = fragments
+            .first()
+            .is_some_and(|fragment| fragment.is_whole(text));
         let mut done = 0;
-        let strings = StringSearch { depth, is_whole: whole, has_private_key: whole && private_keys::may_be_in(text) };
+        let strings = StringSearch {
+            depth,
+            is_whole: whole,
+            has_private_key: whole && private_keys::may_be_in(text),
+        };
         for fragment in fragments {
-            let governed = self.plain(text, Span::new(done, fragment.start), depth, Found { spans, names });
+            let governed = self.plain(
+                text,
+                Span::new(done, fragment.start),
+                depth,
+                Found { spans, names },
+            );
             fragment.doc.judge(text, 0, governed, spans);
             self.strings(text, fragment, strings, spans);
             done = fragment.end;
         }
-        self.plain(text, Span::new(done, text.len()), depth, Found { spans, names });
+        self.plain(
+            text,
+            Span::new(done, text.len()),
+            depth,
+            Found { spans, names },
+        );
     }
 
     /// Text between JSON: key-value pairs, tables, and its lines with their escapes resolved.
@@ -138,7 +208,10 @@ impl<'m> Search<'m> {
         let known = spans.len();
         let known_names = names.len();
         let open = key_values::find(segment, spans, names);
-        names.iter_mut().skip(known_names).for_each(|name| *name += start);
+        names
+            .iter_mut()
+            .skip(known_names)
+            .for_each(|name| *name += start);
         tables::find(segment, spans);
         for span in spans.iter_mut().skip(known) {
             *span = span.shifted(start);
@@ -147,7 +220,15 @@ impl<'m> Search<'m> {
             let mut at = start;
             for line in segment.split_inclusive('\n') {
                 if let Some(view) = decoded_view::unescape(line) {
-                    self.in_view(&view, at, Depth { views: depth.views - 1, ..depth }, spans);
+                    self.in_view(
+                        &view,
+                        at,
+                        Depth {
+                            views: depth.views - 1,
+                            ..depth
+                        },
+                        spans,
+                    );
                 }
                 at += line.len();
             }
@@ -156,7 +237,13 @@ impl<'m> Search<'m> {
     }
 
     /// Searches each string of a JSON fragment separately.
-    fn strings(&self, text: &str, fragment: &JsonFragment, search: StringSearch, spans: &mut Vec<SecretSpan>) {
+    fn strings(
+        &self,
+        text: &str,
+        fragment: &JsonFragment,
+        search: StringSearch,
+        spans: &mut Vec<SecretSpan>,
+    ) {
         for node in &fragment.doc.nodes {
             if let Some(key) = node.key {
                 self.string(text, key, search, spans);
@@ -164,7 +251,11 @@ impl<'m> Search<'m> {
             match node.kind {
                 Kind::String => self.string(text, node.value, search, spans),
                 Kind::Bare if self.is_own(node.value.text(text)) => {
-                    spans.push(SecretSpan { start: node.value.start, end: node.value.end, quoted: true });
+                    spans.push(SecretSpan {
+                        start: node.value.start,
+                        end: node.value.end,
+                        quoted: true,
+                    });
                 }
                 Kind::Bare | Kind::Map | Kind::List | Kind::Line | Kind::Lines | Kind::Block => {}
             }
@@ -176,15 +267,34 @@ impl<'m> Search<'m> {
         if search.is_whole && !self.rules.is_empty() && !value.contains('\\') {
             let known = spans.len();
             self.rules.find(value, spans);
-            spans.iter_mut().skip(known).for_each(|span| *span = span.shifted(string.start));
+            spans
+                .iter_mut()
+                .skip(known)
+                .for_each(|span| *span = span.shifted(string.start));
         }
-        let says = |b: u8| matches!(b, b'=' | b':' | b' ' | b'-' | b'<' | b'(' | b'|' | b'\\' | b'@');
+        let says = |b: u8| {
+            matches!(
+                b,
+                b'=' | b':' | b' ' | b'-' | b'<' | b'(' | b'|' | b'\\' | b'@'
+            )
+        };
         if value.len() < 6 || !value.bytes().any(says) {
             return;
         }
         let depth = search.depth;
-        if let Some(view) = (depth.views > 0).then(|| decoded_view::unescape(value)).flatten() {
-            self.in_view(&view, string.start, Depth { views: depth.views - 1, ..depth }, spans);
+        if let Some(view) = (depth.views > 0)
+            .then(|| decoded_view::unescape(value))
+            .flatten()
+        {
+            self.in_view(
+                &view,
+                string.start,
+                Depth {
+                    views: depth.views - 1,
+                    ..depth
+                },
+                spans,
+            );
             return;
         }
         let known = spans.len();
@@ -218,9 +328,13 @@ impl<'m> Search<'m> {
         if depth.layers == 0 {
             return;
         }
-        let inner = Depth { layers: depth.layers - 1, ..depth };
+        let inner = Depth {
+            layers: depth.layers - 1,
+            ..depth
+        };
         for run in encoded::encoded_runs(text, names) {
-            let known = run.decoded.starts_with("-----BEGIN") || run.decoded.starts_with("{\"auths\"");
+            let known =
+                run.decoded.starts_with("-----BEGIN") || run.decoded.starts_with("{\"auths\"");
             if known || self.is_secret(&run.decoded, inner) {
                 spans.push(run.span);
             }

@@ -28,7 +28,11 @@ impl Default for SharedSecrets {
 impl SharedSecrets {
     pub(super) fn new(values: impl Iterator<Item = String>) -> Self {
         let first = KnownSecrets::new(values);
-        Self { first: first.iter().cloned().collect(), current: RwLock::new(Arc::new(first)), later: Mutex::default() }
+        Self {
+            first: first.iter().cloned().collect(),
+            current: RwLock::new(Arc::new(first)),
+            later: Mutex::default(),
+        }
     }
 
     /// The values of this moment.
@@ -38,8 +42,10 @@ impl SharedSecrets {
 
     /// Adds values. When this returns, every search finds them.
     pub(super) fn add(&self, values: impl Iterator<Item = String>) {
-        let values: Vec<String> =
-            values.map(|value| value.trim().to_owned()).filter(|value| value.len() >= MIN_BYTES).collect();
+        let values: Vec<String> = values
+            .map(|value| value.trim().to_owned())
+            .filter(|value| value.len() >= MIN_BYTES)
+            .collect();
         let known = self.current();
         if values.iter().all(|value| known.has(value)) {
             return;
@@ -80,7 +86,11 @@ mod tests {
         add(&secrets, &[" second-value\n"]);
         add(&secrets, &["third-value", "third-value"]);
         let known = secrets.current();
-        assert!(["first-value", "second-value", "third-value"].iter().all(|value| known.has(value)));
+        assert!(
+            ["first-value", "second-value", "third-value"]
+                .iter()
+                .all(|value| known.has(value))
+        );
         assert_eq!(known.count(), 3);
     }
 
@@ -93,7 +103,11 @@ mod tests {
         secrets.add(std::iter::once(later(MAX_LATER_VALUES + 1)));
         let known = secrets.current();
         assert_eq!(known.count(), MAX_LATER_VALUES + 1);
-        assert!(known.has("first-value") && known.has("later-value-0513") && known.has("later-value-0002"));
+        assert!(
+            known.has("first-value")
+                && known.has("later-value-0513")
+                && known.has("later-value-0002")
+        );
         assert!(!known.has("later-value-0001"));
     }
 }

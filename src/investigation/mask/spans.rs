@@ -39,11 +39,19 @@ pub(super) struct SecretSpan {
 
 impl SecretSpan {
     pub(super) fn new(start: usize, end: usize) -> Self {
-        Self { start, end, quoted: false }
+        Self {
+            start,
+            end,
+            quoted: false,
+        }
     }
 
     pub(super) fn shifted(self, by: usize) -> Self {
-        Self { start: self.start + by, end: self.end + by, ..self }
+        Self {
+            start: self.start + by,
+            end: self.end + by,
+            ..self
+        }
     }
 }
 
@@ -84,7 +92,10 @@ pub(super) fn coarsen(text: &str, spans: &mut [SecretSpan], grain: Grain, form: 
         }
         if !(read.start..read.end).contains(&span.start) {
             let before = bytes.get(read.end..span.start).unwrap_or_default();
-            let start = before.iter().rposition(|b| ends(*b)).map_or(read.end, |at| read.end + at + 1);
+            let start = before
+                .iter()
+                .rposition(|b| ends(*b))
+                .map_or(read.end, |at| read.end + at + 1);
             read = Span::new(start.min(span.start), read.end);
         }
         let behind = bytes.get(span.end..).unwrap_or_default();
@@ -110,7 +121,9 @@ pub(super) fn replace(text: &str, mut spans: Vec<SecretSpan>) -> Cow<'_, str> {
     let mut done = 0;
     let mut merged = spans.into_iter().peekable();
     while let Some(mut span) = merged.next() {
-        while let Some(next) = merged.next_if(|next| next.start < span.end || next.start == span.start) {
+        while let Some(next) =
+            merged.next_if(|next| next.start < span.end || next.start == span.start)
+        {
             span.end = span.end.max(next.end);
             span.quoted |= next.quoted;
         }
@@ -137,7 +150,10 @@ fn widen(text: &str, span: &mut SecretSpan) {
         span.start -= 1;
     }
     if span.end > span.start && is_escaped(text, span.end) {
-        span.end += text.get(span.end..).and_then(|tail| tail.chars().next()).map_or(0, char::len_utf8);
+        span.end += text
+            .get(span.end..)
+            .and_then(|tail| tail.chars().next())
+            .map_or(0, char::len_utf8);
     }
     for back in 1..MASKED.len() {
         let masked_at = |at: usize| text.get(at..at + MASKED.len()) == Some(MASKED);
@@ -166,14 +182,25 @@ mod tests {
     #[test]
     fn spans_that_overlap_become_one_and_never_cut_an_escape_or_a_mask() {
         let masked = |text, spans: &[(usize, usize)]| {
-            replace(text, spans.iter().map(|(start, end)| SecretSpan::new(*start, *end)).collect()).into_owned()
+            replace(
+                text,
+                spans
+                    .iter()
+                    .map(|(start, end)| SecretSpan::new(*start, *end))
+                    .collect(),
+            )
+            .into_owned()
         };
         assert_eq!(masked("abcdef", &[(3, 5), (1, 4)]), "a[masked]f");
         assert_eq!(masked(r"a\nbc", &[(2, 4)]), "a[masked]c");
         assert_eq!(masked("a [masked] b", &[(4, 8)]), "a [masked] b");
         assert_eq!(masked("a [masked]b", &[(4, 11)]), "a [masked]");
         assert_eq!(masked("äb", &[(1, 3)]), "[masked]");
-        let number = SecretSpan { start: 1, end: 3, quoted: true };
+        let number = SecretSpan {
+            start: 1,
+            end: 3,
+            quoted: true,
+        };
         assert_eq!(replace("[12]", vec![number]), "[\"[masked]\"]");
     }
 }

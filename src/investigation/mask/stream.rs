@@ -42,7 +42,16 @@ impl StreamMask {
     /// An empty text.
     pub fn new(mask: Mask) -> Self {
         let (raw, shown, block) = (String::new(), String::new(), Block::default());
-        Self { mask, raw, shown, masked: 0, safe: 0, line: 0, block, revoked: false }
+        Self {
+            mask,
+            raw,
+            shown,
+            masked: 0,
+            safe: 0,
+            line: 0,
+            block,
+            revoked: false,
+        }
     }
 
     /// Adds a chunk; returns the next masked text.
@@ -53,8 +62,13 @@ impl StreamMask {
         if self.revoked || fresh == 0 || fresh < self.masked / NEW_DIVISOR {
             return String::new();
         }
-        let masked = self.mask.apply(self.raw.get(..self.safe).unwrap_or_default());
-        let Some(piece) = masked.strip_prefix(self.shown.as_str()).map(ToOwned::to_owned) else {
+        let masked = self
+            .mask
+            .apply(self.raw.get(..self.safe).unwrap_or_default());
+        let Some(piece) = masked
+            .strip_prefix(self.shown.as_str())
+            .map(ToOwned::to_owned)
+        else {
             self.revoked = true;
             return String::new();
         };
@@ -67,15 +81,24 @@ impl StreamMask {
     /// end has changed the masked form of the beginning.
     pub fn finish(self) -> String {
         let masked = self.mask.apply(&self.raw);
-        let common = masked.char_indices().zip(self.shown.chars()).find(|((_, one), other)| one != other);
+        let common = masked
+            .char_indices()
+            .zip(self.shown.chars())
+            .find(|((_, one), other)| one != other);
         let same = common.map_or_else(|| masked.len().min(self.shown.len()), |((at, _), _)| at);
         masked.get(same..).unwrap_or_default().to_owned()
     }
 
     /// Moves the safe cut as far as possible.
     fn read_lines(&mut self) {
-        let end = self.raw.floor_char_boundary(self.raw.len().saturating_sub(self.mask.held_back()));
-        while let Some(line) = self.raw.get(self.line..end).and_then(|rest| Some(rest.split_once('\n')?.0)) {
+        let end = self
+            .raw
+            .floor_char_boundary(self.raw.len().saturating_sub(self.mask.held_back()));
+        while let Some(line) = self
+            .raw
+            .get(self.line..end)
+            .and_then(|rest| Some(rest.split_once('\n')?.0))
+        {
             self.block.take(line);
             self.line += line.len() + 1;
             if self.block.is_closed() {
@@ -102,8 +125,12 @@ impl Block {
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
             self.fenced = !self.fenced;
         }
-        let says =
-            |word: &str| trimmed.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+        let says = |word: &str| {
+            trimmed
+                .as_bytes()
+                .windows(word.len())
+                .any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+        };
         if trimmed.contains("---") && says("begin ") {
             self.key = true;
         }
@@ -126,14 +153,17 @@ fn is_structured(line: &str) -> bool {
     let item = line.trim_start().trim_start_matches("- ").trim_end();
     let nested = item.len() < line.trim_end().len() && item.contains(':');
     let opens = item.ends_with([':', '|', '>', '\\']);
-    let value = item.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("value"));
+    let value = item
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("value"));
     nested || opens || value || (item.len() >= MIN_ENCODED_LINE && !item.contains(' '))
 }
 
 /// Whether the line so far is prose, which may be cut between two words.
 fn is_prose(line: &str) -> bool {
-    !line.contains([':', '=', '|', '<', '>', '"', '\'', '`', '{', '}', '[', ']', '\\', '\t', '-'])
-        && !line.starts_with(' ')
+    !line.contains([
+        ':', '=', '|', '<', '>', '"', '\'', '`', '{', '}', '[', ']', '\\', '\t', '-',
+    ]) && !line.starts_with(' ')
 }
 
 impl Mask {
@@ -141,7 +171,9 @@ impl Mask {
     /// without white space ends with its word.
     fn held_back(&self) -> usize {
         let secrets = self.secrets.current();
-        let spaced = secrets.iter().filter(|secret| secret.contains(char::is_whitespace));
+        let spaced = secrets
+            .iter()
+            .filter(|secret| secret.contains(char::is_whitespace));
         spaced.map(String::len).max().unwrap_or_default()
     }
 }
@@ -174,13 +206,24 @@ mod tests {
 
     #[test]
     fn complete_words_are_returned_at_once() {
-        let shown = streamed(&Mask::default(), &["The pod w", "as killed", " at its own limit.\nNe", "xt"]);
-        assert_eq!(shown, ["The pod ", "was ", "killed at its own limit.\n", "", "Next"]);
+        let shown = streamed(
+            &Mask::default(),
+            &["The pod w", "as killed", " at its own limit.\nNe", "xt"],
+        );
+        assert_eq!(
+            shown,
+            ["The pod ", "was ", "killed at its own limit.\n", "", "Next"]
+        );
     }
 
     #[test]
     fn a_secret_in_several_chunks_is_returned_in_none() {
-        let token = format!("ghp_{}", "0123456789abcdefghijABCDEFGHIJ0123456789".get(..36).unwrap());
+        let token = format!(
+            "ghp_{}",
+            "0123456789abcdefghijABCDEFGHIJ0123456789"
+                .get(..36)
+                .unwrap()
+        );
         let spaced = Mask::new(["correct horse battery".to_owned()]);
         for (mask, text, secret) in [
             (Mask::default(), format!("pushed with {token} today\n"), token.as_str()),
@@ -206,14 +249,23 @@ mod tests {
     #[test]
     fn a_unit_is_returned_when_it_is_complete() {
         for (open, close) in [
-            ("Look:\n```yaml\ndata: x\n", "kind: ConfigMap\n```\n\nThat is it.\n"),
-            ("apiVersion: v1\ndata:\n  user: YWJj\n", "kind: ConfigMap\n\n"),
+            (
+                "Look:\n```yaml\ndata: x\n",
+                "kind: ConfigMap\n```\n\nThat is it.\n",
+            ),
+            (
+                "apiVersion: v1\ndata:\n  user: YWJj\n",
+                "kind: ConfigMap\n\n",
+            ),
             ("I found {\"a\": 1,\n", "\"b\": 2}\n"),
             ("- value: abc\n", "  name: DB_USER\n\n"),
         ] {
             let mut stream = StreamMask::new(Mask::default());
             let first = stream.push(open);
-            assert!(!first.contains("data") && !first.contains('{') && !first.contains("abc"), "{first:?}");
+            assert!(
+                !first.contains("data") && !first.contains('{') && !first.contains("abc"),
+                "{first:?}"
+            );
             let rest = stream.push(close);
             assert_eq!(first + &rest, format!("{open}{close}"));
         }
@@ -224,7 +276,9 @@ mod tests {
         let took = |chunks: usize| {
             let begun = std::time::Instant::now();
             let mut stream = StreamMask::new(Mask::default());
-            let shown: usize = (0..chunks).map(|_| stream.push("some words of a text \n").len()).sum();
+            let shown: usize = (0..chunks)
+                .map(|_| stream.push("some words of a text \n").len())
+                .sum();
             assert!(shown > 20 * chunks - 1_000);
             begun.elapsed()
         };

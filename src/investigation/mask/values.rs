@@ -1,6 +1,8 @@
 //! Finds the end of a value, and decides whether a value obviously is no secret.
 
-use super::bytes::{begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip};
+use super::bytes::{
+    begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip,
+};
 use super::find::prose::is_prose;
 use super::names::Secrecy;
 use super::spans::SecretSpan;
@@ -22,7 +24,12 @@ const MAX_QUOTED: usize = 65_536;
 const MAX_PAIR_LOOKAHEAD: usize = 48;
 
 /// The value that begins at `at`, unless it obviously is no secret.
-pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -> Option<SecretSpan> {
+pub(super) fn secret_at(
+    text: &str,
+    at: usize,
+    reach: Reach,
+    secrecy: Secrecy,
+) -> Option<SecretSpan> {
     let at = past_type(text, at);
     let begun = at;
     let at = past_tags(text, at);
@@ -39,10 +46,16 @@ pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -
 
 /// Skips the type before a value that PHP dumps: `string(22) "…"`.
 fn past_type(text: &str, at: usize) -> usize {
-    let Some(length) = rest(text, at).strip_prefix("string(") else { return at };
+    let Some(length) = rest(text, at).strip_prefix("string(") else {
+        return at;
+    };
     let close = at + "string(".len() + skip(length, 0, |b| b.is_ascii_digit());
     let value = close + ") ".len();
-    if part(text, close, value) == ") " && is_quote(byte(text, value)) { value } else { at }
+    if part(text, close, value) == ") " && is_quote(byte(text, value)) {
+        value
+    } else {
+        at
+    }
 }
 
 /// Skips YAML tags and anchors: `!!str`, `&anchor`.
@@ -51,7 +64,9 @@ fn past_tags(text: &str, at: usize) -> usize {
     while matches!(byte(text, at), b'!' | b'&') {
         let anchor = byte(text, at) == b'&';
         let name = skip(text, at + 1, |b| b == b'!');
-        let tag = skip(text, name, |b| b.is_ascii_alphabetic() || anchor && is_word(b));
+        let tag = skip(text, name, |b| {
+            b.is_ascii_alphabetic() || anchor && is_word(b)
+        });
         let next = skip(text, tag, is_blank);
         if next == tag || tag == at + 1 || matches!(byte(text, next), b'\n' | b'\r' | 0) {
             return at;
@@ -75,7 +90,10 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
     for entity in ["&quot;", "&#34;", "&#39;", "&apos;"] {
         if begins(rest(text, at), entity) {
             let start = at + entity.len();
-            return (start, find(text, entity, start).unwrap_or_else(|| line_end(text, start)));
+            return (
+                start,
+                find(text, entity, start).unwrap_or_else(|| line_end(text, start)),
+            );
         }
     }
     if byte(text, at) == b'[' {
@@ -85,12 +103,20 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
         }
     }
     let open = skip(text, at, |b| b == b'\\');
-    if is_quote(byte(text, open)) { quoted(text, at, open) } else { bare(text, at, reach) }
+    if is_quote(byte(text, open)) {
+        quoted(text, at, open)
+    } else {
+        bare(text, at, reach)
+    }
 }
 
 fn find(text: &str, what: &str, from: usize) -> Option<usize> {
     let limit = rest(text, from);
-    Some(from + limit.get(..limit.floor_char_boundary(MAX_QUOTED))?.find(what)?)
+    Some(
+        from + limit
+            .get(..limit.floor_char_boundary(MAX_QUOTED))?
+            .find(what)?,
+    )
 }
 
 /// `<<EOT`: from the next line to the line of the marker.
@@ -126,11 +152,25 @@ fn quoted(text: &str, at: usize, open: usize) -> (usize, usize) {
         }
         if closes {
             let goes_on = !escaped && byte(text, at + 1).is_ascii_alphanumeric();
-            return (start, if goes_on { bare(text, at + 1, Reach::Word).1 } else { at });
+            return (
+                start,
+                if goes_on {
+                    bare(text, at + 1, Reach::Word).1
+                } else {
+                    at
+                },
+            );
         }
         at += 1;
     }
-    (start, if at >= text.len() { text.len() } else { line_end(text, start) })
+    (
+        start,
+        if at >= text.len() {
+            text.len()
+        } else {
+            line_end(text, start)
+        },
+    )
 }
 
 fn bare(text: &str, at: usize, reach: Reach) -> (usize, usize) {
@@ -139,9 +179,20 @@ fn bare(text: &str, at: usize, reach: Reach) -> (usize, usize) {
         end += 1;
     }
     let value = part(text, at, end).trim_end();
-    let value = if value.contains(['(', '[', '{', '<']) { value } else { value.trim_end_matches([')', ']', '}']) };
+    let value = if value.contains(['(', '[', '{', '<']) {
+        value
+    } else {
+        value.trim_end_matches([')', ']', '}'])
+    };
     let trimmed = value.trim_end_matches([',', ';']).len();
-    (at, if trimmed > 0 { at + trimmed } else { at + value.len() })
+    (
+        at,
+        if trimmed > 0 {
+            at + trimmed
+        } else {
+            at + value.len()
+        },
+    )
 }
 
 /// Whether a value without quotes, which began at `start`, is over at `at`.
@@ -161,18 +212,27 @@ fn ends_value(text: &str, start: usize, at: usize, reach: Reach) -> bool {
         }
         b'\\' => is_quote(next) || matches!(next, b'n' | b'r' | b't' | b'\\'),
         b'&' => {
-            let entity = ["&amp;", "&quot;", "&lt;", "&gt;", "&#"].iter().any(|entity| begins(rest(text, at), entity));
+            let entity = ["&amp;", "&quot;", "&lt;", "&gt;", "&#"]
+                .iter()
+                .any(|entity| begins(rest(text, at), entity));
             next == b'&' || entity || starts_pair(text, at + 1)
         }
         b',' => {
-            reach == Reach::Flow || next == 0 || next.is_ascii_whitespace() && reach == Reach::Word || {
-                starts_pair(text, skip(text, at + 1, is_blank))
-            }
+            reach == Reach::Flow
+                || next == 0
+                || next.is_ascii_whitespace() && reach == Reach::Word
+                || { starts_pair(text, skip(text, at + 1, is_blank)) }
         }
         b';' => next == 0 || next.is_ascii_whitespace() || starts_pair(text, at + 1),
         b'<' => next == b'/' || begins(rest(text, at), "<br"),
         b'}' | b']' => reach == Reach::Flow,
-        b => !b.is_ascii() && rest(text, at).chars().next().is_some_and(char::is_whitespace),
+        b => {
+            !b.is_ascii()
+                && rest(text, at)
+                    .chars()
+                    .next()
+                    .is_some_and(char::is_whitespace)
+        }
     }
 }
 
@@ -180,17 +240,28 @@ fn ends_value(text: &str, start: usize, at: usize, reach: Reach) -> bool {
 fn starts_pair(text: &str, at: usize) -> bool {
     let at = skip(text, at, is_quote);
     let name = rest(text, at).as_bytes().iter().take(MAX_PAIR_LOOKAHEAD);
-    let length = name.take_while(|b| is_word(**b) || matches!(**b, b'[' | b']' | b'%')).count();
+    let length = name
+        .take_while(|b| is_word(**b) || matches!(**b, b'[' | b']' | b'%'))
+        .count();
     let after = skip(text, at + length, is_quote);
-    let separated = byte(text, after) == b'=' || byte(text, after) == b':' && is_blank(byte(text, after + 1));
-    let spaced = byte(text, after) == b' ' && matches!(byte(text, after + 1), b'=') && byte(text, after + 2) == b' ';
-    length > 0 && byte(text, at).is_ascii_alphabetic() && (separated || spaced || is_connection_pair(text, at))
+    let separated =
+        byte(text, after) == b'=' || byte(text, after) == b':' && is_blank(byte(text, after + 1));
+    let spaced = byte(text, after) == b' '
+        && matches!(byte(text, after + 1), b'=')
+        && byte(text, after + 2) == b' ';
+    length > 0
+        && byte(text, at).is_ascii_alphabetic()
+        && (separated || spaced || is_connection_pair(text, at))
 }
 
 /// `User Id=` and `Initial Catalog=` of connection strings, after a semicolon.
 fn is_connection_pair(text: &str, at: usize) -> bool {
     byte(text, at.saturating_sub(1)) == b';' && {
-        let name = skip(part(text, at, text.len().min(at + MAX_PAIR_LOOKAHEAD)), 0, |b| is_word(b) || b == b' ');
+        let name = skip(
+            part(text, at, text.len().min(at + MAX_PAIR_LOOKAHEAD)),
+            0,
+            |b| is_word(b) || b == b' ',
+        );
         byte(text, at + name) == b'='
     }
 }
@@ -205,17 +276,38 @@ fn is_reference(value: &str) -> bool {
     let inner = |open: &str, close: &str| {
         let tail = head.strip_prefix(open)?;
         let (inner, after) = tail.split_once(close)?;
-        after.bytes().next().is_none_or(|b| !b.is_ascii_alphanumeric()).then_some(inner.trim())
+        after
+            .bytes()
+            .next()
+            .is_none_or(|b| !b.is_ascii_alphanumeric())
+            .then_some(inner.trim())
     };
-    let named = |inner: &str| !inner.is_empty() && inner.bytes().all(|b| is_word(b) || matches!(b, b'/' | b':' | b' '));
+    let named = |inner: &str| {
+        !inner.is_empty()
+            && inner
+                .bytes()
+                .all(|b| is_word(b) || matches!(b, b'/' | b':' | b' '))
+    };
     let variable = inner("${{", "}}").is_some_and(named)
         || inner("${", "}").is_some_and(|inner| {
             let name = inner.split_once(':').map_or(inner, |(name, _)| name);
-            let from = ["file", "env", "vault", "ssm", "sm", "secretManager", "sys", "dir"].contains(&name);
+            let from = [
+                "file",
+                "env",
+                "vault",
+                "ssm",
+                "sm",
+                "secretManager",
+                "sys",
+                "dir",
+            ]
+            .contains(&name);
             let plain = !inner.contains(':') && is_variable(inner);
             plain || from && named(inner) || inner.contains(":?") && is_variable(name)
         });
-    let template = inner("{{", "}}").is_some() || inner("<%", "%>").is_some() || inner("#{", "}").is_some_and(named);
+    let template = inner("{{", "}}").is_some()
+        || inner("<%", "%>").is_some()
+        || inner("#{", "}").is_some_and(named);
     let command = inner("$(", ")").is_some_and(|inner| {
         let first = inner.split(' ').next().unwrap_or_default();
         (inner.contains(' ') && !["echo", "printf"].contains(&first))
@@ -223,9 +315,10 @@ fn is_reference(value: &str) -> bool {
     });
     let remark = inner("<", ">").is_some_and(|inner| {
         inner.starts_with(|c: char| c.is_ascii_alphabetic())
-            && inner
-                .bytes()
-                .all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b'\'' | b'"' | b'-' | b'_' | b'.' | b','))
+            && inner.bytes().all(|b| {
+                b.is_ascii_alphabetic()
+                    || matches!(b, b' ' | b'\'' | b'"' | b'-' | b'_' | b'.' | b',')
+            })
             || inner.starts_with("set to the key")
     });
     variable || template || command || remark
@@ -267,20 +360,34 @@ pub(super) fn is_harmless(value: &str, secrecy: Secrecy) -> bool {
     ];
     let value = value.trim();
     let inner = value.trim_matches(['[', ']', '<', '>', '(', ')', '*']);
-    if NONE.iter().any(|none| value.eq_ignore_ascii_case(none) || inner.eq_ignore_ascii_case(none)) {
+    if NONE
+        .iter()
+        .any(|none| value.eq_ignore_ascii_case(none) || inner.eq_ignore_ascii_case(none))
+    {
         return true;
     }
-    let starred = value.len() > 2 && value.bytes().all(|b| matches!(b, b'x' | b'X' | b'=' | b'#'));
-    let signs =
-        value.bytes().all(|b| matches!(b, b'*' | b'.' | b'-' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'>'));
+    let starred = value.len() > 2
+        && value
+            .bytes()
+            .all(|b| matches!(b, b'x' | b'X' | b'=' | b'#'));
+    let signs = value.bytes().all(|b| {
+        matches!(
+            b,
+            b'*' | b'.' | b'-' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'>'
+        )
+    });
     let placeholder = starred || signs;
     if placeholder || is_reference(value) || refers(value) || is_prose(value) {
         return true;
     }
     let digits = value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match secrecy {
-        Secrecy::Random => !is_opaque(value, 16) || value.contains([':', '/']) || is_name_or_uuid(value),
-        Secrecy::Weak => digits || value.contains([':', ' ']) || !(is_opaque(value, 7) || is_long_word(value)),
+        Secrecy::Random => {
+            !is_opaque(value, 16) || value.contains([':', '/']) || is_name_or_uuid(value)
+        }
+        Secrecy::Weak => {
+            digits || value.contains([':', ' ']) || !(is_opaque(value, 7) || is_long_word(value))
+        }
         Secrecy::Strong | Secrecy::Header => digits && value.len() <= 3,
         Secrecy::None => true,
     }
@@ -288,7 +395,11 @@ pub(super) fn is_harmless(value: &str, secrecy: Secrecy) -> bool {
 
 /// Whether a value is a UUID, or small letters and digits with hyphens, as names of objects have.
 pub(super) fn is_name_or_uuid(value: &str) -> bool {
-    let is_lower = |piece: &str| piece.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let is_lower = |piece: &str| {
+        piece
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    };
     let is_uuid = value.len() == 36 && value.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     is_uuid || value.contains('-') && value.split('-').all(is_lower)
 }
@@ -325,17 +436,28 @@ pub(super) fn refers(value: &str) -> bool {
         "kms://",
         "gcp-secret:",
     ];
-    const ROOTS: [&str; 10] = ["etc", "var", "run", "opt", "home", "root", "tmp", "usr", "secrets", "vault"];
+    const ROOTS: [&str; 10] = [
+        "etc", "var", "run", "opt", "home", "root", "tmp", "usr", "secrets", "vault",
+    ];
     let by_variable = value.strip_prefix('$').is_some_and(|name| {
-        is_variable(name) && name.len() > 2 && !name.bytes().any(|b| b.is_ascii_lowercase() || b == b'-' || b == b'.')
+        is_variable(name)
+            && name.len() > 2
+            && !name
+                .bytes()
+                .any(|b| b.is_ascii_lowercase() || b == b'-' || b == b'.')
     });
-    let below_a_root = value.strip_prefix('/').and_then(|path| path.split_once('/'));
+    let below_a_root = value
+        .strip_prefix('/')
+        .and_then(|path| path.split_once('/'));
     let path = below_a_root.is_some_and(|(root, _)| ROOTS.contains(&root))
         || value.starts_with("~/")
         || value.starts_with("./");
     let path = path && value.bytes().all(|b| is_word(b) || b == b'/' || b == b'~');
     let resource = value.starts_with("projects/") && value.contains("/secrets/");
-    by_variable || path || resource || STARTS.iter().any(|start| value.starts_with(start)) && !value.contains(' ')
+    by_variable
+        || path
+        || resource
+        || STARTS.iter().any(|start| value.starts_with(start)) && !value.contains(' ')
 }
 
 #[cfg(test)]

@@ -38,7 +38,12 @@ pub fn citations(analysis: &str, groundings: &[Grounding]) -> Vec<Citation> {
     for grounding in distinct(groundings) {
         for support in &grounding.supports {
             let sources = named(grounding, support);
-            let Some(span) = (!sources.is_empty()).then(|| resolver.resolve(support)).flatten() else { continue };
+            let Some(span) = (!sources.is_empty())
+                .then(|| resolver.resolve(support))
+                .flatten()
+            else {
+                continue;
+            };
             if places.len() >= MAX_CITATIONS && !places.contains_key(&span) {
                 continue;
             }
@@ -52,7 +57,12 @@ pub fn citations(analysis: &str, groundings: &[Grounding]) -> Vec<Citation> {
     }
     let citation = |((start, end), sources)| {
         let text = analysis.get(start..end)?.to_owned();
-        Some(Citation { start, end, text, sources })
+        Some(Citation {
+            start,
+            end,
+            text,
+            sources,
+        })
     };
     places.into_iter().filter_map(citation).collect()
 }
@@ -82,8 +92,16 @@ struct Found {
 
 impl<'a> Resolver<'a> {
     fn new(analysis: &'a str) -> Self {
-        let left = analysis.len().saturating_mul(MAX_SEARCHES).saturating_add(MIN_SEARCHED_BYTES);
-        Self { analysis, shift: 0, left, found: HashMap::new() }
+        let left = analysis
+            .len()
+            .saturating_mul(MAX_SEARCHES)
+            .saturating_add(MIN_SEARCHED_BYTES);
+        Self {
+            analysis,
+            shift: 0,
+            left,
+            found: HashMap::new(),
+        }
     }
 
     fn resolve(&mut self, support: &'a Support) -> Option<(usize, usize)> {
@@ -108,9 +126,9 @@ impl<'a> Resolver<'a> {
             Some(None) => return None,
             Some(Some(before)) if before.given == support.start_index => before.start,
             // The same words again with a higher index: the next place, or the same if there is none.
-            Some(Some(before)) if before.given < support.start_index => {
-                self.nearest(text, before.start + 1, hinted).unwrap_or(before.start)
-            }
+            Some(Some(before)) if before.given < support.start_index => self
+                .nearest(text, before.start + 1, hinted)
+                .unwrap_or(before.start),
             Some(Some(_)) | None => match self.nearest(text, 0, hinted) {
                 Some(start) => start,
                 None => {
@@ -130,7 +148,10 @@ impl<'a> Resolver<'a> {
     }
 
     fn stands_at(&self, text: &str, start: usize) -> bool {
-        start.checked_add(text.len()).and_then(|end| self.analysis.get(start..end)) == Some(text)
+        start
+            .checked_add(text.len())
+            .and_then(|end| self.analysis.get(start..end))
+            == Some(text)
     }
 
     /// The place of `text` at or after `floor` that is nearest to `hint`.
@@ -140,18 +161,29 @@ impl<'a> Resolver<'a> {
         }
         let floor = self.analysis.ceil_char_boundary(floor);
         // A hint after the end is useless: then the first place is taken.
-        let hint = if hint.saturating_add(text.len()) > self.analysis.len() { floor } else { hint };
+        let hint = if hint.saturating_add(text.len()) > self.analysis.len() {
+            floor
+        } else {
+            hint
+        };
         let from = self.analysis.floor_char_boundary(hint.max(floor));
-        let to = self.analysis.ceil_char_boundary(from.saturating_add(text.len()).saturating_sub(1));
-        let (before, after) = (self.analysis.get(floor..to).unwrap_or_default(), self.analysis.get(from..)?);
+        let to = self
+            .analysis
+            .ceil_char_boundary(from.saturating_add(text.len()).saturating_sub(1));
+        let (before, after) = (
+            self.analysis.get(floor..to).unwrap_or_default(),
+            self.analysis.get(from..)?,
+        );
         let earlier = before.rfind(text);
         let later = after.find(text);
-        let looked =
-            earlier.map_or(before.len(), |at| before.len() - at) + later.map_or(after.len(), |at| at + text.len());
+        let looked = earlier.map_or(before.len(), |at| before.len() - at)
+            + later.map_or(after.len(), |at| at + text.len());
         self.left = self.left.saturating_sub(looked);
         let (earlier, later) = (earlier.map(|at| at + floor), later.map(|at| at + from));
         match (earlier, later) {
-            (Some(earlier), Some(later)) if hint.abs_diff(earlier) <= later.abs_diff(hint) => Some(earlier),
+            (Some(earlier), Some(later)) if hint.abs_diff(earlier) <= later.abs_diff(hint) => {
+                Some(earlier)
+            }
             (earlier, later) => later.or(earlier),
         }
     }
@@ -164,22 +196,44 @@ mod tests {
     use super::*;
 
     fn source(name: &str) -> Source {
-        Source { uri: format!("https://{name}"), title: name.to_owned() }
+        Source {
+            uri: format!("https://{name}"),
+            title: name.to_owned(),
+        }
     }
 
     fn support(start: u32, end: u32, text: &str, indices: &[u32]) -> Support {
         let (text, grounding_chunk_indices) = (text.to_owned(), indices.to_vec());
-        Support { start_index: start, end_index: end, text, grounding_chunk_indices, ..Support::default() }
+        Support {
+            start_index: start,
+            end_index: end,
+            text,
+            grounding_chunk_indices,
+            ..Support::default()
+        }
     }
 
     fn found(supports: Vec<Support>) -> Grounding {
-        Grounding { sources: vec![source("a"), source("b")], supports, ..Grounding::default() }
+        Grounding {
+            sources: vec![source("a"), source("b")],
+            supports,
+            ..Grounding::default()
+        }
     }
 
     fn cited(analysis: &str, supports: Vec<Support>) -> Vec<(usize, String, String)> {
-        let of = |citation: &Citation| citation.sources.iter().map(|source| source.title.as_str()).collect();
+        let of = |citation: &Citation| {
+            citation
+                .sources
+                .iter()
+                .map(|source| source.title.as_str())
+                .collect()
+        };
         let found = citations(analysis, &[found(supports)]);
-        found.iter().map(|citation| (citation.start, citation.text.clone(), of(citation))).collect()
+        found
+            .iter()
+            .map(|citation| (citation.start, citation.text.clone(), of(citation)))
+            .collect()
     }
 
     fn one(start: usize, text: &str, sources: &str) -> (usize, String, String) {
@@ -190,17 +244,38 @@ mod tests {
     fn a_span_counts_where_its_text_stands_and_is_searched_for_elsewhere() {
         let analysis = "Exit 137 → killed — é. Raise the limit.";
         for (supports, expected) in [
-            (vec![support(0, 26, "Exit 137 → killed — é", &[0])], vec![one(0, "Exit 137 → killed — é", "a")]),
+            (
+                vec![support(0, 26, "Exit 137 → killed — é", &[0])],
+                vec![one(0, "Exit 137 → killed — é", "a")],
+            ),
             // Bytes of a part that begins elsewhere, and an empty span.
-            (vec![support(0, 15, "Raise the limit", &[1, 0])], vec![one(28, "Raise the limit", "ba")]),
-            (vec![support(0, 0, "killed", &[0])], vec![one(13, "killed", "a")]),
+            (
+                vec![support(0, 15, "Raise the limit", &[1, 0])],
+                vec![one(28, "Raise the limit", "ba")],
+            ),
+            (
+                vec![support(0, 0, "killed", &[0])],
+                vec![one(13, "killed", "a")],
+            ),
             // In the middle of a character, after the end, backwards.
             (vec![support(10, 12, "→", &[0])], vec![one(9, "→", "a")]),
-            (vec![support(900, 906, "killed", &[0])], vec![one(13, "killed", "a")]),
-            (vec![support(20, 3, "killed", &[0])], vec![one(13, "killed", "a")]),
+            (
+                vec![support(900, 906, "killed", &[0])],
+                vec![one(13, "killed", "a")],
+            ),
+            (
+                vec![support(20, 3, "killed", &[0])],
+                vec![one(13, "killed", "a")],
+            ),
             // White space that the text does not have.
-            (vec![support(28, 46, "Raise the limit.\n\n", &[0])], vec![one(28, "Raise the limit.", "a")]),
-            (vec![support(0, 4, "Exit", &[0]), support(0, 4, "Exit", &[1])], vec![one(0, "Exit", "ab")]),
+            (
+                vec![support(28, 46, "Raise the limit.\n\n", &[0])],
+                vec![one(28, "Raise the limit.", "a")],
+            ),
+            (
+                vec![support(0, 4, "Exit", &[0]), support(0, 4, "Exit", &[1])],
+                vec![one(0, "Exit", "ab")],
+            ),
         ] {
             assert_eq!(cited(analysis, supports.clone()), expected, "{supports:?}");
         }
@@ -213,7 +288,10 @@ mod tests {
             vec![support(0, 4, "Exit", &[2, u32::MAX])],
             vec![support(0, 4, "", &[0])],
             vec![support(0, 4, " \n", &[0])],
-            vec![support(0, 7, "nowhere", &[0]), support(0, 7, "nowhere", &[1])],
+            vec![
+                support(0, 7, "nowhere", &[0]),
+                support(0, 7, "nowhere", &[1]),
+            ],
         ] {
             assert_eq!(cited("Exit 137", supports.clone()), [], "{supports:?}");
         }
@@ -224,20 +302,37 @@ mod tests {
     fn repeated_words_are_cited_in_their_order() {
         let analysis = "Restart it. Wait. Restart it. Done. Restart it.";
         let again = |start| support(start, start + 11, "Restart it.", &[0]);
-        let places = |supports| cited(analysis, supports).into_iter().map(|(start, ..)| start).collect::<Vec<_>>();
+        let places = |supports| {
+            cited(analysis, supports)
+                .into_iter()
+                .map(|(start, ..)| start)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(places(vec![again(0), again(18), again(36)]), [0, 18, 36]);
         // All offsets are off: the part begins 100 bytes before the text.
-        assert_eq!(places(vec![again(100), again(118), again(136)]), [0, 18, 36]);
+        assert_eq!(
+            places(vec![again(100), again(118), again(136)]),
+            [0, 18, 36]
+        );
         assert_eq!(places(vec![again(20)]), [18]);
         // More pieces than places.
-        assert_eq!(places(vec![again(100), again(118), again(136), again(154)]), [0, 18, 36]);
+        assert_eq!(
+            places(vec![again(100), again(118), again(136), again(154)]),
+            [0, 18, 36]
+        );
     }
 
     #[test]
     fn parts_that_begin_later_keep_their_distance() {
         let analysis = "First part: a b. Second part: a b.";
-        let supports = vec![support(0, 11, "Second part", &[0]), support(13, 16, "a b", &[1])];
-        assert_eq!(cited(analysis, supports), [one(17, "Second part", "a"), one(30, "a b", "b")]);
+        let supports = vec![
+            support(0, 11, "Second part", &[0]),
+            support(13, 16, "a b", &[1]),
+        ];
+        assert_eq!(
+            cited(analysis, supports),
+            [one(17, "Second part", "a"), one(30, "a b", "b")]
+        );
     }
 
     #[test]
@@ -247,7 +342,10 @@ mod tests {
         let searches = MAX_SEARCHES + MIN_SEARCHED_BYTES / analysis.len() + 1;
         let given = u32::try_from(analysis.len() - 2).unwrap();
         let behind = |count: usize| {
-            let ends = [support(given, given + 2, "it", &[0]), support(0, 0, "end of", &[0])];
+            let ends = [
+                support(given, given + 2, "it", &[0]),
+                support(0, 0, "end of", &[0]),
+            ];
             cited(&analysis, (0..count).map(nowhere).chain(ends).collect()).len()
         };
         assert_eq!((behind(searches / 2), behind(searches)), (2, 1));

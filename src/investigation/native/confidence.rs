@@ -14,7 +14,11 @@ impl Confidence {
     /// because JSON has no form of it.
     pub fn of(score: f32) -> Self {
         let score = score.clamp(0.0, 1.0);
-        let shortest = if score < 0.001 { format!("{score:.9}") } else { score.to_string() };
+        let shortest = if score < 0.001 {
+            format!("{score:.9}")
+        } else {
+            score.to_string()
+        };
         let read = shortest.parse::<f64>().ok();
         Self(read.filter(|score| score.is_finite()).unwrap_or_default())
     }

@@ -76,7 +76,10 @@ pub struct Retrieval {
 impl Retrieval {
     /// Why the page was not read, as a short word: `paywall`, `error`; `None` if it was read.
     pub fn failure(&self) -> Option<String> {
-        let word = self.status.strip_prefix("URL_RETRIEVAL_STATUS_").unwrap_or(&self.status);
+        let word = self
+            .status
+            .strip_prefix("URL_RETRIEVAL_STATUS_")
+            .unwrap_or(&self.status);
         (word != "SUCCESS").then(|| word.to_lowercase().replace('_', " "))
     }
 }
@@ -101,7 +104,10 @@ pub struct Support {
 }
 
 /// serde passes a reference.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is that of `skip_serializing_if`")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is that of `skip_serializing_if`"
+)]
 fn is_first(part: &u32) -> bool {
     *part == 0
 }

@@ -37,7 +37,11 @@ pub enum Reference<'a> {
 /// were read beside it if their title is their address and no support names them: that is how a service appends them. A
 /// grounding that is repeated, or extended by a later one, is returned once.
 pub fn references(groundings: &[Grounding]) -> Vec<Reference<'_>> {
-    distinct(groundings).into_iter().flat_map(of).flatten().collect()
+    distinct(groundings)
+        .into_iter()
+        .flat_map(of)
+        .flatten()
+        .collect()
 }
 
 /// The groundings that are not empty, each once.
@@ -45,7 +49,14 @@ pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
     let mut seen = HashSet::new();
     let mut kept: Vec<&Grounding> = Vec::new();
     for grounding in groundings.iter().filter(|grounding| has_content(grounding)) {
-        let Grounding { queries, sources, supports, retrievals, other_sources, .. } = grounding;
+        let Grounding {
+            queries,
+            sources,
+            supports,
+            retrievals,
+            other_sources,
+            ..
+        } = grounding;
         if !seen.insert((queries, sources, supports, retrievals, other_sources)) {
             continue;
         }
@@ -77,7 +88,10 @@ fn has_content(grounding: &Grounding) -> bool {
 }
 
 fn has_queries(grounding: &Grounding) -> bool {
-    grounding.queries.iter().any(|query| !query.trim().is_empty())
+    grounding
+        .queries
+        .iter()
+        .any(|query| !query.trim().is_empty())
 }
 
 fn has_sources(sources: &[Source]) -> bool {
@@ -85,41 +99,99 @@ fn has_sources(sources: &[Source]) -> bool {
 }
 
 fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
-    let Grounding { queries, sources, supports, retrievals, other_sources, .. } = grounding;
+    let Grounding {
+        queries,
+        sources,
+        supports,
+        retrievals,
+        other_sources,
+        ..
+    } = grounding;
     if !has_queries(grounding) {
         // Supports alone name no page.
         let has_pages = has_sources(sources) || !retrievals.is_empty() || !other_sources.is_empty();
-        return [has_pages.then_some(Reference::Pages { sources, supports, retrievals, other_sources }), None];
+        return [
+            has_pages.then_some(Reference::Pages {
+                sources,
+                supports,
+                retrievals,
+                other_sources,
+            }),
+            None,
+        ];
     }
-    let (found, read) = sources.split_at_checked(sources.len() - pages_behind(grounding)).unwrap_or((sources, &[]));
-    let search = Reference::Search { queries, sources: found, supports, other_sources };
-    let pages = Reference::Pages { sources: read, supports: &[], retrievals, other_sources: &[] };
-    [Some(search), (has_sources(read) || !retrievals.is_empty()).then_some(pages)]
+    let (found, read) = sources
+        .split_at_checked(sources.len() - pages_behind(grounding))
+        .unwrap_or((sources, &[]));
+    let search = Reference::Search {
+        queries,
+        sources: found,
+        supports,
+        other_sources,
+    };
+    let pages = Reference::Pages {
+        sources: read,
+        supports: &[],
+        retrievals,
+        other_sources: &[],
+    };
+    [
+        Some(search),
+        (has_sources(read) || !retrievals.is_empty()).then_some(pages),
+    ]
 }
 
 /// How many of the last sources are pages that were read beside the search.
 fn pages_behind(grounding: &Grounding) -> usize {
-    let known = |index: u32| usize::try_from(index).ok().filter(|index| *index < grounding.sources.len());
-    let named = grounding.supports.iter().flat_map(|support| &support.grounding_chunk_indices);
-    let found = named.filter_map(|index| known(*index)).max().map_or(0, |last| last + 1);
+    let known = |index: u32| {
+        usize::try_from(index)
+            .ok()
+            .filter(|index| *index < grounding.sources.len())
+    };
+    let named = grounding
+        .supports
+        .iter()
+        .flat_map(|support| &support.grounding_chunk_indices);
+    let found = named
+        .filter_map(|index| known(*index))
+        .max()
+        .map_or(0, |last| last + 1);
     let behind = grounding.sources.iter().skip(found).rev();
-    behind.take_while(|source| !source.is_blank() && source.title == source.uri).count()
+    behind
+        .take_while(|source| !source.is_blank() && source.title == source.uri)
+        .count()
 }
 
 impl Reference<'_> {
     /// For people, in one line.
     pub fn content(&self) -> String {
         match self {
-            Self::Search { queries, sources, other_sources, .. } => {
-                let queries = queries.iter().map(|query| flat(query)).filter(|query| !query.is_empty());
+            Self::Search {
+                queries,
+                sources,
+                other_sources,
+                ..
+            } => {
+                let queries = queries
+                    .iter()
+                    .map(|query| flat(query))
+                    .filter(|query| !query.is_empty());
                 let queries: Vec<String> = queries.map(|query| format!("'{query}'")).collect();
                 let read = has_sources(sources).then(|| listed(sources));
                 let found = behind_arrow(read.into_iter().chain(others(other_sources)));
                 format!("Google Search: {}{found}", queries.join(", "))
             }
-            Self::Pages { sources, retrievals, other_sources, .. } => {
+            Self::Pages {
+                sources,
+                retrievals,
+                other_sources,
+                ..
+            } => {
                 let read = has_sources(sources).then(|| listed(sources));
-                let parts = read.into_iter().chain(others(other_sources)).chain(not_read(retrievals));
+                let parts = read
+                    .into_iter()
+                    .chain(others(other_sources))
+                    .chain(not_read(retrievals));
                 format!("URL Context{}", behind_arrow(parts))
             }
         }
@@ -128,22 +200,37 @@ impl Reference<'_> {
 
 fn behind_arrow(parts: impl Iterator<Item = String>) -> String {
     let parts: Vec<String> = parts.collect();
-    if parts.is_empty() { String::new() } else { format!(" → {}", parts.join("; ")) }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(" → {}", parts.join("; "))
+    }
 }
 
 /// What is no page, each with its kind.
 fn others(sources: &[OtherSource]) -> Option<String> {
     let one = |source: &OtherSource| {
-        let name = [&source.title, &source.uri].into_iter().map(|name| flat(name)).find(|name| !name.is_empty());
-        name.map_or_else(|| flat(&source.kind), |name| format!("{name} ({})", flat(&source.kind)))
+        let name = [&source.title, &source.uri]
+            .into_iter()
+            .map(|name| flat(name))
+            .find(|name| !name.is_empty());
+        name.map_or_else(
+            || flat(&source.kind),
+            |name| format!("{name} ({})", flat(&source.kind)),
+        )
     };
-    let sources: Vec<String> = sources.iter().map(one).filter(|source| !source.is_empty()).collect();
+    let sources: Vec<String> = sources
+        .iter()
+        .map(one)
+        .filter(|source| !source.is_empty())
+        .collect();
     (!sources.is_empty()).then(|| format!("Other sources: {}", sources.join(", ")))
 }
 
 /// The pages that could not be read, each with the reason.
 fn not_read(retrievals: &[Retrieval]) -> Option<String> {
-    let failed = |page: &Retrieval| Some(format!("{} ({})", flat(&page.url), flat(&page.failure()?)));
+    let failed =
+        |page: &Retrieval| Some(format!("{} ({})", flat(&page.url), flat(&page.failure()?)));
     let failed: Vec<String> = retrievals.iter().filter_map(failed).collect();
     (!failed.is_empty()).then(|| format!("Not read: {}", failed.join(", ")))
 }
@@ -154,14 +241,20 @@ fn listed(sources: &[Source]) -> String {
         (title, uri) if uri.is_empty() => title,
         (title, uri) => format!("{title} ({uri})"),
     };
-    let sources: Vec<String> = sources.iter().filter(|source| !source.is_blank()).map(one).collect();
+    let sources: Vec<String> = sources
+        .iter()
+        .filter(|source| !source.is_blank())
+        .map(one)
+        .collect();
     format!("Sources: {}", sources.join(", "))
 }
 
 /// Without line breaks and other control characters.
 fn flat(text: &str) -> String {
     if text.contains(char::is_control) {
-        let words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
+        let words = text
+            .split(|c: char| c.is_control() || c.is_whitespace())
+            .filter(|word| !word.is_empty());
         return words.collect::<Vec<_>>().join(" ");
     }
     text.trim().to_owned()
@@ -172,38 +265,67 @@ mod tests {
     use super::*;
 
     fn source(uri: &str, title: &str) -> Source {
-        Source { uri: uri.to_owned(), title: title.to_owned() }
+        Source {
+            uri: uri.to_owned(),
+            title: title.to_owned(),
+        }
     }
 
     fn grounding(queries: &[&str], sources: &[(&str, &str)]) -> Grounding {
         Grounding {
             queries: queries.iter().map(|query| (*query).to_owned()).collect(),
-            sources: sources.iter().map(|(uri, title)| source(uri, title)).collect(),
+            sources: sources
+                .iter()
+                .map(|(uri, title)| source(uri, title))
+                .collect(),
             ..Grounding::default()
         }
     }
 
     fn contents(groundings: &[Grounding]) -> Vec<String> {
-        references(groundings).iter().map(Reference::content).collect()
+        references(groundings)
+            .iter()
+            .map(Reference::content)
+            .collect()
     }
 
     #[test]
     fn queries_make_a_search_and_sources_alone_are_pages() {
-        let supported = Grounding { supports: vec![Support::default()], ..Grounding::default() };
+        let supported = Grounding {
+            supports: vec![Support::default()],
+            ..Grounding::default()
+        };
         for (groundings, expected) in [
             (vec![], vec![]),
             (vec![grounding(&[], &[])], vec![]),
             (vec![grounding(&[" "], &[("", "")])], vec![]),
             (
-                vec![grounding(&["jvm oom", "exit 137"], &[("https://a/1", "a"), ("https://b/2", "")])],
-                vec!["Google Search: 'jvm oom', 'exit 137' → Sources: a (https://a/1), https://b/2"],
+                vec![grounding(
+                    &["jvm oom", "exit 137"],
+                    &[("https://a/1", "a"), ("https://b/2", "")],
+                )],
+                vec![
+                    "Google Search: 'jvm oom', 'exit 137' → Sources: a (https://a/1), https://b/2",
+                ],
             ),
-            (vec![grounding(&["only asked"], &[])], vec!["Google Search: 'only asked'"]),
-            (vec![grounding(&[""], &[("", "book")])], vec!["URL Context → Sources: book"]),
+            (
+                vec![grounding(&["only asked"], &[])],
+                vec!["Google Search: 'only asked'"],
+            ),
+            (
+                vec![grounding(&[""], &[("", "book")])],
+                vec!["URL Context → Sources: book"],
+            ),
             (vec![supported], vec![]),
             (
-                vec![grounding(&[], &[("https://a", "a"), ("", "")]), grounding(&["q"], &[("https://b", "b")])],
-                vec!["URL Context → Sources: a (https://a)", "Google Search: 'q' → Sources: b (https://b)"],
+                vec![
+                    grounding(&[], &[("https://a", "a"), ("", "")]),
+                    grounding(&["q"], &[("https://b", "b")]),
+                ],
+                vec![
+                    "URL Context → Sources: a (https://a)",
+                    "Google Search: 'q' → Sources: b (https://b)",
+                ],
             ),
         ] {
             assert_eq!(contents(&groundings), expected, "{groundings:?}");
@@ -216,15 +338,31 @@ mod tests {
             url: url.to_owned(),
             status: format!("URL_RETRIEVAL_STATUS_{status}"),
         };
-        let retrievals = vec![page("https://a", "SUCCESS"), page("https://b", "PAYWALL"), page("https://c", "ERROR")];
-        let with = |grounding: Grounding| Grounding { retrievals: retrievals.clone(), ..grounding };
+        let retrievals = vec![
+            page("https://a", "SUCCESS"),
+            page("https://b", "PAYWALL"),
+            page("https://c", "ERROR"),
+        ];
+        let with = |grounding: Grounding| Grounding {
+            retrievals: retrievals.clone(),
+            ..grounding
+        };
         let failed = "Not read: https://b (paywall), https://c (error)";
         let read = with(grounding(&[], &[("https://a", "a")]));
-        assert_eq!(contents(&[read]), [format!("URL Context → Sources: a (https://a); {failed}")]);
-        assert_eq!(contents(&[with(Grounding::default())]), [format!("URL Context → {failed}")]);
+        assert_eq!(
+            contents(&[read]),
+            [format!("URL Context → Sources: a (https://a); {failed}")]
+        );
+        assert_eq!(
+            contents(&[with(Grounding::default())]),
+            [format!("URL Context → {failed}")]
+        );
         let searched = with(grounding(&["q"], &[("https://x", "x")]));
         let search = "Google Search: 'q' → Sources: x (https://x)".to_owned();
-        assert_eq!(contents(&[searched]), [search, format!("URL Context → {failed}")]);
+        assert_eq!(
+            contents(&[searched]),
+            [search, format!("URL Context → {failed}")]
+        );
     }
 
     #[test]
@@ -234,22 +372,42 @@ mod tests {
         let search = "Google Search: 'q' → Sources: a (https://a)";
         let read = "URL Context → Sources: https://docs/page (https://docs/page)";
         assert_eq!(contents(std::slice::from_ref(&both)), [search, read]);
-        assert_eq!(contents(&[grounding(&["q"], &[page])]), ["Google Search: 'q'", read]);
+        assert_eq!(
+            contents(&[grounding(&["q"], &[page])]),
+            ["Google Search: 'q'", read]
+        );
         // A source that text rests on was found: it is one of the search's own.
-        both.supports = vec![Support { grounding_chunk_indices: vec![1, 9], ..Support::default() }];
-        assert_eq!(contents(&[both]), [format!("{search}, https://docs/page (https://docs/page)")]);
+        both.supports = vec![Support {
+            grounding_chunk_indices: vec![1, 9],
+            ..Support::default()
+        }];
+        assert_eq!(
+            contents(&[both]),
+            [format!("{search}, https://docs/page (https://docs/page)")]
+        );
     }
 
     #[test]
     fn a_repeated_grounding_is_returned_once_and_a_growing_one_in_its_last_form() {
-        let (small, large) =
-            (grounding(&["q"], &[("https://a", "a")]), grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]));
+        let (small, large) = (
+            grounding(&["q"], &[("https://a", "a")]),
+            grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]),
+        );
         let other = grounding(&["other"], &[]);
         let grown = "Google Search: 'q' → Sources: a (https://a), b (https://b)";
         for (groundings, expected) in [
-            (vec![small.clone(), small.clone()], vec!["Google Search: 'q' → Sources: a (https://a)"]),
-            (vec![small.clone(), large.clone(), small.clone()], vec![grown]),
-            (vec![large.clone(), small, other, large], vec![grown, "Google Search: 'other'"]),
+            (
+                vec![small.clone(), small.clone()],
+                vec!["Google Search: 'q' → Sources: a (https://a)"],
+            ),
+            (
+                vec![small.clone(), large.clone(), small.clone()],
+                vec![grown],
+            ),
+            (
+                vec![large.clone(), small, other, large],
+                vec![grown, "Google Search: 'other'"],
+            ),
             (
                 vec![
                     grounding(&[], &[("https://a", "a")]),

@@ -52,7 +52,11 @@ struct Pairing<'a> {
 
 impl<'a> Pairing<'a> {
     fn take(&mut self, part: &'a CodePart) {
-        let outcome = if part.outcome.ends_with(UNSPECIFIED) { "" } else { part.outcome.as_str() };
+        let outcome = if part.outcome.ends_with(UNSPECIFIED) {
+            ""
+        } else {
+            part.outcome.as_str()
+        };
         let has_result = !part.result.is_empty() || !outcome.is_empty();
         let mut run = Run {
             code: &part.code,
@@ -80,7 +84,10 @@ impl<'a> Pairing<'a> {
                 Some(program) => program.finish(run),
                 None => {
                     if !run.id.is_empty() {
-                        self.early.entry(run.id).or_default().push_back(self.runs.len());
+                        self.early
+                            .entry(run.id)
+                            .or_default()
+                            .push_back(self.runs.len());
                     }
                     self.runs.push(run);
                 }
@@ -120,7 +127,12 @@ impl<'a> Run<'a> {
 
     /// Whether the provider reports a failure.
     pub fn has_failed(&self) -> bool {
-        FAILED.contains(&self.outcome.strip_prefix("OUTCOME_").unwrap_or(self.outcome))
+        FAILED.contains(
+            &self
+                .outcome
+                .strip_prefix("OUTCOME_")
+                .unwrap_or(self.outcome),
+        )
     }
 
     /// For people: program and output in fences that neither can close.
@@ -134,11 +146,18 @@ impl<'a> Run<'a> {
             let fence = fence_around(&[self.result]);
             content.push_str(&format!("\nOutput:\n{fence}\n{}\n{fence}", self.result));
         }
-        if content.is_empty() { self.outcome.to_owned() } else { content }
+        if content.is_empty() {
+            self.outcome.to_owned()
+        } else {
+            content
+        }
     }
 
     fn language(&self) -> String {
-        let is_word = self.language.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '#' | '_'));
+        let is_word = self
+            .language
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '#' | '_'));
         if self.language.is_empty() || !is_word || self.language.ends_with(UNSPECIFIED) {
             return DEFAULT_LANGUAGE.to_owned();
         }
@@ -153,15 +172,25 @@ mod tests {
     use super::*;
 
     fn part(code: &str, result: &str) -> CodePart {
-        CodePart { code: code.to_owned(), result: result.to_owned(), ..CodePart::default() }
+        CodePart {
+            code: code.to_owned(),
+            result: result.to_owned(),
+            ..CodePart::default()
+        }
     }
 
     fn with_id(id: &str, part: CodePart) -> CodePart {
-        CodePart { id: id.to_owned(), ..part }
+        CodePart {
+            id: id.to_owned(),
+            ..part
+        }
     }
 
     fn paired(parts: &[CodePart]) -> Vec<(&str, &str)> {
-        runs(parts).iter().map(|run| (run.code, run.result)).collect()
+        runs(parts)
+            .iter()
+            .map(|run| (run.code, run.result))
+            .collect()
     }
 
     #[test]
@@ -171,14 +200,32 @@ mod tests {
         for (parts, expected) in [
             (vec![], vec![]),
             (vec![a.clone(), r.clone()], vec![("a", "r")]),
-            (vec![a.clone(), b.clone(), r.clone()], vec![("a", ""), ("b", "r")]),
+            (
+                vec![a.clone(), b.clone(), r.clone()],
+                vec![("a", ""), ("b", "r")],
+            ),
             (vec![r.clone()], vec![("", "r")]),
-            (vec![r.clone(), a.clone(), s.clone()], vec![("", "r"), ("a", "s")]),
-            (vec![a.clone(), r.clone(), s.clone()], vec![("a", "r"), ("", "s")]),
+            (
+                vec![r.clone(), a.clone(), s.clone()],
+                vec![("", "r"), ("a", "s")],
+            ),
+            (
+                vec![a.clone(), r.clone(), s.clone()],
+                vec![("a", "r"), ("", "s")],
+            ),
             (vec![both.clone()], vec![("c", "t")]),
-            (vec![a.clone(), both, r.clone()], vec![("a", ""), ("c", "t"), ("", "r")]),
-            (vec![a.clone(), r.clone(), b.clone(), s], vec![("a", "r"), ("b", "s")]),
-            (vec![a, CodePart::default(), r, b], vec![("a", "r"), ("b", "")]),
+            (
+                vec![a.clone(), both, r.clone()],
+                vec![("a", ""), ("c", "t"), ("", "r")],
+            ),
+            (
+                vec![a.clone(), r.clone(), b.clone(), s],
+                vec![("a", "r"), ("b", "s")],
+            ),
+            (
+                vec![a, CodePart::default(), r, b],
+                vec![("a", "r"), ("b", "")],
+            ),
         ] {
             assert_eq!(paired(&parts), expected, "{parts:?}");
         }
@@ -190,17 +237,38 @@ mod tests {
         let (r, s) = (with_id("1", part("", "r")), with_id("2", part("", "s")));
         let anonymous = part("", "t");
         for (parts, expected) in [
-            (vec![a.clone(), b.clone(), r.clone(), s.clone()], vec![("a", "r"), ("b", "s")]),
-            (vec![a.clone(), b.clone(), s.clone(), r.clone()], vec![("a", "r"), ("b", "s")]),
-            (vec![a.clone(), b, anonymous.clone(), r.clone()], vec![("a", "r"), ("b", "t")]),
+            (
+                vec![a.clone(), b.clone(), r.clone(), s.clone()],
+                vec![("a", "r"), ("b", "s")],
+            ),
+            (
+                vec![a.clone(), b.clone(), s.clone(), r.clone()],
+                vec![("a", "r"), ("b", "s")],
+            ),
+            (
+                vec![a.clone(), b, anonymous.clone(), r.clone()],
+                vec![("a", "r"), ("b", "t")],
+            ),
             (vec![a.clone(), s, r.clone()], vec![("a", "r"), ("", "s")]),
             (vec![r.clone(), a.clone()], vec![("a", "r")]),
-            (vec![r.clone(), with_id("2", part("b", "")), a.clone()], vec![("b", ""), ("a", "r")]),
+            (
+                vec![r.clone(), with_id("2", part("b", "")), a.clone()],
+                vec![("b", ""), ("a", "r")],
+            ),
             (vec![r.clone(), part("x", "")], vec![("", "r"), ("x", "")]),
-            (vec![r.clone(), a.clone(), r.clone()], vec![("a", "r"), ("", "r")]),
+            (
+                vec![r.clone(), a.clone(), r.clone()],
+                vec![("a", "r"), ("", "r")],
+            ),
             (vec![part("x", ""), r.clone()], vec![("x", "r")]),
-            (vec![a.clone(), anonymous, r.clone()], vec![("a", "t"), ("", "r")]),
-            (vec![a.clone(), a, r.clone(), r], vec![("a", "r"), ("a", "r")]),
+            (
+                vec![a.clone(), anonymous, r.clone()],
+                vec![("a", "t"), ("", "r")],
+            ),
+            (
+                vec![a.clone(), a, r.clone(), r],
+                vec![("a", "r"), ("a", "r")],
+            ),
         ] {
             assert_eq!(paired(&parts), expected, "{parts:?}");
         }
@@ -208,8 +276,18 @@ mod tests {
 
     #[test]
     fn a_program_and_its_output_read_like_a_document() {
-        let run = |code, result| Run { code, result, ..Run::default() }.content();
-        assert_eq!(run("print(6 * 7)", "42"), "```python\nprint(6 * 7)\n```\n\nOutput:\n```\n42\n```");
+        let run = |code, result| {
+            Run {
+                code,
+                result,
+                ..Run::default()
+            }
+            .content()
+        };
+        assert_eq!(
+            run("print(6 * 7)", "42"),
+            "```python\nprint(6 * 7)\n```\n\nOutput:\n```\n42\n```"
+        );
         assert_eq!(run("x = 6", ""), "```python\nx = 6\n```\n");
         assert_eq!(run("", "42"), "\nOutput:\n```\n42\n```");
         let fences = "`````python\nprint('````')\n`````\n\nOutput:\n````\n```\n````";
@@ -218,7 +296,17 @@ mod tests {
 
     #[test]
     fn the_language_is_that_of_the_part_if_it_is_a_word() {
-        let of = |language| Run { code: "x", language, ..Run::default() }.content().lines().next().map(str::to_owned);
+        let of = |language| {
+            Run {
+                code: "x",
+                language,
+                ..Run::default()
+            }
+            .content()
+            .lines()
+            .next()
+            .map(str::to_owned)
+        };
         for (said, shown) in [
             ("PYTHON", "python"),
             ("C++", "c++"),
@@ -232,10 +320,15 @@ mod tests {
 
     #[test]
     fn an_outcome_belongs_to_the_run_also_without_an_output() {
-        let ended = |outcome: &str| CodePart { outcome: outcome.to_owned(), ..CodePart::default() };
+        let ended = |outcome: &str| CodePart {
+            outcome: outcome.to_owned(),
+            ..CodePart::default()
+        };
         let performed = |parts: &[CodePart]| {
             let runs = runs(parts);
-            runs.iter().map(|run| (run.content(), run.outcome.to_owned(), run.has_failed())).collect::<Vec<_>>()
+            runs.iter()
+                .map(|run| (run.content(), run.outcome.to_owned(), run.has_failed()))
+                .collect::<Vec<_>>()
         };
         let program = "```python\nx\n```\n".to_owned();
         for (outcome, failed) in [
@@ -248,10 +341,16 @@ mod tests {
             let expected = [(program.clone(), outcome.to_owned(), failed)];
             assert_eq!(performed(&[part("x", ""), ended(outcome)]), expected);
         }
-        assert_eq!(performed(&[part("x", ""), ended("OUTCOME_UNSPECIFIED")]), [(program, String::new(), false)]);
+        assert_eq!(
+            performed(&[part("x", ""), ended("OUTCOME_UNSPECIFIED")]),
+            [(program, String::new(), false)]
+        );
         assert_eq!(performed(&[ended("OUTCOME_OK")]), []);
         let failed = "OUTCOME_FAILED".to_owned();
-        assert_eq!(performed(&[ended("OUTCOME_FAILED")]), [(failed.clone(), failed, true)]);
+        assert_eq!(
+            performed(&[ended("OUTCOME_FAILED")]),
+            [(failed.clone(), failed, true)]
+        );
     }
 
     proptest! {

@@ -59,13 +59,22 @@ pub struct NotificationKey {
 impl NotificationKey {
     /// The idempotency key: the same for every attempt, also after a restore of the database.
     pub fn id(&self) -> Uuid {
-        Uuid::new_v5(&self.session.0, format!("notification/{}/{}", self.moment.as_str(), self.route).as_bytes())
+        Uuid::new_v5(
+            &self.session.0,
+            format!("notification/{}/{}", self.moment.as_str(), self.route).as_bytes(),
+        )
     }
 }
 
 impl fmt::Display for NotificationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} to {}", self.moment.as_str(), self.session.short(), self.route)
+        write!(
+            f,
+            "{} of {} to {}",
+            self.moment.as_str(),
+            self.session.short(),
+            self.route
+        )
     }
 }
 
@@ -83,7 +92,8 @@ pub struct Notification {
 }
 
 /// The remark of a notification that may be a repetition.
-pub const MAY_REPEAT: &str = "Sent again: the answer to an earlier attempt is not known, so this may be a repetition.";
+pub const MAY_REPEAT: &str =
+    "Sent again: the answer to an earlier attempt is not known, so this may be a repetition.";
 
 #[cfg(test)]
 mod tests;

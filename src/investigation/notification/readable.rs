@@ -41,8 +41,14 @@ mod tests {
     #[test]
     fn numbers_in_brackets_are_events_and_other_brackets_stay() {
         for (text, shown) in [
-            ("full [5], slow [7, 9].", "full (event 5), slow (events 7 and 9)."),
-            ("[1, 2, 3] [alert] [42?] items[0]", "(events 1, 2 and 3) [alert] [42?] items[0]"),
+            (
+                "full [5], slow [7, 9].",
+                "full (event 5), slow (events 7 and 9).",
+            ),
+            (
+                "[1, 2, 3] [alert] [42?] items[0]",
+                "(events 1, 2 and 3) [alert] [42?] items[0]",
+            ),
             ("none", "none"),
         ] {
             assert_eq!(with_citations_in_words(text), shown);

@@ -42,19 +42,33 @@ impl Filters {
 
     /// The notifications that a session of this chain may need. Severity and outcome are not final yet.
     pub fn of_session(&self, chain: &str) -> Vec<Planned> {
-        let wanted = self.0.iter().filter(|route| is_in(&route.filter.chains, |known| known == chain));
-        wanted.flat_map(|route| route.filter.on.iter().map(|moment| planned(route, *moment))).collect()
+        let wanted = self
+            .0
+            .iter()
+            .filter(|route| is_in(&route.filter.chains, |known| known == chain));
+        wanted
+            .flat_map(|route| route.filter.on.iter().map(|moment| planned(route, *moment)))
+            .collect()
     }
 
     /// The notifications about an alert that is given up without a session.
     pub fn of_dead_letter(&self) -> Vec<Planned> {
-        let ended = |route: &&NamedFilter| route.filter.on.contains(&Moment::Ended) && route.filter.chains.is_empty();
-        self.0.iter().filter(ended).map(|route| planned(route, Moment::Ended)).collect()
+        let ended = |route: &&NamedFilter| {
+            route.filter.on.contains(&Moment::Ended) && route.filter.chains.is_empty()
+        };
+        self.0
+            .iter()
+            .filter(ended)
+            .map(|route| planned(route, Moment::Ended))
+            .collect()
     }
 }
 
 fn planned(route: &NamedFilter, moment: Moment) -> Planned {
-    Planned { route: route.name.clone(), moment }
+    Planned {
+        route: route.name.clone(),
+        moment,
+    }
 }
 
 impl Filter {
@@ -82,7 +96,10 @@ mod tests {
     use crate::investigation::notification::tests::summary;
 
     fn filter(on: &[Moment]) -> Filter {
-        Filter { on: on.to_vec(), ..Filter::default() }
+        Filter {
+            on: on.to_vec(),
+            ..Filter::default()
+        }
     }
 
     #[test]
@@ -92,12 +109,48 @@ mod tests {
         assert!(accepts(&filter(&[Moment::Ended])));
         assert!(!accepts(&filter(&[Moment::Started])));
         for (matching, filter) in [
-            (true, Filter { chains: vec!["other".into(), "kubernetes".into()], ..filter(&Moment::ALL) }),
-            (false, Filter { chains: vec!["other".into()], ..filter(&Moment::ALL) }),
-            (true, Filter { severities: vec![Severity::Critical], ..filter(&Moment::ALL) }),
-            (false, Filter { severities: vec![Severity::High, Severity::Low], ..filter(&Moment::ALL) }),
-            (true, Filter { outcomes: vec![Outcome::Completed], ..filter(&Moment::ALL) }),
-            (false, Filter { outcomes: vec![Outcome::Failed, Outcome::TimedOut], ..filter(&Moment::ALL) }),
+            (
+                true,
+                Filter {
+                    chains: vec!["other".into(), "kubernetes".into()],
+                    ..filter(&Moment::ALL)
+                },
+            ),
+            (
+                false,
+                Filter {
+                    chains: vec!["other".into()],
+                    ..filter(&Moment::ALL)
+                },
+            ),
+            (
+                true,
+                Filter {
+                    severities: vec![Severity::Critical],
+                    ..filter(&Moment::ALL)
+                },
+            ),
+            (
+                false,
+                Filter {
+                    severities: vec![Severity::High, Severity::Low],
+                    ..filter(&Moment::ALL)
+                },
+            ),
+            (
+                true,
+                Filter {
+                    outcomes: vec![Outcome::Completed],
+                    ..filter(&Moment::ALL)
+                },
+            ),
+            (
+                false,
+                Filter {
+                    outcomes: vec![Outcome::Failed, Outcome::TimedOut],
+                    ..filter(&Moment::ALL)
+                },
+            ),
         ] {
             assert_eq!(accepts(&filter), matching, "{filter:?}");
         }
@@ -105,23 +158,51 @@ mod tests {
 
     #[test]
     fn the_outcome_restricts_ends_only() {
-        let running = Summary { outcome: None, ..summary() };
-        let failures = Filter { outcomes: vec![Outcome::Failed], ..filter(&Moment::ALL) };
+        let running = Summary {
+            outcome: None,
+            ..summary()
+        };
+        let failures = Filter {
+            outcomes: vec![Outcome::Failed],
+            ..filter(&Moment::ALL)
+        };
         assert!(failures.accepts(Moment::Started, &running));
     }
 
     #[test]
     fn a_session_gets_a_row_for_each_notification_that_its_chain_permits() {
-        let of_chain = Filter { chains: vec!["kubernetes".into()], ..filter(&[Moment::Ended]) };
+        let of_chain = Filter {
+            chains: vec!["kubernetes".into()],
+            ..filter(&[Moment::Ended])
+        };
         let filters = Filters(vec![
-            NamedFilter { name: "all".into(), filter: filter(&Moment::ALL) },
-            NamedFilter { name: "one".into(), filter: of_chain },
+            NamedFilter {
+                name: "all".into(),
+                filter: filter(&Moment::ALL),
+            },
+            NamedFilter {
+                name: "one".into(),
+                filter: of_chain,
+            },
         ]);
         let names = |planned: Vec<Planned>| {
-            planned.into_iter().map(|each| format!("{} {}", each.route, each.moment.as_str())).collect::<Vec<_>>()
+            planned
+                .into_iter()
+                .map(|each| format!("{} {}", each.route, each.moment.as_str()))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(names(filters.of_session("kubernetes")), ["all started", "all ended", "one ended"]);
-        assert_eq!(names(filters.of_session("other")), ["all started", "all ended"]);
-        assert_eq!(names(filters.of_dead_letter()), ["all ended"], "an alert without a session has no chain");
+        assert_eq!(
+            names(filters.of_session("kubernetes")),
+            ["all started", "all ended", "one ended"]
+        );
+        assert_eq!(
+            names(filters.of_session("other")),
+            ["all started", "all ended"]
+        );
+        assert_eq!(
+            names(filters.of_dead_letter()),
+            ["all ended"],
+            "an alert without a session has no chain"
+        );
     }
 }

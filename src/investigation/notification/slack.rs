@@ -32,11 +32,19 @@ pub fn message(notification: &Notification) -> Value {
 /// As [`message`], for `chat.postMessage`: in this channel, as a reply if there is a first message, with metadata.
 pub fn post(notification: &Notification, channel: &str, thread: Option<&str>) -> Value {
     let mut body = message(notification);
-    let metadata = json!({"event_type": METADATA_TYPE, "event_payload": {"id": notification.key.id()}});
-    let parts =
-        [("channel", Some(channel.into())), ("metadata", Some(metadata)), ("thread_ts", thread.map(Value::from))];
+    let metadata =
+        json!({"event_type": METADATA_TYPE, "event_payload": {"id": notification.key.id()}});
+    let parts = [
+        ("channel", Some(channel.into())),
+        ("metadata", Some(metadata)),
+        ("thread_ts", thread.map(Value::from)),
+    ];
     if let Some(body) = body.as_object_mut() {
-        body.extend(parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        body.extend(
+            parts
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value?))),
+        );
     }
     body
 }
@@ -52,28 +60,49 @@ fn text(notification: &Notification) -> String {
         }),
         None => usual(&values),
     };
-    let remark = if notification.may_repeat { format!("\n_{MAY_REPEAT}_") } else { String::new() };
+    let remark = if notification.may_repeat {
+        format!("\n_{MAY_REPEAT}_")
+    } else {
+        String::new()
+    };
     format!("{}{remark}", cut(filled, MAX_TEXT))
 }
 
 /// The message without a template. The link stands above the long fields, so that a cut at the end leaves it.
 fn usual(values: &Values) -> String {
-    let mut lines = vec![format!("{} *{}*", values.sign(), bold(&values.title)), escaped(&values.facts())];
+    let mut lines = vec![
+        format!("{} *{}*", values.sign(), bold(&values.title)),
+        escaped(&values.facts()),
+    ];
     lines.extend(Some(format!("*{}*", values.mark)).filter(|_| !values.mark.is_empty()));
     lines.extend(Some(escaped(&values.cause)).filter(|cause| !cause.is_empty()));
-    lines
-        .extend(Some(next_step(&values.next)).filter(|next| !next.is_empty()).map(|next| format!("*Do next:* {next}")));
+    lines.extend(
+        Some(next_step(&values.next))
+            .filter(|next| !next.is_empty())
+            .map(|next| format!("*Do next:* {next}")),
+    );
     let link = format!("<{}|Open the investigation>", with_entities(&values.link));
     lines.extend(Some(link).filter(|_| !values.link.is_empty()));
     lines.extend(Some("*Evidence:*".to_owned()).filter(|_| !values.evidence.is_empty()));
-    lines.extend(values.evidence.iter().map(|fact| format!("• {}", escaped(fact))));
-    lines.extend(values.labelled().map(|(label, text)| format!("*{label}:* {}", escaped(text))));
+    lines.extend(
+        values
+            .evidence
+            .iter()
+            .map(|fact| format!("• {}", escaped(fact))),
+    );
+    lines.extend(
+        values
+            .labelled()
+            .map(|(label, text)| format!("*{label}:* {}", escaped(text))),
+    );
     lines.join("\n")
 }
 
 /// A next step. A command at its beginning is code, whose characters are the model's own so that it can be copied.
 fn next_step(next: &str) -> String {
-    let Some(Command { text, rest }) = command(next) else { return escaped(&with_citations_in_words(next)) };
+    let Some(Command { text, rest }) = command(next) else {
+        return escaped(&with_citations_in_words(next));
+    };
     let rest = escaped(&with_citations_in_words(rest));
     let gap = if rest.is_empty() { "" } else { " " };
     format!("`{}`{gap}{rest}", with_entities(text))
@@ -90,7 +119,10 @@ fn escaped(value: &str) -> String {
 }
 
 fn with_entities(value: &str) -> String {
-    value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    value
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// The value with look-alikes of the marks that would format it. A mark between two letters or digits formats nothing,
@@ -99,8 +131,8 @@ fn without_marks(value: &str) -> String {
     let mut plain = String::with_capacity(value.len());
     let (mut before, mut rest) = (None, value.chars().peekable());
     while let Some(character) = rest.next() {
-        let is_in_word =
-            before.is_some_and(char::is_alphanumeric) && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        let is_in_word = before.is_some_and(char::is_alphanumeric)
+            && rest.peek().is_some_and(|next| next.is_alphanumeric());
         plain.push(match character {
             '`' => 'ˋ',
             '>' if before.is_none() => '›',
@@ -139,10 +171,19 @@ mod tests {
 
     #[test]
     fn a_command_is_code_that_can_be_copied_and_cannot_leave_it() {
-        assert_eq!(next_step("`a -b 'x_y*' > z & w`; then [5]"), "`a -b 'x_y*' &gt; z &amp; w` then (event 5)");
-        assert_eq!(next_step("look at `x` [5, 7]"), "look at ˋxˋ (events 5 and 7)");
+        assert_eq!(
+            next_step("`a -b 'x_y*' > z & w`; then [5]"),
+            "`a -b 'x_y*' &gt; z &amp; w` then (event 5)"
+        );
+        assert_eq!(
+            next_step("look at `x` [5, 7]"),
+            "look at ˋxˋ (events 5 and 7)"
+        );
         let template = Some(Template::parse("{next}|{evidence}|{mark}{not_seen}").unwrap());
-        let body = message(&Notification { template, ..notification() });
+        let body = message(&Notification {
+            template,
+            ..notification()
+        });
         let expected = "`kubectl set resources deploy/a_b --limits=memory=1Gi` then wait|• exit 137 (event 5)\n• limit 512Mi \
                         (event 7)|the heap dump";
         assert_eq!(shown(&body), expected);
@@ -152,19 +193,32 @@ mod tests {
     fn a_hostile_text_mentions_no_channel_and_is_no_link() {
         let body = message(&hostile());
         let text = shown(&body);
-        assert!(text.contains("&lt;!channel&gt;") && text.contains("&lt;https://evil.example|x&gt;"), "{text}");
+        assert!(
+            text.contains("&lt;!channel&gt;") && text.contains("&lt;https://evil.example|x&gt;"),
+            "{text}"
+        );
         assert_eq!(text.matches('<').count(), 1, "{text}");
         assert!(text.chars().count() <= 3_000, "{}", text.chars().count());
         let template = Some(Template::parse("<!here> {title}").unwrap());
-        let body = message(&Notification { template, ..hostile() });
-        assert_eq!(shown(&body).matches('<').count(), 1, "only the template's own: {body}");
+        let body = message(&Notification {
+            template,
+            ..hostile()
+        });
+        assert_eq!(
+            shown(&body).matches('<').count(),
+            1,
+            "only the template's own: {body}"
+        );
     }
 
     #[test]
     fn a_value_has_no_mark_that_formats_it_and_names_stay_as_they_are() {
         for (value, expected) in [
             ("_x_ ~y~ `z` *w*", "ˍxˍ ∼y∼ ˋzˋ ∗w∗"),
-            ("container_memory_bytes of a*b, ~/.profile", "container_memory_bytes of a*b, ∼/.profile"),
+            (
+                "container_memory_bytes of a*b, ~/.profile",
+                "container_memory_bytes of a*b, ∼/.profile",
+            ),
             ("> quoted, 5 > 4", "› quoted, 5 &gt; 4"),
             ("```rm -rf``` (_all_)", "ˋˋˋrm -rfˋˋˋ (ˍallˍ)"),
             ("a__b _", "aˍˍb ˍ"),
@@ -174,8 +228,16 @@ mod tests {
         let cause = Some("Cause: `kubectl` shows _all_ of ~it~ and *more*".to_owned());
         let link = "https://tarsy.example.com/~ops/_x_/sessions/1";
         let title = "`down` a*b_c _d_".to_owned();
-        let summary = Summary { title, analysis: cause, ..notification().summary };
-        let marked = Notification { summary, url: Some(link.to_owned()), ..notification() };
+        let summary = Summary {
+            title,
+            analysis: cause,
+            ..notification().summary
+        };
+        let marked = Notification {
+            summary,
+            url: Some(link.to_owned()),
+            ..notification()
+        };
         let expected = format!(
             "✅ *ˋdownˋ a∗b_c ˍdˍ*\ncritical, completed after 6.1 s\nˋkubectlˋ shows ˍallˍ of ∼it∼ and ∗more∗\n\
              <{link}|Open the investigation>"
@@ -183,15 +245,28 @@ mod tests {
         assert_eq!(shown(&message(&marked)), expected);
         let template = Some(Template::parse("_{title}_ <{link}|open>").unwrap());
         let body = message(&Notification { template, ..marked });
-        assert_eq!(shown(&body), format!("_ˋdownˋ a*b_c ˍdˍ_ <{link}|open>"), "the template keeps its own marks");
+        assert_eq!(
+            shown(&body),
+            format!("_ˋdownˋ a*b_c ˍdˍ_ <{link}|open>"),
+            "the template keeps its own marks"
+        );
     }
 
     #[test]
     fn a_reply_names_its_thread_and_a_repetition_says_so() {
-        let repeated = Notification { may_repeat: true, ..notification() };
+        let repeated = Notification {
+            may_repeat: true,
+            ..notification()
+        };
         let body = post(&repeated, "C0123", Some("1700.1"));
-        assert_eq!((&body["channel"], &body["thread_ts"]), (&json!("C0123"), &json!("1700.1")));
-        assert_eq!(body["metadata"]["event_payload"]["id"], json!(repeated.key.id()));
+        assert_eq!(
+            (&body["channel"], &body["thread_ts"]),
+            (&json!("C0123"), &json!("1700.1"))
+        );
+        assert_eq!(
+            body["metadata"]["event_payload"]["id"],
+            json!(repeated.key.id())
+        );
         assert!(shown(&body).ends_with(&format!("_{MAY_REPEAT}_")), "{body}");
         assert_eq!(post(&notification(), "C0123", None).get("thread_ts"), None);
     }

@@ -27,8 +27,14 @@ pub enum Outcome {
 
 impl Outcome {
     /// In the order of the documents.
-    pub const ALL: [Self; 6] =
-        [Self::Completed, Self::Failed, Self::TimedOut, Self::Cancelled, Self::Limited, Self::DeadLetter];
+    pub const ALL: [Self; 6] = [
+        Self::Completed,
+        Self::Failed,
+        Self::TimedOut,
+        Self::Cancelled,
+        Self::Limited,
+        Self::DeadLetter,
+    ];
 
     /// The word in the configuration and in requests.
     pub fn as_str(self) -> &'static str {
@@ -79,10 +85,24 @@ impl Summary {
     /// The cause in a line: that of the analysis, else its first line, else the error. The mark of the analysis stands
     /// before it.
     pub fn cause(&self) -> Option<String> {
-        let Some(analysis) = &self.analysis else { return self.error.clone() };
-        let first = || analysis.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-        let mark = self.mark.map(|mark| format!("({}) ", mark.word())).unwrap_or_default();
-        self.fields().cause.or_else(first).map(|cause| format!("{mark}{cause}"))
+        let Some(analysis) = &self.analysis else {
+            return self.error.clone();
+        };
+        let first = || {
+            analysis
+                .lines()
+                .map(str::trim)
+                .find(|line| !line.is_empty())
+                .map(str::to_owned)
+        };
+        let mark = self
+            .mark
+            .map(|mark| format!("({}) ", mark.word()))
+            .unwrap_or_default();
+        self.fields()
+            .cause
+            .or_else(first)
+            .map(|cause| format!("{mark}{cause}"))
     }
 
     /// The fields of the analysis; all are empty without one.
@@ -92,7 +112,10 @@ impl Summary {
 
     /// The number of events that the analysis cites.
     pub fn cited_events(&self) -> usize {
-        self.analysis.as_deref().map(|analysis| cited(analysis).len()).unwrap_or_default()
+        self.analysis
+            .as_deref()
+            .map(|analysis| cited(analysis).len())
+            .unwrap_or_default()
     }
 
     /// How long the investigation took.
@@ -119,13 +142,32 @@ mod tests {
 
     #[test]
     fn the_cause_is_that_of_the_analysis_or_the_error() {
-        assert_eq!(summary().cause().as_deref(), Some("the heap limit leaves no room [5]"));
-        let plain = Summary { analysis: Some("\n The disk is full.\nmore".into()), ..summary() };
+        assert_eq!(
+            summary().cause().as_deref(),
+            Some("the heap limit leaves no room [5]")
+        );
+        let plain = Summary {
+            analysis: Some("\n The disk is full.\nmore".into()),
+            ..summary()
+        };
         assert_eq!(plain.cause().as_deref(), Some("The disk is full."));
-        let cut = Summary { mark: Some(Mark::Incomplete), ..summary() };
-        assert_eq!(cut.cause().as_deref(), Some("(incomplete) the heap limit leaves no room [5]"));
-        let failed = Summary { analysis: None, error: Some("no model answered".into()), ..summary() };
-        assert_eq!((failed.cause().as_deref(), failed.cited_events()), (Some("no model answered"), 0));
+        let cut = Summary {
+            mark: Some(Mark::Incomplete),
+            ..summary()
+        };
+        assert_eq!(
+            cut.cause().as_deref(),
+            Some("(incomplete) the heap limit leaves no room [5]")
+        );
+        let failed = Summary {
+            analysis: None,
+            error: Some("no model answered".into()),
+            ..summary()
+        };
+        assert_eq!(
+            (failed.cause().as_deref(), failed.cited_events()),
+            (Some("no model answered"), 0)
+        );
     }
 
     #[test]
@@ -136,7 +178,12 @@ mod tests {
 
     #[test]
     fn a_duration_is_spelled_in_its_largest_units() {
-        for (ms, text) in [(450, "450 ms"), (6_100, "6.1 s"), (725_000, "12 min"), (3_900_000, "1 h 5 min")] {
+        for (ms, text) in [
+            (450, "450 ms"),
+            (6_100, "6.1 s"),
+            (725_000, "12 min"),
+            (3_900_000, "1 h 5 min"),
+        ] {
             assert_eq!(spelled(Duration::from_millis(ms)), text);
         }
     }

@@ -20,13 +20,24 @@ pub fn message(notification: &Notification) -> Value {
     let mut body = match &notification.template {
         Some(template) => {
             let filled = cut(template.filled(&values, str::to_owned), MAX_TEXT);
-            filled.lines().map(|line| paragraph(line, json!({}))).collect()
+            filled
+                .lines()
+                .map(|line| paragraph(line, json!({})))
+                .collect()
         }
         None => usual(&values),
     };
-    body.extend(notification.may_repeat.then(|| paragraph(MAY_REPEAT, json!({"isSubtle": true, "italic": true}))));
-    let open = json!({"type": "Action.OpenUrl", "title": "Open the investigation", "url": values.link});
-    let actions: Vec<Value> = Some(open).filter(|_| !values.link.is_empty()).into_iter().collect();
+    body.extend(
+        notification
+            .may_repeat
+            .then(|| paragraph(MAY_REPEAT, json!({"isSubtle": true, "italic": true}))),
+    );
+    let open =
+        json!({"type": "Action.OpenUrl", "title": "Open the investigation", "url": values.link});
+    let actions: Vec<Value> = Some(open)
+        .filter(|_| !values.link.is_empty())
+        .into_iter()
+        .collect();
     json!({
         "type": "message",
         "attachments": [{
@@ -50,12 +61,27 @@ fn usual(values: &Values) -> Vec<Value> {
         paragraph(&title, json!({"weight": "Bolder", "size": "Medium"})),
         paragraph(&values.facts(), json!({"isSubtle": true})),
     ];
-    let texts = [(values.mark, json!({"weight": "Bolder", "color": "Attention"})), (values.cause.as_str(), json!({}))];
-    body.extend(texts.into_iter().filter(|(text, _)| !text.is_empty()).map(|(text, style)| paragraph(text, style)));
+    let texts = [
+        (
+            values.mark,
+            json!({"weight": "Bolder", "color": "Attention"}),
+        ),
+        (values.cause.as_str(), json!({})),
+    ];
+    body.extend(
+        texts
+            .into_iter()
+            .filter(|(text, _)| !text.is_empty())
+            .map(|(text, style)| paragraph(text, style)),
+    );
     body.extend(next_step(&values.next));
     let facts = values.facts_in_lines();
     body.extend(facts.lines().map(|fact| paragraph(fact, json!({}))));
-    body.extend(values.labelled().map(|(label, text)| paragraph(&format!("{label}: {text}"), json!({}))));
+    body.extend(
+        values
+            .labelled()
+            .map(|(label, text)| paragraph(&format!("{label}: {text}"), json!({}))),
+    );
     body
 }
 
@@ -67,9 +93,17 @@ fn next_step(next: &str) -> Vec<Value> {
     };
     let label = Some("Do next:").filter(|_| !code.is_empty());
     let rest = with_citations_in_words(rest);
-    let rest = if code.is_empty() && !rest.is_empty() { format!("Do next: {rest}") } else { rest };
-    let mut paragraphs: Vec<Value> = label.map(|label| paragraph(label, json!({}))).into_iter().collect();
-    paragraphs.extend((!code.is_empty()).then(|| paragraph(code, json!({"fontType": "Monospace"}))));
+    let rest = if code.is_empty() && !rest.is_empty() {
+        format!("Do next: {rest}")
+    } else {
+        rest
+    };
+    let mut paragraphs: Vec<Value> = label
+        .map(|label| paragraph(label, json!({})))
+        .into_iter()
+        .collect();
+    paragraphs
+        .extend((!code.is_empty()).then(|| paragraph(code, json!({"fontType": "Monospace"}))));
     paragraphs.extend((!rest.is_empty()).then(|| paragraph(&rest, json!({}))));
     paragraphs
 }
@@ -121,13 +155,24 @@ mod tests {
 
     #[test]
     fn hostile_texts_stay_texts_within_the_size_of_a_message() {
-        let message = message(&Notification { may_repeat: true, ..hostile() });
+        let message = message(&Notification {
+            may_repeat: true,
+            ..hostile()
+        });
         let written = message.to_string();
         assert!(written.len() <= MAX_BYTES, "{}", written.len());
         let card = &message["attachments"][0]["content"];
         let blocks = card["body"].as_array().unwrap();
-        assert!(blocks.iter().all(|block| block["type"] == "RichTextBlock"), "no block reads Markdown: {card}");
+        assert!(
+            blocks.iter().all(|block| block["type"] == "RichTextBlock"),
+            "no block reads Markdown: {card}"
+        );
         assert_eq!(card.get("msteams"), None, "it mentions no person");
-        assert!(card["body"][0]["inlines"][0]["text"].as_str().unwrap().contains("<at>all</at>"));
+        assert!(
+            card["body"][0]["inlines"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains("<at>all</at>")
+        );
     }
 }

@@ -77,7 +77,8 @@ impl Template {
                 rest = escaped;
                 continue;
             }
-            let Some((name, behind)) = after.split_once('}').filter(|(name, _)| is_name(name)) else {
+            let Some((name, behind)) = after.split_once('}').filter(|(name, _)| is_name(name))
+            else {
                 plain.push('{');
                 rest = after;
                 continue;
@@ -92,7 +93,10 @@ impl Template {
         plain.push_str(&rest.replace("}}", "}"));
         parts.push(Part::Text(plain));
         parts.retain(|part| *part != Part::Text(String::new()));
-        Ok(Self { written: text.to_owned(), parts })
+        Ok(Self {
+            written: text.to_owned(),
+            parts,
+        })
     }
 
     /// The text as it was written.
@@ -112,7 +116,9 @@ impl Template {
 
 /// Whether a text in braces is meant as a name.
 fn is_name(text: &str) -> bool {
-    text.trim().chars().all(|c| c.is_ascii_lowercase() || c == '_')
+    text.trim()
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c == '_')
 }
 
 /// The values of one notification, bounded and visible, not escaped.
@@ -144,14 +150,24 @@ pub(super) struct Values {
 
 impl Values {
     pub(super) fn of_notification(notification: &Notification) -> Self {
-        let Notification { key, summary, url, .. } = notification;
+        let Notification {
+            key, summary, url, ..
+        } = notification;
         let title = line(&summary.title, MAX_TITLE);
         let fields = summary.fields();
-        let field = |text: Option<String>| with_citations_in_words(&line(&text.unwrap_or_default(), MAX_FIELD));
+        let field = |text: Option<String>| {
+            with_citations_in_words(&line(&text.unwrap_or_default(), MAX_FIELD))
+        };
         let evidence = fields.evidence.iter().take(MAX_FACTS);
-        let evidence = evidence.map(|fact| with_citations_in_words(&line(fact, MAX_FIELD))).collect();
+        let evidence = evidence
+            .map(|fact| with_citations_in_words(&line(fact, MAX_FIELD)))
+            .collect();
         Self {
-            title: if title.is_empty() { "(no title)".to_owned() } else { title },
+            title: if title.is_empty() {
+                "(no title)".to_owned()
+            } else {
+                title
+            },
             mark: summary.mark.map_or("", Mark::sentence),
             cause: with_citations_in_words(&line(&summary.cause().unwrap_or_default(), MAX_CAUSE)),
             sure: field(fields.sureness()),
@@ -197,13 +213,24 @@ impl Values {
 
     /// The evidence, one fact in a line.
     pub(super) fn facts_in_lines(&self) -> String {
-        self.evidence.iter().map(|fact| format!("• {fact}")).collect::<Vec<_>>().join("\n")
+        self.evidence
+            .iter()
+            .map(|fact| format!("• {fact}"))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// The fields of the analysis with their labels, but for cause, evidence and the next step.
     pub(super) fn labelled(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let fields = [("Sure", &self.sure), ("Now", &self.now), ("Not seen", &self.not_seen)];
-        fields.into_iter().map(|(label, text)| (label, text.as_str())).filter(|(_, text)| !text.is_empty())
+        let fields = [
+            ("Sure", &self.sure),
+            ("Now", &self.now),
+            ("Not seen", &self.not_seen),
+        ];
+        fields
+            .into_iter()
+            .map(|(label, text)| (label, text.as_str()))
+            .filter(|(_, text)| !text.is_empty())
     }
 
     /// The sign of the outcome before a title: an analysis that is marked is no success.
@@ -245,24 +272,41 @@ mod tests {
 
     #[test]
     fn names_are_replaced_and_escaped_and_the_text_is_not() {
-        let template = Template::parse("<!here> {title} {{x}} { {outcome}: {cited_events}").unwrap();
-        let values = Values { title: "a<b".to_owned(), ..Values::of_notification(&notification()) };
+        let template =
+            Template::parse("<!here> {title} {{x}} { {outcome}: {cited_events}").unwrap();
+        let values = Values {
+            title: "a<b".to_owned(),
+            ..Values::of_notification(&notification())
+        };
         let filled = template.filled(&values, |value| value.replace('<', "&lt;"));
         assert_eq!(filled, "<!here> a&lt;b {x} { completed: 2");
-        assert_eq!(template.as_str(), "<!here> {title} {{x}} { {outcome}: {cited_events}");
+        assert_eq!(
+            template.as_str(),
+            "<!here> {title} {{x}} { {outcome}: {cited_events}"
+        );
     }
 
     #[test]
     fn an_unknown_name_is_a_fault_that_lists_the_known_ones() {
         let fault = Template::parse("{titel}").unwrap_err().to_string();
-        assert!(fault.starts_with("{titel} is no value; accepted: title, cause, mark, sure"), "{fault}");
+        assert!(
+            fault.starts_with("{titel} is no value; accepted: title, cause, mark, sure"),
+            "{fault}"
+        );
     }
 
     #[test]
     fn every_name_has_a_value() {
         let analysis = format!("{ANALYSIS}\nNow: still there");
-        let summary = Summary { mark: Some(Mark::NoSource), analysis: Some(analysis), ..notification().summary };
-        let values = Values::of_notification(&Notification { summary, ..notification() });
+        let summary = Summary {
+            mark: Some(Mark::NoSource),
+            analysis: Some(analysis),
+            ..notification().summary
+        };
+        let values = Values::of_notification(&Notification {
+            summary,
+            ..notification()
+        });
         for name in NAMES {
             assert!(!values.of(name).is_empty(), "{name}");
         }

@@ -31,7 +31,11 @@ pub(super) fn summary() -> Summary {
 pub(super) fn notification() -> Notification {
     let session = SessionId::parse("019a2b3c-0000-7000-8000-000000000001").unwrap();
     Notification {
-        key: NotificationKey { session, route: "on-call".to_owned(), moment: Moment::Ended },
+        key: NotificationKey {
+            session,
+            route: "on-call".to_owned(),
+            moment: Moment::Ended,
+        },
         summary: summary(),
         url: Some(format!("https://tarsy.example.com/sessions/{session}")),
         template: None,
@@ -48,26 +52,53 @@ pub(super) fn hostile() -> Notification {
         chain: Some(hostile.repeat(10)),
         ..summary()
     };
-    Notification { summary, ..notification() }
+    Notification {
+        summary,
+        ..notification()
+    }
 }
 
 #[test]
 fn the_idempotency_key_depends_on_session_route_and_moment_alone() {
     let key = notification().key;
-    let other = NotificationKey { moment: Moment::Started, ..key.clone() };
+    let other = NotificationKey {
+        moment: Moment::Started,
+        ..key.clone()
+    };
     assert_eq!(key.id(), notification().key.id());
     let id = key.id();
-    let third = NotificationKey { route: "other".to_owned(), ..key };
+    let third = NotificationKey {
+        route: "other".to_owned(),
+        ..key
+    };
     assert!(id != other.id() && id != third.id());
 }
 
 #[test]
 fn each_message_about_an_analysis_has_the_sentence_of_its_mark() {
     for mark in Mark::ALL {
-        let marked = Notification { summary: Summary { mark: Some(mark), ..summary() }, ..notification() };
-        let messages = [slack::message(&marked), teams::message(&marked), webhook::message(&marked)];
-        assert!(messages.iter().all(|message| message.to_string().contains(mark.sentence())), "{messages:#?}");
+        let marked = Notification {
+            summary: Summary {
+                mark: Some(mark),
+                ..summary()
+            },
+            ..notification()
+        };
+        let messages = [
+            slack::message(&marked),
+            teams::message(&marked),
+            webhook::message(&marked),
+        ];
+        assert!(
+            messages
+                .iter()
+                .all(|message| message.to_string().contains(mark.sentence())),
+            "{messages:#?}"
+        );
         let sign = |message: &serde_json::Value| message.to_string().contains('⚠');
-        assert!(messages.iter().take(2).all(sign), "a marked analysis is no success");
+        assert!(
+            messages.iter().take(2).all(sign),
+            "a marked analysis is no success"
+        );
     }
 }

@@ -20,7 +20,13 @@ const MAX_TEXT: usize = 4_000;
 
 /// The body of the request. Fields may be added; none is renamed or removed.
 pub fn message(notification: &Notification) -> Value {
-    let Notification { key, summary, url, may_repeat, template } = notification;
+    let Notification {
+        key,
+        summary,
+        url,
+        may_repeat,
+        template,
+    } = notification;
     let values = Values::of_notification(notification);
     let fields = summary.fields();
     let text = match template {

@@ -69,7 +69,10 @@ impl ProviderPlan {
     /// The provider for the request after an answer that was cut off at the output limit.
     #[must_use]
     pub fn after_cut(self) -> Self {
-        Self { max_output_tokens: self.max_output_tokens_after_cut.or(self.max_output_tokens), ..self }
+        Self {
+            max_output_tokens: self.max_output_tokens_after_cut.or(self.max_output_tokens),
+            ..self
+        }
     }
 }
 
@@ -160,14 +163,24 @@ mod tests {
 
     #[test]
     fn only_settings_that_are_used_are_written_and_all_are_read_again() {
-        let plain = ProviderPlan { name: "p".to_owned(), ..ProviderPlan::default() };
+        let plain = ProviderPlan {
+            name: "p".to_owned(),
+            ..ProviderPlan::default()
+        };
         let written = serde_json::to_string(&plain).unwrap();
         let known = "{\"name\":\"p\",\"provider\":\"\",\"backend\":\"\",\"model\":\"\",\"api_key_env\":\"\",\"base_url\":\"\",\
                      \"transcript\":\"\",\"context_window\":0,\"keep_search_widget\":false";
         assert_eq!(written, format!("{known}}}"));
-        assert_eq!(serde_json::from_str::<ProviderPlan>(&written).unwrap(), plain);
+        assert_eq!(
+            serde_json::from_str::<ProviderPlan>(&written).unwrap(),
+            plain
+        );
         let full = ProviderPlan {
-            native_tools: vec![NativeTool::GoogleSearch, NativeTool::UrlContext, NativeTool::CodeExecution],
+            native_tools: vec![
+                NativeTool::GoogleSearch,
+                NativeTool::UrlContext,
+                NativeTool::CodeExecution,
+            ],
             native_tools_mode: NativeToolsMode::Combine,
             thinking: Some(Thinking::Level(ThinkingLevel::Minimal)),
             max_output_tokens: Some(9),
@@ -186,18 +199,34 @@ mod tests {
                         \"project\":\"a\",\"location\":\"b\",\
                         \"credentials_env\":\"C\",\"options\":{\"api\":\"chat\"}}";
         assert_eq!(written, format!("{known},{expected}"));
-        assert_eq!(serde_json::from_str::<ProviderPlan>(&written).unwrap(), full);
+        assert_eq!(
+            serde_json::from_str::<ProviderPlan>(&written).unwrap(),
+            full
+        );
         let budget = Some(Thinking::Budget(8_192));
         assert_eq!(serde_json::to_string(&budget).unwrap(), "{\"budget\":8192}");
     }
 
     #[test]
     fn words_are_written_as_they_are_shown() {
-        let tools = [NativeTool::GoogleSearch, NativeTool::UrlContext, NativeTool::CodeExecution];
-        assert_eq!(serde_json::to_value(tools).unwrap(), serde_json::json!(tools.map(NativeTool::as_str)));
+        let tools = [
+            NativeTool::GoogleSearch,
+            NativeTool::UrlContext,
+            NativeTool::CodeExecution,
+        ];
+        assert_eq!(
+            serde_json::to_value(tools).unwrap(),
+            serde_json::json!(tools.map(NativeTool::as_str))
+        );
         let modes = NativeToolsMode::ALL;
-        assert_eq!(serde_json::to_value(modes).unwrap(), serde_json::json!(modes.map(NativeToolsMode::as_str)));
+        assert_eq!(
+            serde_json::to_value(modes).unwrap(),
+            serde_json::json!(modes.map(NativeToolsMode::as_str))
+        );
         let levels = ThinkingLevel::ALL;
-        assert_eq!(serde_json::to_value(levels).unwrap(), serde_json::json!(levels.map(ThinkingLevel::as_str)));
+        assert_eq!(
+            serde_json::to_value(levels).unwrap(),
+            serde_json::json!(levels.map(ThinkingLevel::as_str))
+        );
     }
 }

@@ -14,8 +14,15 @@ impl PublicUrl {
         let (scheme, rest) = text.trim().trim_end_matches('/').split_once("://")?;
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~%/+,=:".contains(c);
-        let is_web = matches!(scheme, "http" | "https") && is_authority(authority) && path.chars().all(is_plain);
-        is_web.then(|| Self(format!("{scheme}://{}{path}", authority.to_ascii_lowercase())))
+        let is_web = matches!(scheme, "http" | "https")
+            && is_authority(authority)
+            && path.chars().all(is_plain);
+        is_web.then(|| {
+            Self(format!(
+                "{scheme}://{}{path}",
+                authority.to_ascii_lowercase()
+            ))
+        })
     }
 
     /// Host and port, as a browser sends them.
@@ -41,10 +48,22 @@ fn is_authority(text: &str) -> bool {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         Some(_) | None => (text, None),
     };
-    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
     let is_host = match inner {
-        Some(address) => !address.is_empty() && address.chars().all(|c| c.is_ascii_hexdigit() || c == ':' || c == '.'),
-        None => !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')),
+        Some(address) => {
+            !address.is_empty()
+                && address
+                    .chars()
+                    .all(|c| c.is_ascii_hexdigit() || c == ':' || c == '.')
+        }
+        None => {
+            !host.is_empty()
+                && host
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
+        }
     };
     is_host && port.is_none_or(|port| port.parse::<u16>().is_ok())
 }
@@ -63,14 +82,26 @@ mod tests {
     fn a_link_is_the_address_and_the_path_of_the_session() {
         let session = SessionId::parse("019a2b3c-0000-7000-8000-000000000001").unwrap();
         for (address, link) in [
-            ("https://tarsy.example.com", "https://tarsy.example.com/sessions/"),
-            ("https://Ops.example.com:8443/tarsy/", "https://ops.example.com:8443/tarsy/sessions/"),
+            (
+                "https://tarsy.example.com",
+                "https://tarsy.example.com/sessions/",
+            ),
+            (
+                "https://Ops.example.com:8443/tarsy/",
+                "https://ops.example.com:8443/tarsy/sessions/",
+            ),
             (" http://127.0.0.1:8476 ", "http://127.0.0.1:8476/sessions/"),
         ] {
-            assert_eq!(PublicUrl::parse(address).unwrap().session(session), format!("{link}{session}"));
+            assert_eq!(
+                PublicUrl::parse(address).unwrap().session(session),
+                format!("{link}{session}")
+            );
         }
         let authority = |text: &str| PublicUrl::parse(text).unwrap().authority().to_owned();
-        assert_eq!(authority("https://Ops.example.com:8443/tarsy/"), "ops.example.com:8443");
+        assert_eq!(
+            authority("https://Ops.example.com:8443/tarsy/"),
+            "ops.example.com:8443"
+        );
         assert_eq!(authority("http://[::1]:80"), "[::1]:80");
     }
 

@@ -17,7 +17,10 @@ pub(super) struct Problem {
 
 impl Problem {
     fn new(summary: &str, message: &str) -> Self {
-        Self { summary: summary.to_owned(), message: message.to_owned() }
+        Self {
+            summary: summary.to_owned(),
+            message: message.to_owned(),
+        }
     }
 }
 
@@ -30,7 +33,10 @@ pub(super) fn problem(text: &str, found: &[&str], quoted: Option<QuotedHeader>) 
             let Problem { summary, message } = missing(text, found);
             let marks = "A header between fences, behind \">\", in a comment or in an indented block is a quotation and \
                          counts as text: write those that you mean outside of it.";
-            Problem { summary, message: format!("{message} {marks}") }
+            Problem {
+                summary,
+                message: format!("{message} {marks}"),
+            }
         }
         Some(QuotedHeader::FinalAnswer) => Problem::new(
             "an end that stands word for word in what came from outside",
@@ -67,7 +73,12 @@ pub(super) fn late(action: &str) -> Problem {
 
 fn missing(text: &str, found: &[&str]) -> Problem {
     let has = |section: &str| found.contains(&section);
-    match (has("action"), has("action_input"), has("thought"), has("final_answer")) {
+    match (
+        has("action"),
+        has("action_input"),
+        has("thought"),
+        has("final_answer"),
+    ) {
         (true, false, _, false) => Problem::new(
             "an action without its input",
             "Your response has an \"Action:\" but no \"Action Input:\". Every action needs its input, also when it is \
@@ -97,7 +108,10 @@ fn missing(text: &str, found: &[&str]) -> Problem {
 
 /// The fault of an answer with a call in the markup of some model.
 pub(super) fn call_in_another_form() -> Problem {
-    Problem::new("a call in another form", "Your response looks like a call, but not in the form that is read here.")
+    Problem::new(
+        "a call in another form",
+        "Your response looks like a call, but not in the form that is read here.",
+    )
 }
 
 fn without_sections(text: &str) -> Problem {
@@ -111,10 +125,16 @@ fn without_sections(text: &str) -> Problem {
             "Your response begins with an \"Observation:\". Only a tool's result is one, and it is given to you.",
         );
     }
-    if ["{", "[{", "<tool", "<function", "```json"].iter().any(|start| text.starts_with(start)) {
+    if ["{", "[{", "<tool", "<function", "```json"]
+        .iter()
+        .any(|start| text.starts_with(start))
+    {
         return call_in_another_form();
     }
-    Problem::new("none of the sections", "Your response has none of the sections that are needed.")
+    Problem::new(
+        "none of the sections",
+        "Your response has none of the sections that are needed.",
+    )
 }
 
 fn incomplete(found: &[&str]) -> Problem {
@@ -125,7 +145,10 @@ fn incomplete(found: &[&str]) -> Problem {
         ("final_answer", "Final Answer:"),
     ];
     let list = |wanted: bool| -> String {
-        let names = NAMES.iter().filter(|(key, _)| found.contains(key) == wanted).map(|(_, name)| *name);
+        let names = NAMES
+            .iter()
+            .filter(|(key, _)| found.contains(key) == wanted)
+            .map(|(_, name)| *name);
         names.collect::<Vec<_>>().join(", ")
     };
     let (found, missing) = (list(true), list(false));

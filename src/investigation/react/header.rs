@@ -79,7 +79,11 @@ pub(super) fn header_of(line: &str) -> Option<Header<'_>> {
     let is_heading = unmarked.len() < unlisted.len();
     let (open, rest) = run(unmarked.trim_start(), is_emphasis);
     let (kind, spelling, rest) = word(rest.trim_start())?;
-    let (close, rest) = if open.is_empty() { ("", rest) } else { run(rest, is_emphasis) };
+    let (close, rest) = if open.is_empty() {
+        ("", rest)
+    } else {
+        run(rest, is_emphasis)
+    };
     let (colon, is_far) = behind_colon(rest);
     let style = match spelling {
         _ if unlisted.len() < line.len() => HeaderStyle::Listed,
@@ -90,14 +94,20 @@ pub(super) fn header_of(line: &str) -> Option<Header<'_>> {
     };
     let is_alone = colon.is_none() && rest.trim_end().is_empty();
     let is_decorated = is_heading || !open.is_empty() && open == close;
-    let is_bare_thought = style == HeaderStyle::Plain && kind == HeaderKind::Section(Section::Thought);
+    let is_bare_thought =
+        style == HeaderStyle::Plain && kind == HeaderKind::Section(Section::Thought);
     let (after, unclosed) = match colon {
         Some(after) if close.is_empty() => closed(open, after),
         Some(after) => (after, ""),
         None if is_alone && (is_decorated || is_bare_thought) => (rest, ""),
         None => return None,
     };
-    Some(Header { kind, style, after, unclosed })
+    Some(Header {
+        kind,
+        style,
+        after,
+        unclosed,
+    })
 }
 
 /// Fast path: the first byte of most lines begins no header.
@@ -118,19 +128,32 @@ enum Spelling {
 
 fn word(text: &str) -> Option<(HeaderKind, Spelling, &str)> {
     let first = text.bytes().next()?.to_ascii_uppercase();
-    WORDS.into_iter().filter(|(word, _)| word.bytes().next() == Some(first)).find_map(|(word, kind)| {
-        let (head, rest) = text.split_at_checked(word.len())?;
-        let joins = |c: u8| if matches!(c, b'_' | b'-') { b' ' } else { c.to_ascii_lowercase() };
-        if !head.bytes().map(joins).eq(word.bytes().map(joins)) {
-            return None;
-        }
-        let spelling = match head {
-            _ if head == word && !matches!(word, "ActionInput" | "FinalAnswer") => Spelling::Exact,
-            _ if !head.contains(|c: char| !c.is_ascii_uppercase() && c != ' ') => Spelling::Capitals,
-            _ => Spelling::Other,
-        };
-        Some((kind, spelling, rest))
-    })
+    WORDS
+        .into_iter()
+        .filter(|(word, _)| word.bytes().next() == Some(first))
+        .find_map(|(word, kind)| {
+            let (head, rest) = text.split_at_checked(word.len())?;
+            let joins = |c: u8| {
+                if matches!(c, b'_' | b'-') {
+                    b' '
+                } else {
+                    c.to_ascii_lowercase()
+                }
+            };
+            if !head.bytes().map(joins).eq(word.bytes().map(joins)) {
+                return None;
+            }
+            let spelling = match head {
+                _ if head == word && !matches!(word, "ActionInput" | "FinalAnswer") => {
+                    Spelling::Exact
+                }
+                _ if !head.contains(|c: char| !c.is_ascii_uppercase() && c != ' ') => {
+                    Spelling::Capitals
+                }
+                _ => Spelling::Other,
+            };
+            Some((kind, spelling, rest))
+        })
 }
 
 /// The text behind the colon, and whether a space or number is before the colon.
@@ -150,15 +173,20 @@ pub(super) fn closed<'a>(open: &'a str, after: &'a str) -> (&'a str, &'a str) {
 
 fn without_bullet(line: &str) -> &str {
     let (digits, numbered) = run(line, |c| c.is_ascii_digit());
-    let rest =
-        if digits.is_empty() { line.strip_prefix(['-', '*', '+', '•']) } else { numbered.strip_prefix(['.', ')']) };
-    rest.filter(|rest| rest.starts_with([' ', '\t'])).map_or(line, str::trim_start)
+    let rest = if digits.is_empty() {
+        line.strip_prefix(['-', '*', '+', '•'])
+    } else {
+        numbered.strip_prefix(['.', ')'])
+    };
+    rest.filter(|rest| rest.starts_with([' ', '\t']))
+        .map_or(line, str::trim_start)
 }
 
 /// Splits a text behind the characters that it begins with.
 fn run(text: &str, of: impl Fn(char) -> bool) -> (&str, &str) {
     let rest = text.trim_start_matches(of);
-    text.split_at_checked(text.len() - rest.len()).unwrap_or(("", text))
+    text.split_at_checked(text.len() - rest.len())
+        .unwrap_or(("", text))
 }
 
 #[cfg(test)]
@@ -187,21 +215,62 @@ mod tests {
         ];
         for (line, style, after) in table {
             let kind = HeaderKind::Section(Section::Action);
-            assert_eq!(header_of(line), Some(Header { kind, style, after, unclosed: "" }), "{line}");
+            assert_eq!(
+                header_of(line),
+                Some(Header {
+                    kind,
+                    style,
+                    after,
+                    unclosed: ""
+                }),
+                "{line}"
+            );
         }
-        assert_eq!(header_of("**Action: a.b**").map(|header| header.unclosed), Some("**"));
+        assert_eq!(
+            header_of("**Action: a.b**").map(|header| header.unclosed),
+            Some("**")
+        );
         let words = [
             ("Thought:", HeaderKind::Section(Section::Thought), Plain),
             ("Thought", HeaderKind::Section(Section::Thought), Plain),
-            ("Action Input:", HeaderKind::Section(Section::ActionInput), Plain),
-            ("ACTION INPUT:", HeaderKind::Section(Section::ActionInput), Emphasised),
-            ("action_input:", HeaderKind::Section(Section::ActionInput), Variant),
-            ("ActionInput:", HeaderKind::Section(Section::ActionInput), Variant),
-            ("**Final Answer**", HeaderKind::Section(Section::FinalAnswer), Emphasised),
+            (
+                "Action Input:",
+                HeaderKind::Section(Section::ActionInput),
+                Plain,
+            ),
+            (
+                "ACTION INPUT:",
+                HeaderKind::Section(Section::ActionInput),
+                Emphasised,
+            ),
+            (
+                "action_input:",
+                HeaderKind::Section(Section::ActionInput),
+                Variant,
+            ),
+            (
+                "ActionInput:",
+                HeaderKind::Section(Section::ActionInput),
+                Variant,
+            ),
+            (
+                "**Final Answer**",
+                HeaderKind::Section(Section::FinalAnswer),
+                Emphasised,
+            ),
             ("Observation:", HeaderKind::Observation, Plain),
         ];
         for (line, kind, style) in words {
-            assert_eq!(header_of(line), Some(Header { kind, style, after: "", unclosed: "" }), "{line}");
+            assert_eq!(
+                header_of(line),
+                Some(Header {
+                    kind,
+                    style,
+                    after: "",
+                    unclosed: ""
+                }),
+                "{line}"
+            );
         }
     }
 

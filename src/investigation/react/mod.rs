@@ -95,14 +95,31 @@ pub struct QuoteContext<'a> {
 /// Parses an answer without its conversation. A tool is known if it is one of `tools`; without a list, if its name has
 /// the form `server.tool`.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
-    parse(text, QuoteCheck { untrusted: None, tools, is_confirmed: false })
+    parse(
+        text,
+        QuoteCheck {
+            untrusted: None,
+            tools,
+            is_confirmed: false,
+        },
+    )
 }
 
 /// Parses an answer of a conversation with untrusted texts. After the feedback that the previous answer only quotes, a
 /// call or final answer that may have been a coincidence counts.
 pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) -> Reply {
-    let QuoteContext { untrusted, was_rejected_as_quotation } = context;
-    parse(text, QuoteCheck { untrusted: Some(untrusted), tools: Some(tools), is_confirmed: was_rejected_as_quotation })
+    let QuoteContext {
+        untrusted,
+        was_rejected_as_quotation,
+    } = context;
+    parse(
+        text,
+        QuoteCheck {
+            untrusted: Some(untrusted),
+            tools: Some(tools),
+            is_confirmed: was_rejected_as_quotation,
+        },
+    )
 }
 
 /// An action with an input has precedence over a final answer, because the model cannot know the result of the call.
@@ -113,7 +130,8 @@ pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) ->
 fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
     let tools = check.tools;
     let mut sections = sections::of(text, check);
-    if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
+    if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some()
+    {
         sections.action = inline_header::recovered_action(&sections.own)
             .filter(|name| name.matches('.').count() == 1 || is_offered(name, tools))
             .filter(|name| !check.mentions(name))
@@ -121,23 +139,50 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
             .or(sections.action);
     }
     let found = sections.found();
-    let Sections { thought, action, action_input, final_answer, is_late, quoted, .. } = sections;
-    let empty = Reply { thought, found, ..Reply::default() };
+    let Sections {
+        thought,
+        action,
+        action_input,
+        final_answer,
+        is_late,
+        quoted,
+        ..
+    } = sections;
+    let empty = Reply {
+        thought,
+        found,
+        ..Reply::default()
+    };
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     match (filled(action), action_input, filled(final_answer)) {
-        (Some(action), Some(_), Some(answer)) if inline_header::is_none(&action) => {
-            Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty }
-        }
+        (Some(action), Some(_), Some(answer)) if inline_header::is_none(&action) => Reply {
+            kind: ReplyKind::Final,
+            final_answer: Some(answer),
+            ..empty
+        },
         (Some(action), Some(input), Some(_)) if is_late && may_change(&action, tools) => {
             let problem = feedback::late(&action);
-            Reply { action: Some(action), action_input: Some(input), ..malformed(empty, problem) }
+            Reply {
+                action: Some(action),
+                action_input: Some(input),
+                ..malformed(empty, problem)
+            }
         }
         (Some(action), Some(input), _) => call(empty, action, input, tools),
-        (_, _, Some(answer)) => Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty },
+        (_, _, Some(answer)) => Reply {
+            kind: ReplyKind::Final,
+            final_answer: Some(answer),
+            ..empty
+        },
         (action, action_input, None) => {
             let problem = feedback::problem(text, &empty.found, quoted);
             let quotes = quoted.is_some_and(|quoted| quoted >= QuotedHeader::FinalAnswer);
-            Reply { action, action_input, quotes, ..malformed(empty, problem) }
+            Reply {
+                action,
+                action_input,
+                quotes,
+                ..malformed(empty, problem)
+            }
         }
     }
 }
@@ -145,16 +190,31 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
 /// The same answer, whose final answer is not taken because a call in another form stands in it.
 pub fn call_in_answer(reply: Reply) -> Reply {
     let Reply { thought, found, .. } = reply;
-    malformed(Reply { thought, found, ..Reply::default() }, feedback::call_in_another_form())
+    malformed(
+        Reply {
+            thought,
+            found,
+            ..Reply::default()
+        },
+        feedback::call_in_another_form(),
+    )
 }
 
 fn malformed(empty: Reply, problem: feedback::Problem) -> Reply {
-    Reply { feedback: Some(feedback::malformed(&problem)), problem: Some(problem.summary), ..empty }
+    Reply {
+        feedback: Some(feedback::malformed(&problem)),
+        problem: Some(problem.summary),
+        ..empty
+    }
 }
 
 /// Whether an offered tool may change something. Without a list no tool is known.
 fn may_change(name: &str, tools: Option<&[ToolSpec]>) -> bool {
-    tools.is_some_and(|tools| tools.iter().any(|tool| tool.name == name && !tool.read_only))
+    tools.is_some_and(|tools| {
+        tools
+            .iter()
+            .any(|tool| tool.name == name && !tool.read_only)
+    })
 }
 
 fn is_offered(name: &str, tools: Option<&[ToolSpec]>) -> bool {
@@ -171,7 +231,11 @@ fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>)
         (ReplyKind::Action, None, arguments.left_out)
     } else {
         let problem = format!("unknown tool '{}'", unknown_tool::called(&action));
-        (ReplyKind::UnknownTool, Some(unknown_tool::unknown_tool(&action, tools)), Some(problem))
+        (
+            ReplyKind::UnknownTool,
+            Some(unknown_tool::unknown_tool(&action, tools)),
+            Some(problem),
+        )
     };
     Reply {
         kind,
@@ -196,10 +260,20 @@ pub struct Conclusion {
 
 /// Parses the answer to a forced conclusion; any text is accepted.
 pub fn conclude(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
-    let check = QuoteCheck { untrusted: Some(untrusted), tools: None, is_confirmed: true };
-    let Sections { thought, final_answer, .. } = sections::of(text, check);
+    let check = QuoteCheck {
+        untrusted: Some(untrusted),
+        tools: None,
+        is_confirmed: true,
+    };
+    let Sections {
+        thought,
+        final_answer,
+        ..
+    } = sections::of(text, check);
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let thought = filled(thought);
-    let analysis = filled(final_answer).or_else(|| thought.clone()).unwrap_or_else(|| text.trim().to_owned());
+    let analysis = filled(final_answer)
+        .or_else(|| thought.clone())
+        .unwrap_or_else(|| text.trim().to_owned());
     Conclusion { thought, analysis }
 }

@@ -71,17 +71,21 @@ impl QuoteCheck<'_> {
     fn only_reads(&self, name: &str) -> bool {
         let name = UntrustedHeaders::tool_key(name);
         self.tools.is_none_or(|tools| {
-            tools.iter().any(|tool| tool.read_only && UntrustedHeaders::tool_key(&tool.name) == name)
+            tools
+                .iter()
+                .any(|tool| tool.read_only && UntrustedHeaders::tool_key(&tool.name) == name)
         })
     }
 
     /// Whether an untrusted text has an observation that begins like this one.
     pub(super) fn observes(&self, content: &str) -> bool {
-        self.untrusted.is_some_and(|untrusted| untrusted.has_observation(content))
+        self.untrusted
+            .is_some_and(|untrusted| untrusted.has_observation(content))
     }
 
     /// Whether an untrusted text has the word *action* before the name of this tool, in any form.
     pub(super) fn mentions(&self, name: &str) -> bool {
-        self.untrusted.is_some_and(|untrusted| untrusted.mentions_tool(name))
+        self.untrusted
+            .is_some_and(|untrusted| untrusted.mentions_tool(name))
     }
 }

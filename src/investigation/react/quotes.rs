@@ -43,7 +43,13 @@ pub(super) struct Quotations<'a> {
 
 impl<'a> Quotations<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, span: None, base: usize::MAX, ends: None, endless: [usize::MAX; 2] }
+        Self {
+            text,
+            span: None,
+            base: usize::MAX,
+            ends: None,
+            endless: [usize::MAX; 2],
+        }
     }
 
     /// Whether a line that is not blank is quoted as a whole.
@@ -79,7 +85,9 @@ impl<'a> Quotations<'a> {
     pub(super) fn track(&mut self, line: &'a str, after: &'a str, context: LineContext) {
         let mark = fence(line).or_else(|| fence(after));
         self.span = match mark {
-            Some(mark) if context == LineContext::Prose || self.has_end(line, mark) => Some(Span::Fence(mark)),
+            Some(mark) if context == LineContext::Prose || self.has_end(line, mark) => {
+                Some(Span::Fence(mark))
+            }
             Some(_) => None,
             None if context == LineContext::ActionInput => None,
             None => follow(line, None),
@@ -87,18 +95,27 @@ impl<'a> Quotations<'a> {
     }
 
     fn has_end(&mut self, line: &str, mark: Mark) -> bool {
-        let Some(endless) = self.endless.get_mut(usize::from(mark.sign == '~')) else { return false };
+        let Some(endless) = self.endless.get_mut(usize::from(mark.sign == '~')) else {
+            return false;
+        };
         if mark.length >= *endless {
             return false;
         }
         let text = self.text;
         let all = self.ends.get_or_insert_with(|| {
             let lines = text.lines().filter_map(|line| Some((line, fence(line)?)));
-            lines.filter(|(line, mark)| ends(line, *mark)).map(|(line, mark)| (offset(text, line), mark)).collect()
+            lines
+                .filter(|(line, mark)| ends(line, *mark))
+                .map(|(line, mark)| (offset(text, line), mark))
+                .collect()
         });
         let at = offset(text, line);
-        let behind = all.get(all.partition_point(|(end, _)| *end <= at)..).unwrap_or_default();
-        let has_end = behind.iter().any(|(_, end)| end.sign == mark.sign && end.length >= mark.length);
+        let behind = all
+            .get(all.partition_point(|(end, _)| *end <= at)..)
+            .unwrap_or_default();
+        let has_end = behind
+            .iter()
+            .any(|(_, end)| end.sign == mark.sign && end.length >= mark.length);
         if !has_end {
             *endless = mark.length;
         }
@@ -110,16 +127,26 @@ impl<'a> Quotations<'a> {
 fn follow(text: &str, span: Option<Span>) -> Option<Span> {
     let (mut rest, mut span) = (text, span);
     loop {
-        let sign = if span == Some(Span::Comment) { '-' } else { '`' };
-        let Some(at) = rest.find(|c: char| c == sign || c == '<' && span.is_none()) else { return span };
+        let sign = if span == Some(Span::Comment) {
+            '-'
+        } else {
+            '`'
+        };
+        let Some(at) = rest.find(|c: char| c == sign || c == '<' && span.is_none()) else {
+            return span;
+        };
         let found = rest.get(at..).unwrap_or_default();
         let behind = found.trim_start_matches('`');
         let ticks = found.len() - behind.len();
         (span, rest) = match span {
-            None if found.starts_with("<!--") => (Some(Span::Comment), found.get(4..).unwrap_or_default()),
+            None if found.starts_with("<!--") => {
+                (Some(Span::Comment), found.get(4..).unwrap_or_default())
+            }
             None if ticks >= MIN_FENCE_LENGTH => (Some(Span::Code(ticks)), behind),
             Some(Span::Code(length)) if ticks >= length => (None, behind),
-            Some(Span::Comment) if found.starts_with("-->") => (None, found.get(3..).unwrap_or_default()),
+            Some(Span::Comment) if found.starts_with("-->") => {
+                (None, found.get(3..).unwrap_or_default())
+            }
             None | Some(_) if ticks > 0 => (span, behind),
             None | Some(_) => (span, found.get(1..).unwrap_or_default()),
         };
@@ -140,22 +167,32 @@ fn columns(line: &str) -> usize {
 /// line is a header. The fence of an answer that was cut off has no end.
 pub(super) fn unfenced(text: &str) -> &str {
     let begun = text.trim_start_matches(is_blank);
-    let Some((mark, (_, inside))) = fence(begun.lines().next().unwrap_or_default()).zip(begun.split_once('\n')) else {
+    let Some((mark, (_, inside))) =
+        fence(begun.lines().next().unwrap_or_default()).zip(begun.split_once('\n'))
+    else {
         return text;
     };
-    let first = inside.lines().find(|line| !line.trim_matches(is_blank).is_empty()).and_then(header_of);
+    let first = inside
+        .lines()
+        .find(|line| !line.trim_matches(is_blank).is_empty())
+        .and_then(header_of);
     if !first.is_some_and(|header| matches!(header.kind, HeaderKind::Section(_))) {
         return text;
     }
     let (mut depth, mut rest) = (0_usize, inside);
     while !rest.is_empty() {
         let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
-        let is_fence = fence(line).is_some_and(|inner| inner.sign == mark.sign && inner.length >= mark.length);
+        let is_fence =
+            fence(line).is_some_and(|inner| inner.sign == mark.sign && inner.length >= mark.length);
         match (is_fence, ends(line, mark)) {
             (true, false) => depth += 1,
             (true, true) if depth == 0 => {
                 let is_last = below.trim_matches(is_blank).is_empty();
-                return if is_last { inside.get(..inside.len() - rest.len()).unwrap_or(text) } else { text };
+                return if is_last {
+                    inside.get(..inside.len() - rest.len()).unwrap_or(text)
+                } else {
+                    text
+                };
             }
             (true, true) => depth -= 1,
             (false, _) => {}

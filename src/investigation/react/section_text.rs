@@ -37,7 +37,9 @@ impl<'a> SectionText<'a> {
             // Copies empty lines at once: there may be a million of them.
             let filled = rest.trim_start_matches('\n');
             text.push_str(rest.get(..rest.len() - filled.len()).unwrap_or_default());
-            let (line, more) = filled.split_at_checked(filled.find('\n').unwrap_or(filled.len())).unwrap_or_default();
+            let (line, more) = filled
+                .split_at_checked(filled.find('\n').unwrap_or(filled.len()))
+                .unwrap_or_default();
             text.push_str(line.trim_end());
             rest = more;
         }
@@ -51,27 +53,44 @@ impl<'a> SectionText<'a> {
         let below = below.trim_end();
         let first = first.trim_matches(is_blank);
         let filled = below.lines().filter(|line| !line.trim_start().is_empty());
-        let common = if first.is_empty() { filled.map(indent).min().unwrap_or(0) } else { self.indent };
+        let common = if first.is_empty() {
+            filled.map(indent).min().unwrap_or(0)
+        } else {
+            self.indent
+        };
         let mut text = String::with_capacity(self.text.len());
         text.push_str(first);
         for line in below.lines() {
             text.push('\n');
-            text.push_str(line.get(common.min(indent(line))..).unwrap_or_default().trim_end());
+            text.push_str(
+                line.get(common.min(indent(line))..)
+                    .unwrap_or_default()
+                    .trim_end(),
+            );
         }
-        text.trim_start_matches('\n').trim_end_matches(is_blank).to_owned()
+        text.trim_start_matches('\n')
+            .trim_end_matches(is_blank)
+            .to_owned()
     }
 
     /// The text in the header's line, and the lines below it.
     fn first(&self) -> (&'a str, &'a str) {
         let (first, below) = self.text.split_once('\n').unwrap_or((self.text, ""));
-        let closed = first.trim_end().strip_suffix(self.unclosed).filter(|_| !self.unclosed.is_empty());
+        let closed = first
+            .trim_end()
+            .strip_suffix(self.unclosed)
+            .filter(|_| !self.unclosed.is_empty());
         (closed.unwrap_or(first), below)
     }
 }
 
 fn trimmed(text: String) -> String {
     let bare = text.trim_matches(is_blank);
-    if bare.len() == text.len() { text } else { bare.to_owned() }
+    if bare.len() == text.len() {
+        text
+    } else {
+        bare.to_owned()
+    }
 }
 
 /// Number of spaces and tabs at the beginning of a line.
@@ -98,6 +117,8 @@ pub(super) fn last_paragraph(text: &str) -> usize {
 pub(super) fn next_line(text: &str) -> (&str, &str) {
     let filled = text.trim_start();
     let blank = text.get(..text.len() - filled.len()).unwrap_or_default();
-    let text = text.get(blank.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+    let text = text
+        .get(blank.rfind('\n').map_or(0, |at| at + 1)..)
+        .unwrap_or_default();
     text.split_once('\n').unwrap_or((text, ""))
 }

@@ -13,7 +13,8 @@
 
 use super::header::{Header, HeaderKind, HeaderStyle, Section, header_of};
 use super::inline_header::{
-    ACTION, ACTION_INPUT, FINAL_ANSWER, SplitLine, bare_name, split_after_sentence, split_at_first, tool_name,
+    ACTION, ACTION_INPUT, FINAL_ANSWER, SplitLine, bare_name, split_after_sentence, split_at_first,
+    tool_name,
 };
 use super::quote_check::{QuoteCheck, QuotedHeader};
 use super::quotes::{LineContext, Quotations, unfenced};
@@ -44,7 +45,10 @@ impl Sections {
             ("action_input", &self.action_input),
             ("final_answer", &self.final_answer),
         ];
-        all.into_iter().filter(|(_, text)| text.is_some()).map(|(name, _)| name).collect()
+        all.into_iter()
+            .filter(|(_, text)| text.is_some())
+            .map(|(name, _)| name)
+            .collect()
     }
 }
 
@@ -71,9 +75,18 @@ pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
         rest = below.trim_start_matches('\n');
     }
     parser.close(text.len() - rest.len());
-    let SectionParser { found, quoted, own, .. } = parser;
-    let FoundSections { thought, action, action_input, final_answer, is_late } = found;
-    let awaits_name = action_input.is_some() && action.is_none_or(|action| action.name().is_empty());
+    let SectionParser {
+        found, quoted, own, ..
+    } = parser;
+    let FoundSections {
+        thought,
+        action,
+        action_input,
+        final_answer,
+        is_late,
+    } = found;
+    let awaits_name =
+        action_input.is_some() && action.is_none_or(|action| action.name().is_empty());
     Sections {
         thought: thought.map(SectionText::prose),
         action: action.map(|piece| piece.name().to_owned()),
@@ -81,7 +94,11 @@ pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
         final_answer: final_answer.map(SectionText::prose),
         is_late,
         quoted,
-        own: if awaits_name { own.join("\n") } else { String::new() },
+        own: if awaits_name {
+            own.join("\n")
+        } else {
+            String::new()
+        },
     }
 }
 
@@ -147,7 +164,9 @@ impl<'a> SectionParser<'a> {
     fn line_context(&self) -> LineContext {
         match self.section() {
             Some(Section::ActionInput) => LineContext::ActionInput,
-            Some(Section::Thought | Section::Action | Section::FinalAnswer) | None => LineContext::Prose,
+            Some(Section::Thought | Section::Action | Section::FinalAnswer) | None => {
+                LineContext::Prose
+            }
         }
     }
 
@@ -159,13 +178,17 @@ impl<'a> SectionParser<'a> {
         }
         let context = self.line_context();
         if self.quotes.hides(raw, context) {
-            let is_header = context == LineContext::Prose && header_of(line.trim_start_matches(['>', ' '])).is_some();
-            self.quoted = self.quoted.max(is_header.then_some(QuotedHeader::InQuotation));
+            let is_header = context == LineContext::Prose
+                && header_of(line.trim_start_matches(['>', ' '])).is_some();
+            self.quoted = self
+                .quoted
+                .max(is_header.then_some(QuotedHeader::InQuotation));
             return true;
         }
         // Two spaces: models put a single one before a token.
-        let is_data =
-            |open: OpenSection<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
+        let is_data = |open: OpenSection<'_>| {
+            open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2
+        };
         if self.open.is_some_and(is_data) {
             self.quotes.track(raw, raw, LineContext::ActionInput);
             return true;
@@ -191,31 +214,65 @@ impl<'a> SectionParser<'a> {
     /// Whether a line begins an invented observation or a closing remark: the rest of the answer is made up. In a final
     /// answer only the remark counts, in its last paragraph.
     fn is_end(&self, line: &str, header: Option<Header<'_>>) -> bool {
-        const OWN_WORDS: [&str; 3] = ["Please specify", "what Action you want to take", "Error in reasoning"];
+        const OWN_WORDS: [&str; 3] = [
+            "Please specify",
+            "what Action you want to take",
+            "Error in reasoning",
+        ];
         let in_answer = self.section() == Some(Section::FinalAnswer);
         if line.starts_with("[Based on") {
             return !in_answer || self.offset(line) >= self.last_paragraph;
         }
-        header.is_some_and(|Header { kind, style, after, .. }| {
-            let is_sure = matches!(style, HeaderStyle::Plain | HeaderStyle::Emphasised);
-            let is_meant = !in_answer && kind == HeaderKind::Observation && is_sure;
-            is_meant && !OWN_WORDS.iter().any(|own| line.contains(own)) && !self.check.observes(self.from(after))
-        })
+        header.is_some_and(
+            |Header {
+                 kind, style, after, ..
+             }| {
+                let is_sure = matches!(style, HeaderStyle::Plain | HeaderStyle::Emphasised);
+                let is_meant = !in_answer && kind == HeaderKind::Observation && is_sure;
+                is_meant
+                    && !OWN_WORDS.iter().any(|own| line.contains(own))
+                    && !self.check.observes(self.from(after))
+            },
+        )
     }
 
     /// Whether a header is the model's own, and not quoted from an untrusted text.
     fn is_own(&mut self, header: SectionStart<'a>) -> bool {
-        let is_awaited = header.section == Section::ActionInput && self.section() == Some(Section::Action);
-        let quoted = if is_awaited { None } else { self.check.quoted_as(header.section, self.from(header.after)) };
+        let is_awaited =
+            header.section == Section::ActionInput && self.section() == Some(Section::Action);
+        let quoted = if is_awaited {
+            None
+        } else {
+            self.check
+                .quoted_as(header.section, self.from(header.after))
+        };
         self.quoted = self.quoted.max(quoted);
         quoted.is_none()
     }
 
     /// The header of a line, quoted or not.
-    fn candidate(&self, raw: &str, line: &'a str, header: Option<Header<'a>>, below: &str) -> Option<SectionStart<'a>> {
-        if let Some(Header { kind: HeaderKind::Section(section), style, after, unclosed }) = header {
+    fn candidate(
+        &self,
+        raw: &str,
+        line: &'a str,
+        header: Option<Header<'a>>,
+        below: &str,
+    ) -> Option<SectionStart<'a>> {
+        if let Some(Header {
+            kind: HeaderKind::Section(section),
+            style,
+            after,
+            unclosed,
+        }) = header
+        {
             if self.accepts(section, style, after, below) {
-                return Some(SectionStart { end: self.offset(raw), section, style, after, unclosed });
+                return Some(SectionStart {
+                    end: self.offset(raw),
+                    section,
+                    style,
+                    after,
+                    unclosed,
+                });
             }
             if style == HeaderStyle::Plain {
                 return None;
@@ -224,10 +281,14 @@ impl<'a> SectionParser<'a> {
         match self.section() {
             Some(Section::ActionInput) => None,
             // Behind `Thought` without a colon, a model may announce a later action.
-            Some(Section::Action | Section::Thought | Section::FinalAnswer) | None if line.starts_with("Thought ") => {
+            Some(Section::Action | Section::Thought | Section::FinalAnswer) | None
+                if line.starts_with("Thought ") =>
+            {
                 None
             }
-            Some(Section::Action) => self.input_inside(line).or_else(|| self.header_inside(line, below)),
+            Some(Section::Action) => self
+                .input_inside(line)
+                .or_else(|| self.header_inside(line, below)),
             Some(Section::Thought | Section::FinalAnswer) | None => self.header_inside(line, below),
         }
     }
@@ -243,7 +304,9 @@ impl<'a> SectionParser<'a> {
             (Section::FinalAnswer | Section::ActionInput, Some(Section::FinalAnswer)) => false,
             (Section::Action, _) => match style {
                 HeaderStyle::Plain => true,
-                HeaderStyle::Emphasised => tool_name(after).is_some() || self.is_word_with_input(after, below),
+                HeaderStyle::Emphasised => {
+                    tool_name(after).is_some() || self.is_word_with_input(after, below)
+                }
                 HeaderStyle::Variant | HeaderStyle::Listed => self.is_call(after, below),
             },
             (_, Some(Section::ActionInput)) => is_sure,
@@ -254,7 +317,9 @@ impl<'a> SectionParser<'a> {
                 is_sure || is_awaited || after.trim_start().starts_with('{')
             }
             (Section::FinalAnswer, _) => {
-                let is_listed = self.open.is_none_or(|open| open.header.style == HeaderStyle::Listed);
+                let is_listed = self
+                    .open
+                    .is_none_or(|open| open.header.style == HeaderStyle::Listed);
                 style != HeaderStyle::Listed || is_listed
             }
         }
@@ -263,7 +328,10 @@ impl<'a> SectionParser<'a> {
     /// A header behind the end of a sentence.
     fn header_inside(&self, line: &'a str, below: &str) -> Option<SectionStart<'a>> {
         // Fast path: most lines have no colon behind a sentence.
-        if !line.rsplit_once(':').is_some_and(|(head, _)| head.len() > ACTION.len() && head.contains(['.', '!', '?'])) {
+        if !line
+            .rsplit_once(':')
+            .is_some_and(|(head, _)| head.len() > ACTION.len() && head.contains(['.', '!', '?']))
+        {
             return None;
         }
         if !self.has_answer()
@@ -272,23 +340,46 @@ impl<'a> SectionParser<'a> {
             return Some(self.divided(divided, Section::FinalAnswer));
         }
         let in_answer = self.section() == Some(Section::FinalAnswer);
-        if let Some(divided) =
-            split_after_sentence(line, ACTION).filter(|divided| !in_answer || self.is_call(divided.after, below))
+        if let Some(divided) = split_after_sentence(line, ACTION)
+            .filter(|divided| !in_answer || self.is_call(divided.after, below))
         {
             return Some(self.divided(divided, Section::Action));
         }
-        let awaits_input = !in_answer && self.found.action.is_some_and(|action| !action.name().is_empty());
-        let divided = if awaits_input { split_after_sentence(line, ACTION_INPUT) } else { None };
+        let awaits_input = !in_answer
+            && self
+                .found
+                .action
+                .is_some_and(|action| !action.name().is_empty());
+        let divided = if awaits_input {
+            split_after_sentence(line, ACTION_INPUT)
+        } else {
+            None
+        };
         divided.map(|divided| self.divided(divided, Section::ActionInput))
     }
 
     /// `k8s.get Action Input: {}`: action and input on one line.
     fn input_inside(&self, line: &'a str) -> Option<SectionStart<'a>> {
-        split_at_first(line, ACTION_INPUT).map(|divided| self.divided(divided, Section::ActionInput))
+        split_at_first(line, ACTION_INPUT)
+            .map(|divided| self.divided(divided, Section::ActionInput))
     }
 
-    fn divided(&self, SplitLine { before, after, unclosed }: SplitLine<'a>, section: Section) -> SectionStart<'a> {
-        SectionStart { end: self.offset(before) + before.len(), section, style: HeaderStyle::Plain, after, unclosed }
+    fn divided(
+        &self,
+        SplitLine {
+            before,
+            after,
+            unclosed,
+        }: SplitLine<'a>,
+        section: Section,
+    ) -> SectionStart<'a> {
+        SectionStart {
+            end: self.offset(before) + before.len(),
+            section,
+            style: HeaderStyle::Plain,
+            after,
+            unclosed,
+        }
     }
 
     /// Whether there is a final answer: only the first one counts.
@@ -303,8 +394,15 @@ impl<'a> SectionParser<'a> {
         while let Some(header) = next {
             after = header.after;
             self.close(header.end);
-            let is_late = self.found.final_answer.is_some_and(|answer| !answer.is_blank());
-            self.open = Some(OpenSection { header, indent, is_late });
+            let is_late = self
+                .found
+                .final_answer
+                .is_some_and(|answer| !answer.is_blank());
+            self.open = Some(OpenSection {
+                header,
+                indent,
+                is_late,
+            });
             if header.section == Section::Action {
                 self.found.action_input = None;
             }
@@ -320,9 +418,23 @@ impl<'a> SectionParser<'a> {
 
     /// Stores the open section, which ends at `end`.
     fn close(&mut self, end: usize) {
-        let Some(OpenSection { header, indent, is_late }) = self.open.take() else { return };
-        let text = self.text.get(self.offset(header.after)..end).unwrap_or_default();
-        let piece = SectionText { text, unclosed: header.unclosed, indent };
+        let Some(OpenSection {
+            header,
+            indent,
+            is_late,
+        }) = self.open.take()
+        else {
+            return;
+        };
+        let text = self
+            .text
+            .get(self.offset(header.after)..end)
+            .unwrap_or_default();
+        let piece = SectionText {
+            text,
+            unclosed: header.unclosed,
+            indent,
+        };
         let (slot, is_empty) = match header.section {
             Section::Thought => (&mut self.found.thought, piece.is_blank()),
             Section::Action => (&mut self.found.action, piece.name().is_empty()),
@@ -356,8 +468,13 @@ impl<'a> SectionParser<'a> {
         if let Some(SplitLine { before, .. }) = split_at_first(after, ACTION_INPUT) {
             return is_wanted(before);
         }
-        let (name, below) = if after.trim().is_empty() { next_line(below) } else { (after, below) };
-        let is_input = |header: Header<'_>| header.kind == HeaderKind::Section(Section::ActionInput);
+        let (name, below) = if after.trim().is_empty() {
+            next_line(below)
+        } else {
+            (after, below)
+        };
+        let is_input =
+            |header: Header<'_>| header.kind == HeaderKind::Section(Section::ActionInput);
         let (next, _) = next_line(below);
         is_wanted(name) && !self.quotes.is_deep(next) && header_of(next).is_some_and(is_input)
     }

@@ -30,7 +30,10 @@ pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
         text.push_str(&format!(" Did you mean '{meant}'?"));
     }
     text.push_str(" Available tools:");
-    for ToolSpec { name, description, .. } in tools.iter().take(MAX_TOOLS) {
+    for ToolSpec {
+        name, description, ..
+    } in tools.iter().take(MAX_TOOLS)
+    {
         text.push_str("\n  - ");
         text.push_str(name);
         if let Some(first) = description.trim().lines().next() {
@@ -39,7 +42,9 @@ pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
         }
     }
     if let Some(more @ 1..) = tools.len().checked_sub(MAX_TOOLS) {
-        text.push_str(&format!("\n  - and {more} more, as listed in your instructions"));
+        text.push_str(&format!(
+            "\n  - and {more} more, as listed in your instructions"
+        ));
     }
     text
 }
@@ -58,26 +63,45 @@ fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
         return None;
     }
     let wanted = normal(action);
-    let named: Vec<(String, &str)> = tools.iter().map(|tool| (normal(&tool.name), tool.name.as_str())).collect();
+    let named: Vec<(String, &str)> = tools
+        .iter()
+        .map(|tool| (normal(&tool.name), tool.name.as_str()))
+        .collect();
     let only = |is_it: &dyn Fn(&str) -> bool| {
-        let mut those = named.iter().filter(|(name, _)| is_it(name)).map(|(_, name)| *name);
+        let mut those = named
+            .iter()
+            .filter(|(name, _)| is_it(name))
+            .map(|(_, name)| *name);
         those.next().filter(|_| those.next().is_none())
     };
     // `df`, `other.df` and `df on db-3` for `host.df`.
     let word = wanted.split_whitespace().next().unwrap_or_default();
-    let last = |name: &str| name.split_once('.').map_or(name, |(_, tool)| tool).to_owned();
+    let last = |name: &str| {
+        name.split_once('.')
+            .map_or(name, |(_, tool)| tool)
+            .to_owned()
+    };
     only(&|name| name == wanted)
         .or_else(|| only(&|name| name == word))
         .or_else(|| only(&|name| !word.is_empty() && last(name) == last(word)))
         .or_else(|| {
-            let near = named.iter().map(|(name, tool)| (strsim::levenshtein(word, name), name.chars().count(), *tool));
-            near.filter(|(slips, length, _)| *slips <= length.div_ceil(5)).min().map(|(_, _, tool)| tool)
+            let near = named
+                .iter()
+                .map(|(name, tool)| (strsim::levenshtein(word, name), name.chars().count(), *tool));
+            near.filter(|(slips, length, _)| *slips <= length.div_ceil(5))
+                .min()
+                .map(|(_, _, tool)| tool)
         })
 }
 
 /// The name in lower case, with a dot between server and tool, and `_` for `-`.
 fn normal(name: &str) -> String {
-    let name = name.trim().to_lowercase().replace("__", ".").replace([':', '/'], ".").replace('-', "_");
+    let name = name
+        .trim()
+        .to_lowercase()
+        .replace("__", ".")
+        .replace([':', '/'], ".")
+        .replace('-', "_");
     let name = name.split_once('(').map_or(name.as_str(), |(name, _)| name);
     name.trim_matches('.').to_owned()
 }
@@ -98,8 +122,14 @@ mod tests {
 
     #[test]
     fn the_most_similar_tool_is_suggested() {
-        let tools =
-            ["host.df", "host.disk_usage", "db.top.tables", "web.status", "db.status"].map(|name| tool(name, ""));
+        let tools = [
+            "host.df",
+            "host.disk_usage",
+            "db.top.tables",
+            "web.status",
+            "db.status",
+        ]
+        .map(|name| tool(name, ""));
         let table = [
             ("HOST.DF", Some("host.df")),
             ("host__df", Some("host.df")),
@@ -125,11 +155,15 @@ mod tests {
 
     #[test]
     fn a_long_list_is_cut() {
-        let tools: Vec<ToolSpec> =
-            (0..500).map(|n| tool(&format!("host.tool_{n:03}"), &"very useful ".repeat(100))).collect();
+        let tools: Vec<ToolSpec> = (0..500)
+            .map(|n| tool(&format!("host.tool_{n:03}"), &"very useful ".repeat(100)))
+            .collect();
         let text = unknown_tool(&"x".repeat(1_000_000), Some(&tools));
         assert!(text.len() < 16_000, "{}", text.len());
-        assert!(text.ends_with("\n  - and 440 more, as listed in your instructions"), "{text}");
+        assert!(
+            text.ends_with("\n  - and 440 more, as listed in your instructions"),
+            "{text}"
+        );
         assert_eq!(text.matches('\n').count(), 61);
     }
 }

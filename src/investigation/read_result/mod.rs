@@ -41,18 +41,30 @@ pub fn spec() -> ToolSpec {
 /// The tool, for a follow-up question: it reads the results of the investigation, too.
 pub fn thread_spec() -> ToolSpec {
     let timeline = r#", "timeline": {"type": "string", "enum": ["investigation", "now"], "description": "Whose event: investigation (the default) for the calls of the investigation, now for the calls of this conversation"}"#;
-    described(&format!("{} {}", DESCRIPTION.trim(), THREAD_DESCRIPTION.trim()), timeline)
+    described(
+        &format!("{} {}", DESCRIPTION.trim(), THREAD_DESCRIPTION.trim()),
+        timeline,
+    )
 }
 
 fn described(description: &str, timeline: &str) -> ToolSpec {
-    let parameters_schema = include_str!("schema.json").trim().replace(", \"timeline\": {}", timeline);
+    let parameters_schema = include_str!("schema.json")
+        .trim()
+        .replace(", \"timeline\": {}", timeline);
     let (name, description) = (TOOL.to_owned(), description.to_owned());
-    ToolSpec { name, original_name: None, description, parameters_schema, read_only: true }
+    ToolSpec {
+        name,
+        original_name: None,
+        description,
+        parameters_schema,
+        read_only: true,
+    }
 }
 
 /// Whether a tool is one of tarsy's own: it shows nothing of the world.
 pub fn is_own(tool: &str) -> bool {
-    tool.split_once('.').is_some_and(|(server, _)| server == SERVER)
+    tool.split_once('.')
+        .is_some_and(|(server, _)| server == SERVER)
 }
 
 /// Whether an agent may call the tool.
@@ -64,10 +76,16 @@ pub fn is_offered(plan: &AgentPlan) -> bool {
 ///
 /// # Errors
 /// When there is nothing to read; the text says why.
-pub fn answer(request: &Request, stored: Option<&StoredResult>, max_tokens: u32) -> Result<String, String> {
+pub fn answer(
+    request: &Request,
+    stored: Option<&StoredResult>,
+    max_tokens: u32,
+) -> Result<String, String> {
     let event = request.event;
     let none = || {
-        format!("event {event} is no result of a tool call. The number of a result is in the line [event …] before it.")
+        format!(
+            "event {event} is no result of a tool call. The number of a result is in the line [event …] before it."
+        )
     };
     let StoredResult { tool, text } = stored.ok_or_else(none)?;
     if tool == TOOL {
@@ -75,8 +93,15 @@ pub fn answer(request: &Request, stored: Option<&StoredResult>, max_tokens: u32)
             "event {event} is itself a part that {TOOL} has shown: read the event that it names in its first line."
         ));
     }
-    let text = text.as_deref().ok_or_else(|| format!("the call of event {event} has no stored result."))?;
-    let source = Source { event, tool, text, max_bytes: bytes_of(max_tokens).saturating_sub(FRAME_BYTES) };
+    let text = text
+        .as_deref()
+        .ok_or_else(|| format!("the call of event {event} has no stored result."))?;
+    let source = Source {
+        event,
+        tool,
+        text,
+        max_bytes: bytes_of(max_tokens).saturating_sub(FRAME_BYTES),
+    };
     match &request.part {
         Part::Lines { from, count } => page::lines(&source, *from, *count),
         Part::Bytes { from, count } => page::bytes(&source, *from, *count),
@@ -101,7 +126,8 @@ impl Source<'_> {
 
 /// The beginning of a text, of at most `bytes`, that ends with a whole character.
 fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(bytes))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -13,7 +13,10 @@ const MIN_PART_BYTES: usize = 40;
 pub(super) fn lines(source: &Source<'_>, from: usize, count: usize) -> Result<String, String> {
     let total = source.text.lines().count();
     if from > total {
-        return Err(format!("there is no line {from}: the result of event {} has {total} lines", source.event));
+        return Err(format!(
+            "there is no line {from}: the result of event {} has {total} lines",
+            source.event
+        ));
     }
     let (mut page, mut next, mut offset) = (String::new(), from, 0);
     let mut note = None;
@@ -28,7 +31,9 @@ pub(super) fn lines(source: &Source<'_>, from: usize, count: usize) -> Result<St
         }
         let line = line.trim_end_matches(['\n', '\r']);
         let prefix = format!("{number}| ");
-        let room = source.max_bytes.saturating_sub(page.len() + prefix.len() + 1);
+        let room = source
+            .max_bytes
+            .saturating_sub(page.len() + prefix.len() + 1);
         if line.len() > room {
             // The rest of a line that is too long for any page is read by its bytes.
             if page.is_empty() {
@@ -47,9 +52,15 @@ pub(super) fn lines(source: &Source<'_>, from: usize, count: usize) -> Result<St
         writeln!(page, "{prefix}{line}").ok();
         next = number + 1;
     }
-    let shown = format!("lines {from} to {} of {total}; {} bytes in total", next - 1, source.text.len());
+    let shown = format!(
+        "lines {from} to {} of {total}; {} bytes in total",
+        next - 1,
+        source.text.len()
+    );
     let more = || (next <= total).then(|| format!("[more: from_line {next}]"));
-    let note = note.or_else(more).unwrap_or_else(|| "[this is the end of the result]".to_owned());
+    let note = note
+        .or_else(more)
+        .unwrap_or_else(|| "[this is the end of the result]".to_owned());
     Ok(format!("{}{page}{note}", source.heading(&shown)))
 }
 
@@ -57,14 +68,24 @@ pub(super) fn lines(source: &Source<'_>, from: usize, count: usize) -> Result<St
 pub(super) fn bytes(source: &Source<'_>, from: usize, count: usize) -> Result<String, String> {
     let total = source.text.len();
     if from >= total {
-        return Err(format!("there is no byte {from}: the result of event {} has {total} bytes", source.event));
+        return Err(format!(
+            "there is no byte {from}: the result of event {} has {total} bytes",
+            source.event
+        ));
     }
     let from = source.text.floor_char_boundary(from);
     let rest = source.text.get(from..).unwrap_or_default();
     let (mut page, mut taken) = (String::new(), 0);
     for line in head(rest, count.max(4)).split_inclusive('\n') {
         let room = source.max_bytes.saturating_sub(page.len() + 3);
-        let part = head(line, if page.is_empty() { room.max(MIN_PART_BYTES) } else { room });
+        let part = head(
+            line,
+            if page.is_empty() {
+                room.max(MIN_PART_BYTES)
+            } else {
+                room
+            },
+        );
         if part.is_empty() {
             break;
         }
@@ -75,7 +96,13 @@ pub(super) fn bytes(source: &Source<'_>, from: usize, count: usize) -> Result<St
         }
     }
     let next = from + taken;
-    let note =
-        if next < total { format!("[more: from_byte {next}]") } else { "[this is the end of the result]".to_owned() };
-    Ok(format!("{}{page}{note}", source.heading(&format!("bytes {from} to {next} of {total}"))))
+    let note = if next < total {
+        format!("[more: from_byte {next}]")
+    } else {
+        "[this is the end of the result]".to_owned()
+    };
+    Ok(format!(
+        "{}{page}{note}",
+        source.heading(&format!("bytes {from} to {next} of {total}"))
+    ))
 }

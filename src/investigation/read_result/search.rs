@@ -29,10 +29,17 @@ pub(super) fn search(source: &Source<'_>, search: &Search) -> Result<String, Str
     let found = matches(source.text, &search.text);
     let (total, from) = (found.len(), search.from_match);
     if total == 0 {
-        return Err(format!("the result of event {} does not contain {:?}", source.event, head(&search.text, 100)));
+        return Err(format!(
+            "the result of event {} does not contain {:?}",
+            source.event,
+            head(&search.text, 100)
+        ));
     }
     if from > total {
-        return Err(format!("there is no match {from}: {:?} occurs {total} times", head(&search.text, 100)));
+        return Err(format!(
+            "there is no match {from}: {:?} occurs {total} times",
+            head(&search.text, 100)
+        ));
     }
     let mut page = String::new();
     let mut shown = BTreeSet::new();
@@ -46,9 +53,21 @@ pub(super) fn search(source: &Source<'_>, search: &Search) -> Result<String, Str
         last += 1;
     }
     let page = head(&page, source.max_bytes.max(MAX_LINE_BYTES));
-    let counted = if total == MAX_MATCHES { format!("at least {total}") } else { total.to_string() };
-    let note = if last < total { format!("[more: from_match {}]", last + 1) } else { "[no more matches]".to_owned() };
-    Ok(format!("{}{}\n{note}", source.heading(&format!("matches {from} to {last} of {counted}")), page.trim_end()))
+    let counted = if total == MAX_MATCHES {
+        format!("at least {total}")
+    } else {
+        total.to_string()
+    };
+    let note = if last < total {
+        format!("[more: from_match {}]", last + 1)
+    } else {
+        "[no more matches]".to_owned()
+    };
+    Ok(format!(
+        "{}{}\n{note}",
+        source.heading(&format!("matches {from} to {last} of {counted}")),
+        page.trim_end()
+    ))
 }
 
 fn matches<'a>(text: &'a str, searched: &str) -> Vec<Match<'a>> {
@@ -58,9 +77,21 @@ fn matches<'a>(text: &'a str, searched: &str) -> Vec<Match<'a>> {
         let line = whole.trim_end_matches(['\n', '\r']);
         // The lengths are the same, so the offsets are, too.
         let lower = line.to_ascii_lowercase();
-        let per_line = if line.len() <= MAX_LINE_BYTES { 1 } else { usize::MAX };
-        for (at, _) in lower.match_indices(&searched).take(per_line.min(MAX_MATCHES - found.len())) {
-            found.push(Match { number, line, begins_at, at });
+        let per_line = if line.len() <= MAX_LINE_BYTES {
+            1
+        } else {
+            usize::MAX
+        };
+        for (at, _) in lower
+            .match_indices(&searched)
+            .take(per_line.min(MAX_MATCHES - found.len()))
+        {
+            found.push(Match {
+                number,
+                line,
+                begins_at,
+                at,
+            });
         }
         if found.len() >= MAX_MATCHES {
             break;
@@ -87,18 +118,32 @@ fn block(text: &str, found: &Match<'_>, search: &Search, shown: &mut BTreeSet<us
     if found.line.len() <= MAX_LINE_BYTES {
         put(found.number, '>', found.line);
     }
-    let behind = text.get(found.begins_at + found.line.len()..).unwrap_or_default();
+    let behind = text
+        .get(found.begins_at + found.line.len()..)
+        .unwrap_or_default();
     let mut below = String::new();
     // A later match begins its own block.
     let searched = search.text.to_ascii_lowercase();
     let is_other = |line: &&str| !line.to_ascii_lowercase().contains(&searched);
-    for (number, line) in (found.number + 1..).zip(behind.lines().skip(1).take(search.context).take_while(is_other)) {
+    for (number, line) in (found.number + 1..).zip(
+        behind
+            .lines()
+            .skip(1)
+            .take(search.context)
+            .take_while(is_other),
+    ) {
         if shown.insert(number) {
             writeln!(below, "{number}| {}", shortened(line)).ok();
         }
     }
     if found.line.len() > MAX_LINE_BYTES {
-        writeln!(out, "{}> {}", found.number, excerpt(found, search.text.len())).ok();
+        writeln!(
+            out,
+            "{}> {}",
+            found.number,
+            excerpt(found, search.text.len())
+        )
+        .ok();
     }
     out + &below
 }
@@ -112,8 +157,12 @@ fn shortened(line: &str) -> String {
 
 /// The surroundings of a match, with the offset at which they begin in the result.
 fn excerpt(found: &Match<'_>, length: usize) -> String {
-    let from = found.line.floor_char_boundary(found.at.saturating_sub(AROUND_BYTES));
-    let to = found.line.floor_char_boundary(found.at + length + AROUND_BYTES);
+    let from = found
+        .line
+        .floor_char_boundary(found.at.saturating_sub(AROUND_BYTES));
+    let to = found
+        .line
+        .floor_char_boundary(found.at + length + AROUND_BYTES);
     let part = found.line.get(from..to).unwrap_or_default();
     format!("(from_byte {}) …{part}…", found.begins_at + from)
 }

@@ -38,7 +38,11 @@ pub fn span(duration: Duration) -> String {
 
 /// The second unit is left out where it is 0.
 fn two_units([(large, large_unit), (small, small_unit)]: [(u64, &str); 2]) -> String {
-    let small = if small == 0 { String::new() } else { format!(" {small} {small_unit}") };
+    let small = if small == 0 {
+        String::new()
+    } else {
+        format!(" {small} {small_unit}")
+    };
     format!("{large} {large_unit}{small}")
 }
 
@@ -103,9 +107,14 @@ mod tests {
         for (n, text) in [(999, "999 B"), (2_148, "2.1 kB"), (1_400_000, "1.4 MB")] {
             assert_eq!(bytes(n), text);
         }
-        for (n, text) in
-            [(42, "42"), (612, "0.6 k"), (2_000, "2 k"), (4_101, "4.1 k"), (999_960, "1 M"), (1_260_000, "1.3 M")]
-        {
+        for (n, text) in [
+            (42, "42"),
+            (612, "0.6 k"),
+            (2_000, "2 k"),
+            (4_101, "4.1 k"),
+            (999_960, "1 M"),
+            (1_260_000, "1.3 M"),
+        ] {
             assert_eq!(tokens(n), text);
         }
         for (ms, text) in [

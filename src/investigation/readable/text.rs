@@ -42,7 +42,10 @@ pub fn clean(text: &str, charset: Charset) -> String {
     let mut rest = text;
     loop {
         // Most texts have long plain parts, and each of them is copied at once.
-        let plain = rest.bytes().position(|byte| !matches!(byte, b' '..=b'~')).unwrap_or(rest.len());
+        let plain = rest
+            .bytes()
+            .position(|byte| !matches!(byte, b' '..=b'~'))
+            .unwrap_or(rest.len());
         let (copied, after) = rest.split_at(plain);
         out.push_str(copied);
         let mut chars = after.chars();
@@ -63,26 +66,41 @@ pub fn clean(text: &str, charset: Charset) -> String {
 
 /// `text` cleaned, with each run of white space replaced by one space.
 pub fn one_line(text: &str, charset: Charset) -> String {
-    clean(text, charset).split_whitespace().collect::<Vec<_>>().join(" ")
+    clean(text, charset)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The parts that exist, with `separator` between them.
 pub fn join(parts: impl IntoIterator<Item = Option<String>>, separator: &str) -> String {
-    parts.into_iter().flatten().collect::<Vec<_>>().join(separator)
+    parts
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(separator)
 }
 
 /// The first sentence of `text`; a heading only if `text` has nothing else.
 pub fn first_sentence(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
-    let is_heading = |line: &str| line.starts_with('#') || (line.starts_with("**") && line.ends_with("**"));
-    let line = if is_heading(first) { lines.find(|line| !is_heading(line)).unwrap_or(first) } else { first };
+    let is_heading =
+        |line: &str| line.starts_with('#') || (line.starts_with("**") && line.ends_with("**"));
+    let line = if is_heading(first) {
+        lines.find(|line| !is_heading(line)).unwrap_or(first)
+    } else {
+        first
+    };
     let line = line.trim_matches(['#', '*', ' ']);
     let end = line.char_indices().find_map(|(at, c)| {
         let after = line.get(at + c.len_utf8()..)?;
-        (at > 12 && matches!(c, '.' | '!' | '?') && after.starts_with(' ')).then_some(at + c.len_utf8())
+        (at > 12 && matches!(c, '.' | '!' | '?') && after.starts_with(' '))
+            .then_some(at + c.len_utf8())
     });
-    end.and_then(|end| line.get(..end)).unwrap_or(line).to_owned()
+    end.and_then(|end| line.get(..end))
+        .unwrap_or(line)
+        .to_owned()
 }
 
 /// The last eight characters of a text that should be an id.
@@ -127,15 +145,20 @@ fn after_escape(rest: &str) -> &str {
 /// The text after a control sequence, which is parameters and one final character.
 fn after_csi(rest: &str) -> &str {
     let rest = rest.trim_start_matches(|c| matches!(c, ' '..='?'));
-    rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
+    rest.strip_prefix(|c| matches!(c, '@'..='~'))
+        .unwrap_or(rest)
 }
 
 /// The text after a control string; if it has no end on this line, the text after its beginning.
 fn after_control_string(rest: &str) -> &str {
     let mut characters = rest.char_indices().take(MAX_CONTROL_STRING);
-    let stop = characters.find_map(|(at, c)| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}' | '\n').then_some(at));
+    let stop = characters
+        .find_map(|(at, c)| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}' | '\n').then_some(at));
     let end = stop.and_then(|at| rest.get(at..)).unwrap_or_default();
-    ["\u{7}", "\u{9c}", "\u{1b}\\"].iter().find_map(|terminator| end.strip_prefix(terminator)).unwrap_or(rest)
+    ["\u{7}", "\u{9c}", "\u{1b}\\"]
+        .iter()
+        .find_map(|terminator| end.strip_prefix(terminator))
+        .unwrap_or(rest)
 }
 
 #[cfg(test)]
@@ -156,7 +179,10 @@ mod tests {
             ("a\x1b", "a"),
             ("bell\x07 back\x08\x08 nul\0", "bell back nul"),
             ("10 %\r20 %\tdone", "10 % 20 % done"),
-            ("evil\u{202e}txt.exe zero\u{200b}width", "eviltxt.exe zerowidth"),
+            (
+                "evil\u{202e}txt.exe zero\u{200b}width",
+                "eviltxt.exe zerowidth",
+            ),
         ] {
             assert_eq!(clean(text, Charset::Unicode), cleaned, "{text:?}");
         }
@@ -164,14 +190,23 @@ mod tests {
 
     #[test]
     fn ascii_keeps_what_punctuation_means() {
-        assert_eq!(clean("480Mi → 511Mi … “why” é", Charset::Ascii), "480Mi -> 511Mi ... \"why\" ?");
+        assert_eq!(
+            clean("480Mi → 511Mi … “why” é", Charset::Ascii),
+            "480Mi -> 511Mi ... \"why\" ?"
+        );
     }
 
     #[test]
     fn a_first_sentence_ends_at_a_full_stop_or_a_line() {
-        assert_eq!(first_sentence("**Looking at it**\n\nThe pod died."), "The pod died.");
+        assert_eq!(
+            first_sentence("**Looking at it**\n\nThe pod died."),
+            "The pod died."
+        );
         assert_eq!(first_sentence("## Looking at it\n"), "Looking at it");
-        assert_eq!(first_sentence("\nThe pod died with 1.5 Gi. Why?"), "The pod died with 1.5 Gi.");
+        assert_eq!(
+            first_sentence("\nThe pod died with 1.5 Gi. Why?"),
+            "The pod died with 1.5 Gi."
+        );
         assert_eq!(first_sentence("No end"), "No end");
         assert_eq!(first_sentence(""), "");
     }

@@ -46,10 +46,14 @@ impl CodeState {
     }
 
     fn end_run(&mut self) {
-        let Some((sign, length)) = self.run.take() else { return };
+        let Some((sign, length)) = self.run.take() else {
+            return;
+        };
         let is_fence = length >= MIN_FENCE && !self.is_in_line;
         match self.fence {
-            Some((open, wanted)) if is_fence && open == sign && length >= wanted => self.fence = None,
+            Some((open, wanted)) if is_fence && open == sign && length >= wanted => {
+                self.fence = None
+            }
             Some(_) => {}
             None if is_fence => self.fence = Some((sign, length)),
             None if sign == '`' && self.span == length => self.span = 0,

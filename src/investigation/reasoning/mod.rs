@@ -19,7 +19,8 @@ use self::tags::{Match, Tag};
 use super::summary::names_cause;
 
 /// Tokens that end a text only where nothing follows: elsewhere they may be HTML.
-const LAST_TOKENS: [(&str, &str); 4] = [("</s>", "<s>"), ("<eos>", ""), ("<pad>", ""), ("[e~[", "")];
+const LAST_TOKENS: [(&str, &str); 4] =
+    [("</s>", "<s>"), ("<eos>", ""), ("<pad>", ""), ("[e~[", "")];
 /// The tags that templates write around an answer behind its reasoning.
 const WRAPPERS: [(&str, &str); 2] = [("<answer>", "</answer>"), ("<response>", "</response>")];
 
@@ -92,7 +93,10 @@ impl Splitter {
         let mut rest = held.as_str();
         while let Some(first) = rest.chars().next() {
             // The beginning of a tag that never came.
-            self.emit(rest.get(..first.len_utf8()).unwrap_or_default(), &mut pieces);
+            self.emit(
+                rest.get(..first.len_utf8()).unwrap_or_default(),
+                &mut pieces,
+            );
             rest = rest.get(first.len_utf8()..).unwrap_or_default();
             let done = self.read(rest, &mut pieces);
             rest = rest.get(done..).unwrap_or_default();
@@ -137,7 +141,11 @@ impl Splitter {
         if self.has_ended || text.is_empty() {
             return;
         }
-        let kind = if self.is_reasoning { PieceKind::Reasoning } else { PieceKind::Text };
+        let kind = if self.is_reasoning {
+            PieceKind::Reasoning
+        } else {
+            PieceKind::Text
+        };
         match kind {
             PieceKind::Reasoning => self.split.reasoning.push_str(text),
             PieceKind::Text => {
@@ -147,13 +155,17 @@ impl Splitter {
         }
         match pieces.last_mut() {
             Some(last) if last.kind == kind => last.text.push_str(text),
-            Some(_) | None => pieces.push(Piece { kind, text: text.to_owned() }),
+            Some(_) | None => pieces.push(Piece {
+                kind,
+                text: text.to_owned(),
+            }),
         }
     }
 
     /// Keeps the first tag of reasoning for people.
     fn note(&mut self, tag: Tag, written: &str) {
-        let is_of_reasoning = matches!(tag, Tag::Open | Tag::Close | Tag::OpenFold) && !self.has_ended;
+        let is_of_reasoning =
+            matches!(tag, Tag::Open | Tag::Close | Tag::OpenFold) && !self.has_ended;
         if is_of_reasoning && self.split.tag.is_none() {
             self.split.tag = Some(written.trim().to_owned());
         }
@@ -205,7 +217,12 @@ impl Splitter {
         while let Some(text) = without_last_token(&self.split.text).map(str::to_owned) {
             self.split.text = text;
         }
-        if let Some(text) = self.has_tags.then(|| unwrapped(&self.split.text)).flatten().map(str::to_owned) {
+        if let Some(text) = self
+            .has_tags
+            .then(|| unwrapped(&self.split.text))
+            .flatten()
+            .map(str::to_owned)
+        {
             self.split.text = text;
         }
         self.split.is_unsure = is_open && !self.split.text.is_empty();
@@ -216,10 +233,20 @@ impl Splitter {
     /// `<analysis>…</analysis>` may be the answer or notes before it: notes, if what follows is an answer or a step by
     /// itself. If it is not, a step within the tags has no certain reading.
     fn scratch(&mut self) {
-        let found = self.split.text.trim_start().strip_prefix(SCRATCH.0).and_then(|rest| rest.split_once(SCRATCH.1));
-        let Some((notes, text)) = found.filter(|(_, text)| !text.trim().is_empty()) else { return };
+        let found = self
+            .split
+            .text
+            .trim_start()
+            .strip_prefix(SCRATCH.0)
+            .and_then(|rest| rest.split_once(SCRATCH.1));
+        let Some((notes, text)) = found.filter(|(_, text)| !text.trim().is_empty()) else {
+            return;
+        };
         if names_cause(text) || has_step(text) {
-            let notes = [self.split.reasoning.as_str(), notes.trim()].join("\n").trim().to_owned();
+            let notes = [self.split.reasoning.as_str(), notes.trim()]
+                .join("\n")
+                .trim()
+                .to_owned();
             let text = text.trim().to_owned();
             (self.split.reasoning, self.split.text) = (notes, text);
             self.split.tag.get_or_insert_with(|| SCRATCH.0.to_owned());
@@ -230,7 +257,11 @@ impl Splitter {
 
     /// `analysis…assistantfinal…`: the channels of gpt-oss without the tokens around their names.
     fn harmony_without_tokens(&mut self) {
-        let found = self.split.text.strip_prefix("analysis").and_then(|rest| rest.rsplit_once("assistantfinal"));
+        let found = self
+            .split
+            .text
+            .strip_prefix("analysis")
+            .and_then(|rest| rest.rsplit_once("assistantfinal"));
         if let Some((reasoning, text)) = found {
             (self.split.reasoning, self.split.text) = (reasoning.to_owned(), text.to_owned());
             self.split.tag = Some("analysis…assistantfinal".to_owned());
@@ -249,7 +280,8 @@ fn without_last_token(text: &str) -> Option<&str> {
 
 /// Whether a line of the text is a step in the `ReAct` format.
 fn has_step(text: &str) -> bool {
-    text.lines().any(|line| STEPS.iter().any(|step| line.trim_start().starts_with(step)))
+    text.lines()
+        .any(|line| STEPS.iter().any(|step| line.trim_start().starts_with(step)))
 }
 
 /// The answer in the tags around it.

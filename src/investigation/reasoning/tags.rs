@@ -125,7 +125,11 @@ pub(super) fn at(text: &str) -> Match {
         [b'[', ..] => enclosed(text, "[", "]"),
         _ => Match::None,
     };
-    if tag == Match::None && begun { Match::Begun } else { tag }
+    if tag == Match::None && begun {
+        Match::Begun
+    } else {
+        tag
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,9 +165,18 @@ fn named(text: &str) -> Match {
     match (behind.is_empty(), of_name(name)) {
         _ if name.len() > MAX_NAME => Match::None,
         (true, _) => Match::Begun,
-        (false, _) if name.eq_ignore_ascii_case("details") => {
-            fold(behind_name(if is_close { Tag::CloseFold } else { Tag::OpenFold }, behind, length), text)
-        }
+        (false, _) if name.eq_ignore_ascii_case("details") => fold(
+            behind_name(
+                if is_close {
+                    Tag::CloseFold
+                } else {
+                    Tag::OpenFold
+                },
+                behind,
+                length,
+            ),
+            text,
+        ),
         (false, None) => Match::None,
         (false, Some(_)) if is_close => behind_name(Tag::Close, behind, length),
         (false, Some(tag)) => behind_name(tag, behind, length),
@@ -172,10 +185,16 @@ fn named(text: &str) -> Match {
 
 /// `<details type="reasoning">`, which front ends write around reasoning. Any other fold is a part of the answer.
 fn fold(found: Match, text: &str) -> Match {
-    let Match::Tag(Tag::OpenFold, length) = found else { return found };
+    let Match::Tag(Tag::OpenFold, length) = found else {
+        return found;
+    };
     let attributes = text.get(..length).unwrap_or_default().to_ascii_lowercase();
     let of_reasoning = ["type=\"reasoning\"", "type='reasoning'", "type=reasoning"];
-    if of_reasoning.iter().any(|of| attributes.contains(of)) { found } else { Match::None }
+    if of_reasoning.iter().any(|of| attributes.contains(of)) {
+        found
+    } else {
+        Match::None
+    }
 }
 
 /// `<|begin_of_thought|>`, `<|/think|>`, `[BEGIN_THINK]`, `[/REASONING]`. In square brackets, small letters are a link
@@ -183,7 +202,8 @@ fn fold(found: Match, text: &str) -> Match {
 fn enclosed(text: &str, open: &str, close: &str) -> Match {
     let inner = text.strip_prefix(open).unwrap_or_default();
     let bare = inner.strip_prefix('/').unwrap_or(inner);
-    let is_allowed = |letter: char| is_of_name(letter) && !(open == "[" && letter.is_ascii_lowercase());
+    let is_allowed =
+        |letter: char| is_of_name(letter) && !(open == "[" && letter.is_ascii_lowercase());
     let behind = bare.trim_start_matches(is_allowed);
     let name = bare.strip_suffix(behind).unwrap_or_default();
     if name.len() > MAX_NAME || !(close.starts_with(behind) || behind.starts_with(close)) {
@@ -225,10 +245,21 @@ fn behind_name(tag: Tag, behind: &str, length: usize) -> Match {
         return Match::None;
     }
     match behind.find(['>', '<', '\n']) {
-        Some(end) if behind.get(end..).is_some_and(|rest| rest.starts_with('>')) && end < MAX_TAG => {
+        Some(end)
+            if behind.get(end..).is_some_and(|rest| rest.starts_with('>')) && end < MAX_TAG =>
+        {
             // `<think/>` is empty.
-            let is_empty = behind.get(..end).is_some_and(|attributes| attributes.trim_end().ends_with('/'));
-            Match::Tag(if is_empty && tag == Tag::Open { Tag::Answer } else { tag }, length + end + 1)
+            let is_empty = behind
+                .get(..end)
+                .is_some_and(|attributes| attributes.trim_end().ends_with('/'));
+            Match::Tag(
+                if is_empty && tag == Tag::Open {
+                    Tag::Answer
+                } else {
+                    tag
+                },
+                length + end + 1,
+            )
         }
         Some(_) => Match::None,
         None if behind.len() < MAX_TAG => Match::Begun,

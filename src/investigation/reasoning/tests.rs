@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::*;
 
 fn parts(text: &str) -> (String, String) {
-    let Split { text, reasoning, .. } = split(text);
+    let Split {
+        text, reasoning, ..
+    } = split(text);
     (text, reasoning)
 }
 
@@ -27,8 +29,14 @@ const STYLES: [(&str, &str); 28] = [
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
-    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+    (
+        "<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final<|message|>",
+    ),
+    (
+        "<|channel|>analysis<|message|>",
+        "<|channel|>final<|message|>",
+    ),
     ("<|channel>thought\n", "<channel|>"),
     ("<think>", "</thinking>"),
     ("<longcat_think>", "</longcat_think>"),
@@ -48,19 +56,32 @@ const STYLES: [(&str, &str); 28] = [
 #[test]
 fn reasoning_in_every_style_is_no_part_of_the_text() {
     for (open, close) in STYLES {
-        let whole = format!("{open}It may be OOM.\nFinal Answer: OOM\n{close}\n\nCause: the disk [7].");
-        assert_eq!(parts(&whole), both("Cause: the disk [7].", "It may be OOM.\nFinal Answer: OOM"), "{open}");
+        let whole =
+            format!("{open}It may be OOM.\nFinal Answer: OOM\n{close}\n\nCause: the disk [7].");
+        assert_eq!(
+            parts(&whole),
+            both("Cause: the disk [7].", "It may be OOM.\nFinal Answer: OOM"),
+            "{open}"
+        );
         assert_eq!(split(&whole).tag.as_deref(), Some(open.trim()));
         let without_open = whole.strip_prefix(open).unwrap();
         if !close.contains("<|end|>") && !close.starts_with("<|channel|>") {
             assert_eq!(parts(without_open), parts(&whole), "without {open}");
         }
         let without_close = format!("{open}I will list the pods");
-        assert_eq!(parts(&without_close), both("", "I will list the pods"), "without {close}");
+        assert_eq!(
+            parts(&without_close),
+            both("", "I will list the pods"),
+            "without {close}"
+        );
         assert!(split(&format!("Cause: x\n{open}hm")).is_unsure, "{open}");
         let twice = format!("{open}a{close}one\n{open}b{close}two");
         let (text, reasoning) = parts(&twice);
-        assert_eq!((text.as_str(), reasoning.replace("\n\n", "\n")), ("one\ntwo", "a\nb".to_owned()), "{open}");
+        assert_eq!(
+            (text.as_str(), reasoning.replace("\n\n", "\n")),
+            ("one\ntwo", "a\nb".to_owned()),
+            "{open}"
+        );
     }
 }
 
@@ -79,17 +100,33 @@ fn a_text_without_reasoning_stays_as_it_is() {
         "[TH",
         "",
     ] {
-        assert_eq!(split(text), Split { text: text.to_owned(), ..Split::default() }, "{text:?}");
+        assert_eq!(
+            split(text),
+            Split {
+                text: text.to_owned(),
+                ..Split::default()
+            },
+            "{text:?}"
+        );
     }
 }
 
 #[test]
 fn a_fold_of_reasoning_is_none_of_the_answer() {
-    for open in ["<details type=\"reasoning\" done=\"true\" duration=\"5\">", "<details type='reasoning'>"] {
-        let whole = format!("{open}\n<summary>Thought for 5 s</summary>\nAction: k8s.restart\n</details>\nCause: x");
+    for open in [
+        "<details type=\"reasoning\" done=\"true\" duration=\"5\">",
+        "<details type='reasoning'>",
+    ] {
+        let whole = format!(
+            "{open}\n<summary>Thought for 5 s</summary>\nAction: k8s.restart\n</details>\nCause: x"
+        );
         let reasoning = "<summary>Thought for 5 s</summary>\nAction: k8s.restart";
         assert_eq!(parts(&whole), both("Cause: x", reasoning), "{open}");
-        assert_eq!(parts(&format!("{open}<think>a</think>b</details>c")), both("c", "ab"), "{open}");
+        assert_eq!(
+            parts(&format!("{open}<think>a</think>b</details>c")),
+            both("c", "ab"),
+            "{open}"
+        );
     }
     let folded = "Cause: x\n<details><summary>Log</summary>\nline\n</details>\nDo next: y";
     assert_eq!(parts(folded), both(folded, ""));
@@ -104,8 +141,18 @@ fn notes_before_an_answer_are_reasoning_and_an_analysis_in_tags_is_the_answer() 
     );
     assert_eq!(parts(&format!("{notes}Cause: x")).0, "Cause: x");
     assert!(split(&format!("{notes}I would rather look first.")).is_unsure);
-    for whole in ["<analysis>Cause: x</analysis>", "<analysis>Cause: x</analysis>\nDo next: y"] {
-        assert_eq!(split(whole), Split { text: whole.to_owned(), ..Split::default() }, "{whole}");
+    for whole in [
+        "<analysis>Cause: x</analysis>",
+        "<analysis>Cause: x</analysis>\nDo next: y",
+    ] {
+        assert_eq!(
+            split(whole),
+            Split {
+                text: whole.to_owned(),
+                ..Split::default()
+            },
+            "{whole}"
+        );
     }
 }
 
@@ -128,24 +175,57 @@ fn a_token_of_a_template_ends_the_text() {
     ] {
         assert_eq!(split(&format!("Cause: x{end}\n")).text, "Cause: x", "{end}");
     }
-    assert_eq!(split("Cause: x<|im_end|>\n<|im_start|>user\nand y?<|im_end|>").text, "Cause: x");
+    assert_eq!(
+        split("Cause: x<|im_end|>\n<|im_start|>user\nand y?<|im_end|>").text,
+        "Cause: x"
+    );
     assert_eq!(split("<|im_start|>assistant\nCause: x").text, "Cause: x");
-    assert_eq!(split("<think>a</think><answer>Cause: x\n</answer>").text, "Cause: x");
-    assert_eq!(split("<|begin_of_box|>Cause: x<|end_of_box|>").text, "Cause: x");
-    assert_eq!(split("<answer>Cause: x</answer>").text, "<answer>Cause: x</answer>", "a form of its own");
+    assert_eq!(
+        split("<think>a</think><answer>Cause: x\n</answer>").text,
+        "Cause: x"
+    );
+    assert_eq!(
+        split("<|begin_of_box|>Cause: x<|end_of_box|>").text,
+        "Cause: x"
+    );
+    assert_eq!(
+        split("<answer>Cause: x</answer>").text,
+        "<answer>Cause: x</answer>",
+        "a form of its own"
+    );
     let tag = Some("analysis…assistantfinal".to_owned());
     assert_eq!(
         split("analysisIt may be OOM.assistantfinalCause: x"),
-        Split { text: "Cause: x".to_owned(), reasoning: "It may be OOM.".to_owned(), is_unsure: false, tag }
+        Split {
+            text: "Cause: x".to_owned(),
+            reasoning: "It may be OOM.".to_owned(),
+            is_unsure: false,
+            tag
+        }
     );
     let call = "<|channel|>commentary to=functions.k8s__t <|constrain|>json<|message|>{}<|call|>";
     assert_eq!(split(call).text, call, "a call is no reasoning");
 }
 
 fn text() -> impl Strategy<Value = String> {
-    let styles = STYLES.map(|(open, _)| open).into_iter().chain(STYLES.map(|(_, close)| close));
-    let others =
-        ["`", "```\n", "\n", " ", "<", "</", "[", "é", "Action: k8s.bad\n", "Final Answer: x", "<|im_end|>", "text"];
+    let styles = STYLES
+        .map(|(open, _)| open)
+        .into_iter()
+        .chain(STYLES.map(|(_, close)| close));
+    let others = [
+        "`",
+        "```\n",
+        "\n",
+        " ",
+        "<",
+        "</",
+        "[",
+        "é",
+        "Action: k8s.bad\n",
+        "Final Answer: x",
+        "<|im_end|>",
+        "text",
+    ];
     let part = prop::sample::select(styles.chain(others).collect::<Vec<_>>());
     prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }

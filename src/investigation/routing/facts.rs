@@ -30,11 +30,26 @@ impl Facts {
     /// all of its firing alerts share.
     pub fn of(part: &Part, suffix: &str) -> Self {
         let Part { alert, labels, .. } = part;
-        let named = labels.iter().filter(|(name, _)| name.len() <= MAX_LABEL_BYTES).take(MAX_LABELS);
-        let mut facts: BTreeMap<String, String> =
-            named.map(|(name, value)| (name.clone(), cut(value).to_owned())).collect();
-        let values = [&alert.alert_type, &alert.source, alert.severity.as_str(), suffix, &alert.title];
-        facts.extend(OWN_NAMES.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.to_owned())));
+        let named = labels
+            .iter()
+            .filter(|(name, _)| name.len() <= MAX_LABEL_BYTES)
+            .take(MAX_LABELS);
+        let mut facts: BTreeMap<String, String> = named
+            .map(|(name, value)| (name.clone(), cut(value).to_owned()))
+            .collect();
+        let values = [
+            &alert.alert_type,
+            &alert.source,
+            alert.severity.as_str(),
+            suffix,
+            &alert.title,
+        ];
+        facts.extend(
+            OWN_NAMES
+                .iter()
+                .zip(values)
+                .map(|(name, value)| ((*name).to_owned(), value.to_owned())),
+        );
         Self(facts)
     }
 
@@ -51,13 +66,20 @@ impl Facts {
 }
 
 fn cut(value: &str) -> &str {
-    value.get(..value.floor_char_boundary(MAX_LABEL_BYTES)).unwrap_or_default()
+    value
+        .get(..value.floor_char_boundary(MAX_LABEL_BYTES))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
 impl<const N: usize> From<[(&str, &str); N]> for Facts {
     fn from(pairs: [(&str, &str); N]) -> Self {
-        Self(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        Self(
+            pairs
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
     }
 }
 
@@ -69,24 +91,48 @@ mod tests {
     use crate::investigation::testing::alert;
 
     fn part(labels: BTreeMap<String, String>) -> Part {
-        let alert = Alert { severity: Severity::High, title: "Disk of db-3".to_owned(), ..alert("Disk") };
-        Part { index: 0, alert, labels, links: BTreeMap::new(), trace: Vec::new(), notes: Vec::new() }
+        let alert = Alert {
+            severity: Severity::High,
+            title: "Disk of db-3".to_owned(),
+            ..alert("Disk")
+        };
+        Part {
+            index: 0,
+            alert,
+            labels,
+            links: BTreeMap::new(),
+            trace: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     #[test]
     fn an_alert_has_its_own_facts_and_no_label_replaces_them() {
         let labels = [("@severity", "low"), ("team", "storage")];
-        let part = part(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        let part = part(
+            labels
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+        );
         let facts = Facts::of(&part, "shop.eu");
-        let found = ["@type", "@severity", "@subject", "@title", "team", "absent"].map(|name| facts.get(name));
-        assert_eq!(found, ["Disk", "high", "shop.eu", "Disk of db-3", "storage", ""]);
-        assert_eq!(format!("{facts:?}").matches("storage").count(), 0, "{facts:?}");
+        let found = ["@type", "@severity", "@subject", "@title", "team", "absent"]
+            .map(|name| facts.get(name));
+        assert_eq!(
+            found,
+            ["Disk", "high", "shop.eu", "Disk of db-3", "storage", ""]
+        );
+        assert_eq!(
+            format!("{facts:?}").matches("storage").count(),
+            0,
+            "{facts:?}"
+        );
     }
 
     #[test]
     fn labels_beyond_the_bounds_are_cut_or_left_out() {
-        let mut labels: BTreeMap<String, String> =
-            (0..100).map(|number| (format!("l{number:03}"), "v".to_owned())).collect();
+        let mut labels: BTreeMap<String, String> = (0..100)
+            .map(|number| (format!("l{number:03}"), "v".to_owned()))
+            .collect();
         labels.insert("a".to_owned(), "é".repeat(200));
         labels.insert("b".repeat(MAX_LABEL_BYTES + 1), "v".to_owned());
         let facts = Facts::of(&part(labels), "");

@@ -89,7 +89,12 @@ impl Matcher {
     /// When it has another form, a regular expression is invalid or needs more than 256 KiB, or a name with `@` or a
     /// severity is unknown.
     pub fn parse(text: &str) -> Result<Self, MatcherFault> {
-        let Written { name, is_quoted, operator, value } = written::read(text)?;
+        let Written {
+            name,
+            is_quoted,
+            operator,
+            value,
+        } = written::read(text)?;
         if !is_quoted && name.starts_with('@') && !OWN_NAMES.contains(&name.as_str()) {
             return Err(MatcherFault::Name { name });
         }
@@ -103,7 +108,11 @@ impl Matcher {
             Operator::Fits => Test::Fits(anchored(&value)?),
             Operator::FitsNot => Test::FitsNot(anchored(&value)?),
         };
-        Ok(Self { text: text.trim().to_owned(), name, test })
+        Ok(Self {
+            text: text.trim().to_owned(),
+            name,
+            test,
+        })
     }
 
     pub fn name(&self) -> &str {
@@ -147,8 +156,17 @@ impl Matcher {
 fn anchored(expression: &str) -> Result<Regex, MatcherFault> {
     let compiled = |text: &str| RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build();
     let anchored = compiled(expression).and_then(|_| compiled(&format!("^(?:{expression})$")));
-    anchored
-        .map_err(|error| MatcherFault::Regex(error.to_string().lines().last().unwrap_or_default().trim().to_owned()))
+    anchored.map_err(|error| {
+        MatcherFault::Regex(
+            error
+                .to_string()
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+        )
+    })
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ pub(super) fn read(text: &str) -> Result<Written, MatcherFault> {
             (name, rest, true)
         }
         None => {
-            let end = text.find(|c: char| c.is_whitespace() || RESERVED.contains(&c)).unwrap_or(text.len());
+            let end = text
+                .find(|c: char| c.is_whitespace() || RESERVED.contains(&c))
+                .unwrap_or(text.len());
             let (name, rest) = text.split_at_checked(end).unwrap_or((text, ""));
             (name.to_owned(), rest, false)
         }
@@ -36,10 +38,20 @@ pub(super) fn read(text: &str) -> Result<Written, MatcherFault> {
     }
     let rest = rest.trim_start();
     // The longer operators come first, because `=` begins `=~`.
-    let operator = Operator::ALL.into_iter().find(|operator| rest.starts_with(operator.as_str()));
+    let operator = Operator::ALL
+        .into_iter()
+        .find(|operator| rest.starts_with(operator.as_str()));
     let operator = operator.ok_or(MatcherFault::Syntax)?;
-    let value = rest.strip_prefix(operator.as_str()).unwrap_or_default().trim();
-    Ok(Written { name, is_quoted, operator, value: unquoted_value(value)? })
+    let value = rest
+        .strip_prefix(operator.as_str())
+        .unwrap_or_default()
+        .trim();
+    Ok(Written {
+        name,
+        is_quoted,
+        operator,
+        value: unquoted_value(value)?,
+    })
 }
 
 /// A name up to its closing quote, and what follows.
@@ -84,5 +96,9 @@ fn unquoted_value(text: &str) -> Result<String, MatcherFault> {
             (other, _) => value.push(other),
         }
     }
-    if expects_quote { Err(MatcherFault::Quote) } else { Ok(value) }
+    if expects_quote {
+        Err(MatcherFault::Quote)
+    } else {
+        Ok(value)
+    }
 }

@@ -25,7 +25,9 @@ pub(super) fn label_words(text: &str) -> BTreeSet<String> {
         if let Some(value) = line.strip_prefix("value: ").map(str::trim_start) {
             add(&mut found, name.map(|name| (name, value)));
         }
-        name = ["name: ", "tag: ", "key: "].into_iter().find_map(|prefix| line.strip_prefix(prefix));
+        name = ["name: ", "tag: ", "key: "]
+            .into_iter()
+            .find_map(|prefix| line.strip_prefix(prefix));
         for pair in pairs(line) {
             add(&mut found, Some(pair));
         }
@@ -51,14 +53,24 @@ fn label_word(key: &str, value: &str) -> String {
     hash.update(key);
     hash.update([0]);
     hash.update(value);
-    hash.finalize().iter().take(8).fold("=".to_owned(), |word, byte| word + &format!("{byte:02x}"))
+    hash.finalize()
+        .iter()
+        .take(8)
+        .fold("=".to_owned(), |word, byte| word + &format!("{byte:02x}"))
 }
 
 /// `key: value` or `key:value`, also in a list: after `- ` or a number.
 fn of_line(line: &str) -> Option<(&str, &str)> {
-    let numbered = line.split_once(": ").filter(|(number, _)| number.bytes().all(|digit| digit.is_ascii_digit()));
-    let item = numbered.map(|(_, item)| item).or_else(|| line.strip_prefix("- ")).unwrap_or(line);
-    item.split_once(": ").or_else(|| item.split_once(':')).filter(|(key, _)| !key.is_empty())
+    let numbered = line
+        .split_once(": ")
+        .filter(|(number, _)| number.bytes().all(|digit| digit.is_ascii_digit()));
+    let item = numbered
+        .map(|(_, item)| item)
+        .or_else(|| line.strip_prefix("- "))
+        .unwrap_or(line);
+    item.split_once(": ")
+        .or_else(|| item.split_once(':'))
+        .filter(|(key, _)| !key.is_empty())
 }
 
 /// `key=value` between spaces, commas and braces; the value may be in quotes.
@@ -68,7 +80,9 @@ fn pairs(line: &str) -> impl Iterator<Item = (&str, &str)> {
     std::iter::from_fn(move || {
         let (before, after) = rest.split_once('=')?;
         let key = before.rsplit(is_between).next().unwrap_or_default();
-        let quoted = after.strip_prefix('"').and_then(|quoted| quoted.split_once('"'));
+        let quoted = after
+            .strip_prefix('"')
+            .and_then(|quoted| quoted.split_once('"'));
         let (value, others) = match quoted {
             Some((value, others)) => (value, others),
             None => after.split_at(after.find(is_between).unwrap_or(after.len())),

@@ -25,5 +25,6 @@ const MAX_QUERY_WORDS: usize = 32;
 
 /// The beginning of a text, at most `bytes` long.
 fn beginning(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(bytes))
+        .unwrap_or_default()
 }

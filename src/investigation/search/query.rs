@@ -25,9 +25,16 @@ pub fn query(search: &str) -> Option<String> {
         }
         // `-"` negates the phrase that follows.
         let is_alone = part.split_whitespace().next_back() == Some("-");
-        sign = if is_alone && part.ends_with('-') { Sign::Unwanted } else { Sign::Wanted };
+        sign = if is_alone && part.ends_with('-') {
+            Sign::Unwanted
+        } else {
+            Sign::Wanted
+        };
     }
-    let all = alternatives.iter().filter(|terms| !terms.is_empty()).map(|terms| terms.join(" & "));
+    let all = alternatives
+        .iter()
+        .filter(|terms| !terms.is_empty())
+        .map(|terms| terms.join(" & "));
     let query = all.collect::<Vec<_>>().join(" | ");
     (!query.is_empty()).then_some(query)
 }
@@ -42,7 +49,9 @@ enum Sign {
 impl Sign {
     /// The sign of a token, and the token without it.
     fn of(token: &str) -> (&str, Self) {
-        token.strip_prefix('-').map_or((token, Self::Wanted), |token| (token, Self::Unwanted))
+        token
+            .strip_prefix('-')
+            .map_or((token, Self::Wanted), |token| (token, Self::Unwanted))
     }
 }
 
@@ -55,7 +64,11 @@ fn push(alternatives: &mut [Vec<String>], term: Option<String>) {
 /// The words of a text, all of which have to occur; of an unwanted one, they must not all occur. A word has no quote
 /// and no backslash, so it needs no escape.
 fn term(text: &str, sign: Sign, room: &mut usize) -> Option<String> {
-    let words: Vec<String> = segments(text).filter_map(word).take(*room).map(|word| format!("'{word}'")).collect();
+    let words: Vec<String> = segments(text)
+        .filter_map(word)
+        .take(*room)
+        .map(|word| format!("'{word}'"))
+        .collect();
     *room -= words.len();
     let all = words.join(" & ");
     match sign {

@@ -11,7 +11,10 @@ fn words(text: &str) -> Vec<String> {
 fn a_text_has_the_words_that_people_search() {
     for (text, expected) in [
         ("Disk FULL, disk full!", vec!["disk", "full"]),
-        ("pod shop-7d9f-x2", vec!["7d9f", "pod", "shop", "shop-7d9f-x2", "x2"]),
+        (
+            "pod shop-7d9f-x2",
+            vec!["7d9f", "pod", "shop", "shop-7d9f-x2", "x2"],
+        ),
         ("10.0.0.1:9100", vec!["10", "10.0.0.1", "9100"]),
         ("http://a.b/c_d?e=ff", vec!["a.b", "c_d", "ff", "http"]),
         ("Ärger in Straße 5", vec!["in", "straße", "ärger"]),
@@ -26,7 +29,10 @@ fn words_have_a_bound_and_the_important_ones_come_first() {
     let many = (0..100_000).fold(String::new(), |text, number| text + &format!("w{number} "));
     let found = analysis_words(Some("the cause"), Some(&format!("{many}`exit 137`")));
     assert_eq!(found.len(), MAX_WORDS);
-    assert!(found.contains(&"cause".to_owned()) && found.contains(&"w1".to_owned()), "{found:?}");
+    assert!(
+        found.contains(&"cause".to_owned()) && found.contains(&"w1".to_owned()),
+        "{found:?}"
+    );
     let found = analysis_words(None, Some(&format!("first `exit-137` {many}")));
     assert!(found.contains(&"exit-137".to_owned()), "{found:?}");
     let of_alert = alert_words(&["Disk full", "KubeDisk"], &many);
@@ -35,7 +41,9 @@ fn words_have_a_bound_and_the_important_ones_come_first() {
     let long = "x".repeat(100_000);
     assert_eq!(words(&long), ["x".repeat(64)]);
     assert_eq!(query(&long), Some(format!("'{}'", "x".repeat(64))));
-    let labels = (0..10_000).fold(String::new(), |text, number| text + &format!("key{number}: v\n"));
+    let labels = (0..10_000).fold(String::new(), |text, number| {
+        text + &format!("key{number}: v\n")
+    });
     assert_eq!(label_words(&labels).len(), MAX_LABELS);
 }
 
@@ -45,7 +53,10 @@ fn a_search_has_the_syntax_of_web_searches() {
         ("disk full", Some("'disk' & 'full'")),
         ("disk -full", Some("'disk' & !('full')")),
         ("disk or memory full", Some("'disk' | 'memory' & 'full'")),
-        ("\"disk full\" -\"no space\"", Some("'disk' & 'full' & !('no' & 'space')")),
+        (
+            "\"disk full\" -\"no space\"",
+            Some("'disk' & 'full' & !('no' & 'space')"),
+        ),
         ("- \"disk\"", Some("'disk'")),
         ("shop-7d9f-x2", Some("'shop-7d9f-x2'")),
         ("OR or", None),
@@ -55,7 +66,13 @@ fn a_search_has_the_syntax_of_web_searches() {
     ] {
         assert_eq!(query(search).as_deref(), expected, "{search}");
     }
-    assert_eq!(query(&"word ".repeat(1_000)).unwrap().matches("'word'").count(), 32);
+    assert_eq!(
+        query(&"word ".repeat(1_000))
+            .unwrap()
+            .matches("'word'")
+            .count(),
+        32
+    );
 }
 
 #[test]
@@ -69,7 +86,19 @@ fn a_session_has_the_words_of_its_alert_and_of_its_analysis() {
         analysis: text("It was `logrotate`."),
     };
     let label = label_query("namespace", "shop").replace('\'', "");
-    let expected = ["disk", "full", "kubedisk", "namespace", "shop", &label, "it", "log", "logrotate", "the", "was"];
+    let expected = [
+        "disk",
+        "full",
+        "kubedisk",
+        "namespace",
+        "shop",
+        &label,
+        "it",
+        "log",
+        "logrotate",
+        "the",
+        "was",
+    ];
     assert_eq!(found.words(), expected);
 }
 

@@ -26,7 +26,10 @@ impl Searchable {
     /// Every word of the session.
     pub fn words(&self) -> Vec<String> {
         let mut words = alert_words(&[&self.title, &self.alert_type], &self.text);
-        words.extend(analysis_words(self.summary.as_deref(), self.analysis.as_deref()));
+        words.extend(analysis_words(
+            self.summary.as_deref(),
+            self.analysis.as_deref(),
+        ));
         words
     }
 }
@@ -46,7 +49,11 @@ pub fn analysis_words(summary: Option<&str>, analysis: Option<&str>) -> Vec<Stri
     let analysis = beginning(analysis.unwrap_or_default(), MAX_TEXT_BYTES);
     let mut words = Words::default();
     words.add(summary.unwrap_or_default());
-    analysis.split('`').skip(1).step_by(2).for_each(|code| words.add(code));
+    analysis
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .for_each(|code| words.add(code));
     words.add(analysis);
     words.0.into_iter().collect()
 }
@@ -73,7 +80,9 @@ impl Words {
 /// The runs of letters, digits and joiners of a text.
 pub(super) fn segments(text: &str) -> impl Iterator<Item = &str> {
     let is_between = |c: char| !c.is_alphanumeric() && !JOINERS.contains(&c);
-    text.split(is_between).map(|segment| segment.trim_matches(JOINERS)).filter(|segment| !segment.is_empty())
+    text.split(is_between)
+        .map(|segment| segment.trim_matches(JOINERS))
+        .filter(|segment| !segment.is_empty())
 }
 
 /// A segment as a word in lower case, of 2 to 64 bytes.

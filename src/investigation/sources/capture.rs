@@ -39,9 +39,14 @@ impl Capture {
     /// When it is invalid, needs more than 256 KiB, or has no named group.
     pub fn new(from: Expression, regex: &str) -> Result<Self, CaptureFault> {
         let compiled = RegexBuilder::new(regex).size_limit(MAX_REGEX_BYTES).build();
-        let regex = compiled.map_err(|error| CaptureFault::Syntax(last_line(&error.to_string())))?;
+        let regex =
+            compiled.map_err(|error| CaptureFault::Syntax(last_line(&error.to_string())))?;
         let capture = Self { from, regex };
-        if capture.names().next().is_none() { Err(CaptureFault::Unnamed) } else { Ok(capture) }
+        if capture.names().next().is_none() {
+            Err(CaptureFault::Unnamed)
+        } else {
+            Ok(capture)
+        }
     }
 
     pub fn from(&self) -> &Expression {
@@ -55,9 +60,16 @@ impl Capture {
 
     /// Each named group that took part in the match.
     pub(super) fn find(&self, view: &View<'_>) -> Vec<(String, String)> {
-        let Some(found) = self.from.find(view) else { return Vec::new() };
-        let text = found.text.get(..found.text.floor_char_boundary(MAX_INPUT_BYTES)).unwrap_or_default();
-        let Some(groups) = self.regex.captures(text) else { return Vec::new() };
+        let Some(found) = self.from.find(view) else {
+            return Vec::new();
+        };
+        let text = found
+            .text
+            .get(..found.text.floor_char_boundary(MAX_INPUT_BYTES))
+            .unwrap_or_default();
+        let Some(groups) = self.regex.captures(text) else {
+            return Vec::new();
+        };
         let group = |name: &str| Some((name.to_owned(), groups.name(name)?.as_str().to_owned()));
         self.names().filter_map(group).collect()
     }
@@ -81,22 +93,42 @@ mod tests {
 
     #[test]
     fn named_groups_are_captured_from_the_beginning_of_a_text() {
-        let found = |regex: &str, text: &str| capture(regex).unwrap().find(&View::new(&json!({"t": text}), None));
+        let found = |regex: &str, text: &str| {
+            capture(regex)
+                .unwrap()
+                .find(&View::new(&json!({"t": text}), None))
+        };
         let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
         let regex = r"^\[(?<state>[^\]]+)\] (?<name>.*?)( on (?<host>.*))?$";
         assert_eq!(
             found(regex, "[Up] disk on db-1"),
-            [pair("state", "Up"), pair("name", "disk"), pair("host", "db-1")]
+            [
+                pair("state", "Up"),
+                pair("name", "disk"),
+                pair("host", "db-1")
+            ]
         );
-        assert_eq!(found(regex, "[Up] disk"), [pair("state", "Up"), pair("name", "disk")]);
+        assert_eq!(
+            found(regex, "[Up] disk"),
+            [pair("state", "Up"), pair("name", "disk")]
+        );
         assert_eq!(found(regex, "disk"), []);
-        assert_eq!(found("(?<end>é+)$", &"é".repeat(4_000)), [pair("end", &"é".repeat(2_048))]);
+        assert_eq!(
+            found("(?<end>é+)$", &"é".repeat(4_000)),
+            [pair("end", &"é".repeat(2_048))]
+        );
     }
 
     #[test]
     fn an_expression_without_a_name_or_of_a_great_size_is_refused() {
         assert_eq!(capture("^x$").unwrap_err(), CaptureFault::Unnamed);
-        assert_eq!(capture("(?<a>").unwrap_err(), CaptureFault::Syntax("unclosed group".to_owned()));
-        assert!(matches!(capture(r"(?<a>\w{1000})"), Err(CaptureFault::Syntax(_))));
+        assert_eq!(
+            capture("(?<a>").unwrap_err(),
+            CaptureFault::Syntax("unclosed group".to_owned())
+        );
+        assert!(matches!(
+            capture(r"(?<a>\w{1000})"),
+            Err(CaptureFault::Syntax(_))
+        ));
     }
 }

@@ -25,15 +25,29 @@ struct Embedded<'v> {
 impl<'v> Document<'v> {
     /// `embedded` are the pointers to texts that a source reads as JSON.
     pub(super) fn new(body: &'v Value, embedded: &'v [Pointer]) -> Self {
-        let embedded = embedded.iter().map(|at| Embedded { at, value: OnceCell::new() }).collect();
+        let embedded = embedded
+            .iter()
+            .map(|at| Embedded {
+                at,
+                value: OnceCell::new(),
+            })
+            .collect();
         Self { body, embedded }
     }
 
     /// The value of a pointer for a source that reads the texts at `parse` as JSON.
     pub(super) fn find(&self, pointer: &Pointer, parse: &[Pointer]) -> Option<&Value> {
-        for embedded in self.embedded.iter().filter(|embedded| parse.contains(embedded.at)) {
-            let Some(rest) = pointer.below(embedded.at) else { continue };
-            let value = embedded.value.get_or_init(|| read(embedded.at.find(self.body)?));
+        for embedded in self
+            .embedded
+            .iter()
+            .filter(|embedded| parse.contains(embedded.at))
+        {
+            let Some(rest) = pointer.below(embedded.at) else {
+                continue;
+            };
+            let value = embedded
+                .value
+                .get_or_init(|| read(embedded.at.find(self.body)?));
             if let Some(value) = value {
                 return walk(value, rest);
             }

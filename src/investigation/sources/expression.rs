@@ -69,7 +69,11 @@ impl Expression {
         if text.len() > MAX_BYTES {
             return Err(ExpressionFault::Long);
         }
-        split(text)?.into_iter().map(|part| alternative(part.trim())).collect::<Result<_, _>>().map(Self)
+        split(text)?
+            .into_iter()
+            .map(|part| alternative(part.trim()))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     /// The pointer of each alternative, or the text of one that is none: a key may be an object or a list.
@@ -86,13 +90,19 @@ impl Expression {
     pub fn each<'v>(&'v self, view: &'v View<'_>) -> impl Iterator<Item = Found> + 'v {
         self.0.iter().filter_map(|alternative| {
             let text = alternative.text(view)?;
-            Some(Found { text, from: alternative.to_string(), name: alternative.name() })
+            Some(Found {
+                text,
+                from: alternative.to_string(),
+                name: alternative.name(),
+            })
         })
     }
 
     /// Whether a pointer leads into the element of `each`.
     pub fn uses_element(&self) -> bool {
-        self.pointers().iter().any(|pointer| pointer.base() == Base::Element)
+        self.pointers()
+            .iter()
+            .any(|pointer| pointer.base() == Base::Element)
     }
 
     /// All pointers, those of holes among them.
@@ -252,7 +262,9 @@ fn alternative(part: &str) -> Result<Alternative, ExpressionFault> {
         return Err(ExpressionFault::EmptyAlternative);
     }
     if let Some(rest) = part.strip_prefix('"') {
-        let literal = rest.strip_suffix('"').filter(|literal| !literal.contains('"'));
+        let literal = rest
+            .strip_suffix('"')
+            .filter(|literal| !literal.contains('"'));
         let literal = literal.ok_or(ExpressionFault::UnclosedLiteral)?;
         return Ok(Alternative::Template(vec![Piece::Text(literal.to_owned())]));
     }
@@ -260,8 +272,13 @@ fn alternative(part: &str) -> Result<Alternative, ExpressionFault> {
         return template(part).map(Alternative::Template);
     }
     if let Some(name) = part.strip_prefix('$') {
-        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        return if is_name { Ok(Alternative::Captured(name.to_owned())) } else { Err(ExpressionFault::Name) };
+        let is_name =
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        return if is_name {
+            Ok(Alternative::Captured(name.to_owned()))
+        } else {
+            Err(ExpressionFault::Name)
+        };
     }
     Ok(Alternative::Pointer(Pointer::parse(part)?))
 }
@@ -308,8 +325,12 @@ mod tests {
         let body = json!({
             "a": "", "b": " two ", "c": 3, "d": true, "e": null, "f": ["x"], "g": {"h": "deep"}, "p|q": 1
         });
-        let view = View::new(&body, None).with_captures(vec![("name".to_owned(), "disk".to_owned())]);
-        Expression::parse(expression).unwrap().find(&view).map(|found| found.text)
+        let view =
+            View::new(&body, None).with_captures(vec![("name".to_owned(), "disk".to_owned())]);
+        Expression::parse(expression)
+            .unwrap()
+            .find(&view)
+            .map(|found| found.text)
     }
 
     #[test]
@@ -347,7 +368,10 @@ mod tests {
             assert_eq!(Expression::parse(text).unwrap().to_string(), text);
         }
         let expression = Expression::parse("{@/a | $x} | $y | /b").unwrap();
-        assert_eq!((expression.uses_element(), expression.captured()), (true, vec!["x", "y"]));
+        assert_eq!(
+            (expression.uses_element(), expression.captured()),
+            (true, vec!["x", "y"])
+        );
         assert_eq!(expression.pointers().len(), 2);
     }
 

@@ -34,7 +34,10 @@ impl Key {
 pub(super) fn read(lists: &[Vec<Expression>], view: &View<'_>) -> Key {
     let mut key = Key::default();
     for (list, expressions) in lists.iter().enumerate() {
-        let parts: Vec<KeyPart> = expressions.iter().map(|expression| part(expression, view)).collect();
+        let parts: Vec<KeyPart> = expressions
+            .iter()
+            .map(|expression| part(expression, view))
+            .collect();
         let complete = !parts.is_empty() && parts.iter().all(|part| part.value.is_some());
         key = Key { list, parts };
         if complete {
@@ -50,18 +53,27 @@ fn part(expression: &Expression, view: &View<'_>) -> KeyPart {
             Alternative::Pointer(pointer) => canonical(view.find(pointer)?),
             Alternative::Captured(_) | Alternative::Template(_) => alternative.text(view),
         };
-        Some(KeyPart { from: alternative.to_string(), value: Some(value?) })
+        Some(KeyPart {
+            from: alternative.to_string(),
+            value: Some(value?),
+        })
     });
-    found.unwrap_or_else(|| KeyPart { from: expression.to_string(), value: None })
+    found.unwrap_or_else(|| KeyPart {
+        from: expression.to_string(),
+        value: None,
+    })
 }
 
 /// The same text for equal values in another order; `None` for an empty value.
 pub fn canonical(value: &Value) -> Option<String> {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter().filter(|(key, _)| !VOLATILE.contains(&key.as_str()));
-            let mut fields: Vec<(&String, String)> =
-                fields.filter_map(|(key, value)| Some((key, ordered(value)?))).collect();
+            let fields = fields
+                .iter()
+                .filter(|(key, _)| !VOLATILE.contains(&key.as_str()));
+            let mut fields: Vec<(&String, String)> = fields
+                .filter_map(|(key, value)| Some((key, ordered(value)?)))
+                .collect();
             fields.sort_unstable();
             (!fields.is_empty()).then(|| object(&fields))
         }
@@ -81,8 +93,10 @@ fn ordered(value: &Value) -> Option<String> {
             (!items.is_empty()).then(|| format!("[{}]", items.join(",")))
         }
         Value::Object(fields) => {
-            let mut fields: Vec<(&String, String)> =
-                fields.iter().filter_map(|(key, value)| Some((key, ordered(value)?))).collect();
+            let mut fields: Vec<(&String, String)> = fields
+                .iter()
+                .filter_map(|(key, value)| Some((key, ordered(value)?)))
+                .collect();
             fields.sort_unstable();
             (!fields.is_empty()).then(|| object(&fields))
         }
@@ -90,7 +104,10 @@ fn ordered(value: &Value) -> Option<String> {
 }
 
 fn object(fields: &[(&String, String)]) -> String {
-    let fields: Vec<String> = fields.iter().map(|(key, value)| format!("{}:{value}", quoted(key))).collect();
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|(key, value)| format!("{}:{value}", quoted(key)))
+        .collect();
     format!("{{{}}}", fields.join(","))
 }
 
@@ -107,8 +124,14 @@ mod tests {
     #[test]
     fn order_and_volatile_fields_do_not_count() {
         for (value, expected) in [
-            (json!({"b": [2, 1, null], "a": "x", "severity": "high"}), Some(r#"{"a":"x","b":[1,2]}"#)),
-            (json!(["b", {"y": 1, "x": {}}, "a"]), Some(r#"["a","b",{"y":1}]"#)),
+            (
+                json!({"b": [2, 1, null], "a": "x", "severity": "high"}),
+                Some(r#"{"a":"x","b":[1,2]}"#),
+            ),
+            (
+                json!(["b", {"y": 1, "x": {}}, "a"]),
+                Some(r#"["a","b",{"y":1}]"#),
+            ),
             (json!(" 12 "), Some("12")),
             (json!(12), Some("12")),
             (json!({"status": "x"}), None),
@@ -123,15 +146,27 @@ mod tests {
     fn the_first_complete_list_is_taken_and_an_absent_part_keeps_its_place() {
         let lists = |texts: &[&[&str]]| -> Vec<Vec<Expression>> {
             let parse = |text: &&str| Expression::parse(text).unwrap();
-            texts.iter().map(|list| list.iter().map(parse).collect()).collect()
+            texts
+                .iter()
+                .map(|list| list.iter().map(parse).collect())
+                .collect()
         };
         let body = json!({"a": 1, "c": ["y", "x"]});
         let of = |texts: &[&[&str]]| {
             let key = read(&lists(texts), &View::new(&body, None));
-            (key.list, key.parts.into_iter().map(|part| part.value).collect::<Vec<_>>())
+            (
+                key.list,
+                key.parts
+                    .into_iter()
+                    .map(|part| part.value)
+                    .collect::<Vec<_>>(),
+            )
         };
         let text = |text: &str| Some(text.to_owned());
-        assert_eq!(of(&[&["/a", "/b"], &["/b | /c", "/a"]]), (1, vec![text(r#"["x","y"]"#), text("1")]));
+        assert_eq!(
+            of(&[&["/a", "/b"], &["/b | /c", "/a"]]),
+            (1, vec![text(r#"["x","y"]"#), text("1")])
+        );
         assert_eq!(of(&[&["/a"], &["/c"]]), (0, vec![text("1")]));
         assert_eq!(of(&[&["/b", "/a"]]), (0, vec![None, text("1")]));
     }

@@ -18,13 +18,21 @@ pub enum LabelSource {
     /// A list of texts, or one text with commas, each split at the first separator.
     Split { list: Pointer, separator: String },
     /// A list of objects, with the pointers to name and value in each of them.
-    Pairs { list: Pointer, name: Pointer, value: Pointer },
+    Pairs {
+        list: Pointer,
+        name: Pointer,
+        value: Pointer,
+    },
 }
 
 /// The labels of all sources; an earlier one is not replaced.
 pub(super) fn read(sources: &[LabelSource], view: &View<'_>) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
-    for label in sources.iter().flat_map(|source| source.read(view)).take(MAX_LABELS) {
+    for label in sources
+        .iter()
+        .flat_map(|source| source.read(view))
+        .take(MAX_LABELS)
+    {
         labels.entry(label.name).or_insert(label.value);
     }
     labels
@@ -39,21 +47,47 @@ impl LabelSource {
     fn read(&self, view: &View<'_>) -> Vec<Label> {
         match self {
             Self::Object(pointer) => {
-                let fields = view.find(pointer).and_then(Value::as_object).into_iter().flatten();
-                fields.filter_map(|(name, value)| Some(Label { name: name.clone(), value: scalar(value)? })).collect()
+                let fields = view
+                    .find(pointer)
+                    .and_then(Value::as_object)
+                    .into_iter()
+                    .flatten();
+                fields
+                    .filter_map(|(name, value)| {
+                        Some(Label {
+                            name: name.clone(),
+                            value: scalar(value)?,
+                        })
+                    })
+                    .collect()
             }
             Self::Split { list, separator } => {
                 let texts: Vec<&str> = match view.find(list) {
                     Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
                     Some(Value::String(text)) => text.split(',').collect(),
-                    Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => Vec::new(),
+                    Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_))
+                    | None => Vec::new(),
                 };
-                texts.into_iter().filter_map(|text| split(text.trim(), separator)).collect()
+                texts
+                    .into_iter()
+                    .filter_map(|text| split(text.trim(), separator))
+                    .collect()
             }
             Self::Pairs { list, name, value } => {
-                let items = view.find(list).and_then(Value::as_array).into_iter().flatten();
+                let items = view
+                    .find(list)
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten();
                 let of = |item: &Value, pointer: &Pointer| scalar(pointer.find(item)?);
-                items.filter_map(|item| Some(Label { name: of(item, name)?, value: of(item, value)? })).collect()
+                items
+                    .filter_map(|item| {
+                        Some(Label {
+                            name: of(item, name)?,
+                            value: of(item, value)?,
+                        })
+                    })
+                    .collect()
             }
         }
     }
@@ -63,7 +97,10 @@ impl LabelSource {
 fn split(text: &str, separator: &str) -> Option<Label> {
     let (name, value) = text.split_once(separator).unwrap_or((text, "true"));
     let (name, value) = (name.trim(), value.trim());
-    (!name.is_empty() && !value.is_empty()).then(|| Label { name: name.to_owned(), value: value.to_owned() })
+    (!name.is_empty() && !value.is_empty()).then(|| Label {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -80,17 +117,34 @@ mod tests {
             "dims": [{"k": "Host", "v": "db-1"}, {"k": "x"}, 5],
         });
         let pointer = |text: &str| Pointer::parse(text).unwrap();
-        let split = |text: &str| LabelSource::Split { list: pointer(text), separator: ":".to_owned() };
+        let split = |text: &str| LabelSource::Split {
+            list: pointer(text),
+            separator: ":".to_owned(),
+        };
         let sources = [
             LabelSource::Object(pointer("/labels")),
             split("/tags"),
             split("/text"),
             split("/none"),
-            LabelSource::Pairs { list: pointer("/dims"), name: pointer("/k"), value: pointer("/v") },
+            LabelSource::Pairs {
+                list: pointer("/dims"),
+                name: pointer("/k"),
+                value: pointer("/v"),
+            },
         ];
-        let expected =
-            [("Host", "db-1"), ("a", "1"), ("alone", "true"), ("b", "c:d"), ("e", "true"), ("env", "prod"), ("n", "2")];
+        let expected = [
+            ("Host", "db-1"),
+            ("a", "1"),
+            ("alone", "true"),
+            ("b", "c:d"),
+            ("e", "true"),
+            ("env", "prod"),
+            ("n", "2"),
+        ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(read(&sources, &View::new(&body, None)), BTreeMap::from(expected));
+        assert_eq!(
+            read(&sources, &View::new(&body, None)),
+            BTreeMap::from(expected)
+        );
     }
 }

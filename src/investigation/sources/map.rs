@@ -54,12 +54,20 @@ impl Source {
         let mut elements = match each.find_mut(body) {
             Some(list @ Value::Array(_)) => match std::mem::take(list) {
                 Value::Array(items) => items,
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => Vec::new(),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Object(_) => Vec::new(),
             },
             Some(only @ Value::Object(_)) => vec![std::mem::take(only)],
-            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => Vec::new(),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => {
+                Vec::new()
+            }
         };
-        elements.iter_mut().for_each(|element| self.embed_element(element));
+        elements
+            .iter_mut()
+            .for_each(|element| self.embed_element(element));
         Some(elements)
     }
 
@@ -71,7 +79,11 @@ impl Source {
     /// Reads one alert. The texts that are JSON have been read in place.
     pub fn map(&self, body: &Value, element: Option<&Value>) -> Mapped {
         let view = View::new(body, element);
-        let captures = self.capture.as_ref().map(|capture| capture.find(&view)).unwrap_or_default();
+        let captures = self
+            .capture
+            .as_ref()
+            .map(|capture| capture.find(&view))
+            .unwrap_or_default();
         let view = view.with_captures(captures);
         let mut trace = Trace::default();
         let Judged { status, because } = self.judge(&view, &mut trace);
@@ -84,7 +96,11 @@ impl Source {
             labels: labels::read(&self.labels, &view),
             links: self.links(&view),
             runbook: trace.text("runbook", self.runbook.as_ref(), &view),
-            refs: self.refs.iter().filter_map(|each| Some((each.name.clone(), each.id.find(&view)?.text))).collect(),
+            refs: self
+                .refs
+                .iter()
+                .filter_map(|each| Some((each.name.clone(), each.id.find(&view)?.text)))
+                .collect(),
             at: trace.time(self.at.as_ref(), &view),
             status,
             ignored_because: because,
@@ -96,9 +112,20 @@ impl Source {
     }
 
     fn judge(&self, view: &View<'_>, trace: &mut Trace) -> Judged {
-        if let Some((condition, word)) = self.ignore.iter().find_map(|rule| Some((rule, rule.met(view)?))) {
-            let because = format!("its source ignores messages in which {} is {word:?}", condition.pointer);
-            trace.lines.push(Traced::rule("status", AlertStatus::Ignored.as_str(), because));
+        if let Some((condition, word)) = self
+            .ignore
+            .iter()
+            .find_map(|rule| Some((rule, rule.met(view)?)))
+        {
+            let because = format!(
+                "its source ignores messages in which {} is {word:?}",
+                condition.pointer
+            );
+            trace.lines.push(Traced::rule(
+                "status",
+                AlertStatus::Ignored.as_str(),
+                because,
+            ));
             return ignored(format!("{} is {word}", condition.pointer.name()));
         }
         let judged = self.judge_word(view, trace);
@@ -108,8 +135,13 @@ impl Source {
         match self.test.iter().find(|sign| sign.is_seen(view)) {
             Some(sign) => {
                 let because = format!("{} is as in a test of its sender", sign.pointer);
-                trace.lines.push(Traced::rule("status", AlertStatus::Test.as_str(), because));
-                Judged { status: AlertStatus::Test, because: None }
+                trace
+                    .lines
+                    .push(Traced::rule("status", AlertStatus::Test.as_str(), because));
+                Judged {
+                    status: AlertStatus::Test,
+                    because: None,
+                }
             }
             None => judged,
         }
@@ -118,56 +150,95 @@ impl Source {
     fn judge_word(&self, view: &View<'_>, trace: &mut Trace) -> Judged {
         let Words { from, map, default } = &self.status;
         let found = from.as_ref().and_then(|from| from.find(view));
-        let known = found.as_ref().and_then(|found| map.get(&found.text).or_else(|| status_of(&found.text)));
+        let known = found
+            .as_ref()
+            .and_then(|found| map.get(&found.text).or_else(|| status_of(&found.text)));
         let status = known.or(*default).unwrap_or_default();
         match (found, status) {
             (Some(Found { text, from, name }), status) => {
-                trace.lines.push(Traced::word("status", from, Word { meaning: status.as_str(), text: &text }));
+                trace.lines.push(Traced::word(
+                    "status",
+                    from,
+                    Word {
+                        meaning: status.as_str(),
+                        text: &text,
+                    },
+                ));
                 if known.is_none() && default.is_none() {
                     trace.notes.push(Note::UnknownStatus(text.clone()));
                 }
                 if status == AlertStatus::Ignored {
                     return ignored(format!("{name} is {text}"));
                 }
-                Judged { status, because: None }
+                Judged {
+                    status,
+                    because: None,
+                }
             }
             (None, AlertStatus::Ignored) => {
                 let because = match from {
                     Some(from) => format!("there is no {}", name_of(from)),
                     None => "such messages ask for nothing".to_owned(),
                 };
-                trace.lines.push(Traced::rule("status", AlertStatus::Ignored.as_str(), &because));
+                trace.lines.push(Traced::rule(
+                    "status",
+                    AlertStatus::Ignored.as_str(),
+                    &because,
+                ));
                 ignored(because)
             }
             (None, status) => {
-                trace.lines.push(Traced::rule("status", status.as_str(), because_absent(from.as_ref())));
-                Judged { status, because: None }
+                trace.lines.push(Traced::rule(
+                    "status",
+                    status.as_str(),
+                    because_absent(from.as_ref()),
+                ));
+                Judged {
+                    status,
+                    because: None,
+                }
             }
         }
     }
 
     fn links(&self, view: &View<'_>) -> BTreeMap<String, String> {
-        let links = self.links.iter().filter_map(|link| Some((link.name.clone(), link.url.find(view)?.text)));
-        links.filter(|(_, url)| url.starts_with("https://") || url.starts_with("http://")).take(MAX_LINKS).collect()
+        let links = self
+            .links
+            .iter()
+            .filter_map(|link| Some((link.name.clone(), link.url.find(view)?.text)));
+        links
+            .filter(|(_, url)| url.starts_with("https://") || url.starts_with("http://"))
+            .take(MAX_LINKS)
+            .collect()
     }
 }
 
 fn ignored(because: String) -> Judged {
-    Judged { status: AlertStatus::Ignored, because: Some(because) }
+    Judged {
+        status: AlertStatus::Ignored,
+        because: Some(because),
+    }
 }
 
 /// Why the default of a field counts.
 fn because_absent(from: Option<&Expression>) -> String {
     match from {
-        Some(from) => format!("it is the default of its source, and nothing that is known is at {from}"),
+        Some(from) => {
+            format!("it is the default of its source, and nothing that is known is at {from}")
+        }
         None => "its source has it for all messages".to_owned(),
     }
 }
 
 /// The last key of the first pointer of an expression, or the name of its group.
 fn name_of(expression: &Expression) -> String {
-    let pointer = expression.pointers().first().map(|pointer| pointer.name().to_owned());
-    pointer.or_else(|| expression.captured().first().map(|name| (*name).to_owned())).unwrap_or_default()
+    let pointer = expression
+        .pointers()
+        .first()
+        .map(|pointer| pointer.name().to_owned());
+    pointer
+        .or_else(|| expression.captured().first().map(|name| (*name).to_owned()))
+        .unwrap_or_default()
 }
 
 #[derive(Default)]
@@ -177,7 +248,12 @@ struct Trace {
 }
 
 impl Trace {
-    fn text(&mut self, field: &'static str, expression: Option<&Expression>, view: &View<'_>) -> Option<String> {
+    fn text(
+        &mut self,
+        field: &'static str,
+        expression: Option<&Expression>,
+        view: &View<'_>,
+    ) -> Option<String> {
         let expression = expression?;
         let found = expression.find(view);
         self.lines.push(match &found {
@@ -190,7 +266,9 @@ impl Trace {
     /// The first alternative that is a time.
     fn time(&mut self, expression: Option<&Expression>, view: &View<'_>) -> Option<DateTime<Utc>> {
         let expression = expression?;
-        let found = expression.each(view).find_map(|found| Some((time::parse(&found.text)?, found)));
+        let found = expression
+            .each(view)
+            .find_map(|found| Some((time::parse(&found.text)?, found)));
         self.lines.push(match &found {
             Some((_, found)) => Traced::text("at", &found.from, &found.text),
             None => Traced::nothing("at", format!("no time at {expression}")),
@@ -201,17 +279,30 @@ impl Trace {
     /// The first alternative with a known word.
     fn severity(&mut self, words: &Words<Severity>, view: &View<'_>) -> Option<Severity> {
         let of = |found: Found| {
-            let severity = words.map.get(&found.text).or_else(|| severity_of(&found.text))?;
+            let severity = words
+                .map
+                .get(&found.text)
+                .or_else(|| severity_of(&found.text))?;
             Some((severity, found))
         };
-        let known = words.from.as_ref().and_then(|from| from.each(view).find_map(of));
+        let known = words
+            .from
+            .as_ref()
+            .and_then(|from| from.each(view).find_map(of));
         if let Some((severity, found)) = known {
-            let word = Word { meaning: severity.as_str(), text: &found.text };
+            let word = Word {
+                meaning: severity.as_str(),
+                text: &found.text,
+            };
             self.lines.push(Traced::word("severity", found.from, word));
             return Some(severity);
         }
         let default = words.default?;
-        self.lines.push(Traced::rule("severity", default.as_str(), because_absent(words.from.as_ref())));
+        self.lines.push(Traced::rule(
+            "severity",
+            default.as_str(),
+            because_absent(words.from.as_ref()),
+        ));
         Some(default)
     }
 

@@ -31,4 +31,6 @@ pub use source::{LinkSource, RefSource, Source, Tag, TagRef, Words};
 pub use time::parse as parse_time;
 pub use trace::{Note, Origin, Repair, Traced, Word};
 pub use view::View;
-pub use words::{WordList, WordTable, ended_of, is_severity_word, key_pieces, pieces, severity_of, status_of};
+pub use words::{
+    WordList, WordTable, ended_of, is_severity_word, key_pieces, pieces, severity_of, status_of,
+};

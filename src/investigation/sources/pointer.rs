@@ -44,16 +44,26 @@ impl Pointer {
             None => (Base::Body, text),
         };
         if path.is_empty() {
-            return Ok(Self { base, tokens: Vec::new() });
+            return Ok(Self {
+                base,
+                tokens: Vec::new(),
+            });
         }
         let path = path.strip_prefix('/').ok_or(PointerFault::Start)?;
         let tokens = path.split('/').map(token).collect::<Result<Vec<_>, _>>()?;
-        if tokens.len() > MAX_STEPS { Err(PointerFault::Long) } else { Ok(Self { base, tokens }) }
+        if tokens.len() > MAX_STEPS {
+            Err(PointerFault::Long)
+        } else {
+            Ok(Self { base, tokens })
+        }
     }
 
     /// The pointer to the whole body.
     pub fn body() -> Self {
-        Self { base: Base::Body, tokens: Vec::new() }
+        Self {
+            base: Base::Body,
+            tokens: Vec::new(),
+        }
     }
 
     pub fn base(&self) -> Base {
@@ -76,16 +86,22 @@ impl Pointer {
 
     /// The same, to change it.
     pub fn find_mut<'v>(&self, start: &'v mut Value) -> Option<&'v mut Value> {
-        self.tokens.iter().try_fold(start, |value, token| match value {
-            Value::Object(fields) => fields.get_mut(token),
-            Value::Array(items) => items.get_mut(index(token)?),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        })
+        self.tokens
+            .iter()
+            .try_fold(start, |value, token| match value {
+                Value::Object(fields) => fields.get_mut(token),
+                Value::Array(items) => items.get_mut(index(token)?),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+            })
     }
 
     /// The pointer from `above` to this one; `None` unless this one leads below `above`.
     pub(super) fn below(&self, above: &Self) -> Option<&[String]> {
-        if self.base == above.base { self.tokens.strip_prefix(above.tokens.as_slice()) } else { None }
+        if self.base == above.base {
+            self.tokens.strip_prefix(above.tokens.as_slice())
+        } else {
+            None
+        }
     }
 }
 
@@ -100,7 +116,8 @@ pub(super) fn walk<'v>(start: &'v Value, tokens: &[String]) -> Option<&'v Value>
 
 /// RFC 6901 permits no leading zero and no sign.
 fn index(token: &str) -> Option<usize> {
-    let plain = token == "0" || !token.starts_with('0') && token.chars().all(|c| c.is_ascii_digit());
+    let plain =
+        token == "0" || !token.starts_with('0') && token.chars().all(|c| c.is_ascii_digit());
     if plain { token.parse().ok() } else { None }
 }
 
@@ -123,7 +140,9 @@ impl fmt::Display for Pointer {
         if self.base == Base::Element {
             f.write_str("@")?;
         }
-        self.tokens.iter().try_for_each(|token| write!(f, "/{}", token.replace('~', "~0").replace('/', "~1")))
+        self.tokens
+            .iter()
+            .try_for_each(|token| write!(f, "/{}", token.replace('~', "~0").replace('/', "~1")))
     }
 }
 
@@ -147,7 +166,11 @@ mod tests {
         ] {
             let parsed = Pointer::parse(pointer).unwrap();
             assert_eq!(parsed.find(&body).cloned(), expected, "{pointer}");
-            assert_eq!(parsed.find_mut(&mut body.clone()).cloned(), expected, "{pointer}");
+            assert_eq!(
+                parsed.find_mut(&mut body.clone()).cloned(),
+                expected,
+                "{pointer}"
+            );
             assert_eq!(parsed.to_string(), pointer);
         }
         assert_eq!(Pointer::body().find(&body), Some(&body));

@@ -51,28 +51,42 @@ impl Rule {
 
     /// Whether a body fits. Texts are read as JSON only when all that needs none of them fits.
     pub(super) fn fits(&self, document: &Document<'_>, parse: &[Pointer]) -> bool {
-        let is_plain = |pointer: &&Pointer| !parse.iter().any(|above| pointer.below(above).is_some());
-        let plain = self.has.iter().filter(is_plain).all(|pointer| document.find(pointer, &[]).is_some());
+        let is_plain =
+            |pointer: &&Pointer| !parse.iter().any(|above| pointer.below(above).is_some());
+        let plain = self
+            .has
+            .iter()
+            .filter(is_plain)
+            .all(|pointer| document.find(pointer, &[]).is_some());
         plain
-            && self.has.iter().all(|pointer| document.find(pointer, parse).is_some())
+            && self
+                .has
+                .iter()
+                .all(|pointer| document.find(pointer, parse).is_some())
             && self.equals.iter().all(|condition| {
                 let word = document.find(&condition.pointer, parse).and_then(scalar);
                 word.is_some_and(|word| condition.words.get(&word).is_some())
             })
-            && !self.lacks.iter().any(|pointer| document.find(pointer, parse).is_some())
+            && !self
+                .lacks
+                .iter()
+                .any(|pointer| document.find(pointer, parse).is_some())
     }
 }
 
 impl Condition {
     /// The word that fulfils the condition.
     pub(super) fn met(&self, view: &View<'_>) -> Option<String> {
-        view.text(&self.pointer).filter(|word| self.words.get(word).is_some())
+        view.text(&self.pointer)
+            .filter(|word| self.words.get(word).is_some())
     }
 }
 
 impl TestSign {
     pub(super) fn is_seen(&self, view: &View<'_>) -> bool {
-        let Some(value) = view.find(&self.pointer) else { return false };
+        let Some(value) = view.find(&self.pointer) else {
+            return false;
+        };
         self.signs.iter().any(|sign| match sign {
             Sign::Equals(text) => scalar(value).is_some_and(|found| found == *text),
             Sign::Begins(text) => scalar(value).is_some_and(|found| found.starts_with(text)),

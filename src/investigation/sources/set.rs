@@ -39,12 +39,24 @@ impl Sources {
     /// A user's source replaces the built-in one of its name.
     pub fn new(users: Vec<NamedSource>, builtin: Vec<NamedSource>) -> Self {
         let is_replaced = |source: &NamedSource| users.iter().any(|user| user.name == source.name);
-        let builtin: Vec<NamedSource> = builtin.into_iter().filter(|source| !is_replaced(source)).collect();
-        let declared = users.iter().chain(&builtin).filter_map(NamedSource::declared);
-        let mut embedded: Vec<Pointer> = declared.flat_map(|source| source.parse.iter().cloned()).collect();
+        let builtin: Vec<NamedSource> = builtin
+            .into_iter()
+            .filter(|source| !is_replaced(source))
+            .collect();
+        let declared = users
+            .iter()
+            .chain(&builtin)
+            .filter_map(NamedSource::declared);
+        let mut embedded: Vec<Pointer> = declared
+            .flat_map(|source| source.parse.iter().cloned())
+            .collect();
         embedded.sort();
         embedded.dedup();
-        Self { users, builtin, embedded }
+        Self {
+            users,
+            builtin,
+            embedded,
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &NamedSource> {
@@ -63,7 +75,9 @@ impl Sources {
     /// All sources whose rule fits, in the order of recognition. A body of a vendor fits one.
     pub fn fitting(&self, body: &Value) -> Vec<&NamedSource> {
         let document = Document::new(body, &self.embedded);
-        self.iter().filter(|source| source.fits(&document)).collect()
+        self.iter()
+            .filter(|source| source.fits(&document))
+            .collect()
     }
 
     /// The first of the user's sources whose rule fits.
@@ -100,8 +114,16 @@ impl NamedSource {
     pub fn statuses(&self) -> Vec<AlertStatus> {
         match &self.reader {
             Reader::Declared(source) => source.statuses(),
-            Reader::Alertmanager(_) => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Ignored],
-            Reader::Grafana(_) => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Test],
+            Reader::Alertmanager(_) => vec![
+                AlertStatus::Firing,
+                AlertStatus::Resolved,
+                AlertStatus::Ignored,
+            ],
+            Reader::Grafana(_) => vec![
+                AlertStatus::Firing,
+                AlertStatus::Resolved,
+                AlertStatus::Test,
+            ],
         }
     }
 
@@ -116,23 +138,36 @@ impl NamedSource {
 
     /// Whether the rule of this source fits a body, as far as it has one.
     pub fn accepts(&self, body: &Value) -> bool {
-        let Some(source) = self.declared() else { return true };
+        let Some(source) = self.declared() else {
+            return true;
+        };
         source.recognise.is_empty() || self.fits_body(body)
     }
 
     /// Whether the rule of the source fits a body.
     pub fn fits_body(&self, body: &Value) -> bool {
-        let parse = self.declared().map(|source| source.parse.as_slice()).unwrap_or_default();
+        let parse = self
+            .declared()
+            .map(|source| source.parse.as_slice())
+            .unwrap_or_default();
         self.fits(&Document::new(body, parse))
     }
 
     fn fits(&self, document: &Document<'_>) -> bool {
         let source = self.declared();
-        source.is_some_and(|source| source.recognise.iter().any(|rule| rule.fits(document, &source.parse)))
+        source.is_some_and(|source| {
+            source
+                .recognise
+                .iter()
+                .any(|rule| rule.fits(document, &source.parse))
+        })
     }
 
     fn strength(&self) -> usize {
-        let rules = self.declared().into_iter().flat_map(|source| &source.recognise);
+        let rules = self
+            .declared()
+            .into_iter()
+            .flat_map(|source| &source.recognise);
         rules.map(Rule::strength).max().unwrap_or_default()
     }
 }

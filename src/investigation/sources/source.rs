@@ -77,7 +77,11 @@ pub struct Words<T> {
 
 impl<T> Default for Words<T> {
     fn default() -> Self {
-        Self { from: None, map: WordTable::default(), default: None }
+        Self {
+            from: None,
+            map: WordTable::default(),
+            default: None,
+        }
     }
 }
 
@@ -86,14 +90,20 @@ impl Source {
     /// table gives the status.
     pub fn understands(&self, body: &Value) -> bool {
         let mapped = self.map(body, None);
-        let said = self.status.from.as_ref().and_then(|from| from.find(&View::new(body, None)));
+        let said = self
+            .status
+            .from
+            .as_ref()
+            .and_then(|from| from.find(&View::new(body, None)));
         let is_known = said.is_some_and(|found| self.status.map.get(&found.text).is_some());
         self.each.is_none() && is_known && !mapped.key.is_absent()
     }
 
     /// Whether its body is a list.
     pub fn takes_lists(&self) -> bool {
-        self.each.as_ref().is_some_and(|each| *each == Pointer::body())
+        self.each
+            .as_ref()
+            .is_some_and(|each| *each == Pointer::body())
     }
 
     /// Each status that its declaration gives. Where no word of its table ends an alert, the shared words do.
@@ -112,6 +122,9 @@ impl Source {
         if !self.ignore.is_empty() || self.each.is_some() {
             known.push(AlertStatus::Ignored);
         }
-        AlertStatus::ALL.into_iter().filter(|status| known.contains(status)).collect()
+        AlertStatus::ALL
+            .into_iter()
+            .filter(|status| known.contains(status))
+            .collect()
     }
 }

@@ -3,20 +3,40 @@
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 /// Forms beside RFC 3339, with an offset.
-const WITH_OFFSET: [&str; 4] =
-    ["%Y-%m-%dT%H:%M:%S%.f%z", "%Y-%m-%d %H:%M:%S%.f%z", "%Y-%m-%d %H:%M:%S%.f %z", "%a, %d %b %Y %H:%M:%S %z"];
+const WITH_OFFSET: [&str; 4] = [
+    "%Y-%m-%dT%H:%M:%S%.f%z",
+    "%Y-%m-%d %H:%M:%S%.f%z",
+    "%Y-%m-%d %H:%M:%S%.f %z",
+    "%a, %d %b %Y %H:%M:%S %z",
+];
 /// Forms without one: UTC.
-const WITHOUT_OFFSET: [&str; 4] =
-    ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f UTC", "%Y.%m.%d %H:%M:%S"];
+const WITHOUT_OFFSET: [&str; 4] = [
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f UTC",
+    "%Y.%m.%d %H:%M:%S",
+];
 
 /// Parses RFC 3339, its usual variants, and Unix times in seconds, milli-, micro- or nanoseconds; a time before 2000
 /// or after 2200 is none.
 pub fn parse(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
-    let offset = |form: &&str| DateTime::parse_from_str(text, form).ok().map(|time| time.to_utc());
-    let naive = |form: &&str| NaiveDateTime::parse_from_str(text, form).ok().map(|time| time.and_utc());
+    let offset = |form: &&str| {
+        DateTime::parse_from_str(text, form)
+            .ok()
+            .map(|time| time.to_utc())
+    };
+    let naive = |form: &&str| {
+        NaiveDateTime::parse_from_str(text, form)
+            .ok()
+            .map(|time| time.and_utc())
+    };
     let time = unix(text)
-        .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()))
+        .or_else(|| {
+            DateTime::parse_from_rfc3339(text)
+                .ok()
+                .map(|time| time.to_utc())
+        })
         .or_else(|| WITH_OFFSET.iter().find_map(offset))
         .or_else(|| WITHOUT_OFFSET.iter().find_map(naive))?;
     let secs = time.timestamp();
@@ -26,7 +46,10 @@ pub fn parse(text: &str) -> Option<DateTime<Utc>> {
 /// The unit follows from the number of digits: times from 2001 to 2286 have ten in seconds.
 fn unix(text: &str) -> Option<DateTime<Utc>> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if ![whole, fraction].iter().all(|part| part.chars().all(|c| c.is_ascii_digit())) {
+    if ![whole, fraction]
+        .iter()
+        .all(|part| part.chars().all(|c| c.is_ascii_digit()))
+    {
         return None;
     }
     let number: i64 = whole.parse().ok()?;
@@ -50,8 +73,14 @@ mod tests {
     fn the_usual_forms_of_a_time_are_understood() {
         for (text, expected) in [
             ("2026-11-25T10:00:00Z", Some("2026-11-25T10:00:00+00:00")),
-            ("2026-11-25T10:00:00.123+02:00", Some("2026-11-25T08:00:00.123+00:00")),
-            ("2026-11-25T10:00:00.000+0000", Some("2026-11-25T10:00:00+00:00")),
+            (
+                "2026-11-25T10:00:00.123+02:00",
+                Some("2026-11-25T08:00:00.123+00:00"),
+            ),
+            (
+                "2026-11-25T10:00:00.000+0000",
+                Some("2026-11-25T10:00:00+00:00"),
+            ),
             ("2026-11-25 10:00:00", Some("2026-11-25T10:00:00+00:00")),
             ("2026-11-25 10:00:00 UTC", Some("2026-11-25T10:00:00+00:00")),
             ("2026.11.25 10:00:00", Some("2026-11-25T10:00:00+00:00")),
@@ -65,7 +94,11 @@ mod tests {
             ("", None),
             ("soon", None),
         ] {
-            assert_eq!(parse(text).map(|time| time.to_rfc3339()).as_deref(), expected, "{text}");
+            assert_eq!(
+                parse(text).map(|time| time.to_rfc3339()).as_deref(),
+                expected,
+                "{text}"
+            );
         }
     }
 }

@@ -27,22 +27,44 @@ impl Traced {
     /// A value that is the text at a place.
     pub fn text(field: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { field, value: text.clone(), origin: Origin::At { place: place.into(), text } }
+        Self {
+            field,
+            value: text.clone(),
+            origin: Origin::At {
+                place: place.into(),
+                text,
+            },
+        }
     }
 
     /// A value that the word at a place means.
     pub fn word(field: &'static str, place: impl Into<String>, word: Word<'_>) -> Self {
         let Word { meaning, text } = word;
-        let origin = Origin::At { place: place.into(), text: text.to_owned() };
-        Self { field, value: meaning.to_owned(), origin }
+        let origin = Origin::At {
+            place: place.into(),
+            text: text.to_owned(),
+        };
+        Self {
+            field,
+            value: meaning.to_owned(),
+            origin,
+        }
     }
 
     pub fn rule(field: &'static str, value: impl Into<String>, because: impl Into<String>) -> Self {
-        Self { field, value: value.into(), origin: Origin::Rule(because.into()) }
+        Self {
+            field,
+            value: value.into(),
+            origin: Origin::Rule(because.into()),
+        }
     }
 
     pub fn nothing(field: &'static str, place: impl Into<String>) -> Self {
-        Self { field, value: String::new(), origin: Origin::Nothing(place.into()) }
+        Self {
+            field,
+            value: String::new(),
+            origin: Origin::Nothing(place.into()),
+        }
     }
 
     /// The value, with the word that means it: `resolved (OK)`.
@@ -130,7 +152,9 @@ pub enum Repair {
     Xml,
     #[error("the JSON had control characters in a text, such as a line break")]
     Controls,
-    #[error("the JSON had escapes that do not exist, such as \\T: the backslash is a part of the text")]
+    #[error(
+        "the JSON had escapes that do not exist, such as \\T: the backslash is a part of the text"
+    )]
     Escapes,
     #[error("the JSON had half a character, which was replaced")]
     Surrogates,
@@ -168,14 +192,25 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoKey => write!(f, "no part of the key is there: the fingerprint is a hash of the body"),
-            Self::UnknownStatus(word) => write!(f, "{word:?} is no known status: the alert counts as firing"),
+            Self::NoKey => write!(
+                f,
+                "no part of the key is there: the fingerprint is a hash of the body"
+            ),
+            Self::UnknownStatus(word) => {
+                write!(f, "{word:?} is no known status: the alert counts as firing")
+            }
             Self::UnknownSeverity(word) => write!(f, "{word:?} is no known severity"),
             Self::Differ(fields) => write!(f, "{fields}: the worse one counts"),
             Self::Ended(field) => write!(f, "{field}, which is over: the alert counts as resolved"),
-            Self::UnknownSource(name) => write!(f, "there is no source {name:?}: the rules of all sources were tried"),
+            Self::UnknownSource(name) => write!(
+                f,
+                "there is no source {name:?}: the rules of all sources were tried"
+            ),
             Self::OtherForm(read_as) => {
-                write!(f, "the body does not fit the source of its path: it was read {read_as}")
+                write!(
+                    f,
+                    "the body does not fit the source of its path: it was read {read_as}"
+                )
             }
             Self::Unrecognised => write!(
                 f,
@@ -183,7 +218,10 @@ impl fmt::Display for Note {
             ),
             Self::Repaired(repair) => write!(f, "{repair}"),
             Self::NoAlerts(count) => write!(f, "members of the list that were no alerts: {count}"),
-            Self::Unread(count) => write!(f, "members of the list that were not read, none of them worse: {count}"),
+            Self::Unread(count) => write!(
+                f,
+                "members of the list that were not read, none of them worse: {count}"
+            ),
         }
     }
 }

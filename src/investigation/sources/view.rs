@@ -15,7 +15,11 @@ pub struct View<'v> {
 
 impl<'v> View<'v> {
     pub fn new(body: &'v Value, element: Option<&'v Value>) -> Self {
-        Self { body, element, captures: Vec::new() }
+        Self {
+            body,
+            element,
+            captures: Vec::new(),
+        }
     }
 
     pub(super) fn with_captures(self, captures: Vec<(String, String)>) -> Self {
@@ -37,14 +41,18 @@ impl<'v> View<'v> {
 
     pub(super) fn captured(&self, name: &str) -> Option<String> {
         let (_, text) = self.captures.iter().find(|(known, _)| known == name)?;
-        Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+        Some(text.trim())
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
     }
 }
 
 /// The text of a text that is not empty, of a number or of a bool.
 pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned),
+        Value::String(text) => Some(text.trim())
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }

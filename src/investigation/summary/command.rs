@@ -17,7 +17,10 @@ pub fn command(next: &str) -> Option<Command<'_>> {
     let inside = next.trim_start().strip_prefix('`')?;
     let (text, rest) = inside.split_once('`')?;
     let rest = rest.trim_start_matches(['.', ',', ';', ':', ' ']);
-    (text.len() <= MAX_COMMAND && text.trim().contains(' ')).then_some(Command { text: text.trim(), rest })
+    (text.len() <= MAX_COMMAND && text.trim().contains(' ')).then_some(Command {
+        text: text.trim(),
+        rest,
+    })
 }
 
 #[cfg(test)]
@@ -27,8 +30,16 @@ mod tests {
     #[test]
     fn a_command_stands_at_the_beginning_and_has_arguments() {
         let of = |text| command(text).map(|Command { text, rest }| (text, rest));
-        assert_eq!(of("`kubectl get pods`. Then wait"), Some(("kubectl get pods", "Then wait")));
-        for text in ["raise the limit", "set `limit` to 2", "`limit` to 2", "`never closed x"] {
+        assert_eq!(
+            of("`kubectl get pods`. Then wait"),
+            Some(("kubectl get pods", "Then wait"))
+        );
+        for text in [
+            "raise the limit",
+            "set `limit` to 2",
+            "`limit` to 2",
+            "`never closed x",
+        ] {
             assert_eq!(of(text), None, "{text}");
         }
     }

@@ -75,7 +75,10 @@ impl Fields {
             return analysis.to_owned();
         }
         let cause = self.cause.iter().map(String::as_str);
-        cause.chain(self.evidence.iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
+        cause
+            .chain(self.evidence.iter().map(String::as_str))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn has(&self, label: Label) -> bool {
@@ -105,7 +108,9 @@ impl Fields {
             Label::Sure if self.sure_why.is_empty() => text.clone_into(&mut self.sure_why),
             Label::Sure => {}
             Label::Now => append(&mut self.now, text),
-            Label::Evidence if self.evidence.len() < MAX_EVIDENCE => self.evidence.push(text.to_owned()),
+            Label::Evidence if self.evidence.len() < MAX_EVIDENCE => {
+                self.evidence.push(text.to_owned())
+            }
             Label::Evidence => {}
             Label::Next => append(&mut self.next, text),
             Label::NotSeen => append(&mut self.not_seen, text),
@@ -126,9 +131,16 @@ pub fn fields(analysis: &str) -> Fields {
         return found;
     }
     let mut found = Fields::default();
-    let mut reader = Reader { open: None, code: None };
+    let mut reader = Reader {
+        open: None,
+        code: None,
+    };
     let mut is_first = true;
-    let lines = analysis.lines().map(str::trim).filter(|line| !line.is_empty()).take(MAX_LINES);
+    let lines = analysis
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take(MAX_LINES);
     for line in lines {
         let label = reader.read(line, &mut found);
         if is_first && !line.starts_with('#') {
@@ -145,7 +157,13 @@ pub fn fields(analysis: &str) -> Fields {
 
 /// The analysis without the lines at its beginning that are its fields; whole if it begins with none.
 pub fn below(analysis: &str) -> &str {
-    let (mut found, mut reader) = (Fields::default(), Reader { open: None, code: None });
+    let (mut found, mut reader) = (
+        Fields::default(),
+        Reader {
+            open: None,
+            code: None,
+        },
+    );
     let (mut at, mut end) = (0, 0);
     for line in analysis.split_inclusive('\n').take(MAX_LINES) {
         at += line.len();
@@ -166,19 +184,33 @@ pub fn below(analysis: &str) -> &str {
 
 /// The fields of an analysis that is one JSON object, with or without a fence around it.
 fn of_object(analysis: &str) -> Option<Fields> {
-    let bare = analysis.trim().trim_start_matches("```json").trim_matches('`').trim();
-    let members: Map<String, Value> = serde_json::from_str(bare.strip_prefix('{').map(|_| bare)?).ok()?;
+    let bare = analysis
+        .trim()
+        .trim_start_matches("```json")
+        .trim_matches('`')
+        .trim();
+    let members: Map<String, Value> =
+        serde_json::from_str(bare.strip_prefix('{').map(|_| bare)?).ok()?;
     let mut found = Fields::default();
     for (key, value) in &members {
-        let Some(label) = Label::of(key).filter(|label| !found.has(*label)) else { continue };
+        let Some(label) = Label::of(key).filter(|label| !found.has(*label)) else {
+            continue;
+        };
         match value {
             Value::String(text) => found.add(label, text),
-            Value::Array(items) => items.iter().filter_map(Value::as_str).for_each(|item| found.add(label, item)),
+            Value::Array(items) => items
+                .iter()
+                .filter_map(Value::as_str)
+                .for_each(|item| found.add(label, item)),
             Value::Number(number) => found.add(label, &number.to_string()),
             Value::Null | Value::Bool(_) | Value::Object(_) => {}
         }
     }
-    found.form = if found.cause.is_some() { Form::Loose } else { Form::Missing };
+    found.form = if found.cause.is_some() {
+        Form::Loose
+    } else {
+        Form::Missing
+    };
     Some(found)
 }
 
@@ -231,7 +263,8 @@ impl Reader {
             // This line is the text of a label that stands alone. A paragraph behind a list is no item of it.
             None if !found.has(label) && !line.starts_with('#') => {
                 found.add(label, line);
-                self.open = Some(label).filter(|label| matches!(label, Label::Evidence | Label::Next));
+                self.open =
+                    Some(label).filter(|label| matches!(label, Label::Evidence | Label::Next));
             }
             None => self.open = None,
         }
@@ -240,9 +273,14 @@ impl Reader {
 
 /// The text of an item of a list.
 fn item(line: &str) -> Option<&str> {
-    let marked = ["- ", "* ", "• ", "+ "].into_iter().find_map(|mark| line.strip_prefix(mark));
+    let marked = ["- ", "* ", "• ", "+ "]
+        .into_iter()
+        .find_map(|mark| line.strip_prefix(mark));
     marked.or_else(|| {
         let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        (behind.len() < line.len()).then_some(behind)?.strip_prefix(['.', ')'])?.strip_prefix(' ')
+        (behind.len() < line.len())
+            .then_some(behind)?
+            .strip_prefix(['.', ')'])?
+            .strip_prefix(' ')
     })
 }

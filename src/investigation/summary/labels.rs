@@ -36,11 +36,33 @@ const CAUSES: [&str; 22] = [
     "原因",
     "根本原因",
 ];
-const SURE: [&str; 8] =
-    ["sure", "sureness", "how sure", "confidence", "confidence level", "confidence score", "certainty", "likelihood"];
-const NOW: [&str; 6] = ["now", "state now", "status now", "current state", "current status", "is it still there"];
-const EVIDENCE: [&str; 7] =
-    ["evidence", "key evidence", "supporting evidence", "proof", "facts", "key facts", "key findings"];
+const SURE: [&str; 8] = [
+    "sure",
+    "sureness",
+    "how sure",
+    "confidence",
+    "confidence level",
+    "confidence score",
+    "certainty",
+    "likelihood",
+];
+const NOW: [&str; 6] = [
+    "now",
+    "state now",
+    "status now",
+    "current state",
+    "current status",
+    "is it still there",
+];
+const EVIDENCE: [&str; 7] = [
+    "evidence",
+    "key evidence",
+    "supporting evidence",
+    "proof",
+    "facts",
+    "key facts",
+    "key findings",
+];
 const NEXT: [&str; 18] = [
     "do next",
     "next",
@@ -77,7 +99,14 @@ const NOT_SEEN: [&str; 11] = [
 
 impl Label {
     /// In the order of the form.
-    const ALL: [Self; 6] = [Self::Cause, Self::Sure, Self::Now, Self::Evidence, Self::Next, Self::NotSeen];
+    const ALL: [Self; 6] = [
+        Self::Cause,
+        Self::Sure,
+        Self::Now,
+        Self::Evidence,
+        Self::Next,
+        Self::NotSeen,
+    ];
 
     /// The word before the colon.
     pub(super) fn as_str(self) -> &'static str {
@@ -106,7 +135,9 @@ impl Label {
     pub(super) fn of(word: &str) -> Option<Self> {
         let word = word.to_lowercase();
         let word = word.replace('_', " ");
-        Self::ALL.into_iter().find(|label| label.spellings().contains(&word.as_str()))
+        Self::ALL
+            .into_iter()
+            .find(|label| label.spellings().contains(&word.as_str()))
     }
 }
 
@@ -131,18 +162,32 @@ pub(super) fn labelled(line: &str) -> Option<Labelled<'_>> {
     if let Some((word, text)) = bare.split_once([':', '：'])
         && let Some(label) = Label::of(word.trim_matches(MARKS))
     {
-        let is_strict = word.trim_matches(MARKS).eq_ignore_ascii_case(label.as_str());
-        return Some(Labelled { label, text: without_emphasis(text), is_strict });
+        let is_strict = word
+            .trim_matches(MARKS)
+            .eq_ignore_ascii_case(label.as_str());
+        return Some(Labelled {
+            label,
+            text: without_emphasis(text),
+            is_strict,
+        });
     }
     if let Some(cells) = bare.strip_prefix('|') {
         let (word, text) = cells.split_once('|')?;
         let text = text.trim().trim_end_matches('|').trim();
-        return Label::of(word.trim_matches(MARKS)).map(|label| Labelled { label, text, is_strict: false });
+        return Label::of(word.trim_matches(MARKS)).map(|label| Labelled {
+            label,
+            text,
+            is_strict: false,
+        });
     }
     let is_heading = line.starts_with('#') || is_bold(bare);
     if is_heading {
         let word = without_number(bare.trim_matches(MARKS));
-        return Label::of(word.trim_matches(MARKS)).map(|label| Labelled { label, text: "", is_strict: false });
+        return Label::of(word.trim_matches(MARKS)).map(|label| Labelled {
+            label,
+            text: "",
+            is_strict: false,
+        });
     }
     said(bare)
 }
@@ -153,21 +198,40 @@ fn said(bare: &str) -> Option<Labelled<'_>> {
         if let Some((word, text)) = bare.split_once(separator)
             && let Some(label) = Label::of(word.trim_matches(MARKS))
         {
-            return Some(Labelled { label, text: text.trim(), is_strict: false });
+            return Some(Labelled {
+                label,
+                text: text.trim(),
+                is_strict: false,
+            });
         }
     }
     let sentence = bare.trim_start_matches(MARKS);
-    let start = sentence.get(..4).filter(|start| start.eq_ignore_ascii_case("the "));
+    let start = sentence
+        .get(..4)
+        .filter(|start| start.eq_ignore_ascii_case("the "));
     let rest = sentence.get(start.map_or(0, str::len)..)?;
-    let words = [" is ", " was "].into_iter().filter_map(|verb| rest.split_once(verb));
-    let named = words.into_iter().find(|(word, _)| CAUSES.contains(&word.trim_matches(MARKS).to_lowercase().as_str()));
-    named.map(|(_, text)| Labelled { label: Label::Cause, text: text.trim(), is_strict: false })
+    let words = [" is ", " was "]
+        .into_iter()
+        .filter_map(|verb| rest.split_once(verb));
+    let named = words
+        .into_iter()
+        .find(|(word, _)| CAUSES.contains(&word.trim_matches(MARKS).to_lowercase().as_str()));
+    named.map(|(_, text)| Labelled {
+        label: Label::Cause,
+        text: text.trim(),
+        is_strict: false,
+    })
 }
 
 /// A line without the header of the `ReAct` format.
 fn without_header(line: &str) -> &str {
     let header = line.trim_start_matches(MARKS).strip_prefix("Final Answer");
-    header.map_or(line, |behind| behind.trim_start_matches(MARKS).trim_start_matches(':').trim_start_matches(MARKS))
+    header.map_or(line, |behind| {
+        behind
+            .trim_start_matches(MARKS)
+            .trim_start_matches(':')
+            .trim_start_matches(MARKS)
+    })
 }
 
 /// A line without the number of a list: `1. `, `2) `.
@@ -193,13 +257,23 @@ fn without_emphasis(text: &str) -> &str {
 /// Whether an analysis names its cause in this line, in any form, with or without a text.
 pub(super) fn is_cause_line(line: &str) -> bool {
     let is_mark = |c: char| !c.is_alphanumeric();
-    let text = line.trim_start_matches(|c: char| is_mark(c) || c.is_ascii_digit()).to_lowercase();
-    let text = text.strip_prefix("final answer").map_or(text.as_str(), |behind| behind.trim_start_matches(is_mark));
+    let text = line
+        .trim_start_matches(|c: char| is_mark(c) || c.is_ascii_digit())
+        .to_lowercase();
+    let text = text
+        .strip_prefix("final answer")
+        .map_or(text.as_str(), |behind| behind.trim_start_matches(is_mark));
     let text = text.strip_prefix("the ").unwrap_or(text);
     CAUSES.iter().any(|word| {
-        let Some(behind) = text.strip_prefix(word) else { return false };
+        let Some(behind) = text.strip_prefix(word) else {
+            return false;
+        };
         let behind = behind.trim_start_matches(['*', '_', '`', '"', '\'', ' ', ')']);
-        let is_label = behind.is_empty() || behind.starts_with([':', '：', '|', '=', '-', '–', '—', '(']);
-        is_label || behind.starts_with("is ") || behind.starts_with("was ") || behind.starts_with("of ")
+        let is_label =
+            behind.is_empty() || behind.starts_with([':', '：', '|', '=', '-', '–', '—', '(']);
+        is_label
+            || behind.starts_with("is ")
+            || behind.starts_with("was ")
+            || behind.starts_with("of ")
     })
 }

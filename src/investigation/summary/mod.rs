@@ -32,7 +32,11 @@ pub fn names_cause(analysis: &str) -> bool {
 
 /// The cause in a summary of [`executive_summary`], in one line.
 pub fn cause(summary: &str) -> Option<&str> {
-    summary.lines().find_map(|line| line.strip_prefix("Cause: ")).map(str::trim).filter(|cause| !cause.is_empty())
+    summary
+        .lines()
+        .find_map(|line| line.strip_prefix("Cause: "))
+        .map(str::trim)
+        .filter(|cause| !cause.is_empty())
 }
 
 #[cfg(test)]

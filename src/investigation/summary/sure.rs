@@ -28,9 +28,26 @@ const UNSURE: [&str; 11] = [
     "weak",
     "unknown",
 ];
-const LIKELY: [&str; 8] =
-    ["likely", "very likely", "most likely", "probable", "probably", "medium", "moderate", "fairly"];
-const CERTAIN: [&str; 8] = ["certain", "sure", "very sure", "high", "very high", "confirmed", "definite", "proven"];
+const LIKELY: [&str; 8] = [
+    "likely",
+    "very likely",
+    "most likely",
+    "probable",
+    "probably",
+    "medium",
+    "moderate",
+    "fairly",
+];
+const CERTAIN: [&str; 8] = [
+    "certain",
+    "sure",
+    "very sure",
+    "high",
+    "very high",
+    "confirmed",
+    "definite",
+    "proven",
+];
 
 impl Sure {
     /// All of them.
@@ -49,9 +66,16 @@ impl Sure {
     pub(super) fn read(text: &str) -> (Option<Self>, &str) {
         let text = text.trim().trim_start_matches(['*', '_', '`', ' ']);
         let lower = text.to_ascii_lowercase();
-        let words = [(Self::Unsure, &UNSURE[..]), (Self::Likely, &LIKELY[..]), (Self::Certain, &CERTAIN[..])];
+        let words = [
+            (Self::Unsure, &UNSURE[..]),
+            (Self::Likely, &LIKELY[..]),
+            (Self::Certain, &CERTAIN[..]),
+        ];
         for (sure, spellings) in words {
-            let longest = spellings.iter().filter(|word| is_word_of(&lower, word)).max_by_key(|word| word.len());
+            let longest = spellings
+                .iter()
+                .filter(|word| is_word_of(&lower, word))
+                .max_by_key(|word| word.len());
             if let Some(word) = longest {
                 return (Some(sure), rest(text, word.len()));
             }
@@ -59,7 +83,12 @@ impl Sure {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let behind = text.get(digits..).unwrap_or_default().trim_start();
         let percent = text.get(..digits).and_then(|number| number.parse().ok());
-        match (percent, behind.strip_prefix('%').or_else(|| behind.strip_prefix("percent"))) {
+        match (
+            percent,
+            behind
+                .strip_prefix('%')
+                .or_else(|| behind.strip_prefix("percent")),
+        ) {
             (Some(percent @ 0..=100), Some(_)) => (Some(Self::of_percent(percent)), text),
             (Some(_) | None, _) => (None, text),
         }
@@ -75,12 +104,21 @@ impl Sure {
 }
 
 fn is_word_of(text: &str, word: &str) -> bool {
-    text.strip_prefix(word).is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric()))
+    text.strip_prefix(word)
+        .is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric()))
 }
 
 fn rest(text: &str, from: usize) -> &str {
-    let is_mark = |c: char| matches!(c, '*' | '_' | '`' | ',' | ';' | ':' | '.' | '-' | '–' | '—' | ' ');
-    text.get(from..).unwrap_or_default().trim_start_matches(is_mark).trim_end()
+    let is_mark = |c: char| {
+        matches!(
+            c,
+            '*' | '_' | '`' | ',' | ';' | ':' | '.' | '-' | '–' | '—' | ' '
+        )
+    };
+    text.get(from..)
+        .unwrap_or_default()
+        .trim_start_matches(is_mark)
+        .trim_end()
 }
 
 #[cfg(test)]
@@ -90,15 +128,31 @@ mod tests {
     #[test]
     fn words_and_percentages_of_models_are_read() {
         for (text, sure, why) in [
-            ("certain, the log says so [5]", Some(Sure::Certain), "the log says so [5]"),
+            (
+                "certain, the log says so [5]",
+                Some(Sure::Certain),
+                "the log says so [5]",
+            ),
             ("Likely: two facts fit", Some(Sure::Likely), "two facts fit"),
             ("**unsure** — no logs", Some(Sure::Unsure), "no logs"),
-            ("Very high (three sources)", Some(Sure::Certain), "(three sources)"),
+            (
+                "Very high (three sources)",
+                Some(Sure::Certain),
+                "(three sources)",
+            ),
             ("not certain", Some(Sure::Unsure), ""),
             ("95%", Some(Sure::Certain), "95%"),
-            ("80 % because of [5]", Some(Sure::Likely), "80 % because of [5]"),
+            (
+                "80 % because of [5]",
+                Some(Sure::Likely),
+                "80 % because of [5]",
+            ),
             ("40 percent", Some(Sure::Unsure), "40 percent"),
-            ("certainly not what it looks like", None, "certainly not what it looks like"),
+            (
+                "certainly not what it looks like",
+                None,
+                "certainly not what it looks like",
+            ),
             ("999%", None, "999%"),
             ("", None, ""),
         ] {

@@ -22,7 +22,12 @@ fn expected(form: Form) -> Fields {
 #[test]
 fn the_form_is_read_as_it_is_asked_for() {
     assert_eq!(fields(KEPT), expected(Form::Kept));
-    assert_eq!(fields(&format!("{KEPT}\n\nAt 12:00 it began.\n\nCause: another one\n")), expected(Form::Kept));
+    assert_eq!(
+        fields(&format!(
+            "{KEPT}\n\nAt 12:00 it began.\n\nCause: another one\n"
+        )),
+        expected(Form::Kept)
+    );
 }
 
 #[test]
@@ -60,12 +65,20 @@ fn the_loose_forms_of_models_have_the_same_fields() {
 
 #[test]
 fn a_text_without_a_cause_has_no_form_and_code_is_no_field() {
-    for analysis in ["", "I will look at the pods.", "Because: x", "```\nCause: quoted\n```\nIt is over."] {
+    for analysis in [
+        "",
+        "I will look at the pods.",
+        "Because: x",
+        "```\nCause: quoted\n```\nIt is over.",
+    ] {
         assert_eq!(fields(analysis), Fields::default(), "{analysis}");
         assert_eq!(executive_summary(analysis), None, "{analysis}");
     }
     let only_next = fields("Do next: wait");
-    assert_eq!((only_next.form, only_next.next.as_deref()), (Form::Missing, Some("wait")));
+    assert_eq!(
+        (only_next.form, only_next.next.as_deref()),
+        (Form::Missing, Some("wait"))
+    );
     let late = format!("{}\nCause: x", "text\n".repeat(MAX_LINES));
     assert_eq!(fields(&late), Fields::default());
 }
@@ -75,23 +88,44 @@ fn what_stands_below_the_fields_is_the_rest_of_the_analysis() {
     let rest = "At 12:00 it began.\n\n- Cause: another one";
     assert_eq!(below(&format!("{KEPT}\n\n{rest}\n")), rest);
     assert_eq!((below(KEPT), below(rest)), ("", rest));
-    assert_eq!(below("# Report\n\n**Cause:** x\n\n**Do next:** y\n\n# More\n\nz"), "# More\n\nz");
+    assert_eq!(
+        below("# Report\n\n**Cause:** x\n\n**Do next:** y\n\n# More\n\nz"),
+        "# More\n\nz"
+    );
 }
 
 #[test]
 fn claims_are_cause_and_evidence_or_everything_that_may_be_evidence() {
     let claims = |analysis: &str| fields(analysis).claims(analysis);
-    assert_eq!(claims(KEPT), "heap too large [5]\nexit 137 [5]\nlimit 512Mi [7]");
-    assert_eq!(claims("Cause: x\n\nThe log says so [5]."), "Cause: x\n\nThe log says so [5].");
+    assert_eq!(
+        claims(KEPT),
+        "heap too large [5]\nexit 137 [5]\nlimit 512Mi [7]"
+    );
+    assert_eq!(
+        claims("Cause: x\n\nThe log says so [5]."),
+        "Cause: x\n\nThe log says so [5]."
+    );
 }
 
 #[test]
 fn a_hostile_analysis_is_read_in_bounded_time() {
-    for part in ["Cause:", "- ", "Evidence:\n- a\n", "```\n", "{\"a\":", "| a ", "**", "1. "] {
+    for part in [
+        "Cause:",
+        "- ",
+        "Evidence:\n- a\n",
+        "```\n",
+        "{\"a\":",
+        "| a ",
+        "**",
+        "1. ",
+    ] {
         let text = part.repeat(400_000 / part.len());
         let begun = std::time::Instant::now();
         fields(&text);
-        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{part}");
+        assert!(
+            begun.elapsed() < std::time::Duration::from_secs(2),
+            "{part}"
+        );
     }
 }
 
@@ -145,7 +179,11 @@ fn the_lines_of_earlier_versions_are_read_in_any_markup() {
             .to_owned(),
     ];
     for analysis in dressed {
-        assert_eq!(executive_summary(&analysis).as_deref(), Some(expected), "{analysis}");
+        assert_eq!(
+            executive_summary(&analysis).as_deref(),
+            Some(expected),
+            "{analysis}"
+        );
     }
 }
 
@@ -155,6 +193,9 @@ fn a_summary_may_lack_lines() {
         executive_summary("Cause: a **b**\nIt was so.\nDo next: c").as_deref(),
         Some("Cause: a **b**\nDo next: c")
     );
-    assert_eq!(executive_summary("Cause:\nEvidence: e").as_deref(), Some("Evidence: e"));
+    assert_eq!(
+        executive_summary("Cause:\nEvidence: e").as_deref(),
+        Some("Evidence: e")
+    );
     assert_eq!(executive_summary("Cause:"), None);
 }

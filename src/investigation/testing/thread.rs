@@ -18,7 +18,10 @@ pub(crate) fn thread() -> Thread {
             text: "KubePodOOMKilled\nlimit: 512Mi".to_owned(),
             ..alert("KubePodOOMKilled")
         },
-        analysis: Some("Cause: the heap is too large [5]\nEvidence: exit 137 [5]\nDo next: roll back".to_owned()),
+        analysis: Some(
+            "Cause: the heap is too large [5]\nEvidence: exit 137 [5]\nDo next: roll back"
+                .to_owned(),
+        ),
         error: None,
         calls: vec![
             PastCall {
@@ -27,7 +30,12 @@ pub(crate) fn thread() -> Thread {
                 arguments: "{\"pod\": \"checkout\"}".to_owned(),
                 is_error: false,
             },
-            PastCall { session_seq: 6, tool: "k8s.top".to_owned(), arguments: "{}".to_owned(), is_error: true },
+            PastCall {
+                session_seq: 6,
+                tool: "k8s.top".to_owned(),
+                arguments: "{}".to_owned(),
+                is_error: true,
+            },
         ],
         asked: vec![Exchange {
             question: "Is it the heap?".to_owned(),

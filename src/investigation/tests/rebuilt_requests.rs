@@ -14,7 +14,10 @@ use crate::investigation::testing::{Simulation, Turn, Written};
 
 /// Every call of an investigation, made again from the whole stored journal.
 fn sites(simulation: &Simulation, written: &[Written]) -> Vec<CallSite> {
-    let calls = written.iter().flat_map(|written| &written.sent).map(|sent| sent.call);
+    let calls = written
+        .iter()
+        .flat_map(|written| &written.sent)
+        .map(|sent| sent.call);
     let find = |call| CallSite::find(simulation.plan(), stored(written), call).unwrap();
     calls.map(find).collect()
 }
@@ -22,8 +25,12 @@ fn sites(simulation: &Simulation, written: &[Written]) -> Vec<CallSite> {
 /// Whether the source says of a message what the message shows.
 fn agrees(source: &MessageSource, message: &Message, journal: &[RecordedEntry]) -> bool {
     let RecordedEntry { entry, event, .. } = &journal[usize::try_from(source.entry).unwrap() - 1];
-    let is_blanked = message.content.contains("[this result was removed to save space");
-    let is_summarised = message.content.contains("[a summary of the result by a model;");
+    let is_blanked = message
+        .content
+        .contains("[this result was removed to save space");
+    let is_summarised = message
+        .content
+        .contains("[a summary of the result by a model;");
     let form = match source.form {
         MessageForm::Whole => !is_blanked && !is_summarised,
         MessageForm::Blanked => is_blanked,
@@ -83,8 +90,15 @@ proptest! {
 }
 
 fn look() -> Simulation {
-    let simulation = Simulation::new(Strategy::NativeThinking, 9, vec![Turn::says("", "", &["k8s.get"])]);
-    Simulation { summarises: true, ..simulation }
+    let simulation = Simulation::new(
+        Strategy::NativeThinking,
+        9,
+        vec![Turn::says("", "", &["k8s.get"])],
+    );
+    Simulation {
+        summarises: true,
+        ..simulation
+    }
 }
 
 #[test]
@@ -92,11 +106,19 @@ fn a_request_that_cannot_be_made_again_names_what_is_missing() {
     let simulation = look();
     let journal = stored(&simulation.run(Vec::new()));
     let find = |call| CallSite::find(simulation.plan(), journal.clone(), call).map(drop);
-    let at = |purpose, entries_upto| StoredCall { purpose, entries_upto, call_no: 1 };
+    let at = |purpose, entries_upto| StoredCall {
+        purpose,
+        entries_upto,
+        call_no: 1,
+    };
     let (has, of) = (journal.len(), journal.len() + 1);
-    assert_eq!(find(at(Purpose::Iteration, u32::try_from(of).unwrap())), Err(NotRebuilt::Journal { has, of }));
+    assert_eq!(
+        find(at(Purpose::Iteration, u32::try_from(of).unwrap())),
+        Err(NotRebuilt::Journal { has, of })
+    );
     assert_eq!(find(at(Purpose::Summary, 2)), Err(NotRebuilt::Summary));
-    let summary = CallSite::find(simulation.plan(), journal.clone(), at(Purpose::Summary, 4)).unwrap();
+    let summary =
+        CallSite::find(simulation.plan(), journal.clone(), at(Purpose::Summary, 4)).unwrap();
     let event = summary.result_event().unwrap();
     assert_eq!(summary.request(None), Err(NotRebuilt::Result { event }));
     let mut plan = (*simulation.plan()).clone();
@@ -111,7 +133,11 @@ fn the_number_in_front_of_a_result_is_that_of_its_event_in_the_rebuilt_request()
     let written = simulation.run(Vec::new());
     let last = sites(&simulation, &written).pop().unwrap();
     let (messages, sources) = (last.request(None).unwrap().messages, last.sources());
-    let result = messages.iter().zip(&sources).find(|(message, _)| message.role == Role::Tool).unwrap();
+    let result = messages
+        .iter()
+        .zip(&sources)
+        .find(|(message, _)| message.role == Role::Tool)
+        .unwrap();
     let head = format!("[event {}]", result.1.event.unwrap());
     assert!(result.0.content.starts_with(&head), "{result:?}");
     assert_eq!(result.1.form, MessageForm::Summarised);

@@ -18,15 +18,33 @@ pub(super) fn stored(written: &[Written]) -> Vec<RecordedEntry> {
         let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
         RecordedEntry { entry, event, at }
     };
-    written.iter().flat_map(Written::recorded).map(kept).collect()
+    written
+        .iter()
+        .flat_map(Written::recorded)
+        .map(kept)
+        .collect()
 }
 
 fn with_native_parts(answer: Answer) -> Answer {
-    let code =
-        |code: &str, result: &str| CodePart { code: code.to_owned(), result: result.to_owned(), ..CodePart::default() };
-    let source = Source { uri: "https://example.com".to_owned(), title: "Example".to_owned() };
-    let grounding = Grounding { queries: vec!["disk".to_owned()], sources: vec![source], ..Grounding::default() };
-    Answer { code_executions: vec![code("print(1)", ""), code("", "1")], groundings: vec![grounding], ..answer }
+    let code = |code: &str, result: &str| CodePart {
+        code: code.to_owned(),
+        result: result.to_owned(),
+        ..CodePart::default()
+    };
+    let source = Source {
+        uri: "https://example.com".to_owned(),
+        title: "Example".to_owned(),
+    };
+    let grounding = Grounding {
+        queries: vec!["disk".to_owned()],
+        sources: vec![source],
+        ..Grounding::default()
+    };
+    Answer {
+        code_executions: vec![code("print(1)", ""), code("", "1")],
+        groundings: vec![grounding],
+        ..answer
+    }
 }
 
 fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
@@ -47,31 +65,61 @@ fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
     ];
     let cut = prop::sample::select(Finish::ALL.to_vec());
     let finish = prop_oneof![3 => Just(Finish::Stop), 1 => cut];
-    let names = ["k8s.get", "k8s.silent", "k8s.restart", "k8s.patch_silent", "no.such"];
+    let names = [
+        "k8s.get",
+        "k8s.silent",
+        "k8s.restart",
+        "k8s.patch_silent",
+        "no.such",
+    ];
     let tools = prop::collection::vec(prop::sample::select(names.to_vec()), 0..4);
     let thinking = prop_oneof![Just(""), Just("hm")];
-    (text, thinking, tools, finish, any::<bool>()).prop_map(|(text, thinking, tools, finish, parts)| {
-        let Turn::Says(answer) = Turn::says(text, thinking, &tools) else { unreachable!() };
-        let answer = Answer { finish, ..*answer };
-        Turn::Says(Box::new(if parts { with_native_parts(answer) } else { answer }))
-    })
+    (text, thinking, tools, finish, any::<bool>()).prop_map(
+        |(text, thinking, tools, finish, parts)| {
+            let Turn::Says(answer) = Turn::says(text, thinking, &tools) else {
+                unreachable!()
+            };
+            let answer = Answer { finish, ..*answer };
+            Turn::Says(Box::new(if parts {
+                with_native_parts(answer)
+            } else {
+                answer
+            }))
+        },
+    )
 }
 
 /// One kind of turn, up to five times in a row.
 fn turns() -> impl proptest::strategy::Strategy<Value = Vec<Turn>> {
-    let codes = ["max_retries", "partial_stream_error", "credentials", "context_window_exceeded"];
-    let fails = (prop::sample::select(codes.to_vec()), any::<bool>()).prop_map(|(code, timeout)| Turn::Fails {
-        code,
-        timeout: timeout && !matches!(code, "credentials" | "context_window_exceeded"),
-    });
+    let codes = [
+        "max_retries",
+        "partial_stream_error",
+        "credentials",
+        "context_window_exceeded",
+    ];
+    let fails =
+        (prop::sample::select(codes.to_vec()), any::<bool>()).prop_map(|(code, timeout)| {
+            Turn::Fails {
+                code,
+                timeout: timeout && !matches!(code, "credentials" | "context_window_exceeded"),
+            }
+        });
     let turn = prop_oneof![4 => says(), 1 => Just(Turn::says("", "", &[])), 1 => fails];
     (turn, 1_usize..6).prop_map(|(turn, times)| vec![turn; times])
 }
 
 /// Often too small, and not always the size in the plan.
 fn room() -> impl proptest::strategy::Strategy<Value = Room> {
-    let some = (prop_oneof![Just(0_u64), 10_u64..400], prop_oneof![Just(usize::MAX), 10_usize..3000], 8_usize..800)
-        .prop_map(|(context_window, takes_bytes, result_bytes)| Room { context_window, takes_bytes, result_bytes });
+    let some = (
+        prop_oneof![Just(0_u64), 10_u64..400],
+        prop_oneof![Just(usize::MAX), 10_usize..3000],
+        8_usize..800,
+    )
+        .prop_map(|(context_window, takes_bytes, result_bytes)| Room {
+            context_window,
+            takes_bytes,
+            result_bytes,
+        });
     prop_oneof![1 => Just(Room::ENOUGH), 2 => some]
 }
 
@@ -92,7 +140,10 @@ prop_compose! {
 }
 
 fn entries(written: &[Written]) -> Vec<Entry> {
-    written.iter().flat_map(|written| written.entries.clone()).collect()
+    written
+        .iter()
+        .flat_map(|written| written.entries.clone())
+        .collect()
 }
 
 /// The maximum of model calls: one more after an empty answer, one after a cut one, and one after a conclusion that was
@@ -108,8 +159,12 @@ fn max_calls(simulation: &Simulation) -> usize {
 }
 
 fn call_ids(events: &[&EventDraft], event_type: &EventType) -> Vec<String> {
-    let of_type = events.iter().filter(|event| event.event_type == *event_type);
-    let mut ids: Vec<String> = of_type.map(|event| event.metadata["call_id"].as_str().unwrap().to_owned()).collect();
+    let of_type = events
+        .iter()
+        .filter(|event| event.event_type == *event_type);
+    let mut ids: Vec<String> = of_type
+        .map(|event| event.metadata["call_id"].as_str().unwrap().to_owned())
+        .collect();
     ids.sort();
     ids
 }

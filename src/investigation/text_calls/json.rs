@@ -9,10 +9,33 @@ use crate::investigation::plan::ToolSpec;
 const MAX_BEGINNINGS: usize = 16;
 /// Calls one after the other, and lists in lists.
 const MAX_DEPTH: usize = 8;
-const NAMES: [&str; 7] = ["name", "tool", "tool_name", "function", "function_name", "action", "recipient_name"];
-const ARGUMENTS: [&str; 8] =
-    ["arguments", "parameters", "args", "input", "tool_input", "tool_args", "action_input", "params"];
-const LISTS: [&str; 6] = ["tool_calls", "tool_call", "function_call", "tool_uses", "calls", "actions"];
+const NAMES: [&str; 7] = [
+    "name",
+    "tool",
+    "tool_name",
+    "function",
+    "function_name",
+    "action",
+    "recipient_name",
+];
+const ARGUMENTS: [&str; 8] = [
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "tool_input",
+    "tool_args",
+    "action_input",
+    "params",
+];
+const LISTS: [&str; 6] = [
+    "tool_calls",
+    "tool_call",
+    "function_call",
+    "tool_uses",
+    "calls",
+    "actions",
+];
 
 /// The offset of a call with which the text ends, at the beginning of a line or behind one word.
 pub(super) fn at_the_end(text: &str, tools: &[ToolSpec]) -> Option<usize> {
@@ -21,8 +44,14 @@ pub(super) fn at_the_end(text: &str, tools: &[ToolSpec]) -> Option<usize> {
         let line = before.rsplit('\n').next().unwrap_or_default();
         !line.trim().contains(char::is_whitespace)
     };
-    let braces = text.match_indices(['{', '[']).map(|(at, _)| at).filter(starts);
-    braces.take(MAX_BEGINNINGS).find(|at| text.get(*at..).is_some_and(|json| is_only_calls(json, tools)))
+    let braces = text
+        .match_indices(['{', '['])
+        .map(|(at, _)| at)
+        .filter(starts);
+    braces.take(MAX_BEGINNINGS).find(|at| {
+        text.get(*at..)
+            .is_some_and(|json| is_only_calls(json, tools))
+    })
 }
 
 /// Whether a text is nothing but calls. Brackets and fences behind one, and a missing end, make no difference.
@@ -36,7 +65,8 @@ pub(super) fn is_only_calls(text: &str, tools: &[ToolSpec]) -> bool {
             Some(Ok(_) | Err(_)) | None => return false,
         }
         let behind = rest.get(values.byte_offset()..).unwrap_or_default();
-        let is_filler = |letter: char| letter.is_whitespace() || matches!(letter, '}' | ']' | ';' | ',' | '`');
+        let is_filler =
+            |letter: char| letter.is_whitespace() || matches!(letter, '}' | ']' | ';' | ',' | '`');
         rest = behind.trim_start_matches(is_filler);
         if rest.is_empty() {
             return true;
@@ -47,7 +77,9 @@ pub(super) fn is_only_calls(text: &str, tools: &[ToolSpec]) -> bool {
 
 /// Whether the beginning of a JSON value has the name of a tool and the key of its arguments.
 fn is_begun_call(text: &str, tools: &[ToolSpec]) -> bool {
-    let names = tools.iter().flat_map(|tool| [tool.name.clone(), tool.name.replacen('.', "__", 1)]);
+    let names = tools
+        .iter()
+        .flat_map(|tool| [tool.name.clone(), tool.name.replacen('.', "__", 1)]);
     let has = |word: &str| text.contains(&format!("\"{word}\""));
     ARGUMENTS.iter().any(|key| has(key)) && names.into_iter().any(|name| has(&name))
 }
@@ -59,14 +91,23 @@ fn is_call(value: &Value, tools: &[ToolSpec], depth: usize) -> bool {
         Value::Object(fields) => fields,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
     };
-    let is_named_by_key = |name: &str, value: &Value| value.is_object() && offered(name, tools) == Some("");
-    if fields.len() == 1 && fields.iter().any(|(name, value)| is_named_by_key(name, value)) {
+    let is_named_by_key =
+        |name: &str, value: &Value| value.is_object() && offered(name, tools) == Some("");
+    if fields.len() == 1
+        && fields
+            .iter()
+            .any(|(name, value)| is_named_by_key(name, value))
+    {
         return true;
     }
     if LISTS.iter().any(|key| fields.get(*key).is_some_and(inner)) {
         return true;
     }
-    let call = fields.get("function").and_then(Value::as_object).unwrap_or(fields);
+    let call = fields
+        .get("function")
+        .and_then(Value::as_object)
+        .unwrap_or(fields);
     let name = NAMES.iter().find_map(|key| call.get(*key)?.as_str());
-    ARGUMENTS.iter().any(|key| call.contains_key(*key)) && name.is_some_and(|name| names_tool(name, tools))
+    ARGUMENTS.iter().any(|key| call.contains_key(*key))
+        && name.is_some_and(|name| names_tool(name, tools))
 }

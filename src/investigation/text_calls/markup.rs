@@ -67,11 +67,17 @@ pub(super) const OPENERS: [Opener; 35] = [
 pub(super) const FENCES: [&str; 4] = ["tool_code", "tool_call", "tool_calls", "tool_use"];
 
 const fn token(word: &'static str) -> Opener {
-    Opener { word, form: Form::Token }
+    Opener {
+        word,
+        form: Form::Token,
+    }
 }
 
 const fn structure(word: &'static str) -> Opener {
-    Opener { word, form: Form::Structure }
+    Opener {
+        word,
+        form: Form::Structure,
+    }
 }
 
 impl Opener {
@@ -79,7 +85,10 @@ impl Opener {
     pub(super) fn begins_call(&self, behind: &str) -> bool {
         match self.form {
             Form::Token => true,
-            Form::Structure => behind.trim_start_matches(['"', '\'']).trim_start().starts_with(['{', '[', '<']),
+            Form::Structure => behind
+                .trim_start_matches(['"', '\''])
+                .trim_start()
+                .starts_with(['{', '[', '<']),
         }
     }
 }

@@ -43,8 +43,9 @@ pub fn first<'t>(
 ) -> Option<&'t str> {
     let prose = prose::prose(text);
     let mut calls = in_markup(text, &prose, tools);
-    let (in_tags, mentions): (Vec<_>, Vec<_>) =
-        tags::found(&prose, tools).into_iter().partition(|(_, reading)| *reading == Reading::Call);
+    let (in_tags, mentions): (Vec<_>, Vec<_>) = tags::found(&prose, tools)
+        .into_iter()
+        .partition(|(_, reading)| *reading == Reading::Call);
     calls.extend(in_tags.into_iter().map(|(at, _)| at));
     calls.extend(in_a_fence(text, tools));
     calls.extend(json::at_the_end(text, tools));
@@ -53,27 +54,47 @@ pub fn first<'t>(
         calls.extend(mentions.into_iter().map(|(at, _)| at));
         calls.extend(written::at_the_end(&prose, tools));
         calls.extend(written::labelled(&prose, tools));
-        calls.extend(last_fence(text).filter(|(_, code)| begins_call(code, tools)).map(|(at, _)| at));
+        calls.extend(
+            last_fence(text)
+                .filter(|(_, code)| begins_call(code, tools))
+                .map(|(at, _)| at),
+        );
     }
     let own = |at: &usize| !is_quoted(&snippet(text.get(*at..).unwrap_or_default()));
-    calls.into_iter().filter(own).min().and_then(|at| text.get(at..))
+    calls
+        .into_iter()
+        .filter(own)
+        .min()
+        .and_then(|at| text.get(at..))
 }
 
 /// The markup of a call that [`first`] has found, for people: `<tool_call>`, a fence with its language, or JSON.
 pub fn markup_of(call: &str) -> &str {
-    if let Some(opener) = markup::OPENERS.iter().find(|opener| begins(call, opener.word)) {
+    if let Some(opener) = markup::OPENERS
+        .iter()
+        .find(|opener| begins(call, opener.word))
+    {
         return call.get(..opener.word.len()).unwrap_or_default();
     }
     let line = call.lines().next().unwrap_or_default().trim();
     let is_tag = |text: &str| text.starts_with(['<', '[']) && text.len() <= MARKUP_BYTES;
-    if let Some(tag) = line.split_inclusive(['>', ']']).next().filter(|tag| is_tag(tag)) {
+    if let Some(tag) = line
+        .split_inclusive(['>', ']'])
+        .next()
+        .filter(|tag| is_tag(tag))
+    {
         return tag;
     }
-    if fence(line).is_some() || line.to_ascii_lowercase().starts_with("action") { line } else { "JSON" }
+    if fence(line).is_some() || line.to_ascii_lowercase().starts_with("action") {
+        line
+    } else {
+        "JSON"
+    }
 }
 
 fn begins(text: &str, word: &str) -> bool {
-    text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+    text.get(..word.len())
+        .is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
 /// Whether a text from outside has the beginning of this call, as [`first`] gives it.
@@ -83,12 +104,19 @@ pub fn has_snippet(outside: &str, snippet: &str) -> bool {
 
 /// The beginning of a call, in the form that is compared.
 fn snippet(call: &str) -> String {
-    bare(call.get(..call.floor_char_boundary(SNIPPET_BYTES)).unwrap_or_default())
+    bare(
+        call.get(..call.floor_char_boundary(SNIPPET_BYTES))
+            .unwrap_or_default(),
+    )
 }
 
 /// A text without white space and without the escapes of JSON.
 fn bare(text: &str) -> String {
-    text.replace("\\n", "").replace("\\t", "").chars().filter(|c| !c.is_whitespace() && *c != '\\').collect()
+    text.replace("\\n", "")
+        .replace("\\t", "")
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '\\')
+        .collect()
 }
 
 /// The offsets of markups outside of code that begin a call.
@@ -99,19 +127,29 @@ fn in_markup(text: &str, prose: &str, tools: &[ToolSpec]) -> Vec<usize> {
     let lower = prose.to_ascii_lowercase();
     let begins = |(at, opener): &(usize, &Opener)| {
         let behind = text.get(at + opener.word.len()..).unwrap_or_default();
-        let behind = behind.get(..behind.floor_char_boundary(REACH_BYTES)).unwrap_or_default();
+        let behind = behind
+            .get(..behind.floor_char_boundary(REACH_BYTES))
+            .unwrap_or_default();
         opener.begins_call(behind) || names_tool(behind, tools)
     };
-    let found =
-        markup::OPENERS.iter().flat_map(|opener| lower.match_indices(opener.word).map(move |(at, _)| (at, opener)));
+    let found = markup::OPENERS.iter().flat_map(|opener| {
+        lower
+            .match_indices(opener.word)
+            .map(move |(at, _)| (at, opener))
+    });
     found.filter(begins).map(|(at, _)| at).collect()
 }
 
 /// The text behind the name of an offered tool with which it begins, in the spelling of the plan or of a function.
 fn offered<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
     let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
-    let behind = |name: &str| text.strip_prefix(name).filter(|behind| !behind.starts_with(is_of_name));
-    tools.iter().find_map(|tool| behind(&tool.name).or_else(|| behind(&tool.name.replacen('.', "__", 1))))
+    let behind = |name: &str| {
+        text.strip_prefix(name)
+            .filter(|behind| !behind.starts_with(is_of_name))
+    };
+    tools
+        .iter()
+        .find_map(|tool| behind(&tool.name).or_else(|| behind(&tool.name.replacen('.', "__", 1))))
 }
 
 /// Whether code is a call, in a markup or as in a program.
@@ -144,7 +182,9 @@ fn last_fence(text: &str) -> Option<(usize, &str)> {
 
 /// Whether the text has the name of an offered tool, in the spelling of the plan or of a function.
 fn names_tool(text: &str, tools: &[ToolSpec]) -> bool {
-    tools.iter().any(|tool| text.contains(&tool.name) || text.contains(&tool.name.replacen('.', "__", 1)))
+    tools
+        .iter()
+        .any(|tool| text.contains(&tool.name) || text.contains(&tool.name.replacen('.', "__", 1)))
 }
 
 /// The offset of a fence that Gemini writes around a call, and of one around a JSON call at the end of the answer.
@@ -154,11 +194,17 @@ fn in_a_fence(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
         match open {
             None => {
                 if let Some(mark) = fence(line) {
-                    let info = line.trim().trim_start_matches(mark.sign).trim().to_ascii_lowercase();
+                    let info = line
+                        .trim()
+                        .trim_start_matches(mark.sign)
+                        .trim()
+                        .to_ascii_lowercase();
                     open = Some((mark, at, at + line.len(), info));
                 }
             }
-            Some((mark, begin, content, ref info)) if ends(line.trim_end_matches(['\n', '\r']), mark) => {
+            Some((mark, begin, content, ref info))
+                if ends(line.trim_end_matches(['\n', '\r']), mark) =>
+            {
                 let (code, rest) = (text.get(content..at), text.get(at + line.len()..));
                 let is_call = code.is_some_and(|code| json::is_only_calls(code, tools));
                 let is_last = rest.is_some_and(|rest| rest.trim().is_empty());
@@ -173,7 +219,9 @@ fn in_a_fence(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
     }
     if let Some((_, begin, content, info)) = open
         && (markup::FENCES.contains(&info.as_str())
-            || text.get(content..).is_some_and(|code| json::is_only_calls(code, tools)))
+            || text
+                .get(content..)
+                .is_some_and(|code| json::is_only_calls(code, tools)))
     {
         found.push(begin);
     }

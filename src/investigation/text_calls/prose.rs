@@ -32,7 +32,11 @@ struct Quotations {
 
 impl Default for Quotations {
     fn default() -> Self {
-        Self { fence: None, is_comment: false, base: usize::MAX }
+        Self {
+            fence: None,
+            is_comment: false,
+            base: usize::MAX,
+        }
     }
 }
 
@@ -59,7 +63,11 @@ impl Quotations {
             self.is_comment = !bare.contains("-->");
             return true;
         }
-        let indent = line.chars().take_while(|c| is_blank(*c)).map(|c| if c == '\t' { CODE_INDENT } else { 1 }).sum();
+        let indent = line
+            .chars()
+            .take_while(|c| is_blank(*c))
+            .map(|c| if c == '\t' { CODE_INDENT } else { 1 })
+            .sum();
         self.base = self.base.min(indent);
         bare.starts_with('>') || indent >= self.base.saturating_add(CODE_INDENT)
     }

@@ -18,8 +18,22 @@ const PREFIXES: [&str; 11] = [
     "- ",
 ];
 /// The labels of the name of a tool, and of its arguments.
-const NAMES: [&str; 6] = ["tool:", "tool name:", "tool_name:", "function:", "name:", "✿function✿:"];
-const ARGUMENTS: [&str; 6] = ["arguments", "args", "parameters", "input", "tool_input", "✿args✿"];
+const NAMES: [&str; 6] = [
+    "tool:",
+    "tool name:",
+    "tool_name:",
+    "function:",
+    "name:",
+    "✿function✿:",
+];
+const ARGUMENTS: [&str; 6] = [
+    "arguments",
+    "args",
+    "parameters",
+    "input",
+    "tool_input",
+    "✿args✿",
+];
 const ACTION: &str = "action:";
 const ACTION_INPUT: &str = "action input";
 
@@ -36,7 +50,9 @@ pub(super) fn begins(text: &str, tools: &[ToolSpec]) -> bool {
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)) {
         name = rest.trim_start();
     }
-    let Some(behind) = offered(name, tools) else { return false };
+    let Some(behind) = offered(name, tools) else {
+        return false;
+    };
     let behind = behind.strip_prefix(".call").unwrap_or(behind);
     let number = behind.strip_prefix(':').unwrap_or(behind);
     let behind = number.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -62,8 +78,15 @@ fn pair(prose: &str, tools: &[ToolSpec], names: &[&str], arguments: &[&str]) -> 
     offsets(prose).find_map(|(at, text)| {
         let mut lines = text.lines().map(bare).filter(|line| !line.is_empty());
         let first = lines.next()?;
-        let name = names.iter().find_map(|label| first.strip_prefix(label))?.trim_matches(is_mark);
-        let is_tool = tools.iter().any(|tool| spellings(tool).iter().any(|one| one.eq_ignore_ascii_case(name)));
+        let name = names
+            .iter()
+            .find_map(|label| first.strip_prefix(label))?
+            .trim_matches(is_mark);
+        let is_tool = tools.iter().any(|tool| {
+            spellings(tool)
+                .iter()
+                .any(|one| one.eq_ignore_ascii_case(name))
+        });
         let second = lines.next()?;
         (is_tool && arguments.iter().any(|label| second.starts_with(label))).then_some(at)
     })
@@ -75,7 +98,10 @@ fn spellings(tool: &ToolSpec) -> [String; 2] {
 
 /// A line in small letters, without the marks of Markdown at its beginning.
 fn bare(line: &str) -> String {
-    line.trim().trim_start_matches(is_mark).replace("**", "").to_lowercase()
+    line.trim()
+        .trim_start_matches(is_mark)
+        .replace("**", "")
+        .to_lowercase()
 }
 
 fn is_mark(letter: char) -> bool {
@@ -86,5 +112,9 @@ fn is_mark(letter: char) -> bool {
 fn offsets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
     let from = starts.filter_map(|at| Some((at, text.get(at..)?)));
-    from.filter(|(_, text)| text.lines().next().is_some_and(|line| !line.trim().is_empty()))
+    from.filter(|(_, text)| {
+        text.lines()
+            .next()
+            .is_some_and(|line| !line.trim().is_empty())
+    })
 }

@@ -56,13 +56,22 @@ impl Live {
         if let Some(agent) = &delta.agent {
             self.name(delta.execution_id, agent);
         }
-        let call = ModelCall { iteration: delta.iteration, attempt: delta.attempt };
-        let is_durable = self.durable.get(&delta.execution_id).is_some_and(|durable| call <= *durable);
+        let call = ModelCall {
+            iteration: delta.iteration,
+            attempt: delta.attempt,
+        };
+        let is_durable = self
+            .durable
+            .get(&delta.execution_id)
+            .is_some_and(|durable| call <= *durable);
         if delta.epoch < self.epoch || is_durable {
             return false;
         }
         self.enter(delta.epoch);
-        let found = self.answers.iter().position(|answer| answer.execution == delta.execution_id);
+        let found = self
+            .answers
+            .iter()
+            .position(|answer| answer.execution == delta.execution_id);
         let mut answer = match found.map(|at| self.answers.remove(at)) {
             Some(answer) if call < answer.call => {
                 self.answers.push(answer);
@@ -78,14 +87,23 @@ impl Live {
             },
         };
         answer.kind = delta.kind;
-        answer.streams.entry(delta.kind).or_default().write(delta.offset, &delta.delta);
+        answer
+            .streams
+            .entry(delta.kind)
+            .or_default()
+            .write(delta.offset, &delta.delta);
         self.answers.push(answer);
         true
     }
 
     /// The unfinished answers that are requested again with this delta: by another worker, or by another attempt.
     pub fn superseded_by(&self, delta: &Delta) -> impl Iterator<Item = &Answer> {
-        let (epoch, execution, iteration, attempt) = (delta.epoch, delta.execution_id, delta.iteration, delta.attempt);
+        let (epoch, execution, iteration, attempt) = (
+            delta.epoch,
+            delta.execution_id,
+            delta.iteration,
+            delta.attempt,
+        );
         let is_current = epoch >= self.epoch;
         let is_again = move |answer: &&Answer| {
             let is_earlier = answer.call.iteration == iteration && answer.call.attempt < attempt;
@@ -105,7 +123,9 @@ impl Live {
     }
 
     fn name(&mut self, execution: ExecutionId, agent: &str) {
-        self.agents.entry(execution).or_insert_with(|| agent.to_owned());
+        self.agents
+            .entry(execution)
+            .or_insert_with(|| agent.to_owned());
     }
 
     /// Removes the answer that an event makes durable.
@@ -123,10 +143,14 @@ impl Live {
             self.durable.clear();
         }
         if let (Some(execution), Some(iteration)) = (event.execution_id, event.iteration) {
-            let call = ModelCall { iteration, attempt: event.attempt.unwrap_or(u32::MAX) };
+            let call = ModelCall {
+                iteration,
+                attempt: event.attempt.unwrap_or(u32::MAX),
+            };
             let durable = self.durable.entry(execution).or_default();
             *durable = call.max(*durable);
-            self.answers.retain(|answer| answer.execution != execution || answer.call > call);
+            self.answers
+                .retain(|answer| answer.execution != execution || answer.call > call);
         }
     }
 
@@ -152,7 +176,9 @@ impl Answer {
 
     /// The end of the stream that grew last, at least its last kilobyte; not cleaned.
     pub fn text(&self) -> &str {
-        self.streams.get(&self.kind).map_or("", |stream| &stream.text)
+        self.streams
+            .get(&self.kind)
+            .map_or("", |stream| &stream.text)
     }
 
     /// The bytes of that stream so far.
@@ -167,15 +193,26 @@ impl Stream {
     }
 
     fn write(&mut self, offset: u64, delta: &str) {
-        let keep = offset.checked_sub(self.base).and_then(|keep| usize::try_from(keep).ok());
+        let keep = offset
+            .checked_sub(self.base)
+            .and_then(|keep| usize::try_from(keep).ok());
         match keep {
-            Some(keep) if keep <= self.text.len() => self.text.truncate(self.text.floor_char_boundary(keep)),
+            Some(keep) if keep <= self.text.len() => {
+                self.text.truncate(self.text.floor_char_boundary(keep))
+            }
             // A delta was lost, or the stream starts again before the kept part: continue with this delta.
-            Some(_) | None => *self = Self { base: offset, text: String::new() },
+            Some(_) | None => {
+                *self = Self {
+                    base: offset,
+                    text: String::new(),
+                }
+            }
         }
         self.text.push_str(delta);
         if self.text.len() > 2 * MAX_KEPT_BYTES {
-            let gone = self.text.ceil_char_boundary(self.text.len() - MAX_KEPT_BYTES);
+            let gone = self
+                .text
+                .ceil_char_boundary(self.text.len() - MAX_KEPT_BYTES);
             self.text.drain(..gone);
             self.base += u64::try_from(gone).unwrap_or(u64::MAX);
         }

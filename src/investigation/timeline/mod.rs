@@ -199,13 +199,21 @@ pub struct EventDraft {
 impl EventDraft {
     /// A completed event.
     pub fn new(event_type: EventType, content: impl Into<String>, metadata: Value) -> Self {
-        Self { event_type, status: EventStatus::Completed, content: content.into(), metadata }
+        Self {
+            event_type,
+            status: EventStatus::Completed,
+            content: content.into(),
+            metadata,
+        }
     }
 
     /// The same event, failed.
     #[must_use]
     pub fn failed(self) -> Self {
-        Self { status: EventStatus::Failed, ..self }
+        Self {
+            status: EventStatus::Failed,
+            ..self
+        }
     }
 
     /// With one more field in the metadata, if it has a value.

@@ -5,8 +5,12 @@ use std::time::Duration;
 use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
-use crate::investigation::execution::entry::{Answer, Finish, ProviderData, RefusedTool, ToolCall, Usage};
-use crate::investigation::native::{CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support};
+use crate::investigation::execution::entry::{
+    Answer, Finish, ProviderData, RefusedTool, ToolCall, Usage,
+};
+use crate::investigation::native::{
+    CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support,
+};
 use crate::investigation::reasoning::{Piece, PieceKind, Split, Splitter};
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
@@ -63,7 +67,12 @@ impl Assembly {
         match chunk.content {
             Some(Content::Text(piece)) => show(self.text.push(&clean(piece.content)), deltas),
             Some(Content::Thinking(piece)) => {
-                append(&mut self.answer.thinking, piece.content, DeltaKind::Thinking, deltas);
+                append(
+                    &mut self.answer.thinking,
+                    piece.content,
+                    DeltaKind::Thinking,
+                    deltas,
+                );
             }
             Some(Content::ToolCall(call)) => self.answer.calls.push(ToolCall {
                 id: clean(call.call_id),
@@ -74,10 +83,13 @@ impl Assembly {
             Some(Content::Usage(usage)) => self.answer.usage = tokens(usage),
             Some(Content::Finish(finish)) => {
                 self.answer.finish = Finish::parse(&finish.reason);
-                self.answer.refused_tools = finish.refused_tools.into_iter().map(refused_tool).collect();
+                self.answer.refused_tools =
+                    finish.refused_tools.into_iter().map(refused_tool).collect();
                 self.answer.is_signed = finish.signed_reasoning;
             }
-            Some(Content::ProviderData(data)) => self.answer.provider_data = Some(Box::new(provider_data(data))),
+            Some(Content::ProviderData(data)) => {
+                self.answer.provider_data = Some(Box::new(provider_data(data)))
+            }
             Some(Content::Error(error)) => return Err(reported(clean_error(error))),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
             Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),
@@ -95,15 +107,33 @@ impl Assembly {
     }
 
     /// The whole answer, and what of it no journal has.
-    pub(super) fn observed(mut self, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) -> Observed {
-        let (rest, Split { text, reasoning, is_unsure, tag }) = self.text.finish();
+    pub(super) fn observed(
+        mut self,
+        deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
+    ) -> Observed {
+        let (
+            rest,
+            Split {
+                text,
+                reasoning,
+                is_unsure,
+                tag,
+            },
+        ) = self.text.finish();
         show(rest, deltas);
         self.answer.text = text;
         if !reasoning.is_empty() {
-            let separator = if self.answer.thinking.is_empty() { "" } else { "\n" };
+            let separator = if self.answer.thinking.is_empty() {
+                ""
+            } else {
+                "\n"
+            };
             self.answer.thinking = format!("{}{separator}{reasoning}", self.answer.thinking);
             // The provider's own form still has the reasoning as text.
-            self.answer.provider_data = self.answer.provider_data.filter(|_| !self.answer.calls.is_empty());
+            self.answer.provider_data = self
+                .answer
+                .provider_data
+                .filter(|_| !self.answer.calls.is_empty());
         }
         if is_unsure && self.answer.calls.is_empty() && self.answer.finish == Finish::Stop {
             self.answer.finish = Finish::Other;
@@ -111,7 +141,12 @@ impl Assembly {
         if self.answer.finish == Finish::Stop && !self.answer.calls.is_empty() {
             self.answer.finish = Finish::ToolCalls;
         }
-        Observed { answer: self.answer, first_chunk: self.first_chunk, reasoning_tag: tag, is_unsure }
+        Observed {
+            answer: self.answer,
+            first_chunk: self.first_chunk,
+            reasoning_tag: tag,
+            is_unsure,
+        }
     }
 }
 
@@ -131,7 +166,12 @@ fn show(pieces: Vec<Piece>, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
     }
 }
 
-fn append(whole: &mut String, piece: String, kind: DeltaKind, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
+fn append(
+    whole: &mut String,
+    piece: String,
+    kind: DeltaKind,
+    deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
+) {
     let piece = clean(piece);
     if !piece.is_empty() {
         deltas(kind, &piece);
@@ -146,13 +186,26 @@ fn clean(mut text: String) -> String {
 }
 
 fn clean_error(error: proto::ErrorInfo) -> proto::ErrorInfo {
-    let proto::ErrorInfo { message, code, provider_status, .. } = error;
+    let proto::ErrorInfo {
+        message,
+        code,
+        provider_status,
+        ..
+    } = error;
     let (message, code, provider_status) = (clean(message), clean(code), clean(provider_status));
-    proto::ErrorInfo { message, code, provider_status, ..error }
+    proto::ErrorInfo {
+        message,
+        code,
+        provider_status,
+        ..error
+    }
 }
 
 fn refused_tool(refused: proto::RefusedTool) -> RefusedTool {
-    RefusedTool { tool: clean(refused.name), reason: clean(refused.reason) }
+    RefusedTool {
+        tool: clean(refused.name),
+        reason: clean(refused.reason),
+    }
 }
 
 fn tokens(usage: proto::UsageInfo) -> Usage {
@@ -185,8 +238,14 @@ fn code_part(part: proto::CodeExecutionDelta) -> CodePart {
 }
 
 fn grounding(part: proto::GroundingDelta) -> Grounding {
-    let source = |source: proto::GroundingChunkInfo| Source { uri: clean(source.uri), title: clean(source.title) };
-    let retrieval = |page: proto::UrlRetrieval| Retrieval { url: clean(page.url), status: clean(page.status) };
+    let source = |source: proto::GroundingChunkInfo| Source {
+        uri: clean(source.uri),
+        title: clean(source.title),
+    };
+    let retrieval = |page: proto::UrlRetrieval| Retrieval {
+        url: clean(page.url),
+        status: clean(page.status),
+    };
     Grounding {
         queries: part.web_search_queries.into_iter().map(clean).collect(),
         sources: part.grounding_chunks.into_iter().map(source).collect(),

@@ -23,7 +23,9 @@ pub enum ServiceFault {
     #[error("not serving")]
     NotServing,
     /// It knows neither the health check nor a call of a model.
-    #[error("it has no health check ({HEALTH_CHECK}), and it does not know the calls of an LLM service")]
+    #[error(
+        "it has no health check ({HEALTH_CHECK}), and it does not know the calls of an LLM service"
+    )]
     NoService,
     /// One side does not accept the certificate of the other, or only one side uses TLS.
     #[error("TLS: {0}")]
@@ -41,8 +43,12 @@ impl ServiceFault {
     /// The change that repairs the fault.
     pub fn fix(&self) -> &'static str {
         match self {
-            Self::Unavailable(_) | Self::NotServing | Self::NoService => "tarsy llm-service, or set TARSY_LLM_ADDR",
-            Self::Broke(_) => "if the service uses TLS, write https:// into TARSY_LLM_ADDR and set TARSY_LLM_CA_FILE",
+            Self::Unavailable(_) | Self::NotServing | Self::NoService => {
+                "tarsy llm-service, or set TARSY_LLM_ADDR"
+            }
+            Self::Broke(_) => {
+                "if the service uses TLS, write https:// into TARSY_LLM_ADDR and set TARSY_LLM_CA_FILE"
+            }
             Self::Tls(text) if text.contains("InvalidContentType") || text.contains("eof") => {
                 "the service does not use TLS: set llm_service.tls there, or leave out https:// in TARSY_LLM_ADDR"
             }
@@ -99,7 +105,11 @@ pub(super) fn of_health(
         });
     }
     let is_serving = answer.into_inner().status() == ServingStatus::Serving;
-    if is_serving { Ok(Health::Serving) } else { Err(ServiceFault::NotServing) }
+    if is_serving {
+        Ok(Health::Serving)
+    } else {
+        Err(ServiceFault::NotServing)
+    }
 }
 
 /// Whether the service has answered that it does not know what was called.
@@ -115,7 +125,11 @@ pub(super) enum SentToken {
 }
 
 fn of_status(status: &Status) -> ServiceFault {
-    let text = || sources(status).last().map_or_else(|| status.message().to_owned(), ToString::to_string);
+    let text = || {
+        sources(status)
+            .last()
+            .map_or_else(|| status.message().to_owned(), ToString::to_string)
+    };
     if let Some(fault) = connect_fault(status) {
         return fault;
     }
@@ -137,7 +151,9 @@ pub(super) fn connect_fault(status: &Status) -> Option<ServiceFault> {
         // With TLS 1.3, the service's refusal arrives after the client's handshake. HTTP/2 keeps only its text.
         None => {
             let text = error.to_string();
-            text.find(ALERT).and_then(|at| text.get(at..)).map(|alert| ServiceFault::Tls(alert.to_owned()))
+            text.find(ALERT)
+                .and_then(|at| text.get(at..))
+                .map(|alert| ServiceFault::Tls(alert.to_owned()))
         }
     })
 }

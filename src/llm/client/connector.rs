@@ -41,13 +41,24 @@ pub(super) struct SecureConnector {
 
 impl SecureConnector {
     async fn connect(self, uri: Uri) -> Result<TokioIo<TlsStream<TcpStream>>, ConnectFault> {
-        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = ServerName::try_from(host.clone()).map_err(|_error| ConnectFault::Host(host.clone()))?;
+        let host = uri
+            .host()
+            .unwrap_or_default()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
+        let name = ServerName::try_from(host.clone())
+            .map_err(|_error| ConnectFault::Host(host.clone()))?;
         let config = self.credentials.tls()?;
         let address = (host.as_str(), uri.port_u16().unwrap_or(DEFAULT_PORT));
-        let stream = TcpStream::connect(address).await.map_err(ConnectFault::Tcp)?;
+        let stream = TcpStream::connect(address)
+            .await
+            .map_err(ConnectFault::Tcp)?;
         stream.set_nodelay(true).map_err(ConnectFault::Tcp)?;
-        let stream = TlsConnector::from(config).connect(name, stream).await.map_err(ConnectFault::Tls)?;
+        let stream = TlsConnector::from(config)
+            .connect(name, stream)
+            .await
+            .map_err(ConnectFault::Tls)?;
         Ok(TokioIo::new(stream))
     }
 }
@@ -63,6 +74,10 @@ impl Service<Uri> for SecureConnector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connected = tokio::time::timeout(self.timeout, self.clone().connect(uri));
-        Box::pin(async { connected.await.unwrap_or_else(|_| Err(ConnectFault::Tcp(io::ErrorKind::TimedOut.into()))) })
+        Box::pin(async {
+            connected
+                .await
+                .unwrap_or_else(|_| Err(ConnectFault::Tcp(io::ErrorKind::TimedOut.into())))
+        })
     }
 }

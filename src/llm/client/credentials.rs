@@ -43,15 +43,23 @@ impl Credentials {
     /// When one cannot be used.
     pub fn check(&self) -> Result<(), FileError> {
         self.bearer(&Mask::default())?;
-        if self.has_tls_files() { self.tls().map(drop) } else { Ok(()) }
+        if self.has_tls_files() {
+            self.tls().map(drop)
+        } else {
+            Ok(())
+        }
     }
 
     /// The value of the header `authorization`; the mask hides its token from now on.
     pub(super) fn bearer(&self, mask: &Mask) -> Result<Option<AsciiMetadataValue>, FileError> {
-        let Some(source) = &self.token else { return Ok(None) };
+        let Some(source) = &self.token else {
+            return Ok(None);
+        };
         let tokens = source.read()?;
         mask.learn(tokens.iter().cloned());
-        let value = tokens.first().and_then(|token| AsciiMetadataValue::try_from(format!("Bearer {token}")).ok());
+        let value = tokens
+            .first()
+            .and_then(|token| AsciiMetadataValue::try_from(format!("Bearer {token}")).ok());
         Ok(value.map(|mut value| {
             value.set_sensitive(true);
             value
@@ -61,7 +69,11 @@ impl Credentials {
     /// The TLS of a new connection.
     pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, FileError> {
         let unusable = |error: rustls::Error| FileError {
-            file: self.certificate.as_ref().map(|files| files.certificate.clone()).unwrap_or_default(),
+            file: self
+                .certificate
+                .as_ref()
+                .map(|files| files.certificate.clone())
+                .unwrap_or_default(),
             reason: error.to_string(),
         };
         let identity = match &self.certificate {
@@ -76,11 +88,15 @@ impl Credentials {
             None => system_roots()?,
         };
         let builder = ClientConfig::builder_with_provider(pem::provider());
-        let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
+        let builder = builder
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?;
         let builder = builder.with_root_certificates(roots);
         let mut config = match identity {
             None => builder.with_no_client_auth(),
-            Some((certificates, key)) => builder.with_client_auth_cert(certificates, key).map_err(unusable)?,
+            Some((certificates, key)) => builder
+                .with_client_auth_cert(certificates, key)
+                .map_err(unusable)?,
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
         Ok(Arc::new(config))
@@ -90,10 +106,14 @@ impl Credentials {
 /// The authorities of the system, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
 fn system_roots() -> Result<RootCertStore, FileError> {
     let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let (added, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if added > 0 {
         return Ok(roots);
     }
     let file = PathBuf::from("certificate authorities of the system");
-    Err(FileError { file, reason: "none found: set TARSY_LLM_CA_FILE".to_owned() })
+    Err(FileError {
+        file,
+        reason: "none found: set TARSY_LLM_CA_FILE".to_owned(),
+    })
 }

@@ -37,7 +37,8 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
             ModelError::Broke(describe(status))
         }
         // A wrong token is a fault of the settings: a session is not to fail for it.
-        (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted | Code::Unauthenticated) => {
+        (Some(_), _)
+        | (None, Code::Unavailable | Code::ResourceExhausted | Code::Unauthenticated) => {
             ModelError::Unavailable(describe(status))
         }
         (None, code) => failed(word(code), describe(status)),
@@ -46,27 +47,51 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
 }
 
 pub(super) fn after_first_chunk(status: &Status) -> ModelError {
-    let broke = || failed(PARTIAL_CODE, format!("llm stream broke after partial output: {}", describe(status)));
+    let broke = || {
+        failed(
+            PARTIAL_CODE,
+            format!(
+                "llm stream broke after partial output: {}",
+                describe(status)
+            ),
+        )
+    };
     over_limit(status).unwrap_or_else(broke)
 }
 
 /// The failure of a call whose answer is too large or too late.
 fn over_limit(status: &Status) -> Option<ModelError> {
     if is_large(status) {
-        let is_ours = status.message().ends_with(&format!("the limit is: {MAX_ANSWER_BYTES} bytes"));
-        let of_request =
-            || failed(LARGE_REQUEST_CODE, format!("the service refuses the request: {}", status.message()));
-        return Some(if is_ours { too_large("32 MiB in all") } else { of_request() });
+        let is_ours = status
+            .message()
+            .ends_with(&format!("the limit is: {MAX_ANSWER_BYTES} bytes"));
+        let of_request = || {
+            failed(
+                LARGE_REQUEST_CODE,
+                format!("the service refuses the request: {}", status.message()),
+            )
+        };
+        return Some(if is_ours {
+            too_large("32 MiB in all")
+        } else {
+            of_request()
+        });
     }
     is_timeout(status).then(|| failed(DEADLINE_CODE, describe(status)))
 }
 
 pub(super) fn no_final_chunk() -> ModelError {
-    failed(PARTIAL_CODE, "llm stream ended without its final chunk".to_owned())
+    failed(
+        PARTIAL_CODE,
+        "llm stream ended without its final chunk".to_owned(),
+    )
 }
 
 pub(super) fn timed_out(limit: Duration) -> ModelError {
-    failed(DEADLINE_CODE, format!("llm call gave no whole answer within {limit:?}"))
+    failed(
+        DEADLINE_CODE,
+        format!("llm call gave no whole answer within {limit:?}"),
+    )
 }
 
 fn is_large(status: &Status) -> bool {
@@ -87,26 +112,44 @@ const PERMANENT: [&str; 8] = [
 
 /// A failed call; its code shows whether it timed out and whether it may succeed later.
 pub(super) fn failed(code: &str, message: String) -> ModelError {
-    let provider = ProviderFailure { retryable: !PERMANENT.contains(&code), ..ProviderFailure::default() };
-    ModelError::Failed { code: code.to_owned(), message, timeout: code == DEADLINE_CODE, provider }
+    let provider = ProviderFailure {
+        retryable: !PERMANENT.contains(&code),
+        ..ProviderFailure::default()
+    };
+    ModelError::Failed {
+        code: code.to_owned(),
+        message,
+        timeout: code == DEADLINE_CODE,
+        provider,
+    }
 }
 
 /// The failure that the service reports in place of an answer; its texts have no NUL.
 pub(super) fn reported(error: ErrorInfo) -> ModelError {
-    let retry_after = error.retry_after.and_then(|delay| Duration::try_from(delay).ok());
+    let retry_after = error
+        .retry_after
+        .and_then(|delay| Duration::try_from(delay).ok());
     let provider = ProviderFailure {
         status: error.provider_status,
         retryable: error.retryable,
         retry_after: retry_after.map(|delay| delay.min(MAX_RETRY_AFTER)),
     };
     let timeout = error.code == DEADLINE_CODE;
-    ModelError::Failed { code: error.code, message: error.message, timeout, provider }
+    ModelError::Failed {
+        code: error.code,
+        message: error.message,
+        timeout,
+        provider,
+    }
 }
 
 /// The error of an answer that exceeds `limit`.
 pub(super) fn too_large(limit: &str) -> ModelError {
     metrics::counter!("tarsy_model_answers_too_large_total").increment(1);
-    failed(TOO_LARGE_CODE, format!("the answer is too large: at most {limit}"))
+    failed(
+        TOO_LARGE_CODE,
+        format!("the answer is too large: at most {limit}"),
+    )
 }
 
 /// Whether the client could not connect, so that the call never reached the service.
@@ -116,14 +159,17 @@ fn is_unconnected(status: &Status) -> bool {
 
 /// Both transports enforce the deadline of the call as well: their status is CANCELLED with this source.
 fn is_timeout(status: &Status) -> bool {
-    status.code() == Code::DeadlineExceeded || sources(status).any(|error| error.is::<TimeoutExpired>())
+    status.code() == Code::DeadlineExceeded
+        || sources(status).any(|error| error.is::<TimeoutExpired>())
 }
 
 /// The status and its innermost source, because `transport error` alone says too little.
 fn describe(status: &Status) -> String {
     let code = word(status.code());
     match sources(status).last().map(ToString::to_string) {
-        Some(root) if !status.message().contains(&root) => format!("{code}: {}: {root}", status.message()),
+        Some(root) if !status.message().contains(&root) => {
+            format!("{code}: {}: {root}", status.message())
+        }
         Some(_) | None => format!("{code}: {}", status.message()),
     }
 }
@@ -161,10 +207,19 @@ mod tests {
 
     #[test]
     fn before_the_first_chunk_an_overloaded_service_is_unavailable() {
-        for status in [Status::unavailable("draining"), Status::resource_exhausted("full")] {
-            assert!(matches!(before_first_chunk(&status), ModelError::Unavailable(_)), "{status}");
+        for status in [
+            Status::unavailable("draining"),
+            Status::resource_exhausted("full"),
+        ] {
+            assert!(
+                matches!(before_first_chunk(&status), ModelError::Unavailable(_)),
+                "{status}"
+            );
         }
-        assert!(matches!(before_first_chunk(&lost_connection()), ModelError::Broke(_)));
+        assert!(matches!(
+            before_first_chunk(&lost_connection()),
+            ModelError::Broke(_)
+        ));
         assert_eq!(
             before_first_chunk(&Status::unimplemented("no such method")),
             failed("unimplemented", "unimplemented: no such method".to_owned())
@@ -197,19 +252,32 @@ mod tests {
         };
         assert_eq!(reported(info(22)), failed(Duration::from_secs(22)));
         assert_eq!(reported(info(u64::MAX / 4)), failed(MAX_RETRY_AFTER));
-        let plain = ErrorInfo { code: DEADLINE_CODE.to_owned(), ..ErrorInfo::default() };
-        assert!(matches!(reported(plain), ModelError::Failed { timeout: true, .. }));
+        let plain = ErrorInfo {
+            code: DEADLINE_CODE.to_owned(),
+            ..ErrorInfo::default()
+        };
+        assert!(matches!(
+            reported(plain),
+            ModelError::Failed { timeout: true, .. }
+        ));
     }
 
     #[test]
     fn after_the_first_chunk_a_broken_stream_is_a_failure() {
-        for status in [Status::unavailable("x"), Status::resource_exhausted("x"), lost_connection()] {
+        for status in [
+            Status::unavailable("x"),
+            Status::resource_exhausted("x"),
+            lost_connection(),
+        ] {
             let error = after_first_chunk(&status);
             assert!(
                 matches!(&error, ModelError::Failed { code, timeout: false, .. } if code == "partial_stream_error"),
                 "{error:?}"
             );
         }
-        assert!(matches!(after_first_chunk(&Status::deadline_exceeded("x")), ModelError::Failed { timeout: true, .. }));
+        assert!(matches!(
+            after_first_chunk(&Status::deadline_exceeded("x")),
+            ModelError::Failed { timeout: true, .. }
+        ));
     }
 }

@@ -50,9 +50,17 @@ impl Size {
         }
         let limits = [
             (self.text, MAX_TEXT_BYTES, "4 MiB of text"),
-            (arguments, MAX_ARGUMENT_BYTES, "1 MiB of arguments for one call"),
+            (
+                arguments,
+                MAX_ARGUMENT_BYTES,
+                "1 MiB of arguments for one call",
+            ),
             (self.calls, MAX_CALLS, "256 calls"),
-            (self.native_parts, MAX_NATIVE_PARTS, "1024 parts of the provider's own tools"),
+            (
+                self.native_parts,
+                MAX_NATIVE_PARTS,
+                "1024 parts of the provider's own tools",
+            ),
             (self.all, MAX_ANSWER_BYTES, "32 MiB in all"),
         ];
         match limits.into_iter().find(|(size, limit, _)| size > limit) {
@@ -65,38 +73,83 @@ impl Size {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::proto::{CodeExecutionDelta, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta};
+    use crate::llm::proto::{
+        CodeExecutionDelta, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta,
+    };
 
     /// How many of these chunks are accepted, and the limit that the next one exceeds.
     fn accepted(contents: &[Content]) -> (usize, String) {
         let mut size = Size::default();
         let chunks = contents.iter().cycle().map(|content| {
             let content = Some(content.clone());
-            size.add(&GenerateResponse { content, is_final: false })
+            size.add(&GenerateResponse {
+                content,
+                is_final: false,
+            })
         });
-        let results: Vec<_> =
-            chunks.enumerate().take(3_000_000).find(|(_, result)| result.is_err()).into_iter().collect();
-        let [(count, Err(ModelError::Failed { code, message, timeout: false, .. }))] = results.as_slice() else {
+        let results: Vec<_> = chunks
+            .enumerate()
+            .take(3_000_000)
+            .find(|(_, result)| result.is_err())
+            .into_iter()
+            .collect();
+        let [
+            (
+                count,
+                Err(ModelError::Failed {
+                    code,
+                    message,
+                    timeout: false,
+                    ..
+                }),
+            ),
+        ] = results.as_slice()
+        else {
             panic!("no limit was reached: {results:?}")
         };
         assert_eq!(code, "answer_too_large");
-        (*count, message.trim_start_matches("the answer is too large: at most ").to_owned())
+        (
+            *count,
+            message
+                .trim_start_matches("the answer is too large: at most ")
+                .to_owned(),
+        )
     }
 
     #[test]
     fn an_answer_over_a_limit_fails_with_the_name_of_the_limit() {
-        let text = |bytes: usize| Content::Text(TextDelta { content: "x".repeat(bytes) });
-        let thinking = |bytes: usize| Content::Thinking(ThinkingDelta { content: "x".repeat(bytes) });
+        let text = |bytes: usize| {
+            Content::Text(TextDelta {
+                content: "x".repeat(bytes),
+            })
+        };
+        let thinking = |bytes: usize| {
+            Content::Thinking(ThinkingDelta {
+                content: "x".repeat(bytes),
+            })
+        };
         let call = |bytes: usize| {
             let (call_id, name) = (String::new(), "k8s.get".to_owned());
-            Content::ToolCall(ToolCallDelta { call_id, name, arguments: "x".repeat(bytes) })
+            Content::ToolCall(ToolCallDelta {
+                call_id,
+                name,
+                arguments: "x".repeat(bytes),
+            })
         };
-        let data = |bytes: usize| Content::ProviderData(ProviderData { payload: vec![0; bytes], ..Default::default() });
+        let data = |bytes: usize| {
+            Content::ProviderData(ProviderData {
+                payload: vec![0; bytes],
+                ..Default::default()
+            })
+        };
         let code = Content::CodeExecution(CodeExecutionDelta::default());
         let cases = [
             (vec![text(MIB)], (4, "4 MiB of text")),
             (vec![thinking(MIB), text(MIB)], (4, "4 MiB of text")),
-            (vec![call(MIB), call(MIB + 1)], (1, "1 MiB of arguments for one call")),
+            (
+                vec![call(MIB), call(MIB + 1)],
+                (1, "1 MiB of arguments for one call"),
+            ),
             (vec![call(10)], (256, "256 calls")),
             (vec![code], (1024, "1024 parts of the provider's own tools")),
             (vec![call(MIB)], (31, "32 MiB in all")),
@@ -108,6 +161,9 @@ mod tests {
         // A chunk without content counts 16 bytes: it has none on the wire.
         let mut size = Size::default();
         let empty = GenerateResponse::default();
-        assert_eq!((1_u32..).find(|_| size.add(&empty).is_err()), Some(2 * 1024 * 1024 + 1));
+        assert_eq!(
+            (1_u32..).find(|_| size.add(&empty).is_err()),
+            Some(2 * 1024 * 1024 + 1)
+        );
     }
 }

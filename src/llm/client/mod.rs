@@ -86,17 +86,24 @@ impl Client {
     /// # Errors
     /// When the address is malformed, or has no `https` although the credentials have files of TLS.
     pub fn with_credentials(address: &str, credentials: Credentials) -> Result<Self, AddressError> {
-        let invalid = |reason: String| AddressError { address: address.to_owned(), reason };
+        let invalid = |reason: String| AddressError {
+            address: address.to_owned(),
+            reason,
+        };
         let (uri, has_tls) = match address.split_once("://") {
             None => (format!("http://{address}"), false),
             Some(("http", _)) => (address.to_owned(), false),
             Some(("https", _)) => (address.to_owned(), true),
             Some((scheme, _)) => {
-                return Err(invalid(format!("scheme '{scheme}' is not supported, use host:port or https://host:port")));
+                return Err(invalid(format!(
+                    "scheme '{scheme}' is not supported, use host:port or https://host:port"
+                )));
             }
         };
         if credentials.has_tls_files() && !has_tls {
-            return Err(invalid("files of TLS are set, so it has to begin with https://".to_owned()));
+            return Err(invalid(
+                "files of TLS are set, so it has to begin with https://".to_owned(),
+            ));
         }
         let endpoint = Endpoint::from_shared(uri).map_err(|error| invalid(error.to_string()))?;
         let endpoint = endpoint
@@ -106,12 +113,22 @@ impl Client {
         let credentials = Arc::new(credentials);
         let channel = if has_tls {
             let credentials = Arc::clone(&credentials);
-            endpoint.connect_with_connector_lazy(SecureConnector { credentials, timeout: CONNECT_TIMEOUT })
+            endpoint.connect_with_connector_lazy(SecureConnector {
+                credentials,
+                timeout: CONNECT_TIMEOUT,
+            })
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
         let (logged, unchecked) = (Arc::default(), Arc::default());
-        Ok(Self { channel, credentials, mask: Mask::default(), logged, address: address.into(), unchecked })
+        Ok(Self {
+            channel,
+            credentials,
+            mask: Mask::default(),
+            logged,
+            address: address.into(),
+            unchecked,
+        })
     }
 
     /// The client, which adds each token that it reads to this mask.
@@ -125,21 +142,31 @@ impl Client {
     /// # Errors
     /// When it cannot be used.
     pub async fn check(&self) -> Result<Health, ServiceFault> {
-        let mut request = Request::new(HealthCheckRequest { service: String::new() });
+        let mut request = Request::new(HealthCheckRequest {
+            service: String::new(),
+        });
         let sent_token = self.authorize(&mut request).map_err(ServiceFault::File)?;
         let mut health = HealthClient::new(self.channel.clone());
         let health = match timeout(HEALTH_TIMEOUT, health.check(request)).await {
             Ok(checked) => of_health(checked, sent_token)?,
-            Err(_elapsed) => return Err(ServiceFault::Unavailable(format!("no answer within {HEALTH_TIMEOUT:?}"))),
+            Err(_elapsed) => {
+                return Err(ServiceFault::Unavailable(format!(
+                    "no answer within {HEALTH_TIMEOUT:?}"
+                )));
+            }
         };
         match health {
-            Health::NoHealthCheck if !self.unchecked.may_serve(&self.address) => Err(ServiceFault::NoService),
+            Health::NoHealthCheck if !self.unchecked.may_serve(&self.address) => {
+                Err(ServiceFault::NoService)
+            }
             Health::Serving | Health::NoHealthCheck => Ok(health),
         }
     }
 
     fn authorize<T>(&self, request: &mut Request<T>) -> Result<SentToken, FileError> {
-        let Some(bearer) = self.credentials.bearer(&self.mask)? else { return Ok(SentToken::No) };
+        let Some(bearer) = self.credentials.bearer(&self.mask)? else {
+            return Ok(SentToken::No);
+        };
         request.metadata_mut().insert("authorization", bearer);
         Ok(SentToken::Yes)
     }
@@ -163,20 +190,24 @@ impl Client {
         assembly: &mut Assembly,
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<(), ModelError> {
-        let mut client = LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
+        let mut client =
+            LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
         let asked_at = Instant::now();
         let mut call = Request::new(wire(&request));
         call.set_timeout(request.timeout);
         let (provider, request_id) = (request.provider.name, request.request_id);
         // Nothing keeps the conversation while the answer arrives.
         drop((request.messages, request.tools));
-        self.authorize(&mut call).map_err(|error| ModelError::Unavailable(error.to_string()))?;
+        self.authorize(&mut call)
+            .map_err(|error| ModelError::Unavailable(error.to_string()))?;
         let context = trace::outgoing().and_then(|context| context.to_string().parse().ok());
         if let Some(context) = context {
             call.metadata_mut().insert(TRACEPARENT, context);
         }
         let begun = Box::pin(client.generate(call)).await;
-        let mut stream = begun.map_err(|status| self.not_begun(&status))?.into_inner();
+        let mut stream = begun
+            .map_err(|status| self.not_begun(&status))?
+            .into_inner();
         loop {
             match stream.message().await {
                 Ok(Some(chunk)) => {
@@ -195,7 +226,9 @@ impl Client {
                     }
                 }
                 Ok(None) => return Err(failure::no_final_chunk()),
-                Err(status) if assembly.has_begun => return Err(failure::after_first_chunk(&status)),
+                Err(status) if assembly.has_begun => {
+                    return Err(failure::after_first_chunk(&status));
+                }
                 Err(status) => return Err(self.not_begun(&status)),
             }
         }
@@ -215,7 +248,10 @@ impl Client {
     /// # Errors
     /// Those of [`Model::generate`].
     pub async fn observe(&self, request: ModelRequest) -> Result<Observed, ModelError> {
-        Ok(self.assembled(request, &|_, _| {}).await?.observed(&|_, _| {}))
+        Ok(self
+            .assembled(request, &|_, _| {})
+            .await?
+            .observed(&|_, _| {}))
     }
 
     /// The whole answer. A call without a first chunk at its timeout has failed only if the health check of the
@@ -233,8 +269,12 @@ impl Client {
         };
         match outcome {
             Ok(()) => Ok(assembly),
-            Err(ModelError::Failed { timeout: true, .. }) if !assembly.has_begun && !self.serving().await => {
-                Err(ModelError::Unavailable(format!("no answer within {limit:?} and not serving")))
+            Err(ModelError::Failed { timeout: true, .. })
+                if !assembly.has_begun && !self.serving().await =>
+            {
+                Err(ModelError::Unavailable(format!(
+                    "no answer within {limit:?} and not serving"
+                )))
             }
             Err(error) => Err(error),
         }
@@ -264,7 +304,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_is_a_host_and_a_port() {
-        for good in ["127.0.0.1:50051", "http://llm.tarsy.svc:50051", "localhost:1", "https://llm:443"] {
+        for good in [
+            "127.0.0.1:50051",
+            "http://llm.tarsy.svc:50051",
+            "localhost:1",
+            "https://llm:443",
+        ] {
             assert!(Client::connect(good).is_ok(), "{good}");
         }
         let fault = |address| Client::connect(address).unwrap_err().to_string();
@@ -272,9 +317,14 @@ mod tests {
             fault("grpc://llm:443"),
             "llm service address 'grpc://llm:443': scheme 'grpc' is not supported, use host:port or https://host:port"
         );
-        let credentials = Credentials { ca: Some("/ca.pem".into()), ..Credentials::default() };
+        let credentials = Credentials {
+            ca: Some("/ca.pem".into()),
+            ..Credentials::default()
+        };
         assert_eq!(
-            Client::with_credentials("llm:1", credentials).unwrap_err().to_string(),
+            Client::with_credentials("llm:1", credentials)
+                .unwrap_err()
+                .to_string(),
             "llm service address 'llm:1': files of TLS are set, so it has to begin with https://"
         );
         assert!(fault("not an address").starts_with("llm service address 'not an address': "));

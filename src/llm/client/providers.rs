@@ -30,19 +30,34 @@ impl Client {
     ///
     /// # Errors
     /// When the service does not answer within 5 s, does not know the method, or refuses the request.
-    pub async fn check_providers(&self, providers: &[ProviderPlan]) -> Result<Vec<ProviderCheck>, CheckError> {
+    pub async fn check_providers(
+        &self,
+        providers: &[ProviderPlan],
+    ) -> Result<Vec<ProviderCheck>, CheckError> {
         let mut client = LlmServiceClient::new(self.channel.clone());
         let providers: Vec<_> = providers.iter().map(request::config).collect();
         let count = providers.len();
         let mut call = tonic::Request::new(CheckProvidersRequest { providers });
         call.set_timeout(CHECK_TIMEOUT);
-        self.authorize(&mut call).map_err(|error| CheckError::Refused(error.to_string()))?;
+        self.authorize(&mut call)
+            .map_err(|error| CheckError::Refused(error.to_string()))?;
         let answer = match tokio::time::timeout(CHECK_TIMEOUT, client.check_providers(call)).await {
             Ok(answer) => answer,
-            Err(_elapsed) => return Err(CheckError::Unavailable(format!("no answer within {CHECK_TIMEOUT:?}"))),
+            Err(_elapsed) => {
+                return Err(CheckError::Unavailable(format!(
+                    "no answer within {CHECK_TIMEOUT:?}"
+                )));
+            }
         };
-        let checks = answer.map_err(|status| fault(&status))?.into_inner().providers;
-        if checks.len() == count { Ok(checks) } else { Err(CheckError::Unsupported) }
+        let checks = answer
+            .map_err(|status| fault(&status))?
+            .into_inner()
+            .providers;
+        if checks.len() == count {
+            Ok(checks)
+        } else {
+            Err(CheckError::Unsupported)
+        }
     }
 }
 
@@ -54,7 +69,9 @@ fn fault(status: &tonic::Status) -> CheckError {
         return CheckError::Refused(status.message().to_owned());
     }
     match failure::before_first_chunk(status) {
-        ModelError::Unavailable(reason) | ModelError::Broke(reason) => CheckError::Unavailable(reason),
+        ModelError::Unavailable(reason) | ModelError::Broke(reason) => {
+            CheckError::Unavailable(reason)
+        }
         ModelError::Failed { message, .. } => CheckError::Refused(message),
     }
 }

@@ -36,9 +36,16 @@ pub fn wire(request: &ModelRequest) -> proto::GenerateRequest {
 fn thinking(thinking: Thinking) -> proto::ThinkingConfig {
     let (level, budget) = match thinking {
         Thinking::Level(level) => (level.as_str().to_owned(), None),
-        Thinking::Budget(tokens) => (String::new(), Some(i32::try_from(tokens).unwrap_or(i32::MAX))),
+        Thinking::Budget(tokens) => (
+            String::new(),
+            Some(i32::try_from(tokens).unwrap_or(i32::MAX)),
+        ),
     };
-    proto::ThinkingConfig { budget, level, include_thoughts: None }
+    proto::ThinkingConfig {
+        budget,
+        level,
+        include_thoughts: None,
+    }
 }
 
 fn message(message: &Message) -> proto::ConversationMessage {
@@ -54,7 +61,11 @@ fn message(message: &Message) -> proto::ConversationMessage {
 }
 
 fn call(call: &ToolCall) -> proto::ToolCall {
-    proto::ToolCall { id: call.id.clone(), name: call.tool.clone(), arguments: call.arguments.clone() }
+    proto::ToolCall {
+        id: call.id.clone(),
+        name: call.tool.clone(),
+        arguments: call.arguments.clone(),
+    }
 }
 
 fn provider_data(data: &ProviderData) -> proto::ProviderData {
@@ -78,13 +89,22 @@ fn tool(tool: &ToolSpec) -> proto::ToolDefinition {
 pub(super) fn config(provider: &ProviderPlan) -> proto::LlmConfig {
     let mut options: HashMap<_, _> = provider.options.clone().into_iter().collect();
     if !provider.transcript.is_empty() {
-        options.insert(proto::TRANSCRIPT_OPTION.to_owned(), provider.transcript.clone());
+        options.insert(
+            proto::TRANSCRIPT_OPTION.to_owned(),
+            provider.transcript.clone(),
+        );
     }
     if let Some(temperature) = provider.temperature {
-        options.insert(proto::TEMPERATURE_OPTION.to_owned(), temperature.to_string());
+        options.insert(
+            proto::TEMPERATURE_OPTION.to_owned(),
+            temperature.to_string(),
+        );
     }
     if !provider.native_tools.is_empty() {
-        options.insert(proto::NATIVE_TOOLS_OPTION.to_owned(), provider.native_tools_mode.as_str().to_owned());
+        options.insert(
+            proto::NATIVE_TOOLS_OPTION.to_owned(),
+            provider.native_tools_mode.as_str().to_owned(),
+        );
     }
     proto::LlmConfig {
         provider: provider.provider.clone(),
@@ -92,7 +112,11 @@ pub(super) fn config(provider: &ProviderPlan) -> proto::LlmConfig {
         api_key_env: provider.api_key_env.clone(),
         base_url: provider.base_url.clone(),
         backend: wire_backend(&provider.backend).to_owned(),
-        native_tools: provider.native_tools.iter().map(|tool| (tool.as_str().to_owned(), true)).collect(),
+        native_tools: provider
+            .native_tools
+            .iter()
+            .map(|tool| (tool.as_str().to_owned(), true))
+            .collect(),
         project: provider.project.clone(),
         location: provider.location.clone(),
         credentials_env: provider.credentials_env.clone(),
@@ -102,7 +126,11 @@ pub(super) fn config(provider: &ProviderPlan) -> proto::LlmConfig {
 
 /// The word for a backend on the wire: the existing service has `genai` by its older name only.
 fn wire_backend(backend: &str) -> &str {
-    if backend == "genai" { proto::LANGCHAIN } else { backend }
+    if backend == "genai" {
+        proto::LANGCHAIN
+    } else {
+        backend
+    }
 }
 
 #[cfg(test)]
@@ -141,7 +169,11 @@ mod tests {
             transcript: "t".to_owned(),
             context_window: 9_000,
             keep_search_widget: true,
-            native_tools: vec![NativeTool::GoogleSearch, NativeTool::UrlContext, NativeTool::CodeExecution],
+            native_tools: vec![
+                NativeTool::GoogleSearch,
+                NativeTool::UrlContext,
+                NativeTool::CodeExecution,
+            ],
             native_tools_mode: NativeToolsMode::Combine,
             thinking: Some(Thinking::Level(ThinkingLevel::Medium)),
             max_output_tokens: Some(8_192),
@@ -159,17 +191,27 @@ mod tests {
             api_key_env: text("K"),
             credentials_env: text("C"),
             base_url: text("https://h"),
-            native_tools: ["google_search", "url_context", "code_execution"].map(|tool| (text(tool), true)).into(),
+            native_tools: ["google_search", "url_context", "code_execution"]
+                .map(|tool| (text(tool), true))
+                .into(),
             project: text("p"),
             location: text("global"),
             backend: text("google-native"),
-            options: [("transcript", "t"), ("temperature", "0.7"), ("native_tools", "combine"), ("api", "chat")]
-                .map(|(name, value)| (text(name), text(value)))
-                .into(),
+            options: [
+                ("transcript", "t"),
+                ("temperature", "0.7"),
+                ("native_tools", "combine"),
+                ("api", "chat"),
+            ]
+            .map(|(name, value)| (text(name), text(value)))
+            .into(),
         };
         assert_eq!(request.llm_config, Some(expected));
         assert_eq!(request.max_output_tokens, 8_192);
-        let thinking = proto::ThinkingConfig { level: text("medium"), ..proto::ThinkingConfig::default() };
+        let thinking = proto::ThinkingConfig {
+            level: text("medium"),
+            ..proto::ThinkingConfig::default()
+        };
         assert_eq!(request.thinking, Some(thinking));
     }
 
@@ -190,14 +232,24 @@ mod tests {
             is_error: true,
             provider_data: Some(Box::new(state)),
         });
-        let kept = sent.provider_data.as_ref().map(|data| (data.provider.as_str(), data.payload.to_vec()));
+        let kept = sent
+            .provider_data
+            .as_ref()
+            .map(|data| (data.provider.as_str(), data.payload.to_vec()));
         assert_eq!((sent.is_error, kept), (true, Some(("google", vec![1, 2]))));
     }
 
     #[test]
     fn a_backend_is_named_as_every_service_has_it() {
-        for (backend, word) in [("genai", "langchain"), ("google-native", "google-native"), ("scripted", "scripted")] {
-            let request = sent(ProviderPlan { backend: backend.to_owned(), ..ProviderPlan::default() });
+        for (backend, word) in [
+            ("genai", "langchain"),
+            ("google-native", "google-native"),
+            ("scripted", "scripted"),
+        ] {
+            let request = sent(ProviderPlan {
+                backend: backend.to_owned(),
+                ..ProviderPlan::default()
+            });
             assert_eq!(request.llm_config.unwrap().backend, word);
         }
     }
@@ -207,8 +259,14 @@ mod tests {
         let request = sent(ProviderPlan::default());
         assert_eq!((request.max_output_tokens, &request.thinking), (0, &None));
         assert_eq!(request.llm_config, Some(proto::LlmConfig::default()));
-        let budget = sent(ProviderPlan { thinking: Some(Thinking::Budget(0)), ..ProviderPlan::default() });
-        let thinking = proto::ThinkingConfig { budget: Some(0), ..proto::ThinkingConfig::default() };
+        let budget = sent(ProviderPlan {
+            thinking: Some(Thinking::Budget(0)),
+            ..ProviderPlan::default()
+        });
+        let thinking = proto::ThinkingConfig {
+            budget: Some(0),
+            ..proto::ThinkingConfig::default()
+        };
         assert_eq!(budget.thinking, Some(thinking));
     }
 }

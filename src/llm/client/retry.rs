@@ -10,9 +10,24 @@ use crate::llm::proto::RetryNotice;
 ///
 /// The message of the notice is not logged: it has the provider's words, which may quote the prompt.
 pub(super) fn report(notice: &RetryNotice, request_id: &str, provider: &str) {
-    let delay = notice.delay.and_then(|delay| Duration::try_from(delay).ok()).unwrap_or_default();
+    let delay = notice
+        .delay
+        .and_then(|delay| Duration::try_from(delay).ok())
+        .unwrap_or_default();
     let (attempt, delay_secs) = (notice.attempt, delay.as_secs_f64());
-    let code: String = notice.code.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(64).collect();
-    tracing::info!(request_id, provider, attempt, code, delay_secs, "the LLM service asks the provider again");
+    let code: String = notice
+        .code
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .take(64)
+        .collect();
+    tracing::info!(
+        request_id,
+        provider,
+        attempt,
+        code,
+        delay_secs,
+        "the LLM service asks the provider again"
+    );
     metrics::counter!("tarsy_model_retries_total", "provider" => provider.to_owned()).increment(1);
 }

@@ -88,12 +88,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_service_without_a_health_check_serves_until_it_is_disproved() {
         let service = UncheckedService::default();
-        assert!(!service.refuted(), "a service with a health check that lacks the call has failed");
+        assert!(
+            !service.refuted(),
+            "a service with a health check that lacks the call has failed"
+        );
         assert!(service.may_serve("a") && service.may_serve("a"));
         assert!(service.refuted() && !service.may_serve("a"));
         tokio::time::advance(RETRY_INTERVAL).await;
         assert!(service.may_serve("a"));
         service.succeeded("a");
-        assert!(!service.refuted() && service.may_serve("a"), "one successful call proves it for good");
+        assert!(
+            !service.refuted() && service.may_serve("a"),
+            "one successful call proves it for good"
+        );
     }
 }

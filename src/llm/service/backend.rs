@@ -80,12 +80,22 @@ impl Backends {
 
     /// Finds a backend by name. The error is the text of the existing service.
     pub(super) fn find(&self, name: &str) -> Result<Arc<Backend>, String> {
-        let wanted = if name.is_empty() { DEFAULT_BACKEND } else { name };
-        let found = self.0.iter().find(|backend| backend.names().contains(&wanted));
+        let wanted = if name.is_empty() {
+            DEFAULT_BACKEND
+        } else {
+            name
+        };
+        let found = self
+            .0
+            .iter()
+            .find(|backend| backend.names().contains(&wanted));
         found.cloned().ok_or_else(|| {
             let mut names: Vec<_> = self.0.iter().flat_map(|backend| backend.names()).collect();
             names.sort_unstable();
-            format!("No provider registered for backend '{wanted}'. Available backends: {}", names.join(", "))
+            format!(
+                "No provider registered for backend '{wanted}'. Available backends: {}",
+                names.join(", ")
+            )
         })
     }
 }

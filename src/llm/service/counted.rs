@@ -26,7 +26,8 @@ pub(super) struct CountedRequest {
 /// Counts a request that is refused because too many calls of its provider run.
 pub(super) fn count_refused(backend: Option<&'static str>) {
     let backend = backend.unwrap_or("unknown");
-    metrics::counter!("tarsy_llm_requests_total", "backend" => backend, "outcome" => "refused").increment(1);
+    metrics::counter!("tarsy_llm_requests_total", "backend" => backend, "outcome" => "refused")
+        .increment(1);
 }
 
 impl CountedRequest {
@@ -38,14 +39,26 @@ impl CountedRequest {
         permit: OwnedSemaphorePermit,
     ) -> Self {
         metrics::gauge!("tarsy_llm_requests_in_flight", "provider" => provider.word).increment(1);
-        Self { writer, backend: backend.unwrap_or("unknown"), provider, began: Instant::now(), _permit: permit }
+        Self {
+            writer,
+            backend: backend.unwrap_or("unknown"),
+            provider,
+            began: Instant::now(),
+            _permit: permit,
+        }
     }
 
     /// The type of the error that ended the answer; empty if it was answered.
     fn error(&self, outcome: &'static str) -> &'static str {
         match outcome {
             "answered" => "",
-            "failed" => self.writer.observed().error.get().copied().unwrap_or("other"),
+            "failed" => self
+                .writer
+                .observed()
+                .error
+                .get()
+                .copied()
+                .unwrap_or("other"),
             outcome => outcome,
         }
     }
@@ -95,7 +108,9 @@ fn measure_tokens(provider: ProviderLabel, usage: &UsageInfo) {
         ("cached", usage.cache_read_tokens),
         ("thinking", usage.thinking_tokens),
     ];
-    for (kind, tokens) in types.into_iter().filter(|(kind, tokens)| *tokens > 0 || matches!(*kind, "input" | "output"))
+    for (kind, tokens) in types
+        .into_iter()
+        .filter(|(kind, tokens)| *tokens > 0 || matches!(*kind, "input" | "output"))
     {
         metrics::histogram!(
             "gen_ai_client_token_usage",
@@ -111,8 +126,10 @@ impl Drop for CountedRequest {
         let (backend, outcome) = (self.backend, self.writer.outcome().unwrap_or("abandoned"));
         let (took, provider) = (self.began.elapsed().as_secs_f64(), self.provider.word);
         metrics::gauge!("tarsy_llm_requests_in_flight", "provider" => provider).decrement(1);
-        metrics::counter!("tarsy_llm_requests_total", "backend" => backend, "outcome" => outcome).increment(1);
-        metrics::histogram!("tarsy_llm_request_duration_seconds", "backend" => backend).record(took);
+        metrics::counter!("tarsy_llm_requests_total", "backend" => backend, "outcome" => outcome)
+            .increment(1);
+        metrics::histogram!("tarsy_llm_request_duration_seconds", "backend" => backend)
+            .record(took);
         let retries = u64::from(self.writer.observed().retries());
         metrics::counter!("tarsy_llm_retries_total", "provider" => provider).increment(retries);
         self.measure(outcome);

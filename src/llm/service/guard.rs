@@ -17,8 +17,7 @@ use super::limited::Client;
 use super::security::Security;
 
 const SCHEME: &str = "Bearer";
-const UNAUTHENTICATED: &str =
-    "this LLM service asks for a bearer token: set TARSY_LLM_TOKEN or TARSY_LLM_TOKEN_FILE as it has it";
+const UNAUTHENTICATED: &str = "this LLM service asks for a bearer token: set TARSY_LLM_TOKEN or TARSY_LLM_TOKEN_FILE as it has it";
 
 type Answer = http::Response<Body>;
 
@@ -31,7 +30,12 @@ pub(super) struct Guard<S> {
 
 impl<S> Service<http::Request<Body>> for Guard<S>
 where
-    S: Service<http::Request<Body>, Response = Answer, Error = Infallible, Future = BoxFuture<Answer, Infallible>>,
+    S: Service<
+            http::Request<Body>,
+            Response = Answer,
+            Error = Infallible,
+            Future = BoxFuture<Answer, Infallible>,
+        >,
 {
     type Response = Answer;
     type Error = Infallible;
@@ -48,7 +52,14 @@ where
             }
             return self.service.call(request);
         }
-        if request.uri().path().trim_start_matches('/').split('/').next() == Some(HEALTH) {
+        if request
+            .uri()
+            .path()
+            .trim_start_matches('/')
+            .split('/')
+            .next()
+            == Some(HEALTH)
+        {
             let answer = self.service.call(request);
             return Box::pin(async { answer.await.map(asking_for_a_token) });
         }
@@ -59,6 +70,8 @@ where
 }
 
 fn asking_for_a_token(mut answer: Answer) -> Answer {
-    answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(SCHEME));
+    answer
+        .headers_mut()
+        .insert(WWW_AUTHENTICATE, HeaderValue::from_static(SCHEME));
     answer
 }

@@ -23,7 +23,9 @@ const SCRIPTED: &str = "scripted";
 
 impl ProviderLabel {
     pub(super) fn of(request: &GenerateRequest) -> Self {
-        let Some(config) = &request.llm_config else { return Self::new(OTHER, "") };
+        let Some(config) = &request.llm_config else {
+            return Self::new(OTHER, "");
+        };
         let word = match (config.provider.as_str(), config.backend.as_str()) {
             (_, SCRIPTED) | (SCRIPTED, _) => SCRIPTED,
             ("", "" | "google-native") => known::GOOGLE.name,
@@ -65,12 +67,22 @@ pub const ERROR_TYPES: [&str; 22] = [
 ];
 
 /// The values of `error.type`. A histogram has as many series as buckets for each of them.
-pub const ERROR_CLASSES: [&str; 7] =
-    ["", "credentials", "deadline_exceeded", "invalid_request", "rate_limited", "unavailable", OTHER_ERROR];
+pub const ERROR_CLASSES: [&str; 7] = [
+    "",
+    "credentials",
+    "deadline_exceeded",
+    "invalid_request",
+    "rate_limited",
+    "unavailable",
+    OTHER_ERROR,
+];
 
 /// The value of `error.type` for a code.
 pub(super) fn error_class(code: &str) -> &'static str {
-    ERROR_CLASSES.into_iter().find(|class| *class == code).unwrap_or(OTHER_ERROR)
+    ERROR_CLASSES
+        .into_iter()
+        .find(|class| *class == code)
+        .unwrap_or(OTHER_ERROR)
 }
 
 pub(super) fn error_type(code: &str) -> &'static str {
@@ -78,7 +90,11 @@ pub(super) fn error_type(code: &str) -> &'static str {
 }
 
 fn known_word(words: &[&'static str], text: &str) -> &'static str {
-    words.iter().copied().find(|word| *word == text).unwrap_or(OTHER)
+    words
+        .iter()
+        .copied()
+        .find(|word| *word == text)
+        .unwrap_or(OTHER)
 }
 
 #[cfg(test)]
@@ -90,8 +106,16 @@ mod tests {
     fn a_word_of_a_request_is_never_a_label_unless_it_is_known() {
         let of = |provider: &str, backend: &str, project: &str| {
             let [provider, backend, project] = [provider, backend, project].map(str::to_owned);
-            let llm_config = Some(LlmConfig { provider, backend, project, ..LlmConfig::default() });
-            let label = ProviderLabel::of(&GenerateRequest { llm_config, ..GenerateRequest::default() });
+            let llm_config = Some(LlmConfig {
+                provider,
+                backend,
+                project,
+                ..LlmConfig::default()
+            });
+            let label = ProviderLabel::of(&GenerateRequest {
+                llm_config,
+                ..GenerateRequest::default()
+            });
             (label.word, label.gen_ai)
         };
         assert_eq!(of("google", "google-native", ""), ("google", "gcp.gemini"));
@@ -101,9 +125,21 @@ mod tests {
         assert_eq!(of("anything", "scripted", ""), ("scripted", "scripted"));
         assert_eq!(of("sk-secret", "genai", ""), ("other", "other"));
         assert_eq!(ProviderLabel::of(&GenerateRequest::default()).word, "other");
-        assert_eq!((error_type("rate_limited"), error_type("sk-secret")), ("rate_limited", "other"));
-        assert_eq!((error_class(""), error_class("rate_limited")), ("", "rate_limited"));
-        assert_eq!((error_class("stream_broken"), error_class("sk-secret")), ("_OTHER", "_OTHER"));
-        assert_eq!((finish_reason("stop"), finish_reason("")), ("stop", "other"));
+        assert_eq!(
+            (error_type("rate_limited"), error_type("sk-secret")),
+            ("rate_limited", "other")
+        );
+        assert_eq!(
+            (error_class(""), error_class("rate_limited")),
+            ("", "rate_limited")
+        );
+        assert_eq!(
+            (error_class("stream_broken"), error_class("sk-secret")),
+            ("_OTHER", "_OTHER")
+        );
+        assert_eq!(
+            (finish_reason("stop"), finish_reason("")),
+            ("stop", "other")
+        );
     }
 }

@@ -19,7 +19,10 @@ use super::security::ServerTls;
 use crate::listener::{ConnectionLimiter, ConnectionPermit, Limits};
 
 /// A worker has one connection. A proxy in front of many workers is one address.
-const LIMITS: Limits = Limits { connections: 1_024, per_address: 256 };
+const LIMITS: Limits = Limits {
+    connections: 1_024,
+    per_address: 256,
+};
 /// A client that takes longer has no interest in an answer.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -32,14 +35,18 @@ pub(super) fn limited(
     let limiter = ConnectionLimiter::new("llm", LIMITS);
     incoming
         .filter_map(move |stream| {
-            let permitted = stream.map(|stream| Some((permit(&limiter, &stream)?, stream))).transpose();
+            let permitted = stream
+                .map(|stream| Some((permit(&limiter, &stream)?, stream)))
+                .transpose();
             ready(permitted)
         })
         .map(move |accepted| {
             let tls = tls.clone();
             async move {
                 match accepted {
-                    Ok((permit, stream)) => LimitedConnection::secured(permit, stream, tls).await.map(Ok),
+                    Ok((permit, stream)) => LimitedConnection::secured(permit, stream, tls)
+                        .await
+                        .map(Ok),
                     Err(error) => Some(Err(error)),
                 }
             }
@@ -76,7 +83,11 @@ pub(super) struct LimitedConnection {
 
 impl LimitedConnection {
     /// `None` if the handshake fails, or takes so long that a newer connection takes the permit.
-    async fn secured(permit: Arc<ConnectionPermit>, stream: TcpStream, tls: Option<Arc<ServerTls>>) -> Option<Self> {
+    async fn secured(
+        permit: Arc<ConnectionPermit>,
+        stream: TcpStream,
+        tls: Option<Arc<ServerTls>>,
+    ) -> Option<Self> {
         let client = stream.peer_addr();
         let stream = match tls {
             None => Either::Left(stream),
@@ -87,7 +98,8 @@ impl LimitedConnection {
                     () = permit.revoked() => Err(io::ErrorKind::ConnectionAborted.into()),
                 };
                 if let Err(error) = &done {
-                    metrics::counter!("tarsy_llm_unauthenticated_total", "lacks" => "tls").increment(1);
+                    metrics::counter!("tarsy_llm_unauthenticated_total", "lacks" => "tls")
+                        .increment(1);
                     tracing::debug!(?client, %error, "connection closed: no TLS handshake");
                 }
                 Either::Right(Box::new(done.ok()?))
@@ -95,7 +107,11 @@ impl LimitedConnection {
         };
         let watched = Arc::clone(&permit);
         let revoked = Box::pin(async move { watched.revoked().await });
-        Some(Self { stream, permit, revoked })
+        Some(Self {
+            stream,
+            permit,
+            revoked,
+        })
     }
 }
 
@@ -119,7 +135,11 @@ impl Client {
 }
 
 impl AsyncRead for LimitedConnection {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.revoked.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
@@ -128,7 +148,11 @@ impl AsyncRead for LimitedConnection {
 }
 
 impl AsyncWrite for LimitedConnection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 

@@ -50,7 +50,8 @@ use crate::investigation::intake::headers::TRACEPARENT;
 use crate::investigation::trace_context::TraceContext;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{
-    CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES,
+    CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse,
+    MAX_MESSAGE_BYTES,
 };
 
 /// Chunks that may wait for a slow client.
@@ -95,18 +96,28 @@ pub struct RequestLimits {
 
 impl Default for RequestLimits {
     fn default() -> Self {
-        Self { bytes: MAX_MESSAGE_BYTES, messages: 10_000, tools: 1_024 }
+        Self {
+            bytes: MAX_MESSAGE_BYTES,
+            messages: 10_000,
+            tools: 1_024,
+        }
     }
 }
 
 impl RequestLimits {
     /// The fault of a request that has more than the limits allow.
     fn check(self, request: &GenerateRequest) -> Result<(), ProviderError> {
-        let counts = [(request.messages.len(), self.messages, "messages"), (request.tools.len(), self.tools, "tools")];
-        let Some((count, limit, what)) = counts.into_iter().find(|(count, limit, _)| count > limit) else {
+        let counts = [
+            (request.messages.len(), self.messages, "messages"),
+            (request.tools.len(), self.tools, "tools"),
+        ];
+        let Some((count, limit, what)) = counts.into_iter().find(|(count, limit, _)| count > limit)
+        else {
             return Ok(());
         };
-        let message = format!("The request has {count} {what}; llm_service.max_{what} of this service allows {limit}");
+        let message = format!(
+            "The request has {count} {what}; llm_service.max_{what} of this service allows {limit}"
+        );
         Err(ProviderError::new(ErrorCode::InvalidRequest, message))
     }
 }
@@ -146,7 +157,13 @@ impl Service {
         health.set_serving::<LlmServiceServer<Calls>>().await;
         let answers = TaskTracker::new();
         let stop = CancellationToken::new();
-        let Options { drain_timeout, stop_now, security, concurrency, limits } = self.options;
+        let Options {
+            drain_timeout,
+            stop_now,
+            security,
+            concurrency,
+            limits,
+        } = self.options;
         let calls = Calls {
             backends: self.backends,
             answers: answers.clone(),
@@ -161,9 +178,15 @@ impl Service {
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             .build_v1()?;
-        let incoming = limited(TcpIncoming::from(listener).with_nodelay(Some(true)), security.tls());
+        let incoming = limited(
+            TcpIncoming::from(listener).with_nodelay(Some(true)),
+            security.tls(),
+        );
         let _reads = AbortOnDropHandle::new(tokio::spawn(security.clone().keep_up()));
-        let routes = Guard { service: Routes::new(Routes::new(llm, health_service), reflection), security };
+        let routes = Guard {
+            service: Routes::new(Routes::new(llm, health_service), reflection),
+            security,
+        };
         let server = Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
@@ -173,7 +196,9 @@ impl Service {
             result = &mut server => return Ok(result?),
             () = token.cancelled() => {}
         }
-        health.set_service_status("", ServingStatus::NotServing).await;
+        health
+            .set_service_status("", ServingStatus::NotServing)
+            .await;
         health.set_not_serving::<LlmServiceServer<Calls>>().await;
         answers.close();
         let drained = async {
@@ -207,18 +232,31 @@ struct Calls {
 impl LlmService for Calls {
     type GenerateStream = ReceiverStream<Result<GenerateResponse, Status>>;
 
-    async fn generate(&self, request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
+    async fn generate(
+        &self,
+        request: Request<GenerateRequest>,
+    ) -> Result<Response<Self::GenerateStream>, Status> {
         if self.answers.is_closed() {
             return Err(Status::unavailable("shutting down"));
         }
         let deadline = Deadline::of(request.metadata());
-        let parent = request.metadata().get(TRACEPARENT).and_then(|value| TraceContext::parse(value.to_str().ok()?));
+        let parent = request
+            .metadata()
+            .get(TRACEPARENT)
+            .and_then(|value| TraceContext::parse(value.to_str().ok()?));
         let request = request.into_inner();
-        let span = servers::generate(SessionId::parse(&request.session_id), &request.execution_id, parent);
+        let span = servers::generate(
+            SessionId::parse(&request.session_id),
+            &request.execution_id,
+            parent,
+        );
         let _in_span = span.clone().entered();
         let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
         let writer = ResponseWriter::new(sender, &request.accept);
-        let name = request.llm_config.as_ref().map_or("", |config| config.backend.as_str());
+        let name = request
+            .llm_config
+            .as_ref()
+            .map_or("", |config| config.backend.as_str());
         tracing::info!(
             session_id = request.session_id,
             execution_id = request.execution_id,
@@ -230,7 +268,10 @@ impl LlmService for Calls {
         let backend_name = backend.as_ref().ok().map(|backend| backend.name());
         let provider = ProviderLabel::of(&request);
         let permit = self.running.begin(provider).map_err(|refusal| {
-            tracing::warn!(request_id = request.request_id, "model call refused: {refusal}");
+            tracing::warn!(
+                request_id = request.request_id,
+                "model call refused: {refusal}"
+            );
             counted::count_refused(backend_name);
             Status::resource_exhausted(refusal)
         })?;
@@ -262,7 +303,9 @@ impl LlmService for Calls {
     ) -> Result<Response<CheckProvidersResponse>, Status> {
         let configs = request.into_inner().providers;
         if configs.len() > MAX_CHECKED_PROVIDERS {
-            return Err(Status::invalid_argument(format!("at most {MAX_CHECKED_PROVIDERS} providers can be checked")));
+            return Err(Status::invalid_argument(format!(
+                "at most {MAX_CHECKED_PROVIDERS} providers can be checked"
+            )));
         }
         let mut providers = Vec::with_capacity(configs.len());
         for config in &configs {

@@ -39,7 +39,8 @@ impl Observed {
     }
 
     pub(super) fn finished(&self, finish: &FinishInfo) {
-        self.finish.get_or_init(|| labels::finish_reason(&finish.reason));
+        self.finish
+            .get_or_init(|| labels::finish_reason(&finish.reason));
     }
 
     pub(super) fn retried(&self) {

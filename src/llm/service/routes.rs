@@ -23,8 +23,12 @@ impl<L, H> Routes<L, H> {
 impl<L, H> Service<http::Request<Body>> for Routes<L, H>
 where
     L: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
-    H: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible, Future = L::Future>
-        + NamedService,
+    H: Service<
+            http::Request<Body>,
+            Response = http::Response<Body>,
+            Error = Infallible,
+            Future = L::Future,
+        > + NamedService,
 {
     type Response = http::Response<Body>;
     type Error = Infallible;
@@ -36,7 +40,16 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let service = request.uri().path().trim_start_matches('/').split('/').next();
-        if service == Some(H::NAME) { self.health.call(request) } else { self.llm.call(request) }
+        let service = request
+            .uri()
+            .path()
+            .trim_start_matches('/')
+            .split('/')
+            .next();
+        if service == Some(H::NAME) {
+            self.health.call(request)
+        } else {
+            self.llm.call(request)
+        }
     }
 }

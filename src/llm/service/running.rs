@@ -20,7 +20,10 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn new(limits: Concurrency) -> Self {
-        Self { limits, by_provider: Mutex::default() }
+        Self {
+            limits,
+            by_provider: Mutex::default(),
+        }
     }
 
     /// The permit of a call, which counts as running until the permit is dropped.
@@ -31,8 +34,14 @@ impl Running {
         let limit = self.limits.of(provider.word);
         let permits = usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS);
         let semaphore = {
-            let mut all = self.by_provider.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(all.entry(provider.word).or_insert_with(|| Arc::new(Semaphore::new(permits))))
+            let mut all = self
+                .by_provider
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(
+                all.entry(provider.word)
+                    .or_insert_with(|| Arc::new(Semaphore::new(permits))),
+            )
         };
         semaphore.try_acquire_owned().map_err(|_error| {
             let key = if self.limits.by_provider.contains_key(provider.word) { provider.word } else { "default" };
@@ -50,17 +59,34 @@ mod tests {
 
     #[test]
     fn a_provider_has_its_own_limit_and_the_refusal_names_it() {
-        let limits = Concurrency { default: 1, by_provider: BTreeMap::from([("google".to_owned(), 2)]) };
+        let limits = Concurrency {
+            default: 1,
+            by_provider: BTreeMap::from([("google".to_owned(), 2)]),
+        };
         let running = Running::new(limits);
-        let google = ProviderLabel { word: "google", gen_ai: "gcp.gemini" };
-        let openai = ProviderLabel { word: "openai", gen_ai: "openai" };
-        let permits = [running.begin(google).unwrap(), running.begin(google).unwrap(), running.begin(openai).unwrap()];
+        let google = ProviderLabel {
+            word: "google",
+            gen_ai: "gcp.gemini",
+        };
+        let openai = ProviderLabel {
+            word: "openai",
+            gen_ai: "openai",
+        };
+        let permits = [
+            running.begin(google).unwrap(),
+            running.begin(google).unwrap(),
+            running.begin(openai).unwrap(),
+        ];
         let refused = |provider| running.begin(provider).unwrap_err();
         assert_eq!(
             refused(google),
             "provider google: 2 calls run in this service, as many as llm_service.concurrency.google allows"
         );
-        assert!(refused(openai).ends_with("llm_service.concurrency.default allows"), "{}", refused(openai));
+        assert!(
+            refused(openai).ends_with("llm_service.concurrency.default allows"),
+            "{}",
+            refused(openai)
+        );
         drop(permits);
         assert!(running.begin(google).is_ok() && running.begin(openai).is_ok());
     }

@@ -14,8 +14,8 @@ use super::observed::Observed;
 use super::provider::error::ProviderError;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
-    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ErrorInfo, FinishInfo, GenerateResponse,
-    ProviderData, RetryNotice,
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ErrorInfo, FinishInfo,
+    GenerateResponse, ProviderData, RetryNotice,
 };
 
 /// The response stream of one request.
@@ -91,7 +91,11 @@ impl ResponseWriter {
 
     /// The end of a whole answer.
     pub async fn end(&self) {
-        self.send(Ok(GenerateResponse { content: None, is_final: true })).await;
+        self.send(Ok(GenerateResponse {
+            content: None,
+            is_final: true,
+        }))
+        .await;
         self.outcome.get_or_init(|| "answered");
     }
 
@@ -99,13 +103,21 @@ impl ResponseWriter {
     pub async fn error(&self, error: ErrorInfo) {
         self.observed.failed(&error.code);
         self.outcome.get_or_init(|| "failed");
-        self.send(Ok(GenerateResponse { content: Some(Content::Error(error)), is_final: true })).await;
+        self.send(Ok(GenerateResponse {
+            content: Some(Content::Error(error)),
+            is_final: true,
+        }))
+        .await;
     }
 
     /// The end of an answer that failed, with a code that the client supports.
     pub(super) async fn fail(&self, error: ProviderError) {
         self.observed.failed(error.code.as_str());
-        let info = if self.accepts(ACCEPT_CODES) { error.into_info() } else { error.into_old_info() };
+        let info = if self.accepts(ACCEPT_CODES) {
+            error.into_info()
+        } else {
+            error.into_old_info()
+        };
         self.error(info).await;
     }
 
@@ -130,7 +142,11 @@ impl ResponseWriter {
     }
 
     async fn message(&self, content: Content) {
-        self.send(Ok(GenerateResponse { content: Some(content), is_final: false })).await;
+        self.send(Ok(GenerateResponse {
+            content: Some(content),
+            is_final: false,
+        }))
+        .await;
     }
 
     async fn send(&self, chunk: Result<GenerateResponse, Status>) {

@@ -134,13 +134,17 @@ impl fmt::Debug for TokenSource {
 impl fmt::Debug for HttpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Headers and proxy may contain secrets.
-        f.debug_struct("HttpConfig").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("HttpConfig")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for StdioConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Arguments and environment may contain secrets.
-        f.debug_struct("StdioConfig").field("command", &self.command).finish_non_exhaustive()
+        f.debug_struct("StdioConfig")
+            .field("command", &self.command)
+            .finish_non_exhaustive()
     }
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest, ErrorData,
-    Implementation, PingRequest, ProgressNotificationParam, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig,
+    ClientRequest, ErrorData, Implementation, PingRequest, ProgressNotificationParam, ServerResult,
 };
-use rmcp::service::{ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client_with_ct};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client_with_ct,
+};
 use rmcp::{ClientHandler, Peer, RoleClient};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -80,38 +82,70 @@ impl Connection {
         context: &ConnectionContext,
     ) -> Result<Self, Error> {
         let Endpoint { config, token } = endpoint;
-        let ConnectionContext { mask, shutdown, tasks } = context;
+        let ConnectionContext {
+            mask,
+            shutdown,
+            tasks,
+        } = context;
         let server = || config.name.clone();
         if shutdown.is_cancelled() {
-            return Err(Error::Handshake { server: server(), fault: "the worker is stopping".to_owned() });
+            return Err(Error::Handshake {
+                server: server(),
+                fault: "the worker is stopping".to_owned(),
+            });
         }
         let end = shutdown.child_token();
-        let (tools_changed, lost) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (tools_changed, lost) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicBool::new(false)),
+        );
         let ended = CancellationToken::new();
         let pending = PendingCalls::new(tasks.clone(), ended.clone());
-        let client = TarsyClient { tools_changed: Arc::clone(&tools_changed), pending: pending.clone() };
+        let client = TarsyClient {
+            tools_changed: Arc::clone(&tools_changed),
+            pending: pending.clone(),
+        };
         let service = match &config.transport {
             Transport::Stdio(program) => {
                 let spawned = child::spawn(program, ended.clone());
                 let command = program.command.clone();
-                let (process, stderr) = spawned.map_err(|source| Error::Spawn { server: server(), command, source })?;
+                let (process, stderr) = spawned.map_err(|source| Error::Spawn {
+                    server: server(),
+                    command,
+                    source,
+                })?;
                 if let Some(stderr) = stderr {
                     tasks.spawn(child::log_stderr(server(), stderr, mask.clone()));
                 }
-                handshake(&config.name, Box::pin(serve_client_with_ct(client, process, end.clone()))).await?
+                handshake(
+                    &config.name,
+                    Box::pin(serve_client_with_ct(client, process, end.clone())),
+                )
+                .await?
             }
             Transport::Http(address) => {
                 let prepared = http::transport(address, token.cloned(), Arc::clone(&lost));
-                let fault = |fault: HttpFault| Error::Handshake { server: server(), fault: fault.to_string() };
+                let fault = |fault: HttpFault| Error::Handshake {
+                    server: server(),
+                    fault: fault.to_string(),
+                };
                 let transport = prepared.map_err(fault)?;
-                handshake(&config.name, Box::pin(serve_client_with_ct(client, transport, end.clone()))).await?
+                handshake(
+                    &config.name,
+                    Box::pin(serve_client_with_ct(client, transport, end.clone())),
+                )
+                .await?
             }
         };
         let peer = service.peer().clone();
         let (name, running) = (server(), run_connection(server(), service));
         tasks.spawn(async move {
             running.await;
-            tracing::debug!(server = name, own = counted.is_some(), "mcp server connection is closed");
+            tracing::debug!(
+                server = name,
+                own = counted.is_some(),
+                "mcp server connection is closed"
+            );
             drop(counted);
         });
         Ok(Self {
@@ -128,7 +162,9 @@ impl Connection {
 
     /// Whether the connection to the process is open.
     pub(super) fn is_open(&self) -> bool {
-        !self.peer.is_transport_closed() && !self.lost.load(Ordering::Relaxed) && !self.ended.is_cancelled()
+        !self.peer.is_transport_closed()
+            && !self.lost.load(Ordering::Relaxed)
+            && !self.ended.is_cancelled()
     }
 
     /// Whether a call is in flight.
@@ -153,7 +189,9 @@ impl Connection {
         if !self.needs_ping.load(Ordering::Relaxed) {
             return true;
         }
-        let ping = self.peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
+        let ping = self
+            .peer
+            .send_request(ClientRequest::PingRequest(PingRequest::default()));
         let alive = matches!(tokio::time::timeout(PING_TIMEOUT, ping).await, Ok(Ok(_)));
         if alive {
             self.needs_ping.store(false, Ordering::Relaxed);
@@ -166,10 +204,18 @@ impl Connection {
         let request = "tools/list";
         match pages::read(&self.peer, &self.pending, LIST_TIMEOUT).await {
             Ok(tools) => Ok(tools),
-            Err(ListFault::Refused(fault)) => Err(Error::Request { server: server.to_owned(), request, fault }),
+            Err(ListFault::Refused(fault)) => Err(Error::Request {
+                server: server.to_owned(),
+                request,
+                fault,
+            }),
             Err(ListFault::Timeout) => {
                 self.needs_ping.store(true, Ordering::Relaxed);
-                Err(Error::NoAnswer { server: server.to_owned(), request, within: LIST_TIMEOUT })
+                Err(Error::NoAnswer {
+                    server: server.to_owned(),
+                    request,
+                    within: LIST_TIMEOUT,
+                })
             }
         }
     }
@@ -188,20 +234,27 @@ impl Connection {
             Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
                 no_result("the tool sent a request instead of a result")
             }
-            Ok(ServerResult::CustomResult(other)) if let Some(result) = result::read(&other.0) => Ok(result),
+            Ok(ServerResult::CustomResult(other)) if let Some(result) = result::read(&other.0) => {
+                Ok(result)
+            }
             Ok(_) => no_result("the tool sent a message that is no result of a tool"),
             // The server has answered, and perhaps done its work: its connection is as good as before.
             Err(NoAnswer::Failed(ServiceError::McpError(error))) if error.code.0 == UNREADABLE => {
                 Err(CallFailure::Unreadable(error.message.into_owned()))
             }
             Err(NoAnswer::Failed(ServiceError::McpError(error))) => no_result(&words(&error)),
-            Err(NoAnswer::Failed(ServiceError::TransportSend(error))) => Err(match fault_of(&error) {
-                TransportFault { text, unsent: true } => CallFailure::Unsent(text),
-                TransportFault { text, unsent: false } => CallFailure::Broken(text),
-            }),
-            Err(NoAnswer::Failed(error)) => {
-                Err(CallFailure::Broken(format!("connection lost during the call: {error}")))
+            Err(NoAnswer::Failed(ServiceError::TransportSend(error))) => {
+                Err(match fault_of(&error) {
+                    TransportFault { text, unsent: true } => CallFailure::Unsent(text),
+                    TransportFault {
+                        text,
+                        unsent: false,
+                    } => CallFailure::Broken(text),
+                })
             }
+            Err(NoAnswer::Failed(error)) => Err(CallFailure::Broken(format!(
+                "connection lost during the call: {error}"
+            ))),
             Err(NoAnswer::Timeout(expired)) => {
                 self.needs_ping.store(true, Ordering::Relaxed);
                 Err(CallFailure::Timeout(expired))
@@ -212,10 +265,14 @@ impl Connection {
 
 /// The message of an error with its details, which often say more: "Internal error".
 fn words(error: &ErrorData) -> String {
-    let details = error.data.as_ref().filter(|data| !data.is_null()).map(|data| match data.as_str() {
-        Some(text) => text.to_owned(),
-        None => data.to_string(),
-    });
+    let details = error
+        .data
+        .as_ref()
+        .filter(|data| !data.is_null())
+        .map(|data| match data.as_str() {
+            Some(text) => text.to_owned(),
+            None => data.to_string(),
+        });
     match details {
         Some(details) => format!("{}: {details}", error.message),
         None => error.message.to_string(),
@@ -225,11 +282,17 @@ fn words(error: &ErrorData) -> String {
 /// Completes the handshake in time.
 async fn handshake(
     server: &str,
-    connecting: impl Future<Output = Result<RunningService<RoleClient, TarsyClient>, ClientInitializeError>>,
+    connecting: impl Future<
+        Output = Result<RunningService<RoleClient, TarsyClient>, ClientInitializeError>,
+    >,
 ) -> Result<RunningService<RoleClient, TarsyClient>, Error> {
     let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
-    let connected = connected.map_err(|_| Error::no_handshake(server.to_owned(), HANDSHAKE_TIMEOUT))?;
-    connected.map_err(|error| Error::Handshake { server: server.to_owned(), fault: describe(&error) })
+    let connected =
+        connected.map_err(|_| Error::no_handshake(server.to_owned(), HANDSHAKE_TIMEOUT))?;
+    connected.map_err(|error| Error::Handshake {
+        server: server.to_owned(),
+        fault: describe(&error),
+    })
 }
 
 /// The reason, at most some hundred characters of it: a server that speaks another protocol may have sent anything.
@@ -248,14 +311,21 @@ struct TarsyClient {
 
 impl ClientHandler for TarsyClient {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("tarsy", env!("CARGO_PKG_VERSION")))
+        ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("tarsy", env!("CARGO_PKG_VERSION")),
+        )
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.tools_changed.store(true, Ordering::Relaxed);
     }
 
-    async fn on_progress(&self, report: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+    async fn on_progress(
+        &self,
+        report: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
         self.pending.progressed(&report.progress_token);
     }
 }

@@ -43,7 +43,11 @@ pub struct Inventory {
 
 /// The tools of a server as it lists them.
 pub(super) fn inventory(config: &ServerConfig, tools: &[Declared], mask: &Mask) -> Inventory {
-    let mut inventory = Inventory { tools: Vec::new(), offered: Vec::new(), unknown: rules::unknown(config, tools) };
+    let mut inventory = Inventory {
+        tools: Vec::new(),
+        offered: Vec::new(),
+        unknown: rules::unknown(config, tools),
+    };
     for judged in judged(config, tools, mask) {
         let (because, withheld, read_only) = match &judged.verdict {
             Ok((spec, why)) => (Some(why.to_string()), None, spec.read_only),
@@ -59,7 +63,9 @@ pub(super) fn inventory(config: &ServerConfig, tools: &[Declared], mask: &Mask) 
             withheld,
             left_out: judged.declared.left_out.clone(),
         });
-        inventory.offered.extend(judged.verdict.ok().map(|(spec, _)| spec));
+        inventory
+            .offered
+            .extend(judged.verdict.ok().map(|(spec, _)| spec));
     }
     inventory
 }
@@ -85,11 +91,23 @@ mod tests {
             allowed: vec!["delete".to_owned()],
             ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
         };
-        let tools: Vec<_> = tools.as_array().unwrap().iter().map(Declared::read).collect();
+        let tools: Vec<_> = tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(Declared::read)
+            .collect();
         let found = inventory(&config, &tools, &Mask::default()).tools;
         let facts: Vec<_> = found
             .iter()
-            .map(|tool| (tool.name.as_str(), tool.read_only, tool.offered, tool.withheld.is_some()))
+            .map(|tool| {
+                (
+                    tool.name.as_str(),
+                    tool.read_only,
+                    tool.offered,
+                    tool.withheld.is_some(),
+                )
+            })
             .collect();
         assert_eq!(
             facts,
@@ -101,8 +119,14 @@ mod tests {
                 ("s.write", false, false, true),
             ]
         );
-        assert_eq!(found.last().unwrap().withheld.as_deref(), Some("it may change something"));
-        let reasons: Vec<_> = found.iter().filter_map(|tool| tool.because.as_deref()).collect();
+        assert_eq!(
+            found.last().unwrap().withheld.as_deref(),
+            Some("it may change something")
+        );
+        let reasons: Vec<_> = found
+            .iter()
+            .filter_map(|tool| tool.because.as_deref())
+            .collect();
         let declared = "its server declares it read-only";
         assert_eq!(reasons, [declared, "allow names it", declared]);
         assert_eq!(found[1].tool, "a__b");

@@ -21,8 +21,12 @@ pub(super) fn tool_fault(tool: &str) -> Option<String> {
     if tool.is_empty() {
         return Some("its name is empty".to_owned());
     }
-    (tool.len() > MAX_TOOL_BYTES)
-        .then(|| format!("its name has {} bytes; at most {MAX_TOOL_BYTES} are allowed", tool.len()))
+    (tool.len() > MAX_TOOL_BYTES).then(|| {
+        format!(
+            "its name has {} bytes; at most {MAX_TOOL_BYTES} are allowed",
+            tool.len()
+        )
+    })
 }
 
 /// The part of a tool's name behind the dot: the name at its server, or a form that providers accept.
@@ -32,7 +36,10 @@ pub(super) fn offered(server: &str, tool: &str) -> String {
         return tool.to_owned();
     }
     let mut name = String::with_capacity(room);
-    for c in tool.chars().map(|c| if is_accepted(c) && c != '_' { c } else { '_' }) {
+    for c in tool
+        .chars()
+        .map(|c| if is_accepted(c) && c != '_' { c } else { '_' })
+    {
         if name.len() + 1 + HASH_DIGITS >= room {
             break;
         }
@@ -58,7 +65,11 @@ fn is_accepted(c: char) -> bool {
 
 fn hash(tool: &str) -> String {
     let digest = Sha256::digest(tool.as_bytes());
-    digest.iter().take(HASH_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .iter()
+        .take(HASH_DIGITS / 2)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -77,7 +88,12 @@ mod tests {
 
     #[test]
     fn a_name_that_providers_accept_stays_as_it_is() {
-        for (server, tool) in [("kubernetes", "pods_list"), ("a-b", "c-d"), ("x1", "get_"), ("a_b", "c_d")] {
+        for (server, tool) in [
+            ("kubernetes", "pods_list"),
+            ("a-b", "c-d"),
+            ("x1", "get_"),
+            ("a_b", "c_d"),
+        ] {
             assert_eq!((server_name_fault(server), tool_fault(tool)), (None, None));
             assert_eq!(offered(server, tool), tool);
         }
@@ -96,7 +112,10 @@ mod tests {
             ("lösche", "l_sche_61efd8d4"),
             ("获取", "3025ba82"),
             (" a b\n", "a_b_50e48816"),
-            (long.as_str(), "tool_tool_tool_tool_tool_tool_tool_tool_tool_tool_67a035a8"),
+            (
+                long.as_str(),
+                "tool_tool_tool_tool_tool_tool_tool_tool_tool_tool_67a035a8",
+            ),
         ] {
             assert_eq!(offered("srv", tool), expected, "{tool}");
         }
@@ -104,7 +123,19 @@ mod tests {
 
     #[test]
     fn two_names_of_a_server_have_two_forms() {
-        let names = ["a.b", "a_b", "a__b", "a/b", "_a_b", "a-b", "A.b", "a b", "a.b ", "a\u{200b}b", "ａ.b"];
+        let names = [
+            "a.b",
+            "a_b",
+            "a__b",
+            "a/b",
+            "_a_b",
+            "a-b",
+            "A.b",
+            "a b",
+            "a.b ",
+            "a\u{200b}b",
+            "ａ.b",
+        ];
         let offered: BTreeSet<String> = names.iter().map(|name| offered("s", name)).collect();
         assert_eq!(offered.len(), names.len(), "{offered:?}");
     }

@@ -14,15 +14,22 @@ const STRUCTURED: &str = "[The structured content of this result:]";
 /// from the mask and from people, and not from the model.
 pub(super) fn reply(result: &CallToolResult, mask: &Mask) -> ToolReply {
     let clean = visible(&flatten(result));
-    ToolReply::Answered { content: mask.apply(&clean).into_owned(), is_error: result.is_error.unwrap_or(false) }
+    ToolReply::Answered {
+        content: mask.apply(&clean).into_owned(),
+        is_error: result.is_error.unwrap_or(false),
+    }
 }
 
 /// Reads a result that is not as the protocol has it, block by block; `None` if it is no result at all.
 pub(super) fn read(value: &Value) -> Option<CallToolResult> {
-    let structured = value.get("structuredContent").filter(|content| !content.is_null());
+    let structured = value
+        .get("structuredContent")
+        .filter(|content| !content.is_null());
     let bare = || {
         Some(value)
-            .filter(|value| value.is_string() || value.as_array().is_some_and(|list| !list.is_empty()))
+            .filter(|value| {
+                value.is_string() || value.as_array().is_some_and(|list| !list.is_empty())
+            })
             .or_else(|| value.get("toolResult"))
     };
     let blocks = match value.get("content").or_else(bare) {
@@ -32,8 +39,14 @@ pub(super) fn read(value: &Value) -> Option<CallToolResult> {
         Some(block @ Value::Object(_)) => vec![read_block(block)],
         Some(_) | None => return None,
     };
-    let is_error = value.get("isError").is_some_and(|flag| flag == &Value::Bool(true) || flag == "true");
-    let mut result = if is_error { CallToolResult::error(blocks) } else { CallToolResult::success(blocks) };
+    let is_error = value
+        .get("isError")
+        .is_some_and(|flag| flag == &Value::Bool(true) || flag == "true");
+    let mut result = if is_error {
+        CallToolResult::error(blocks)
+    } else {
+        CallToolResult::success(blocks)
+    };
     result.structured_content = structured.cloned();
     Some(result)
 }
@@ -43,15 +56,32 @@ fn read_block(block: &Value) -> ContentBlock {
     if let Ok(block) = serde_json::from_value(block.clone()) {
         return block;
     }
-    let kind = block.get("type").and_then(Value::as_str).unwrap_or("unknown");
-    let text = ["", "/text", "/resource/text"].iter().find_map(|place| block.pointer(place)?.as_str());
+    let kind = block
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or("unknown");
+    let text = ["", "/text", "/resource/text"]
+        .iter()
+        .find_map(|place| block.pointer(place)?.as_str());
     let as_json = || {
-        let value = ["text", "json"].iter().find_map(|name| block.get(*name).filter(|value| !value.is_null()))?;
+        let value = ["text", "json"]
+            .iter()
+            .find_map(|name| block.get(*name).filter(|value| !value.is_null()))?;
         Some(value.to_string())
     };
-    let link = || Some(format!("<{}>", block.pointer("/uri").or_else(|| block.pointer("/resource/uri"))?.as_str()?));
+    let link = || {
+        Some(format!(
+            "<{}>",
+            block
+                .pointer("/uri")
+                .or_else(|| block.pointer("/resource/uri"))?
+                .as_str()?
+        ))
+    };
     let text = text.map(str::to_owned).or_else(as_json).or_else(link);
-    ContentBlock::text(text.unwrap_or_else(|| format!("[content of the type {kind:?} that cannot be read]")))
+    ContentBlock::text(
+        text.unwrap_or_else(|| format!("[content of the type {kind:?} that cannot be read]")),
+    )
 }
 
 /// The blocks, one below the other, and the structured content, unless the text has it already: many servers repeat it
@@ -59,34 +89,62 @@ fn read_block(block: &Value) -> ContentBlock {
 fn flatten(result: &CallToolResult) -> String {
     let has_text = result.content.iter().any(|content| match content {
         ContentBlock::Text(text) => !text.text.trim().is_empty(),
-        ContentBlock::Image(_) | ContentBlock::Audio(_) | ContentBlock::Resource(_) | ContentBlock::ResourceLink(_) => {
-            false
-        }
+        ContentBlock::Image(_)
+        | ContentBlock::Audio(_)
+        | ContentBlock::Resource(_)
+        | ContentBlock::ResourceLink(_) => false,
         _ => false,
     });
     let is_repeated = |structured: &&Value| has_text && repeats(&result.content, structured);
-    let structured = result.structured_content.as_ref().filter(|structured| !is_repeated(structured));
-    let structured = structured.map(|data| if has_text { format!("{STRUCTURED}\n{data}") } else { data.to_string() });
-    let blocks = result.content.iter().map(block).chain(structured).filter(|text| !text.is_empty());
+    let structured = result
+        .structured_content
+        .as_ref()
+        .filter(|structured| !is_repeated(structured));
+    let structured = structured.map(|data| {
+        if has_text {
+            format!("{STRUCTURED}\n{data}")
+        } else {
+            data.to_string()
+        }
+    });
+    let blocks = result
+        .content
+        .iter()
+        .map(block)
+        .chain(structured)
+        .filter(|text| !text.is_empty());
     blocks.collect::<Vec<_>>().join("\n")
 }
 
 /// Whether the text is the structured content: as one JSON, or as one text for each member of its only list. Some
 /// frameworks wrap a value that is no object into an object with one member.
 fn repeats(content: &[ContentBlock], structured: &Value) -> bool {
-    let texts: Vec<&str> = content.iter().filter_map(|block| Some(block.as_text()?.text.trim())).collect();
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|block| Some(block.as_text()?.text.trim()))
+        .collect();
     let is_text_of = |text: &str, value: &Value| match value {
         Value::String(known) => known.trim() == text,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => false,
     } || serde_json::from_str::<Value>(text).is_ok_and(|json| json == *value);
-    let wrapped =
-        structured.as_object().filter(|members| members.len() == 1).and_then(|members| members.values().next());
-    [Some(structured), wrapped].into_iter().flatten().any(|value| {
-        let is_list_of = |items: &Vec<Value>| {
-            items.len() == texts.len() && items.iter().zip(&texts).all(|(item, text)| is_text_of(text, item))
-        };
-        texts.iter().any(|text| is_text_of(text, value)) || value.as_array().is_some_and(is_list_of)
-    })
+    let wrapped = structured
+        .as_object()
+        .filter(|members| members.len() == 1)
+        .and_then(|members| members.values().next());
+    [Some(structured), wrapped]
+        .into_iter()
+        .flatten()
+        .any(|value| {
+            let is_list_of = |items: &Vec<Value>| {
+                items.len() == texts.len()
+                    && items
+                        .iter()
+                        .zip(&texts)
+                        .all(|(item, text)| is_text_of(text, item))
+            };
+            texts.iter().any(|text| is_text_of(text, value))
+                || value.as_array().is_some_and(is_list_of)
+        })
 }
 
 fn block(block: &ContentBlock) -> String {
@@ -96,8 +154,16 @@ fn block(block: &ContentBlock) -> String {
         ContentBlock::Audio(audio) => placeholder("audio", &audio.mime_type, &audio.data),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, .. } => text.clone(),
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                format!("{uri} {}", placeholder("resource", mime_type.as_deref().unwrap_or("binary"), blob))
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => {
+                format!(
+                    "{uri} {}",
+                    placeholder("resource", mime_type.as_deref().unwrap_or("binary"), blob)
+                )
             }
             _ => "[resource of a kind that this version does not know]".to_owned(),
         },
@@ -108,15 +174,27 @@ fn block(block: &ContentBlock) -> String {
 
 /// `pods <k8s://pods> text/plain: All pods of the namespace`, as far as the server says it.
 fn resource_link(link: &Resource) -> String {
-    let mime_type = link.mime_type.as_ref().map(|mime_type| format!(" {mime_type}")).unwrap_or_default();
-    let description = link.description.as_ref().map(|description| format!(": {description}")).unwrap_or_default();
+    let mime_type = link
+        .mime_type
+        .as_ref()
+        .map(|mime_type| format!(" {mime_type}"))
+        .unwrap_or_default();
+    let description = link
+        .description
+        .as_ref()
+        .map(|description| format!(": {description}"))
+        .unwrap_or_default();
     format!("{} <{}>{mime_type}{description}", link.name, link.uri)
 }
 
 /// `[image image/png 12 KB]`, with the size of the decoded data.
 fn placeholder(kind: &str, mime_type: &str, base64: &str) -> String {
     let bytes = base64.trim_end_matches('=').len() * 3 / 4;
-    let size = if bytes < 1024 { format!("{bytes} B") } else { format!("{} KB", bytes.div_ceil(1024)) };
+    let size = if bytes < 1024 {
+        format!("{bytes} B")
+    } else {
+        format!("{} KB", bytes.div_ceil(1024))
+    };
     format!("[{kind} {mime_type} {size}]")
 }
 
@@ -131,29 +209,48 @@ mod tests {
     }
 
     fn answered(content: &str) -> ToolReply {
-        ToolReply::Answered { content: content.to_owned(), is_error: false }
+        ToolReply::Answered {
+            content: content.to_owned(),
+            is_error: false,
+        }
     }
 
     #[test]
     fn structured_content_is_added_unless_the_text_is_the_same() {
         let result = |texts: Value, structured: Value| {
             let texts = texts.as_array().unwrap().iter();
-            let blocks: Vec<Value> = texts.map(|text| json!({"type": "text", "text": text})).collect();
+            let blocks: Vec<Value> = texts
+                .map(|text| json!({"type": "text", "text": text}))
+                .collect();
             flat(json!({"content": blocks, "structuredContent": structured}))
         };
         let added = |text: &str, data: &str| answered(&format!("{text}\n{STRUCTURED}\n{data}"));
         let pods = json!({"pods": ["a", "b"]});
-        assert_eq!(result(json!(["Found 2 pods."]), pods.clone()), added("Found 2 pods.", r#"{"pods":["a","b"]}"#));
-        assert_eq!(result(json!(["7 of 9"]), json!({"result": 7})), added("7 of 9", r#"{"result":7}"#));
+        assert_eq!(
+            result(json!(["Found 2 pods."]), pods.clone()),
+            added("Found 2 pods.", r#"{"pods":["a","b"]}"#)
+        );
+        assert_eq!(
+            result(json!(["7 of 9"]), json!({"result": 7})),
+            added("7 of 9", r#"{"result":7}"#)
+        );
         for (texts, structured) in [
             (json!(["{ \"pods\": [\"a\", \"b\"] }"]), pods.clone()),
             (json!(["Found 2 pods.", "{\"pods\":[\"a\",\"b\"]}"]), pods),
             (json!(["a text\n"]), json!({"result": "a text"})),
             (json!(["7"]), json!({"result": 7})),
-            (json!(["{\"x\":1}", "{\"x\":2}"]), json!({"result": [{"x": 1}, {"x": 2}]})),
+            (
+                json!(["{\"x\":1}", "{\"x\":2}"]),
+                json!({"result": [{"x": 1}, {"x": 2}]}),
+            ),
         ] {
-            let whole =
-                texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect::<Vec<_>>().join("\n");
+            let whole = texts
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|text| text.as_str().unwrap())
+                .collect::<Vec<_>>()
+                .join("\n");
             assert_eq!(result(texts, structured), answered(&whole));
         }
     }
@@ -178,26 +275,56 @@ mod tests {
     fn what_is_odd_about_one_block_costs_no_other() {
         let odd = |content: Value| {
             let value = json!({"content": content});
-            assert!(serde_json::from_value::<CallToolResult>(value.clone()).is_err(), "{value} is as it should be");
+            assert!(
+                serde_json::from_value::<CallToolResult>(value.clone()).is_err(),
+                "{value} is as it should be"
+            );
             reply(&read(&value).unwrap(), &Mask::default())
         };
         for (block, shown) in [
-            (json!({"type": "widget", "x": 1}), "[content of the type \"widget\" that cannot be read]"),
-            (json!({"type": "text", "text": null}), "[content of the type \"text\" that cannot be read]"),
-            (json!({"type": "text", "text": "a", "annotations": {"audience": ["tool"]}}), "a"),
-            (json!({"type": "resource_link", "uri": "file:///a"}), "<file:///a>"),
+            (
+                json!({"type": "widget", "x": 1}),
+                "[content of the type \"widget\" that cannot be read]",
+            ),
+            (
+                json!({"type": "text", "text": null}),
+                "[content of the type \"text\" that cannot be read]",
+            ),
+            (
+                json!({"type": "text", "text": "a", "annotations": {"audience": ["tool"]}}),
+                "a",
+            ),
+            (
+                json!({"type": "resource_link", "uri": "file:///a"}),
+                "<file:///a>",
+            ),
             (json!({"type": "resource", "resource": {"text": "a"}}), "a"),
             (json!("a"), "a"),
             (json!({"type": "text", "text": {"pods": 3}}), "{\"pods\":3}"),
             (json!({"type": "json", "json": {"pods": 3}}), "{\"pods\":3}"),
-            (json!(null), "[content of the type \"unknown\" that cannot be read]"),
+            (
+                json!(null),
+                "[content of the type \"unknown\" that cannot be read]",
+            ),
         ] {
             let content = json!([block, {"type": "text", "text": "the answer"}]);
-            assert_eq!(odd(content), answered(&format!("{shown}\nthe answer")), "{block}");
+            assert_eq!(
+                odd(content),
+                answered(&format!("{shown}\nthe answer")),
+                "{block}"
+            );
         }
         assert_eq!(odd(json!("a text")), answered("a text"));
-        for bare in [json!("a text"), json!([{"type": "text", "text": "a text"}]), json!({"toolResult": "a text"})] {
-            assert_eq!(reply(&read(&bare).unwrap(), &Mask::default()), answered("a text"), "{bare}");
+        for bare in [
+            json!("a text"),
+            json!([{"type": "text", "text": "a text"}]),
+            json!({"toolResult": "a text"}),
+        ] {
+            assert_eq!(
+                reply(&read(&bare).unwrap(), &Mask::default()),
+                answered("a text"),
+                "{bare}"
+            );
         }
         assert_eq!(odd(json!({"type": "text", "text": "a"})), answered("a"));
     }
@@ -205,12 +332,25 @@ mod tests {
     #[test]
     fn a_flag_that_is_a_text_is_read_and_a_message_without_content_is_no_result() {
         let value = json!({"content": [{"type": "text", "text": "no"}], "isError": "true"});
-        let ToolReply::Answered { is_error, .. } = reply(&read(&value).unwrap(), &Mask::default()) else {
+        let ToolReply::Answered { is_error, .. } = reply(&read(&value).unwrap(), &Mask::default())
+        else {
             panic!("no answer")
         };
         assert!(is_error);
-        assert_eq!(reply(&read(&json!({"structuredContent": [1]})).unwrap(), &Mask::default()), answered("[1]"));
-        for value in [json!({}), json!({"content": 7}), json!({"content": null}), json!([]), json!(7)] {
+        assert_eq!(
+            reply(
+                &read(&json!({"structuredContent": [1]})).unwrap(),
+                &Mask::default()
+            ),
+            answered("[1]")
+        );
+        for value in [
+            json!({}),
+            json!({"content": 7}),
+            json!({"content": null}),
+            json!([]),
+            json!(7),
+        ] {
             assert_eq!(read(&value), None, "{value}");
         }
     }
@@ -219,19 +359,29 @@ mod tests {
     fn structured_content_replaces_missing_text() {
         let result = json!({"content": [], "structuredContent": {"pods": 3}, "isError": true});
         let content = r#"{"pods":3}"#.to_owned();
-        assert_eq!(flat(result), ToolReply::Answered { content, is_error: true });
+        assert_eq!(
+            flat(result),
+            ToolReply::Answered {
+                content,
+                is_error: true
+            }
+        );
         let pictured = json!({"content": [{"type": "image", "data": "QUJD", "mimeType": "image/png"}],
             "structuredContent": {"pods": 3}});
-        assert_eq!(flat(pictured), answered("[image image/png 3 B]\n{\"pods\":3}"));
+        assert_eq!(
+            flat(pictured),
+            answered("[image image/png 3 B]\n{\"pods\":3}")
+        );
         assert_eq!(flat(json!({"content": []})), answered(""));
     }
 
     #[test]
     fn a_secret_between_invisible_characters_is_masked() {
         let text = "user=a\npass\u{1b}[1mword\u{1b}[0m=hunter2\u{202e}hunter2\nend";
-        let ToolReply::Answered { content, .. } =
-            reply(&CallToolResult::success(vec![ContentBlock::text(text)]), &Mask::default())
-        else {
+        let ToolReply::Answered { content, .. } = reply(
+            &CallToolResult::success(vec![ContentBlock::text(text)]),
+            &Mask::default(),
+        ) else {
             panic!("no answer")
         };
         assert_eq!(content, "user=a\npassword=[masked]\nend");

@@ -66,7 +66,11 @@ pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withh
     if config.tools.as_deref().is_some_and(|tools| !named(tools)) {
         return Err(Withheld::NotAmongTools);
     }
-    let is_hinted = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
+    let is_hinted = tool
+        .annotations
+        .as_ref()
+        .and_then(|hints| hints.read_only_hint)
+        == Some(true);
     if named(&config.read_only) {
         return Ok(Offered::NamedReadOnly);
     }
@@ -76,16 +80,33 @@ pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withh
     if named(&config.allowed) {
         return Ok(Offered::Allowed);
     }
-    Err(if is_hinted { Withheld::HintNotTrusted } else { Withheld::MayChange })
+    Err(if is_hinted {
+        Withheld::HintNotTrusted
+    } else {
+        Withheld::MayChange
+    })
 }
 
 /// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
 pub(super) fn unknown(config: &ServerConfig, tools: &[Declared]) -> Vec<String> {
     let only = config.tools.as_deref().unwrap_or_default();
-    let keys = [("tools", only), ("deny", &config.deny), ("read_only", &config.read_only), ("allow", &config.allowed)];
-    let names = keys.into_iter().flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
-    let unknown = names.filter(|(_, name)| !tools.iter().any(|declared| declared.tool.name == name.as_str()));
-    unknown.map(|(key, name)| format!("{key}: {name}")).collect()
+    let keys = [
+        ("tools", only),
+        ("deny", &config.deny),
+        ("read_only", &config.read_only),
+        ("allow", &config.allowed),
+    ];
+    let names = keys
+        .into_iter()
+        .flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
+    let unknown = names.filter(|(_, name)| {
+        !tools
+            .iter()
+            .any(|declared| declared.tool.name == name.as_str())
+    });
+    unknown
+        .map(|(key, name)| format!("{key}: {name}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -101,45 +122,117 @@ mod tests {
 
     fn tools() -> [Tool; 3] {
         let tool = |name: &str, read_only: bool| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": read_only}});
-        [tool("get", true), tool("config", true), tool("patch", false)]
-            .map(|tool| serde_json::from_value(tool).unwrap())
+        [
+            tool("get", true),
+            tool("config", true),
+            tool("patch", false),
+        ]
+        .map(|tool| serde_json::from_value(tool).unwrap())
     }
 
     #[test]
     fn the_first_rule_that_holds_decides() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
         let all = || names(&["get", "config", "patch"]);
         let judged = |config: &ServerConfig| {
-            tools().iter().map(|tool| judge(config, tool).map(Offered::is_read_only)).collect::<Vec<_>>()
+            tools()
+                .iter()
+                .map(|tool| judge(config, tool).map(Offered::is_read_only))
+                .collect::<Vec<_>>()
         };
         let (denied, left_out) = (Err(Withheld::Denied), Err(Withheld::NotAmongTools));
         let (changes, untrusted) = (Err(Withheld::MayChange), Err(Withheld::HintNotTrusted));
         let cases = [
             (config(), [Ok(true), Ok(true), changes]),
-            (ServerConfig { deny: names(&["config"]), ..config() }, [Ok(true), denied, changes]),
             (
-                ServerConfig { deny: all(), tools: Some(all()), read_only: all(), allowed: all(), ..config() },
+                ServerConfig {
+                    deny: names(&["config"]),
+                    ..config()
+                },
+                [Ok(true), denied, changes],
+            ),
+            (
+                ServerConfig {
+                    deny: all(),
+                    tools: Some(all()),
+                    read_only: all(),
+                    allowed: all(),
+                    ..config()
+                },
                 [denied; 3],
             ),
-            (ServerConfig { tools: Some(names(&["get"])), ..config() }, [Ok(true), left_out, left_out]),
-            (ServerConfig { tools: Some(all()), ..config() }, [Ok(true), Ok(true), changes]),
-            (ServerConfig { tools: Some(Vec::new()), read_only: all(), ..config() }, [left_out; 3]),
-            (ServerConfig { trust_hints: false, ..config() }, [untrusted, untrusted, changes]),
             (
-                ServerConfig { trust_hints: false, read_only: names(&["get"]), allowed: all(), ..config() },
+                ServerConfig {
+                    tools: Some(names(&["get"])),
+                    ..config()
+                },
+                [Ok(true), left_out, left_out],
+            ),
+            (
+                ServerConfig {
+                    tools: Some(all()),
+                    ..config()
+                },
+                [Ok(true), Ok(true), changes],
+            ),
+            (
+                ServerConfig {
+                    tools: Some(Vec::new()),
+                    read_only: all(),
+                    ..config()
+                },
+                [left_out; 3],
+            ),
+            (
+                ServerConfig {
+                    trust_hints: false,
+                    ..config()
+                },
+                [untrusted, untrusted, changes],
+            ),
+            (
+                ServerConfig {
+                    trust_hints: false,
+                    read_only: names(&["get"]),
+                    allowed: all(),
+                    ..config()
+                },
                 [Ok(true), Ok(false), Ok(false)],
             ),
-            (ServerConfig { read_only: all(), allowed: all(), ..config() }, [Ok(true); 3]),
+            (
+                ServerConfig {
+                    read_only: all(),
+                    allowed: all(),
+                    ..config()
+                },
+                [Ok(true); 3],
+            ),
         ];
         for (config, expected) in cases {
-            let rules = (&config.tools, &config.deny, &config.read_only, &config.allowed, config.trust_hints);
+            let rules = (
+                &config.tools,
+                &config.deny,
+                &config.read_only,
+                &config.allowed,
+                config.trust_hints,
+            );
             assert_eq!(judged(&config), expected, "{rules:?}");
         }
     }
 
     #[test]
     fn an_unknown_name_is_reported_with_its_key() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
         let config = ServerConfig {
             tools: Some(names(&["get", "gets"])),
             deny: names(&["exec", "config"]),
@@ -147,6 +240,9 @@ mod tests {
             allowed: names(&["delete"]),
             ..config()
         };
-        assert_eq!(unknown(&config, &tools().map(Declared::from)), ["tools: gets", "deny: exec", "allow: delete"]);
+        assert_eq!(
+            unknown(&config, &tools().map(Declared::from)),
+            ["tools: gets", "deny: exec", "allow: delete"]
+        );
     }
 }

@@ -20,13 +20,19 @@ const TEXT_KEYWORDS: [&str; 4] = ["description", "title", "$comment", "markdownD
 /// The description of a tool, cleaned, masked and cut.
 pub(super) fn description(tool: &Tool, mask: &Mask) -> String {
     let whole = tool.description.as_deref().unwrap_or_default();
-    let read = whole.get(..whole.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
+    let read = whole
+        .get(..whole.floor_char_boundary(MAX_READ_BYTES))
+        .unwrap_or_default();
     let masked = mask.apply(visible(read).trim()).into_owned();
     if masked.len() <= MAX_DESCRIPTION_BYTES {
         return masked;
     }
     let end = masked.floor_char_boundary(MAX_DESCRIPTION_BYTES);
-    format!("{} [cut: {} bytes in all]", masked.get(..end).unwrap_or_default(), whole.len())
+    format!(
+        "{} [cut: {} bytes in all]",
+        masked.get(..end).unwrap_or_default(),
+        whole.len()
+    )
 }
 
 /// The schema of a tool's arguments, cleaned and masked.
@@ -36,14 +42,20 @@ pub(super) fn description(tool: &Tool, mask: &Mask) -> String {
 /// "its schema …".
 pub(super) fn schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
     let schema = tool.schema_as_json_value();
-    let too_large = |bytes: usize| format!("its schema has {bytes} bytes; at most {MAX_SCHEMA_BYTES} are allowed");
+    let too_large = |bytes: usize| {
+        format!("its schema has {bytes} bytes; at most {MAX_SCHEMA_BYTES} are allowed")
+    };
     let bytes = schema.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {
         return Err(too_large(bytes));
     }
     let masked = masked(mask, cleaned(schema, Place::Schema)?).to_string();
     // A mask may be longer than the text that it hides.
-    if masked.len() > MAX_SCHEMA_BYTES { Err(too_large(masked.len())) } else { Ok(masked) }
+    if masked.len() > MAX_SCHEMA_BYTES {
+        Err(too_large(masked.len()))
+    } else {
+        Ok(masked)
+    }
 }
 
 /// Where a value of a schema stands.
@@ -62,7 +74,9 @@ enum Place {
 fn cleaned(value: Value, place: Place) -> Result<Value, String> {
     match value {
         Value::String(text) if place == Place::Text => Ok(Value::String(visible(&text))),
-        Value::String(text) if has_invisible(&text) => Err("its schema has invisible characters".to_owned()),
+        Value::String(text) if has_invisible(&text) => {
+            Err("its schema has invisible characters".to_owned())
+        }
         Value::Array(items) => items.into_iter().map(|item| cleaned(item, place)).collect(),
         Value::Object(fields) => {
             let field = |(key, value): (String, Value)| {
@@ -71,13 +85,19 @@ fn cleaned(value: Value, place: Place) -> Result<Value, String> {
                 }
                 let within = match key.as_str() {
                     _ if place == Place::Properties => Place::Schema,
-                    "properties" | "patternProperties" | "$defs" | "definitions" => Place::Properties,
+                    "properties" | "patternProperties" | "$defs" | "definitions" => {
+                        Place::Properties
+                    }
                     key if TEXT_KEYWORDS.contains(&key) => Place::Text,
                     _ => Place::Schema,
                 };
                 Ok((key, cleaned(value, within)?))
             };
-            fields.into_iter().map(field).collect::<Result<_, _>>().map(Value::Object)
+            fields
+                .into_iter()
+                .map(field)
+                .collect::<Result<_, _>>()
+                .map(Value::Object)
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => Ok(value),
     }
@@ -94,7 +114,9 @@ fn masked(mask: &Mask, schema: Value) -> Value {
                 if key != "properties" {
                     return (key, masked(mask, value));
                 }
-                let Value::Object(properties) = value else { return (key, masked(mask, value)) };
+                let Value::Object(properties) = value else {
+                    return (key, masked(mask, value));
+                };
                 (key, Value::Object(mask_properties(mask, properties)))
             };
             Value::Object(fields.into_iter().map(field).collect())
@@ -108,7 +130,11 @@ fn mask_properties(mask: &Mask, properties: Map<String, Value>) -> Map<String, V
         let mut value = masked(mask, value);
         for sample in SAMPLE_KEYWORDS {
             if let Some(held) = value.get_mut(sample) {
-                let values = if let Value::Array(values) = held { values.iter_mut().collect() } else { vec![held] };
+                let values = if let Value::Array(values) = held {
+                    values.iter_mut().collect()
+                } else {
+                    vec![held]
+                };
                 for held in values {
                     *held = mask_sample(mask, &name, held);
                 }
@@ -121,7 +147,10 @@ fn mask_properties(mask: &Mask, properties: Map<String, Value>) -> Map<String, V
 
 fn mask_sample(mask: &Mask, name: &str, value: &Value) -> Value {
     let pair = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-    mask.json(&pair).get(name).cloned().unwrap_or_else(|| Value::String(crate::investigation::mask::MASKED.to_owned()))
+    mask.json(&pair)
+        .get(name)
+        .cloned()
+        .unwrap_or_else(|| Value::String(crate::investigation::mask::MASKED.to_owned()))
 }
 
 #[cfg(test)]
@@ -161,9 +190,18 @@ mod tests {
             "{}",
             long.len()
         );
-        assert_eq!(description(&tool("password=hunter2-hunter2", json!({})), &mask), "password=[masked]");
-        let large =
-            schema(&tool("", json!({"type": "object", "description": "x ".repeat(40_000)})), &mask).unwrap_err();
+        assert_eq!(
+            description(&tool("password=hunter2-hunter2", json!({})), &mask),
+            "password=[masked]"
+        );
+        let large = schema(
+            &tool(
+                "",
+                json!({"type": "object", "description": "x ".repeat(40_000)}),
+            ),
+            &mask,
+        )
+        .unwrap_err();
         assert!(large.starts_with("its schema has 80"), "{large}");
     }
 
@@ -186,6 +224,9 @@ mod tests {
             let fault = schema(&tool("", hidden), &mask).unwrap_err();
             assert!(fault.starts_with("its schema has"), "{fault}");
         }
-        assert_eq!(description(&tool(" Reads\u{202e} \u{1b}[2Jit.\n", json!({})), &mask), "Reads it.");
+        assert_eq!(
+            description(&tool(" Reads\u{202e} \u{1b}[2Jit.\n", json!({})), &mask),
+            "Reads it."
+        );
     }
 }

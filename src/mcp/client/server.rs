@@ -37,7 +37,13 @@ impl Server {
         let token = source.map(|source| Arc::new(BearerToken::new(source, mask.clone())));
         let calls = Semaphore::new(config.max_concurrent_calls as usize);
         let sessions = SessionConnections::new(config.max_session_connections);
-        Self { config, token, shared: Arc::default(), sessions, calls }
+        Self {
+            config,
+            token,
+            shared: Arc::default(),
+            sessions,
+            calls,
+        }
     }
 
     /// Waits until one more call may be in flight. The permit ends with the call. Cancel safe.
@@ -46,10 +52,10 @@ impl Server {
     /// When too many calls are in flight for all of `timeout`.
     pub(super) async fn permit(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, Error> {
         let permit = tokio::time::timeout(timeout, self.calls.acquire()).await;
-        permit
-            .ok()
-            .and_then(Result::ok)
-            .ok_or_else(|| Error::Busy { server: self.config.name.clone(), calls: self.config.max_concurrent_calls })
+        permit.ok().and_then(Result::ok).ok_or_else(|| Error::Busy {
+            server: self.config.name.clone(),
+            calls: self.config.max_concurrent_calls,
+        })
     }
 
     /// The place of the connection for the calls of this run, or for those of a person.
@@ -66,7 +72,14 @@ impl Server {
         slot: &ConnectionSlot,
         context: &ConnectionContext,
     ) -> Result<Arc<Connection>, Error> {
-        slot.connection(Endpoint { config: &self.config, token: self.token.as_ref() }, context).await
+        slot.connection(
+            Endpoint {
+                config: &self.config,
+                token: self.token.as_ref(),
+            },
+            context,
+        )
+        .await
     }
 
     /// Closes the connection that only the run with this lease has used.

@@ -22,19 +22,27 @@ struct Run {
 impl SessionConnections {
     /// At most `max` connections, those included that are being closed.
     pub(super) fn new(max: u32) -> Self {
-        Self { limit: SessionLimit::new(max), runs: Mutex::default() }
+        Self {
+            limit: SessionLimit::new(max),
+            runs: Mutex::default(),
+        }
     }
 
     /// The place of the connection of this run, which is opened by its first call.
     pub(super) fn of(&self, lease: Lease) -> Arc<ConnectionSlot> {
         let mut runs = self.runs();
         // A call that was dropped at the end of its run may have left a place without a connection.
-        runs.retain(|run| run.lease == lease || run.slot.is_opened() || Arc::strong_count(&run.slot) > 1);
+        runs.retain(|run| {
+            run.lease == lease || run.slot.is_opened() || Arc::strong_count(&run.slot) > 1
+        });
         if let Some(run) = runs.iter().find(|run| run.lease == lease) {
             return Arc::clone(&run.slot);
         }
         let slot = Arc::new(ConnectionSlot::limited(self.limit.clone()));
-        runs.push(Run { lease, slot: Arc::clone(&slot) });
+        runs.push(Run {
+            lease,
+            slot: Arc::clone(&slot),
+        });
         slot
     }
 

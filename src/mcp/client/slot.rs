@@ -34,7 +34,10 @@ struct Attempt {
 impl ConnectionSlot {
     /// The place of a connection of one session.
     pub(super) fn limited(limit: SessionLimit) -> Self {
-        Self { limit: Some(limit), ..Self::default() }
+        Self {
+            limit: Some(limit),
+            ..Self::default()
+        }
     }
 
     /// The current connection, or a new one when there is none or it has ended. After a loss all callers wait for the
@@ -48,7 +51,10 @@ impl ConnectionSlot {
     ) -> Result<Arc<Connection>, Error> {
         for _ in 0..2 {
             let attempt = Arc::clone(&self.current());
-            let opened = attempt.cell.get_or_try_init(|| self.open(&attempt, endpoint, context)).await?;
+            let opened = attempt
+                .cell
+                .get_or_try_init(|| self.open(&attempt, endpoint, context))
+                .await?;
             let connection = Arc::clone(opened);
             if connection.is_usable().await {
                 return Ok(connection);
@@ -69,21 +75,33 @@ impl ConnectionSlot {
     ) -> Result<Arc<Connection>, Error> {
         if let Some(not_before) = attempt.not_before {
             // The connection itself reports that the worker is stopping.
-            context.shutdown.run_until_cancelled(sleep_until(not_before)).await;
+            context
+                .shutdown
+                .run_until_cancelled(sleep_until(not_before))
+                .await;
         }
         let counted = match &self.limit {
             Some(limit) => Some(limit.acquire().await),
             None => None,
         };
-        Box::pin(Connection::open(endpoint, counted, context)).await.map(Arc::new)
+        Box::pin(Connection::open(endpoint, counted, context))
+            .await
+            .map(Arc::new)
     }
 
     /// Makes the next caller open a new connection. Callers that still use this one keep it.
     pub(super) fn discard(&self, connection: &Arc<Connection>) {
         let mut current = self.current();
-        if current.cell.get().is_some_and(|opened| Arc::ptr_eq(opened, connection)) {
+        if current
+            .cell
+            .get()
+            .is_some_and(|opened| Arc::ptr_eq(opened, connection))
+        {
             let delay = Duration::from_millis(fastrand::u64(RECONNECT_DELAY_MS));
-            *current = Arc::new(Attempt { cell: OnceCell::new(), not_before: Some(Instant::now() + delay) });
+            *current = Arc::new(Attempt {
+                cell: OnceCell::new(),
+                not_before: Some(Instant::now() + delay),
+            });
         }
     }
 

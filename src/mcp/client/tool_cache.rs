@@ -66,11 +66,17 @@ enum Lookup {
 
 impl CachedServer {
     pub(super) fn new(config: ServerConfig, mask: &Mask) -> Self {
-        Self { server: Server::new(config, mask), state: Mutex::default() }
+        Self {
+            server: Server::new(config, mask),
+            state: Mutex::default(),
+        }
     }
 
     /// The offered tools, sorted by name, or the reason why they are unavailable. Takes ten seconds at most.
-    pub(super) async fn tools(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> Result<Tools, String> {
+    pub(super) async fn tools(
+        self: &Arc<Self>,
+        context: &Arc<ConnectionContext>,
+    ) -> Result<Tools, String> {
         let ended = match self.lookup(context) {
             Lookup::Found(tools) => return Ok(tools),
             Lookup::Failed(reason) => return Err(reason),
@@ -79,11 +85,18 @@ impl CachedServer {
         // An aborted request ends as well, without a list.
         let waited = tokio::time::timeout(MAX_WAIT, ended.cancelled()).await;
         let state = self.state();
-        if let Some(last) = state.last.as_ref().filter(|last| last.live_connection().is_some()) {
+        if let Some(last) = state
+            .last
+            .as_ref()
+            .filter(|last| last.live_connection().is_some())
+        {
             return Ok(Arc::clone(&last.tools));
         }
         Err(match (&state.last_failure, waited) {
-            (_, Err(_)) => format!("mcp server {:?}: no list of tools within {MAX_WAIT:?}", self.server.config.name),
+            (_, Err(_)) => format!(
+                "mcp server {:?}: no list of tools within {MAX_WAIT:?}",
+                self.server.config.name
+            ),
             (Some(failure), Ok(_)) => failure.reason.clone(),
             (None, Ok(_)) => format!("mcp server {:?} is being stopped", self.server.config.name),
         })
@@ -91,11 +104,15 @@ impl CachedServer {
 
     fn lookup(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> Lookup {
         let mut state = self.state();
-        let live = state.last.as_ref().and_then(|last| Some((last.clone(), last.live_connection()?)));
+        let live = state
+            .last
+            .as_ref()
+            .and_then(|last| Some((last.clone(), last.live_connection()?)));
         if let Some((last, connection)) = &live {
             let is_due = last.listed_at.elapsed() >= MAX_AGE && !connection.is_busy();
             if !connection.tools_changed() {
-                if is_due && state.request_in_flight().is_none() && state.recent_failure().is_none() {
+                if is_due && state.request_in_flight().is_none() && state.recent_failure().is_none()
+                {
                     state.request = Some(self.request(context));
                 }
                 return Lookup::Found(Arc::clone(&last.tools));
@@ -119,19 +136,32 @@ impl CachedServer {
         let (cached, context) = (Arc::clone(self), Arc::clone(context));
         context.tasks.clone().spawn(async move {
             let _ends = ends;
-            let listing = context.shutdown.run_until_cancelled(list(&cached.server, &context));
+            let listing = context
+                .shutdown
+                .run_until_cancelled(list(&cached.server, &context));
             let Some(listed) = listing.await else { return };
             let mut state = cached.state();
             match listed {
                 Ok((tools, connection)) => {
                     let (connection, listed_at) = (Arc::downgrade(&connection), Instant::now());
-                    state.last = Some(CachedList { tools, connection, listed_at });
+                    state.last = Some(CachedList {
+                        tools,
+                        connection,
+                        listed_at,
+                    });
                     state.last_failure = None;
                 }
                 Err(error) => {
                     let error = context.masked(&error.to_string());
-                    tracing::warn!(server = cached.server.config.name, error, "mcp server tools unavailable");
-                    state.last_failure = Some(Failure { at: Instant::now(), reason: error });
+                    tracing::warn!(
+                        server = cached.server.config.name,
+                        error,
+                        "mcp server tools unavailable"
+                    );
+                    state.last_failure = Some(Failure {
+                        at: Instant::now(),
+                        reason: error,
+                    });
                 }
             }
         });
@@ -149,22 +179,35 @@ impl State {
     }
 
     fn recent_failure(&self) -> Option<&Failure> {
-        self.last_failure.as_ref().filter(|failure| failure.at.elapsed() < RETRY_DELAY)
+        self.last_failure
+            .as_ref()
+            .filter(|failure| failure.at.elapsed() < RETRY_DELAY)
     }
 }
 
 impl CachedList {
     /// The connection that the list came from, if it is still open.
     fn live_connection(&self) -> Option<Arc<Connection>> {
-        self.connection.upgrade().filter(|connection| connection.is_open())
+        self.connection
+            .upgrade()
+            .filter(|connection| connection.is_open())
     }
 }
 
-async fn list(server: &Server, context: &ConnectionContext) -> Result<(Tools, Arc<Connection>), Error> {
+async fn list(
+    server: &Server,
+    context: &ConnectionContext,
+) -> Result<(Tools, Arc<Connection>), Error> {
     let shared = server.slot(None);
     let connection = server.connection(&shared, context).await?;
     // Cleared before the request, because a change after the request makes its answer outdated.
     connection.clear_tools_changed();
-    let tools = connection.list_tools(&server.config.name).await.inspect_err(|_| shared.discard(&connection))?;
-    Ok((offer(&server.config, &tools, &context.mask).into(), connection))
+    let tools = connection
+        .list_tools(&server.config.name)
+        .await
+        .inspect_err(|_| shared.discard(&connection))?;
+    Ok((
+        offer(&server.config, &tools, &context.mask).into(),
+        connection,
+    ))
 }

@@ -51,13 +51,17 @@ impl HmacKeys {
 
     /// Accepts signatures with these secrets in place of the present ones.
     pub fn renew(&self, secrets: &[String]) {
-        let keys = secrets.iter().map(|secret| hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())).collect();
+        let keys = secrets
+            .iter()
+            .map(|secret| hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
+            .collect();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
     fn any_verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let keys = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().any(|key| hmac::verify(key, message, signature).is_ok())
+        keys.iter()
+            .any(|key| hmac::verify(key, message, signature).is_ok())
     }
 }
 
@@ -65,30 +69,55 @@ impl Hmac {
     /// Checks the signatures of a body. The id is the same for each repetition of a signature with a time: a replay is
     /// the same alert. Without a time a repetition may be another alert.
     pub(super) fn check(&self, signed: Signed<'_>) -> Result<Option<SessionId>, Rejection> {
-        let Signed { source, headers, body, sender: _, now } = signed;
+        let Signed {
+            source,
+            headers,
+            body,
+            sender: _,
+            now,
+        } = signed;
         let Some(time_header) = &self.time_header else {
             return self.verify(headers, body).map(|()| None);
         };
-        let time = headers.get(time_header).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let seconds = time.parse::<i64>().ok().filter(|_| time.bytes().all(|byte| byte.is_ascii_digit()));
+        let time = headers
+            .get(time_header)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let seconds = time
+            .parse::<i64>()
+            .ok()
+            .filter(|_| time.bytes().all(|byte| byte.is_ascii_digit()));
         let Some(seconds) = seconds else {
-            return Err(Rejection::Unproven(format!("header {time_header} has to have the Unix time in seconds")));
+            return Err(Rejection::Unproven(format!(
+                "header {time_header} has to have the Unix time in seconds"
+            )));
         };
         if now.timestamp().abs_diff(seconds) > MAX_SKEW_SECS.unsigned_abs() {
-            let reason =
-                format!("the time in header {time_header} differs by more than {MAX_SKEW_SECS} s from this clock");
+            let reason = format!(
+                "the time in header {time_header} differs by more than {MAX_SKEW_SECS} s from this clock"
+            );
             return Err(Rejection::Unproven(reason));
         }
         let message = [time.as_bytes(), b":", body].concat();
         self.verify(headers, &message)?;
         let hash = digest::digest(&digest::SHA256, &message);
-        let sent_at_ms = u64::try_from(seconds).unwrap_or_default().saturating_mul(1_000);
-        Ok(Some(SessionId::of_message(&[source.as_bytes(), hash.as_ref()], sent_at_ms)))
+        let sent_at_ms = u64::try_from(seconds)
+            .unwrap_or_default()
+            .saturating_mul(1_000);
+        Ok(Some(SessionId::of_message(
+            &[source.as_bytes(), hash.as_ref()],
+            sent_at_ms,
+        )))
     }
 
     fn verify(&self, headers: &HeaderMap, message: &[u8]) -> Result<(), Rejection> {
-        let values = headers.get_all(&self.header).into_iter().filter_map(|value| value.to_str().ok());
-        let signatures = values.flat_map(|value| value.split(',')).take(MAX_SIGNATURES);
+        let values = headers
+            .get_all(&self.header)
+            .into_iter()
+            .filter_map(|value| value.to_str().ok());
+        let signatures = values
+            .flat_map(|value| value.split(','))
+            .take(MAX_SIGNATURES);
         let mut decoded = signatures.filter_map(|text| {
             let hex = text.trim().strip_prefix(self.prefix.as_str())?;
             HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok()
@@ -96,7 +125,10 @@ impl Hmac {
         if decoded.any(|signature| self.keys.any_verifies(message, &signature)) {
             return Ok(());
         }
-        Err(Rejection::Unproven(format!("no signature in header {} belongs to this body", self.header)))
+        Err(Rejection::Unproven(format!(
+            "no signature in header {} belongs to this body",
+            self.header
+        )))
     }
 }
 
@@ -133,19 +165,35 @@ mod tests {
         map
     }
 
-    fn check(rule: &Hmac, headers: &HeaderMap, body: &[u8]) -> Result<Option<SessionId>, Rejection> {
+    fn check(
+        rule: &Hmac,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Option<SessionId>, Rejection> {
         let now = DateTime::<Utc>::from_timestamp(NOW, 0).unwrap();
         let sender = std::net::Ipv4Addr::LOCALHOST.into();
-        rule.check(Signed { source: "shop", headers, body, sender, now })
+        rule.check(Signed {
+            source: "shop",
+            headers,
+            body,
+            sender,
+            now,
+        })
     }
 
     #[test]
     fn a_signature_of_the_standard_is_accepted() {
         // RFC 4231, test case 2.
-        let rule = Hmac { keys: HmacKeys::new(&["Jefe".to_owned()]), ..rule("", None) };
+        let rule = Hmac {
+            keys: HmacKeys::new(&["Jefe".to_owned()]),
+            ..rule("", None)
+        };
         let signature = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         let headers = headers(&[("x-signature", signature)]);
-        assert_eq!(check(&rule, &headers, b"what do ya want for nothing?"), Ok(None));
+        assert_eq!(
+            check(&rule, &headers, b"what do ya want for nothing?"),
+            Ok(None)
+        );
     }
 
     #[test]
@@ -157,11 +205,21 @@ mod tests {
             format!("v1={new}"),
             format!("v1={foreign},v1={new}"),
             format!("v0=ab, v1=xyz, v1={old}"),
-            format!("v1={}", HEXUPPER.encode(&HEXLOWER.decode(new.as_bytes()).unwrap())),
+            format!(
+                "v1={}",
+                HEXUPPER.encode(&HEXLOWER.decode(new.as_bytes()).unwrap())
+            ),
         ] {
-            assert_eq!(check(&rule, &headers(&[("x-signature", &value)]), BODY), Ok(None), "{value}");
+            assert_eq!(
+                check(&rule, &headers(&[("x-signature", &value)]), BODY),
+                Ok(None),
+                "{value}"
+            );
         }
-        let two_lines = headers(&[("x-signature", &format!("v1={foreign}")), ("x-signature", &format!("v1={new}"))]);
+        let two_lines = headers(&[
+            ("x-signature", &format!("v1={foreign}")),
+            ("x-signature", &format!("v1={new}")),
+        ]);
         assert_eq!(check(&rule, &two_lines, BODY), Ok(None));
         let behind_too_many = format!("{}v1={new}", "v1=ab,".repeat(MAX_SIGNATURES));
         for value in [
@@ -173,19 +231,30 @@ mod tests {
             &format!("v1={new}00"),
             &behind_too_many,
         ] {
-            assert!(check(&rule, &headers(&[("x-signature", value)]), BODY).is_err(), "{value}");
+            assert!(
+                check(&rule, &headers(&[("x-signature", value)]), BODY).is_err(),
+                "{value}"
+            );
         }
         assert!(check(&rule, &HeaderMap::new(), BODY).is_err());
         rule.keys.renew(&["n3w".to_owned()]);
         assert!(
-            check(&rule, &headers(&[("x-signature", &format!("v1={old}"))]), BODY).is_err(),
+            check(
+                &rule,
+                &headers(&[("x-signature", &format!("v1={old}"))]),
+                BODY
+            )
+            .is_err(),
             "a secret was removed"
         );
     }
 
     #[test]
     fn any_changed_byte_of_the_body_is_refused() {
-        let (rule, headers) = (rule("", None), headers(&[("x-signature", &sign("n3w", BODY))]));
+        let (rule, headers) = (
+            rule("", None),
+            headers(&[("x-signature", &sign("n3w", BODY))]),
+        );
         for at in 0..BODY.len() {
             let mut body = BODY.to_vec();
             body[at] ^= 1;
@@ -199,22 +268,56 @@ mod tests {
         let rule = rule("", Some("x-time"));
         let at = |seconds: i64, body: &[u8]| {
             let signature = sign("n3w", &[format!("{seconds}:").as_bytes(), body].concat());
-            check(&rule, &headers(&[("x-signature", &signature), ("x-time", &seconds.to_string())]), body)
+            check(
+                &rule,
+                &headers(&[
+                    ("x-signature", &signature),
+                    ("x-time", &seconds.to_string()),
+                ]),
+                body,
+            )
         };
         let first = at(NOW, BODY).unwrap().expect("an id");
         assert_eq!(at(NOW, BODY), Ok(Some(first)));
         assert_ne!(at(NOW - 1, BODY), Ok(Some(first)));
         assert_ne!(at(NOW, b"{}"), Ok(Some(first)));
         assert!(at(NOW - MAX_SKEW_SECS, BODY).is_ok() && at(NOW + MAX_SKEW_SECS, BODY).is_ok());
-        assert!(at(NOW - MAX_SKEW_SECS - 1, BODY).is_err() && at(NOW + MAX_SKEW_SECS + 1, BODY).is_err());
+        assert!(
+            at(NOW - MAX_SKEW_SECS - 1, BODY).is_err()
+                && at(NOW + MAX_SKEW_SECS + 1, BODY).is_err()
+        );
         // The time is signed, so a late signature cannot be given another time.
         let late = sign("n3w", &[b"1:", BODY].concat());
-        assert!(check(&rule, &headers(&[("x-signature", &late), ("x-time", &NOW.to_string())]), BODY).is_err());
-        for time in ["", "now", "+1790000000", "1790000000.0", "99999999999999999999"] {
+        assert!(
+            check(
+                &rule,
+                &headers(&[("x-signature", &late), ("x-time", &NOW.to_string())]),
+                BODY
+            )
+            .is_err()
+        );
+        for time in [
+            "",
+            "now",
+            "+1790000000",
+            "1790000000.0",
+            "99999999999999999999",
+        ] {
             let signature = sign("n3w", &[format!("{time}:").as_bytes(), BODY].concat());
-            assert!(check(&rule, &headers(&[("x-signature", &signature), ("x-time", time)]), BODY).is_err(), "{time}");
+            assert!(
+                check(
+                    &rule,
+                    &headers(&[("x-signature", &signature), ("x-time", time)]),
+                    BODY
+                )
+                .is_err(),
+                "{time}"
+            );
         }
         let without = headers(&[("x-signature", &sign("n3w", BODY))]);
-        assert!(check(&rule, &without, BODY).is_err(), "a signature over the body alone");
+        assert!(
+            check(&rule, &without, BODY).is_err(),
+            "a signature over the body alone"
+        );
     }
 }

@@ -74,10 +74,21 @@ impl Proof {
     ///
     /// # Errors
     /// When the request lacks the token. A wrong token in the path looks like an unknown path.
-    pub(super) fn check_head(&self, head: Head<'_>, receiver: Option<&Token>) -> Result<(), Rejection> {
-        let Head { headers, path_token } = head;
+    pub(super) fn check_head(
+        &self,
+        head: Head<'_>,
+        receiver: Option<&Token>,
+    ) -> Result<(), Rejection> {
+        let Head {
+            headers,
+            path_token,
+        } = head;
         if let Self::InPath(token) = self {
-            return if path_token.is_some_and(|sent| token.is(sent)) { Ok(()) } else { Err(Rejection::UnknownPath) };
+            return if path_token.is_some_and(|sent| token.is(sent)) {
+                Ok(())
+            } else {
+                Err(Rejection::UnknownPath)
+            };
         }
         if path_token.is_some() {
             return Err(Rejection::UnknownPath);
@@ -91,12 +102,18 @@ impl Proof {
                 return if sent.is_some_and(|sent| token.is(sent.trim())) {
                     Ok(())
                 } else {
-                    Err(Rejection::Unproven(format!("header {name} has to have the token of this source")))
+                    Err(Rejection::Unproven(format!(
+                        "header {name} has to have the token of this source"
+                    )))
                 };
             }
             Self::InPath(_) | Self::Hmac(_) | Self::Sns(_) => true,
         };
-        if is_proven { Ok(()) } else { Err(Rejection::Unauthorized) }
+        if is_proven {
+            Ok(())
+        } else {
+            Err(Rejection::Unauthorized)
+        }
     }
 
     /// Checks the body, as it arrived.
@@ -107,7 +124,9 @@ impl Proof {
         match self {
             Self::Hmac(hmac) => hmac.check(signed).map(Proven::Alert),
             Self::Sns(sns) => sns.check(signed).await,
-            Self::OfReceiver | Self::Token(_) | Self::InPath(_) | Self::InHeader { .. } => Ok(Proven::Alert(None)),
+            Self::OfReceiver | Self::Token(_) | Self::InPath(_) | Self::InHeader { .. } => {
+                Ok(Proven::Alert(None))
+            }
         }
     }
 }
@@ -122,9 +141,19 @@ mod tests {
         HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
     }
 
-    fn checked(proof: &Proof, headers: &HeaderMap, path_token: Option<&str>) -> Result<(), Rejection> {
+    fn checked(
+        proof: &Proof,
+        headers: &HeaderMap,
+        path_token: Option<&str>,
+    ) -> Result<(), Rejection> {
         let receiver = Token::new("r3ceiver").unwrap();
-        proof.check_head(Head { headers, path_token }, Some(&receiver))
+        proof.check_head(
+            Head {
+                headers,
+                path_token,
+            },
+            Some(&receiver),
+        )
     }
 
     fn token(text: &str) -> Token {
@@ -136,25 +165,65 @@ mod tests {
         let bearer = |token: &str| headers(AUTHORIZATION, &format!("Bearer {token}"));
         let none = HeaderMap::new();
         let own = Proof::Token(token("own"));
-        assert_eq!(checked(&Proof::OfReceiver, &bearer("r3ceiver"), None), Ok(()));
-        assert_eq!(checked(&Proof::OfReceiver, &headers(AUTHORIZATION, "Basic eDpyM2NlaXZlcg=="), None), Ok(()));
-        assert_eq!(checked(&Proof::OfReceiver, &none, None), Err(Rejection::Unauthorized));
+        assert_eq!(
+            checked(&Proof::OfReceiver, &bearer("r3ceiver"), None),
+            Ok(())
+        );
+        assert_eq!(
+            checked(
+                &Proof::OfReceiver,
+                &headers(AUTHORIZATION, "Basic eDpyM2NlaXZlcg=="),
+                None
+            ),
+            Ok(())
+        );
+        assert_eq!(
+            checked(&Proof::OfReceiver, &none, None),
+            Err(Rejection::Unauthorized)
+        );
         assert_eq!(checked(&own, &bearer("own"), None), Ok(()));
-        assert_eq!(checked(&own, &bearer("r3ceiver"), None), Err(Rejection::Unauthorized));
-        assert_eq!(checked(&own, &bearer("own"), Some("own")), Err(Rejection::UnknownPath));
+        assert_eq!(
+            checked(&own, &bearer("r3ceiver"), None),
+            Err(Rejection::Unauthorized)
+        );
+        assert_eq!(
+            checked(&own, &bearer("own"), Some("own")),
+            Err(Rejection::UnknownPath)
+        );
 
         let in_path = Proof::InPath(token("own"));
         assert_eq!(checked(&in_path, &none, Some("own")), Ok(()));
         for path_token in [None, Some(""), Some("owm"), Some("r3ceiver")] {
-            assert_eq!(checked(&in_path, &bearer("own"), path_token), Err(Rejection::UnknownPath));
+            assert_eq!(
+                checked(&in_path, &bearer("own"), path_token),
+                Err(Rejection::UnknownPath)
+            );
         }
 
         let name = HeaderName::from_static("x-token");
-        let in_header = Proof::InHeader { name: name.clone(), token: token("own") };
-        assert_eq!(checked(&in_header, &headers(name.clone(), "own"), None), Ok(()));
+        let in_header = Proof::InHeader {
+            name: name.clone(),
+            token: token("own"),
+        };
+        assert_eq!(
+            checked(&in_header, &headers(name.clone(), "own"), None),
+            Ok(())
+        );
         for wrong in [headers(name, "owm"), bearer("own"), none] {
-            assert!(matches!(checked(&in_header, &wrong, None), Err(Rejection::Unproven(_))));
+            assert!(matches!(
+                checked(&in_header, &wrong, None),
+                Err(Rejection::Unproven(_))
+            ));
         }
-        assert_eq!(Proof::OfReceiver.check_head(Head { headers: &HeaderMap::new(), path_token: None }, None), Ok(()));
+        assert_eq!(
+            Proof::OfReceiver.check_head(
+                Head {
+                    headers: &HeaderMap::new(),
+                    path_token: None
+                },
+                None
+            ),
+            Ok(())
+        );
     }
 }

@@ -11,7 +11,9 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-pub use self::report::{AnswerReport, CallReport, MessageReport, OwnForm, RequestReport, RequestedCall, ToolReport};
+pub use self::report::{
+    AnswerReport, CallReport, MessageReport, OwnForm, RequestReport, RequestedCall, ToolReport,
+};
 pub use self::words::{call_title, message_title, own_form, purpose};
 use super::ModelCallReport;
 use crate::investigation::execution::entry::{Answer, Summary};

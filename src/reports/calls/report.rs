@@ -121,7 +121,10 @@ impl CallReport {
     /// The report with all messages if it is small, else with the first of them.
     pub fn new(call: RebuiltCall) -> Self {
         let mut report = Self::whole(call);
-        let is_long = report.request.as_ref().is_some_and(|request| request.bytes() > MAX_BYTES);
+        let is_long = report
+            .request
+            .as_ref()
+            .is_some_and(|request| request.bytes() > MAX_BYTES);
         if is_long {
             report.keep_from(1);
         }
@@ -137,33 +140,66 @@ impl CallReport {
 
     /// The report with all messages.
     pub fn whole(call: RebuiltCall) -> Self {
-        let RebuiltCall { call, calls, rebuilt } = call;
+        let RebuiltCall {
+            call,
+            calls,
+            rebuilt,
+        } = call;
         let (rebuilt, not_rebuilt) = match rebuilt {
             Ok(rebuilt) => (Some(rebuilt), None),
             Err(reason) => (None, Some(reason)),
         };
-        let answer = rebuilt.as_ref().and_then(|rebuilt| rebuilt.answer.as_ref()).map(AnswerReport::from);
-        let summary = rebuilt.as_ref().and_then(|rebuilt| rebuilt.summary.as_ref());
-        let summary = summary.map(|summary| summary.content.clone()).filter(|content| !content.is_empty());
+        let answer = rebuilt
+            .as_ref()
+            .and_then(|rebuilt| rebuilt.answer.as_ref())
+            .map(AnswerReport::from);
+        let summary = rebuilt
+            .as_ref()
+            .and_then(|rebuilt| rebuilt.summary.as_ref());
+        let summary = summary
+            .map(|summary| summary.content.clone())
+            .filter(|content| !content.is_empty());
         let request = rebuilt.map(|rebuilt| RequestReport::new(&call, rebuilt));
-        Self { call, calls, request, not_rebuilt, answer, summary }
+        Self {
+            call,
+            calls,
+            request,
+            not_rebuilt,
+            answer,
+            summary,
+        }
     }
 
     fn keep_from(&mut self, first: usize) {
-        let Some(request) = &mut self.request else { return };
+        let Some(request) = &mut self.request else {
+            return;
+        };
         let end = first.saturating_add(PAGE);
-        request.messages.retain(|message| (first..end).contains(&message.number));
+        request
+            .messages
+            .retain(|message| (first..end).contains(&message.number));
         request.next = (end <= request.message_count).then_some(end);
     }
 }
 
 impl RequestReport {
     fn new(call: &NumberedCall, rebuilt: Rebuilt) -> Self {
-        let RequestBody { name, provider, messages, tools, clear_cache } = rebuilt.request;
-        let sources = rebuilt.sources.into_iter().map(Some).chain(std::iter::repeat(None));
+        let RequestBody {
+            name,
+            provider,
+            messages,
+            tools,
+            clear_cache,
+        } = rebuilt.request;
+        let sources = rebuilt
+            .sources
+            .into_iter()
+            .map(Some)
+            .chain(std::iter::repeat(None));
         let numbered = (1..).zip(messages).zip(sources);
-        let messages: Vec<MessageReport> =
-            numbered.map(|((number, message), source)| MessageReport::new(number, message, source)).collect();
+        let messages: Vec<MessageReport> = numbered
+            .map(|((number, message), source)| MessageReport::new(number, message, source))
+            .collect();
         Self {
             request_id: format!("{}:{name}", call.call.execution_id),
             message_count: messages.len(),
@@ -173,7 +209,11 @@ impl RequestReport {
             max_output_tokens: provider.max_output_tokens,
             thinking: provider.thinking,
             temperature: provider.temperature,
-            native_tools: provider.native_tools.iter().map(|tool| tool.as_str()).collect(),
+            native_tools: provider
+                .native_tools
+                .iter()
+                .map(|tool| tool.as_str())
+                .collect(),
             clear_cache,
         }
     }
@@ -181,15 +221,24 @@ impl RequestReport {
     /// The bytes of its texts.
     fn bytes(&self) -> usize {
         let arguments = |call: &RequestedCall| call.arguments.len();
-        let of_message =
-            |message: &MessageReport| message.content.len() + message.tool_calls.iter().map(arguments).sum::<usize>();
+        let of_message = |message: &MessageReport| {
+            message.content.len() + message.tool_calls.iter().map(arguments).sum::<usize>()
+        };
         self.messages.iter().map(of_message).sum()
     }
 }
 
 impl MessageReport {
     fn new(number: usize, message: Message, source: Option<MessageSource>) -> Self {
-        let Message { role, content, tool_calls, tool_call_id, tool_name, is_error, provider_data } = message;
+        let Message {
+            role,
+            content,
+            tool_calls,
+            tool_call_id,
+            tool_name,
+            is_error,
+            provider_data,
+        } = message;
         let form = source.map(|source| source.form);
         Self {
             number,
@@ -210,7 +259,11 @@ impl MessageReport {
 
 impl From<ToolCall> for RequestedCall {
     fn from(call: ToolCall) -> Self {
-        Self { id: call.id, tool: call.tool, arguments: call.arguments }
+        Self {
+            id: call.id,
+            tool: call.tool,
+            arguments: call.arguments,
+        }
     }
 }
 
@@ -227,8 +280,13 @@ impl OwnForm {
 
 impl From<ToolSpec> for ToolReport {
     fn from(tool: ToolSpec) -> Self {
-        let schema = serde_json::from_str(&tool.parameters_schema).unwrap_or(Value::String(tool.parameters_schema));
-        Self { name: tool.name, description: tool.description, parameters_schema: schema }
+        let schema = serde_json::from_str(&tool.parameters_schema)
+            .unwrap_or(Value::String(tool.parameters_schema));
+        Self {
+            name: tool.name,
+            description: tool.description,
+            parameters_schema: schema,
+        }
     }
 }
 
@@ -237,7 +295,12 @@ impl From<&Answer> for AnswerReport {
         Self {
             text: answer.text.clone(),
             thinking: answer.thinking.clone(),
-            tool_calls: answer.calls.iter().cloned().map(RequestedCall::from).collect(),
+            tool_calls: answer
+                .calls
+                .iter()
+                .cloned()
+                .map(RequestedCall::from)
+                .collect(),
             finish: answer.finish,
             usage: answer.usage,
             own_form: answer.provider_data.as_deref().map(OwnForm::of),

@@ -17,7 +17,12 @@ pub fn purpose(call: &NumberedCall) -> String {
 
 /// `call 7 of sre, turn 3`
 pub fn call_title(call: &NumberedCall) -> String {
-    format!("call {} of {}, {}", call.number, call.call.agent, purpose(call))
+    format!(
+        "call {} of {}, {}",
+        call.number,
+        call.call.agent,
+        purpose(call)
+    )
 }
 
 /// What a message is: `tool k8s.get, event 7, blanked`.
@@ -35,7 +40,11 @@ pub fn message_title(message: &MessageReport) -> String {
 
 /// `[own form of google, 3,412 bytes]`
 pub fn own_form(own: &OwnForm) -> String {
-    format!("[own form of {}, {} bytes]", own.provider, with_commas(own.bytes))
+    format!(
+        "[own form of {}, {} bytes]",
+        own.provider,
+        with_commas(own.bytes)
+    )
 }
 
 fn with_commas(number: usize) -> String {

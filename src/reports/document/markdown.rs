@@ -12,7 +12,11 @@ pub(super) fn inline(outside: &str) -> String {
     let mut out = String::new();
     let (mut before, mut rest) = (None, text.chars().peekable());
     while let Some(c) = rest.next() {
-        if has_meaning(Place { before, c, next: rest.peek().copied() }) {
+        if has_meaning(Place {
+            before,
+            c,
+            next: rest.peek().copied(),
+        }) {
             out.push('\\');
         }
         out.push(c);
@@ -68,13 +72,21 @@ pub(super) fn written(outside: &str) -> String {
 
 /// One line as a code span, cut at `columns`; an empty text stays empty.
 pub(super) fn code(outside: &str, columns: usize) -> String {
-    let text = cut(&text::one_line(outside, Charset::Unicode), columns, Charset::Unicode);
+    let text = cut(
+        &text::one_line(outside, Charset::Unicode),
+        columns,
+        Charset::Unicode,
+    );
     if text.is_empty() {
         return String::new();
     }
     let fence = "`".repeat(longest_run(&text, '`') + 1);
     // A span may not begin or end with a backtick of its own.
-    let gap = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    let gap = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{gap}{text}{gap}{fence}")
 }
 
@@ -83,7 +95,11 @@ pub(super) fn block(outside: &str) -> Vec<String> {
     let text = text::clean(outside, Charset::Unicode);
     let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
     let mut lines = vec![format!("{fence}text")];
-    lines.extend(text.trim_end().lines().map(|line| line.trim_end().to_owned()));
+    lines.extend(
+        text.trim_end()
+            .lines()
+            .map(|line| line.trim_end().to_owned()),
+    );
     lines.push(fence);
     lines
 }
@@ -156,7 +172,11 @@ fn escaped(text: &str) -> String {
     // The model has escaped the next character itself.
     let mut is_escaped = false;
     while let Some(c) = rest.next() {
-        let place = Place { before, c, next: rest.peek().copied() };
+        let place = Place {
+            before,
+            c,
+            next: rest.peek().copied(),
+        };
         let is_html = c == '<' || matches!(c, '&' | '@') && has_meaning(place);
         if !is_escaped && (is_html || makes_link(place)) {
             out.push('\\');
@@ -170,7 +190,8 @@ fn escaped(text: &str) -> String {
 
 /// The back quotes that a text begins with.
 fn run(text: &str) -> &str {
-    text.get(..text.len() - text.trim_start_matches('`').len()).unwrap_or_default()
+    text.get(..text.len() - text.trim_start_matches('`').len())
+        .unwrap_or_default()
 }
 
 /// The code span that a text begins with.
@@ -225,9 +246,15 @@ mod tests {
     #[test]
     fn a_line_of_text_stays_a_line_of_text() {
         for (outside, shown) in [
-            ("disk **full** <b>\n# now", "disk \\*\\*full\\*\\* \\<b> # now"),
+            (
+                "disk **full** <b>\n# now",
+                "disk \\*\\*full\\*\\* \\<b> # now",
+            ),
             ("![x](http://evil)", "\\![x\\](http://evil)"),
-            ("memory_bytes of a@b [7], _x_ @all #12", "memory_bytes of a@b [7], \\_x\\_ \\@all \\#12"),
+            (
+                "memory_bytes of a@b [7], _x_ @all #12",
+                "memory_bytes of a@b [7], \\_x\\_ \\@all \\#12",
+            ),
             ("[[page]] [[[^1]]", "\\[[page]] \\[\\[\\[^1]]"),
             ("- one", "\\- one"),
             ("1. one", "1\\. one"),
@@ -249,7 +276,10 @@ mod tests {
     #[test]
     fn text_cannot_leave_its_code_block() {
         let lines = block("before\n````\n# out\n\u{1b}]0;x\u{7}after\n");
-        assert_eq!(lines, ["`````text", "before", "````", "# out", "after", "`````"]);
+        assert_eq!(
+            lines,
+            ["`````text", "before", "````", "# out", "after", "`````"]
+        );
     }
 
     #[test]
@@ -262,18 +292,29 @@ mod tests {
 
     #[test]
     fn commands_and_names_can_be_copied_as_they_are_written() {
-        let text = "`psql -c \"select pg_drop('a*b')\"` then **wait** for max_connections [7][9] of <all>";
+        let text =
+            "`psql -c \"select pg_drop('a*b')\"` then **wait** for max_connections [7][9] of <all>";
         let shown = "`psql -c \"select pg_drop('a*b')\"` then **wait** for max_connections [7\\][9] of \\<all>";
         assert_eq!(written(text), shown);
-        assert_eq!(quote("x `a\n` [x](u) ` `b`").join("\n"), "> x `a\n> ` [x\\](u) ` `b`");
+        assert_eq!(
+            quote("x `a\n` [x](u) ` `b`").join("\n"),
+            "> x `a\n> ` [x\\](u) ` `b`"
+        );
     }
 
     /// What would lead out of the document, or change it.
     fn dangers(markdown: &str) -> Vec<String> {
         use pulldown_cmark::{Event, Options, Parser, Tag};
         let is_danger = |event: &Event<'_>| {
-            let leads_out = matches!(event, Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock));
-            leads_out || matches!(event, Event::Html(_) | Event::InlineHtml(_) | Event::FootnoteReference(_))
+            let leads_out = matches!(
+                event,
+                Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock)
+            );
+            leads_out
+                || matches!(
+                    event,
+                    Event::Html(_) | Event::InlineHtml(_) | Event::FootnoteReference(_)
+                )
         };
         let events = Parser::new_ext(markdown, Options::all()).filter(is_danger);
         events.map(|event| format!("{event:?}")).collect()

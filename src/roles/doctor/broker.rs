@@ -22,14 +22,22 @@ const MIN_PAYLOAD_BYTES: usize = 1024 * 1024;
 pub(super) type Connecting = Shared<BoxFuture<'static, Result<Nats, Check>>>;
 
 pub(super) fn connect(addresses: Arc<Addresses>) -> Connecting {
-    let connected = async move { addresses.nats_for_command("doctor").await.map_err(|error| failed("nats", &error)) };
+    let connected = async move {
+        addresses
+            .nats_for_command("doctor")
+            .await
+            .map_err(|error| failed("nats", &error))
+    };
     connected.boxed().shared()
 }
 
 /// A failed check with the adapter's own fix.
 fn failed(check: &str, error: &anyhow::Error) -> Check {
     let fix = error.downcast_ref::<bus::Error>().and_then(bus::Error::fix);
-    Check { fix: fix.map(str::to_owned), ..Check::new(check, Verdict::Fail, error.to_string()) }
+    Check {
+        fix: fix.map(str::to_owned),
+        ..Check::new(check, Verdict::Fail, error.to_string())
+    }
 }
 
 fn not_checked(check: &str) -> Check {
@@ -42,10 +50,17 @@ pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Check
     let nats = nats.await?;
     let info = nats.server();
     let about = format!("{} at {}", info.version, addresses.redacted_nats());
-    let rtt = nats.rtt().await.map_err(|error| failed(format!("{about}: {error}")))?;
+    let rtt = nats
+        .rtt()
+        .await
+        .map_err(|error| failed(format!("{about}: {error}")))?;
     let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
     let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
-    let verdict = if info.max_payload < MIN_PAYLOAD_BYTES { Verdict::Warn } else { Verdict::Ok };
+    let verdict = if info.max_payload < MIN_PAYLOAD_BYTES {
+        Verdict::Warn
+    } else {
+        Verdict::Ok
+    };
     Ok(vec![Check::new("nats", verdict, detail)])
 }
 
@@ -58,16 +73,36 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
     if !faults.is_empty() {
         return Ok(faults);
     }
-    let consumers = examined.iter().filter(|object| object.name.contains('/')).count();
-    let detail = format!("{} streams, {consumers} consumers", examined.len() - consumers);
+    let consumers = examined
+        .iter()
+        .filter(|object| object.name.contains('/'))
+        .count();
+    let detail = format!(
+        "{} streams, {consumers} consumers",
+        examined.len() - consumers
+    );
     let weak = |(weakness, risk, fix): (bus::Weakness, &str, &str)| {
-        let names = examined.iter().filter(|object| object.status == bus::TopologyStatus::Weak(weakness));
-        let names = names.map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ");
-        let found = || Check::new("streams", Verdict::Warn, format!("{detail}; {risk}: {names}")).fix(fix);
+        let names = examined
+            .iter()
+            .filter(|object| object.status == bus::TopologyStatus::Weak(weakness));
+        let names = names
+            .map(|object| object.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let found = || {
+            Check::new(
+                "streams",
+                Verdict::Warn,
+                format!("{detail}; {risk}: {names}"),
+            )
+            .fix(fix)
+        };
         (!names.is_empty()).then(found)
     };
     let first = WEAKNESSES.into_iter().find_map(weak);
-    Ok(vec![first.unwrap_or_else(|| Check::new("streams", Verdict::Ok, detail.clone()))])
+    Ok(vec![first.unwrap_or_else(|| {
+        Check::new("streams", Verdict::Ok, detail.clone())
+    })])
 }
 
 /// The risks of streams that work, the worst one first, with their texts and fixes.
@@ -82,13 +117,23 @@ const WEAKNESSES: [(bus::Weakness, &str, &str); 4] = [
         "in memory, so that a stop of all its servers loses the only copy of an alert",
         "storage: file in tarsy.yaml; tarsy migrate then says how to replace the stream",
     ),
-    (bus::Weakness::Misplaced, "not on the servers of the placement in tarsy.yaml", "tarsy migrate"),
-    (bus::Weakness::Unbounded, "no max_bytes, so that they may fill the disk", "tarsy migrate"),
+    (
+        bus::Weakness::Misplaced,
+        "not on the servers of the placement in tarsy.yaml",
+        "tarsy migrate",
+    ),
+    (
+        bus::Weakness::Unbounded,
+        "no max_bytes, so that they may fill the disk",
+        "tarsy migrate",
+    ),
 ];
 
 /// Reports the leaders of all copies on a cluster, and each copy that is behind. No line without a cluster.
 pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings>) -> Checked {
-    let Ok(nats) = nats.await else { return Ok(Vec::new()) };
+    let Ok(nats) = nats.await else {
+        return Ok(Vec::new());
+    };
     let groups = nats.inspect_copies(&settings.unwrap_or_default()).await;
     if groups.is_empty() {
         return Ok(Vec::new());
@@ -102,35 +147,69 @@ pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings
             None => leaderless.push(group.name.as_str()),
         }
         for copy in &group.behind {
-            behind.entry(&copy.server).or_default().push(format!("{} ({})", group.name, copy.reason));
+            behind
+                .entry(&copy.server)
+                .or_default()
+                .push(format!("{} ({})", group.name, copy.reason));
         }
     }
     if !leaderless.is_empty() {
-        let detail = format!("no leader, since most of their servers are unavailable: {}", leaderless.join(", "));
-        return Err(Check::new("replicas", Verdict::Fail, detail).fix("start these servers, or connect them"));
+        let detail = format!(
+            "no leader, since most of their servers are unavailable: {}",
+            leaderless.join(", ")
+        );
+        return Err(Check::new("replicas", Verdict::Fail, detail)
+            .fix("start these servers, or connect them"));
     }
     if !behind.is_empty() {
         let line = |(server, objects): (&&str, &Vec<String>)| {
             let detail = format!("{server} is not up to date: {}", objects.join(", "));
-            Check::new("replicas", Verdict::Warn, detail).fix(format!("start {server}, or look at its log"))
+            Check::new("replicas", Verdict::Warn, detail)
+                .fix(format!("start {server}, or look at its log"))
         };
         return Ok(behind.iter().map(line).collect());
     }
     let made = groups.iter().filter(|group| group.copies < group.wanted);
-    let made: Vec<String> =
-        made.map(|group| format!("{} has {} of {} copies", group.name, group.copies, group.wanted)).collect();
+    let made: Vec<String> = made
+        .map(|group| {
+            format!(
+                "{} has {} of {} copies",
+                group.name, group.copies, group.wanted
+            )
+        })
+        .collect();
     if !made.is_empty() {
-        let check = Check::new("replicas", Verdict::Warn, format!("copies are being made: {}", made.join(", ")));
-        return Ok(vec![check.fix("wait; `nats server report jetstream` shows the servers")]);
+        let check = Check::new(
+            "replicas",
+            Verdict::Warn,
+            format!("copies are being made: {}", made.join(", ")),
+        );
+        return Ok(vec![
+            check.fix("wait; `nats server report jetstream` shows the servers"),
+        ]);
     }
-    let copies = groups.iter().map(|group| group.copies).min().unwrap_or_default();
-    let leaders: Vec<String> = leaders.iter().map(|(name, count)| format!("{name} leads {count}")).collect();
-    let detail = format!("{copies} up to date of each stream and consumer; {}", leaders.join(", "));
+    let copies = groups
+        .iter()
+        .map(|group| group.copies)
+        .min()
+        .unwrap_or_default();
+    let leaders: Vec<String> = leaders
+        .iter()
+        .map(|(name, count)| format!("{name} leads {count}"))
+        .collect();
+    let detail = format!(
+        "{copies} up to date of each stream and consumer; {}",
+        leaders.join(", ")
+    );
     Ok(vec![Check::new("replicas", Verdict::Ok, detail)])
 }
 
 fn fault(object: &bus::TopologyReport) -> Option<Check> {
-    let kind = if object.name.contains('/') { "consumer" } else { "stream" };
+    let kind = if object.name.contains('/') {
+        "consumer"
+    } else {
+        "stream"
+    };
     let failed = |detail: String| Check::new(kind, Verdict::Fail, detail).fix("tarsy migrate");
     match &object.status {
         bus::TopologyStatus::Fine | bus::TopologyStatus::Weak(_) => None,
@@ -139,7 +218,9 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
             let each: Vec<String> = differences.iter().map(ToString::to_string).collect();
             let fixed = failed(each.join("; "));
             // `migrate` cannot change it, and says what to do.
-            let storage = differences.iter().filter_map(|difference| difference.field.as_ref());
+            let storage = differences
+                .iter()
+                .filter_map(|difference| difference.field.as_ref());
             let is_storage = storage.into_iter().any(|field| field.name == "storage");
             Some(if is_storage {
                 fixed.fix("tarsy migrate names the two ways: NATS cannot change the storage")
@@ -155,32 +236,48 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
 pub(super) async fn workers(nats: Connecting) -> Checked {
     let nats = nats.await.map_err(|_| not_checked("workers"))?;
     let workers = nats.workers(WORKER_STATUS_TIMEOUT).await;
-    let workers = workers.map_err(|error| Check::new("workers", Verdict::Fail, error.to_string()))?;
+    let workers =
+        workers.map_err(|error| Check::new("workers", Verdict::Fail, error.to_string()))?;
     of_workers(&workers).map(|check| vec![check])
 }
 
 /// Counts the workers of these statuses.
 pub(super) fn of_workers(workers: &[WorkerStatus]) -> Result<Check, Check> {
     if workers.is_empty() {
-        let detail = format!("no worker seen for {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
+        let detail = format!(
+            "no worker seen for {} s: alerts wait in the queue",
+            WORKER_STATUS_TIMEOUT.as_secs()
+        );
         return Err(Check::new("workers", Verdict::Warn, detail).fix("tarsy worker"));
     }
     let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
     let busy: usize = workers.iter().map(|worker| worker.running()).sum();
-    let idle: Vec<String> = workers.iter().filter(|worker| worker.state != "claiming").map(not_claiming).collect();
+    let idle: Vec<String> = workers
+        .iter()
+        .filter(|worker| worker.state != "claiming")
+        .map(not_claiming)
+        .collect();
     let many = if workers.len() == 1 { "" } else { "s" };
     let detail = format!("{} worker{many}, {slots} slots, {busy} busy", workers.len());
     Ok(if idle.is_empty() {
         Check::new("workers", Verdict::Ok, detail)
     } else {
-        Check::new("workers", Verdict::Warn, format!("{detail}; {}", idle.join("; ")))
+        Check::new(
+            "workers",
+            Verdict::Warn,
+            format!("{detail}; {}", idle.join("; ")),
+        )
     })
 }
 
 /// A worker that claims nothing, with the reason if it is paused.
 fn not_claiming(worker: &WorkerStatus) -> String {
     let services: Vec<&str> = worker.unavailable.iter().map(String::as_str).collect();
-    let why = if services.is_empty() { String::new() } else { format!(": {}", unavailable(&services)) };
+    let why = if services.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", unavailable(&services))
+    };
     format!("{} is {}{why}", worker.name, worker.state)
 }
 
@@ -199,7 +296,10 @@ mod tests {
             sessions: Vec::new(),
             busy: 0,
             state: state.to_owned(),
-            unavailable: unavailable.iter().map(|service| (*service).to_owned()).collect(),
+            unavailable: unavailable
+                .iter()
+                .map(|service| (*service).to_owned())
+                .collect(),
             state_ms: 0,
         };
         let detail = |status: WorkerStatus| of_workers(&[status]).unwrap().detail;
@@ -211,6 +311,9 @@ mod tests {
             detail(of("paused", &["llm-service"])),
             "1 worker, 4 slots, 0 busy; w1 is paused: the LLM service does not answer"
         );
-        assert_eq!(detail(of("draining", &[])), "1 worker, 4 slots, 0 busy; w1 is draining");
+        assert_eq!(
+            detail(of("draining", &[])),
+            "1 worker, 4 slots, 0 busy; w1 is draining"
+        );
     }
 }

@@ -35,7 +35,11 @@ pub const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 type Checked = Result<Vec<Check>, Check>;
 
 /// Runs the checks and returns their results in a fixed order. `ask` decides whether the models are asked.
-pub fn run(addresses: &Addresses, file: Option<PathBuf>, ask: Ask) -> impl Stream<Item = Check> + use<> {
+pub fn run(
+    addresses: &Addresses,
+    file: Option<PathBuf>,
+    ask: Ask,
+) -> impl Stream<Item = Check> + use<> {
     let (first, config) = config(file);
     let addresses = Arc::new(addresses.clone());
     // The other checks run even if the configuration has faults.
@@ -43,17 +47,33 @@ pub fn run(addresses: &Addresses, file: Option<PathBuf>, ask: Ask) -> impl Strea
     let mut checks = FuturesOrdered::new();
     checks.push_back(ready(vec![first]).boxed());
     let nats = broker::connect(Arc::clone(&addresses));
-    checks.push_back(bounded("nats", broker::server(nats.clone(), Arc::clone(&addresses))));
-    checks.push_back(bounded("streams", broker::streams(nats.clone(), config.as_deref().map(topology))));
-    checks.push_back(bounded("replicas", broker::replicas(nats.clone(), config.as_deref().map(topology))));
+    checks.push_back(bounded(
+        "nats",
+        broker::server(nats.clone(), Arc::clone(&addresses)),
+    ));
+    checks.push_back(bounded(
+        "streams",
+        broker::streams(nats.clone(), config.as_deref().map(topology)),
+    ));
+    checks.push_back(bounded(
+        "replicas",
+        broker::replicas(nats.clone(), config.as_deref().map(topology)),
+    ));
     checks.push_back(bounded("postgres", database::check(Arc::clone(&addresses))));
-    let model_timeout = if ask == Ask::Nothing { CHECK_TIMEOUT } else { CHECK_TIMEOUT + PROBE_TIMEOUT };
+    let model_timeout = if ask == Ask::Nothing {
+        CHECK_TIMEOUT
+    } else {
+        CHECK_TIMEOUT + PROBE_TIMEOUT
+    };
     let models = model::check(Arc::clone(&addresses), config.clone(), ask);
     checks.push_back(bounded_by(model_timeout, "llm-service", models));
     if let Some(config) = &config {
         checks.extend(tools::no_servers(config).map(|check| ready(vec![check]).boxed()));
         for name in config.mcp_servers.keys() {
-            checks.push_back(bounded(&format!("mcp {name}"), tools::check(name.clone(), Arc::clone(config))));
+            checks.push_back(bounded(
+                &format!("mcp {name}"),
+                tools::check(name.clone(), Arc::clone(config)),
+            ));
         }
         for name in config.notifications.keys() {
             let check = notifications::check(name.clone(), Arc::clone(config));
@@ -69,31 +89,51 @@ pub fn run(addresses: &Addresses, file: Option<PathBuf>, ask: Ask) -> impl Strea
 
 /// The check with each text on one line and without passwords of the addresses.
 fn tidy(check: Check, addresses: &Addresses) -> Check {
-    let tidied = |text: &str| addresses.redact(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    Check { detail: tidied(&check.detail), fix: check.fix.as_deref().map(tidied), ..check }
+    let tidied =
+        |text: &str| addresses.redact(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    Check {
+        detail: tidied(&check.detail),
+        fix: check.fix.as_deref().map(tidied),
+        ..check
+    }
 }
 
 fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
-    let name = file.as_ref().map_or_else(|| "built-in".to_owned(), |file| file.display().to_string());
+    let name = file
+        .as_ref()
+        .map_or_else(|| "built-in".to_owned(), |file| file.display().to_string());
     match Config::load(file.as_deref(), &process_env) {
         Ok(config) => {
             let detail = format!("{name}: {}", describe(&config));
             let check = match routes::always_firing(&config) {
-                Some(hint) => Check::new("config", Verdict::Ok, format!("{detail}; {hint}")).fix(routes::EXAMPLE_ROUTE),
+                Some(hint) => Check::new("config", Verdict::Ok, format!("{detail}; {hint}"))
+                    .fix(routes::EXAMPLE_ROUTE),
                 None => Check::new("config", Verdict::Ok, detail),
             };
             (check, Some(config))
         }
         Err(Faults { faults, .. }) => {
             let count = faults.len();
-            let first = faults.first().map(|fault| format!("{} {}", fault.key, fault.problem)).unwrap_or_default();
-            let detail = format!("{name}: {count} fault{}: {first}", if count == 1 { "" } else { "s" });
-            (Check::new("config", Verdict::Fail, detail).fix("run: tarsy config check"), None)
+            let first = faults
+                .first()
+                .map(|fault| format!("{} {}", fault.key, fault.problem))
+                .unwrap_or_default();
+            let detail = format!(
+                "{name}: {count} fault{}: {first}",
+                if count == 1 { "" } else { "s" }
+            );
+            (
+                Check::new("config", Verdict::Fail, detail).fix("run: tarsy config check"),
+                None,
+            )
         }
     }
 }
 
-fn bounded(name: &str, check: impl Future<Output = Checked> + Send + 'static) -> BoxFuture<'static, Vec<Check>> {
+fn bounded(
+    name: &str,
+    check: impl Future<Output = Checked> + Send + 'static,
+) -> BoxFuture<'static, Vec<Check>> {
     bounded_by(CHECK_TIMEOUT, name, check)
 }
 
@@ -102,7 +142,17 @@ fn bounded_by(
     name: &str,
     check: impl Future<Output = Checked> + Send + 'static,
 ) -> BoxFuture<'static, Vec<Check>> {
-    let too_late = Check::new(name, Verdict::Fail, format!("no answer within {} s", limit.as_secs()));
+    let too_late = Check::new(
+        name,
+        Verdict::Fail,
+        format!("no answer within {} s", limit.as_secs()),
+    );
     let bounded = tokio::time::timeout(limit, check);
-    async move { bounded.await.unwrap_or(Err(too_late)).unwrap_or_else(|check| vec![check]) }.boxed()
+    async move {
+        bounded
+            .await
+            .unwrap_or(Err(too_late))
+            .unwrap_or_else(|check| vec![check])
+    }
+    .boxed()
 }

@@ -11,12 +11,24 @@ pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
     let check = format!("notify {name}");
     let failed = |reason: String| Check::new(check.as_str(), Verdict::Fail, reason);
     let mask = secrets::mask(&config, None).map_err(|error| failed(error.to_string()))?;
-    let kind = config.notifications.get(&name).map_or("", |route| route.kind.as_str());
+    let kind = config
+        .notifications
+        .get(&name)
+        .map_or("", |route| route.kind.as_str());
     let routes = Routes::new(config.notifications.clone(), mask);
     routes.check(&name).await.map_err(|reason| {
-        failed(format!("{kind}: {reason}"))
-            .fix(format!("docs/operations/notifications.md, then: tarsy notify test {name}"))
+        failed(format!("{kind}: {reason}")).fix(format!(
+            "docs/operations/notifications.md, then: tarsy notify test {name}"
+        ))
     })?;
-    let no_link = config.web.public_url.is_none().then_some("; without web.public_url its messages have no link");
-    Ok(vec![Check::new(check, Verdict::Ok, format!("{kind}, reachable{}", no_link.unwrap_or_default()))])
+    let no_link = config
+        .web
+        .public_url
+        .is_none()
+        .then_some("; without web.public_url its messages have no link");
+    Ok(vec![Check::new(
+        check,
+        Verdict::Ok,
+        format!("{kind}, reachable{}", no_link.unwrap_or_default()),
+    )])
 }

@@ -13,12 +13,23 @@ pub(super) const EXAMPLE_ROUTE: &str =
 
 /// A hint for a configuration without a route that ignores these alerts; `None` if each has one.
 pub(super) fn always_firing(config: &Config) -> Option<String> {
-    let is_ignored = |name: &&str| config.routes.first(&Facts::of_name(name)).is_some_and(|route| route.ignore);
-    let investigated: Vec<&str> = ALWAYS_FIRING.into_iter().filter(|name| !is_ignored(name)).collect();
+    let is_ignored = |name: &&str| {
+        config
+            .routes
+            .first(&Facts::of_name(name))
+            .is_some_and(|route| route.ignore)
+    };
+    let investigated: Vec<&str> = ALWAYS_FIRING
+        .into_iter()
+        .filter(|name| !is_ignored(name))
+        .collect();
     if investigated.is_empty() {
         return None;
     }
-    Some(format!("{}, which always fire, are investigated as low", investigated.join(" and ")))
+    Some(format!(
+        "{}, which always fire, are investigated as low",
+        investigated.join(" and ")
+    ))
 }
 
 #[cfg(test)]
@@ -30,11 +41,21 @@ mod tests {
     fn the_route_for_alerts_that_always_fire_is_named_until_it_is_there() {
         let check = |text: &str| always_firing(&Config::parse("f", text, &|_| None).unwrap());
         let found = check("").unwrap();
-        assert_eq!(found, "Watchdog and InfoInhibitor, which always fire, are investigated as low");
+        assert_eq!(
+            found,
+            "Watchdog and InfoInhibitor, which always fire, are investigated as low"
+        );
         let one = "routes: [{name: a, match: [alertname=Watchdog], ignore: true}]";
         assert!(check(one).unwrap().starts_with("InfoInhibitor, which"));
         assert!(check("routes: [{name: all, match: []}, {name: a, match: ['@type=~\".*\"'], ignore: true}]").is_some());
-        let line = EXAMPLE.lines().find(|line| line.contains("name: always-firing")).unwrap();
-        assert_eq!(check(&format!("routes:\n{}", line.replacen("# ", "", 1))), None, "{line}");
+        let line = EXAMPLE
+            .lines()
+            .find(|line| line.contains("name: always-firing"))
+            .unwrap();
+        assert_eq!(
+            check(&format!("routes:\n{}", line.replacen("# ", "", 1))),
+            None,
+            "{line}"
+        );
     }
 }

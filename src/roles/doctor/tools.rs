@@ -15,7 +15,11 @@ pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
     let check = format!("mcp {name}");
     let (inventory, backend) = checked(&config, &name).await.map_err(|error| {
         let used = chains_with(&config, &name);
-        let used = if used.is_empty() { "no chain uses it".to_owned() } else { format!("used by chains {used}") };
+        let used = if used.is_empty() {
+            "no chain uses it".to_owned()
+        } else {
+            format!("used by chains {used}")
+        };
         Check::new(check.as_str(), Verdict::Fail, format!("{error:#}; {used}"))
     })?;
     Ok(vec![found(check, &inventory, &backend)])
@@ -25,25 +29,44 @@ pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
 pub(super) fn no_servers(config: &Config) -> Option<Check> {
     let detail = "no MCP server is configured: an investigation can look at nothing, so its analysis is unproven";
     let fix = "add a server to mcp_servers; tarsy config example kubernetes prints one";
-    config.mcp_servers.is_empty().then(|| Check::new("tools", Verdict::Warn, detail.to_owned()).fix(fix))
+    config
+        .mcp_servers
+        .is_empty()
+        .then(|| Check::new("tools", Verdict::Warn, detail.to_owned()).fix(fix))
 }
 
 fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
     let Inventory { tools, unknown, .. } = inventory;
-    let read_only = tools.iter().filter(|tool| tool.offered && tool.read_only).count();
+    let read_only = tools
+        .iter()
+        .filter(|tool| tool.offered && tool.read_only)
+        .count();
     let withheld = tools.iter().filter(|tool| !tool.offered).count();
     let mut detail = format!("{} tools, {read_only} read-only", tools.len());
     if withheld > 0 {
-        detail.push_str(&format!("; {withheld} not offered (tarsy tools shows the reasons)"));
+        detail.push_str(&format!(
+            "; {withheld} not offered (tarsy tools shows the reasons)"
+        ));
     }
     if let Backend::Fails { tool, error } = backend {
-        let error: String = error.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_FAILURE).collect();
+        let error: String = error
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .take(MAX_FAILURE)
+            .collect();
         let detail = format!("{detail}; the server answers, but {tool} fails: {error}");
-        return Check::new(check, Verdict::Fail, detail).fix(format!("tarsy tools call {tool} shows the whole answer"));
+        return Check::new(check, Verdict::Fail, detail)
+            .fix(format!("tarsy tools call {tool} shows the whole answer"));
     }
     if !unknown.is_empty() {
-        let detail = format!("{detail}; the server has no tool of these names: {}", unknown.join(", "));
-        return Check::new(check, Verdict::Warn, detail).fix("tarsy tools shows the names of its tools");
+        let detail = format!(
+            "{detail}; the server has no tool of these names: {}",
+            unknown.join(", ")
+        );
+        return Check::new(check, Verdict::Warn, detail)
+            .fix("tarsy tools shows the names of its tools");
     }
     if !tools.iter().any(|tool| tool.offered) {
         return Check::new(check, Verdict::Warn, format!("{detail}: a model can call none"))
@@ -55,7 +78,8 @@ fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
             Check::new(check, Verdict::Ok, detail)
         }
         Backend::NotChecked | Backend::Fails { .. } => {
-            let fix = "no tool can be called without arguments: name one with probe: {tool, arguments}";
+            let fix =
+                "no tool can be called without arguments: name one with probe: {tool, arguments}";
             Check::new(check, Verdict::Ok, format!("{detail}; backend not checked")).fix(fix)
         }
     }
@@ -63,8 +87,17 @@ fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
 
 fn chains_with(config: &Config, server: &str) -> String {
     let uses = |chain: &&String| {
-        planner::choose(config, "", Some(chain.as_str()))
-            .is_ok_and(|route| planner::servers_of(config, &route).iter().any(|name| name == server))
+        planner::choose(config, "", Some(chain.as_str())).is_ok_and(|route| {
+            planner::servers_of(config, &route)
+                .iter()
+                .any(|name| name == server)
+        })
     };
-    config.agent_chains.keys().filter(uses).cloned().collect::<Vec<_>>().join(", ")
+    config
+        .agent_chains
+        .keys()
+        .filter(uses)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -29,16 +29,44 @@ pub struct Part {
 
 /// The results in a fixed order, within some seconds.
 pub async fn checks_of_web(part: Part) -> Vec<Check> {
-    let Part { nats, addresses, topology, workers } = part;
-    let nats = ready(nats.map_err(|reason| Check::new("nats", Verdict::Fail, reason))).boxed().shared();
+    let Part {
+        nats,
+        addresses,
+        topology,
+        workers,
+    } = part;
+    let nats = ready(nats.map_err(|reason| Check::new("nats", Verdict::Fail, reason)))
+        .boxed()
+        .shared();
     let addresses = Arc::new(addresses);
     let workers: Checked = broker::of_workers(&workers).map(|check| vec![check]);
     let groups = futures_util::future::join_all([
-        bounded_by(CHECK_TIMEOUT, "nats", broker::server(nats.clone(), Arc::clone(&addresses))),
-        bounded_by(CHECK_TIMEOUT, "streams", broker::streams(nats.clone(), Some(topology.clone()))),
-        bounded_by(CHECK_TIMEOUT, "replicas", broker::replicas(nats, Some(topology))),
-        bounded_by(CHECK_TIMEOUT, "postgres", database::check_of_reader(Arc::clone(&addresses))),
+        bounded_by(
+            CHECK_TIMEOUT,
+            "nats",
+            broker::server(nats.clone(), Arc::clone(&addresses)),
+        ),
+        bounded_by(
+            CHECK_TIMEOUT,
+            "streams",
+            broker::streams(nats.clone(), Some(topology.clone())),
+        ),
+        bounded_by(
+            CHECK_TIMEOUT,
+            "replicas",
+            broker::replicas(nats, Some(topology)),
+        ),
+        bounded_by(
+            CHECK_TIMEOUT,
+            "postgres",
+            database::check_of_reader(Arc::clone(&addresses)),
+        ),
         bounded_by(CHECK_TIMEOUT, "workers", ready(workers)),
     ]);
-    groups.await.into_iter().flatten().map(|check| tidy(check, &addresses)).collect()
+    groups
+        .await
+        .into_iter()
+        .flatten()
+        .map(|check| tidy(check, &addresses))
+        .collect()
 }

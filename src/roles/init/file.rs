@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::findings::{
-    CLUSTER_SERVER, Cluster, ClusterAccess, Findings, FoundKey, OLLAMA_HOST, ServerProgram, VertexAi,
+    CLUSTER_SERVER, Cluster, ClusterAccess, Findings, FoundKey, OLLAMA_HOST, ServerProgram,
+    VertexAi,
 };
 use super::ollama::{LOCAL_OLLAMA, Ollama, Place, ToolSupport};
 use super::starters::Starter;
@@ -22,7 +23,8 @@ pub(super) struct Chosen {
 /// Denies Secrets: the configuration of the program with tools for a cluster.
 pub const CLUSTER_SERVER_FILE: &str = "kubernetes-mcp-server.toml";
 /// The content of [`CLUSTER_SERVER_FILE`].
-pub const CLUSTER_SERVER_SETTINGS: &str = include_str!("../../../examples/mcp/kubernetes-mcp-server.toml");
+pub const CLUSTER_SERVER_SETTINGS: &str =
+    include_str!("../../../examples/mcp/kubernetes-mcp-server.toml");
 
 /// The file. It has no faults, whichever variables are set when it is loaded. `folder` has the file, and beside it
 /// [`CLUSTER_SERVER_FILE`].
@@ -38,7 +40,9 @@ pub fn configuration(findings: &Findings, folder: &Path) -> String {
         lines.push(format!("# {RECORDING_ONLY}."));
         lines.push("# `tarsy config example --list` names examples with a model.".to_owned());
     } else {
-        lines.push("# The models. Keys are variables of the LLM service (tarsy llm-service).".to_owned());
+        lines.push(
+            "# The models. Keys are variables of the LLM service (tarsy llm-service).".to_owned(),
+        );
     }
     lines.push("llm_providers:".to_owned());
     for provider in &chosen {
@@ -79,9 +83,11 @@ pub(super) fn providers(findings: &Findings) -> Vec<Chosen> {
     if chosen.is_empty() {
         chosen.push(match &findings.ollama {
             Ollama::Model { name, .. } => with_ollama(name, findings.ollama_place),
-            Ollama::Absent | Ollama::WithoutModel => {
-                Chosen { name: RECORDING, model: String::new(), lines: vec!["provider: scripted".to_owned()] }
-            }
+            Ollama::Absent | Ollama::WithoutModel => Chosen {
+                name: RECORDING,
+                model: String::new(),
+                lines: vec!["provider: scripted".to_owned()],
+            },
         });
     }
     chosen
@@ -95,7 +101,11 @@ fn with_key(found: &FoundKey) -> Chosen {
         format!("api_key_env: {}", found.variable),
         format!("context_window: {}", default.context_window),
     ];
-    Chosen { name, model: default.model.to_owned(), lines }
+    Chosen {
+        name,
+        model: default.model.to_owned(),
+        lines,
+    }
 }
 
 fn with_vertex_ai(project: &str) -> Chosen {
@@ -108,7 +118,11 @@ fn with_vertex_ai(project: &str) -> Chosen {
         "credentials_env: GOOGLE_APPLICATION_CREDENTIALS".to_owned(),
         format!("context_window: {}", GEMINI.context_window),
     ];
-    Chosen { name: "gemini", model: model.to_owned(), lines }
+    Chosen {
+        name: "gemini",
+        model: model.to_owned(),
+        lines,
+    }
 }
 
 fn with_ollama(model: &str, place: Place) -> Chosen {
@@ -123,7 +137,11 @@ fn with_ollama(model: &str, place: Place) -> Chosen {
         "# Ollama cuts longer conversations without an error: start it with OLLAMA_CONTEXT_LENGTH=64000.".to_owned(),
         format!("context_window: {}", LOCAL.context_window),
     ];
-    Chosen { name: "local", model: model.to_owned(), lines }
+    Chosen {
+        name: "local",
+        model: model.to_owned(),
+        lines,
+    }
 }
 
 fn defaults(chosen: &[Chosen], findings: &Findings) -> Vec<String> {
@@ -134,11 +152,22 @@ fn defaults(chosen: &[Chosen], findings: &Findings) -> Vec<String> {
         let names: Vec<&str> = others.iter().map(|other| other.name).collect();
         lines.push(format!("  llm_provider: {}", first.name));
         let names = names.join(", ");
-        lines.push(format!("  fallback_providers: [{names}]   # in this order, when the one before has failed"));
+        lines.push(format!(
+            "  fallback_providers: [{names}]   # in this order, when the one before has failed"
+        ));
     }
     if chosen.iter().any(|chosen| chosen.name == "local") {
-        lines.push("  iteration_timeout: 10m   # a local model is slow, and has to be loaded first".to_owned());
-        if matches!(findings.ollama, Ollama::Model { tools: ToolSupport::Unsupported, .. }) {
+        lines.push(
+            "  iteration_timeout: 10m   # a local model is slow, and has to be loaded first"
+                .to_owned(),
+        );
+        if matches!(
+            findings.ollama,
+            Ollama::Model {
+                tools: ToolSupport::Unsupported,
+                ..
+            }
+        ) {
             lines
                 .push("  iteration_strategy: react   # the model has no tools: it writes its calls as text".to_owned());
         }
@@ -161,7 +190,9 @@ fn cluster_lines(cluster: &Cluster, folder: &Path) -> Vec<String> {
     match cluster.server {
         ServerProgram::Installed => lines.extend(section),
         ServerProgram::Missing => {
-            lines.push(format!("# To use them: npm install -g {CLUSTER_SERVER}, and remove the `# ` below."));
+            lines.push(format!(
+                "# To use them: npm install -g {CLUSTER_SERVER}, and remove the `# ` below."
+            ));
             lines.extend(section.into_iter().map(|line| format!("# {line}")));
         }
     }
@@ -178,15 +209,25 @@ const KUBECONFIG_OF_EXAMPLE: &str = "/etc/tarsy/kubeconfig";
 /// The section `mcp_servers` of the example, with the files of this machine.
 fn cluster_section(cluster: &Cluster, folder: &Path) -> Vec<String> {
     let example = example_of(CLUSTER_EXAMPLE).map_or("", |example| example.text);
-    let section = example.lines().skip_while(|line| *line != "mcp_servers:").take_while(|line| !line.is_empty());
+    let section = example
+        .lines()
+        .skip_while(|line| *line != "mcp_servers:")
+        .take_while(|line| !line.is_empty());
     let settings = folder.join(CLUSTER_SERVER_FILE).display().to_string();
-    let settings = if is_plain(&settings) { &settings } else { CLUSTER_SERVER_FILE };
+    let settings = if is_plain(&settings) {
+        &settings
+    } else {
+        CLUSTER_SERVER_FILE
+    };
     let with_files = |line: &str| {
         let line = line.replace(SETTINGS_OF_EXAMPLE, settings);
         match &cluster.access {
             ClusterAccess::Kubeconfig(file) => {
                 let file = file.display().to_string();
-                Some(line.replace(KUBECONFIG_OF_EXAMPLE, if is_plain(&file) { &file } else { "" }))
+                Some(line.replace(
+                    KUBECONFIG_OF_EXAMPLE,
+                    if is_plain(&file) { &file } else { "" },
+                ))
             }
             ClusterAccess::Pod => Some(line).filter(|line| !line.contains(KUBECONFIG_OF_EXAMPLE)),
         }
@@ -196,14 +237,19 @@ fn cluster_section(cluster: &Cluster, folder: &Path) -> Vec<String> {
 
 /// Whether a path can be the default of a reference. One with other characters could end it.
 fn is_plain(path: &str) -> bool {
-    path.chars().all(|c| c.is_alphanumeric() || "/._-+@ ".contains(c))
+    path.chars()
+        .all(|c| c.is_alphanumeric() || "/._-+@ ".contains(c))
 }
 
 /// A text as a value of YAML in which no reference is resolved.
 fn text(value: &str) -> String {
     let begins = value.starts_with(|first: char| first.is_ascii_alphabetic());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/:-".contains(c);
-    if begins && value.chars().all(is_plain) && !value.ends_with(':') && !["true", "false", "null"].contains(&value) {
+    if begins
+        && value.chars().all(is_plain)
+        && !value.ends_with(':')
+        && !["true", "false", "null"].contains(&value)
+    {
         return value.to_owned();
     }
     serde_json::Value::String(value.replace("${", "$${")).to_string()

@@ -87,14 +87,24 @@ pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
         let variable = keys.iter().copied().find(|name| is_key_set(name))?;
         Some(FoundKey { starter, variable })
     });
-    let named = known::by_name(LOCAL.provider).and_then(|known| Some(known.address_of(&variable(env, OLLAMA_HOST)?)));
+    let named = known::by_name(LOCAL.provider)
+        .and_then(|known| Some(known.address_of(&variable(env, OLLAMA_HOST)?)));
     let (ollama, ollama_place) = match named {
-        Some(address) => (ollama::ask(&address, Place::Variable).await, Place::Variable),
-        None => (ollama::ask(local_ollama, Place::Machine).await, Place::Machine),
+        Some(address) => (
+            ollama::ask(&address, Place::Variable).await,
+            Place::Variable,
+        ),
+        None => (
+            ollama::ask(local_ollama, Place::Machine).await,
+            Place::Machine,
+        ),
     };
     Findings {
         keys: keys.collect(),
-        other_keys: OTHER_KEYS.into_iter().filter(|(name, _)| is_key_set(name)).collect(),
+        other_keys: OTHER_KEYS
+            .into_iter()
+            .filter(|(name, _)| is_key_set(name))
+            .collect(),
         vertex_ai: vertex_ai(env),
         cluster: cluster(env),
         ollama,
@@ -109,7 +119,9 @@ fn variable(env: Env<'_>, name: &str) -> Option<String> {
 
 fn vertex_ai(env: Env<'_>) -> VertexAi {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let Some(project) = variable(env, "GOOGLE_CLOUD_PROJECT").filter(|project| project.bytes().all(is_plain)) else {
+    let Some(project) =
+        variable(env, "GOOGLE_CLOUD_PROJECT").filter(|project| project.bytes().all(is_plain))
+    else {
         return VertexAi::Absent;
     };
     match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {
@@ -120,9 +132,15 @@ fn vertex_ai(env: Env<'_>) -> VertexAi {
 
 /// Whether a file is the key of a service account, the only kind of file that the LLM service can use.
 fn is_service_account(file: &Path) -> bool {
-    let text = file.metadata().ok().filter(|metadata| metadata.len() <= MAX_CREDENTIALS_BYTES);
-    let text = text.and_then(|_| std::fs::read(file).ok()).unwrap_or_default();
-    serde_json::from_slice::<CredentialsKind>(&text).is_ok_and(|credentials| credentials.kind == "service_account")
+    let text = file
+        .metadata()
+        .ok()
+        .filter(|metadata| metadata.len() <= MAX_CREDENTIALS_BYTES);
+    let text = text
+        .and_then(|_| std::fs::read(file).ok())
+        .unwrap_or_default();
+    serde_json::from_slice::<CredentialsKind>(&text)
+        .is_ok_and(|credentials| credentials.kind == "service_account")
 }
 
 /// The part of a file of credentials that is no secret.
@@ -145,11 +163,17 @@ fn cluster(env: Env<'_>) -> Option<Cluster> {
         None => return None,
     };
     let path = variable(env, "PATH").unwrap_or_default();
-    let is_installed = std::env::split_paths(&path).any(|folder| is_program(&folder.join(CLUSTER_SERVER)));
-    let server = if is_installed { ServerProgram::Installed } else { ServerProgram::Missing };
+    let is_installed =
+        std::env::split_paths(&path).any(|folder| is_program(&folder.join(CLUSTER_SERVER)));
+    let server = if is_installed {
+        ServerProgram::Installed
+    } else {
+        ServerProgram::Missing
+    };
     Some(Cluster { access, server })
 }
 
 fn is_program(file: &Path) -> bool {
-    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    file.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

@@ -31,7 +31,11 @@ pub enum Existing {
 /// `AlreadyExists` for a file that is to be kept; any other error of the file system.
 pub fn write(path: &Path, text: &str, existing: Existing) -> io::Result<()> {
     match existing {
-        Existing::Keep => OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes()),
+        Existing::Keep => OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)?
+            .write_all(text.as_bytes()),
         Existing::Replace => {
             // A link stays a link, and a file that others may not read stays so.
             let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());

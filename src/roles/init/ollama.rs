@@ -66,16 +66,28 @@ struct Shown {
 /// Asks the Ollama at this address.
 pub(super) async fn ask(address: &str, place: Place) -> Ollama {
     let address = address.trim_end_matches('/');
-    let Some(client) = client(place) else { return Ollama::Absent };
-    let Some(tags) = read::<Tags>(client.get(format!("{address}/api/tags"))).await else { return Ollama::Absent };
+    let Some(client) = client(place) else {
+        return Ollama::Absent;
+    };
+    let Some(tags) = read::<Tags>(client.get(format!("{address}/api/tags"))).await else {
+        return Ollama::Absent;
+    };
     let shown = tags.models.into_iter().take(MAX_MODELS).map(async |tag| {
         let body = serde_json::json!({"model": tag.name}).to_string();
-        let request = client.post(format!("{address}/api/show")).header("content-type", "application/json").body(body);
+        let request = client
+            .post(format!("{address}/api/show"))
+            .header("content-type", "application/json")
+            .body(body);
         (tag.name, read::<Shown>(request).await)
     });
-    choose(
-        join_all(shown).await.into_iter().map(|(name, shown)| (name, shown.unwrap_or(Shown { capabilities: vec![] }))),
-    )
+    choose(join_all(shown).await.into_iter().map(|(name, shown)| {
+        (
+            name,
+            shown.unwrap_or(Shown {
+                capabilities: vec![],
+            }),
+        )
+    }))
 }
 
 /// The first model with tools, otherwise the first one that writes text.
@@ -84,19 +96,27 @@ fn choose(models: impl Iterator<Item = (String, Shown)>) -> Ollama {
     for (name, Shown { capabilities }) in models {
         let can = |word: &str| capabilities.iter().any(|capability| capability == word);
         if can("tools") {
-            return Ollama::Model { name, tools: ToolSupport::Supported };
+            return Ollama::Model {
+                name,
+                tools: ToolSupport::Supported,
+            };
         }
         // An old server does not list capabilities.
         if plain.is_none() && (can("completion") || capabilities.is_empty()) {
             plain = Some(name);
         }
     }
-    plain.map_or(Ollama::WithoutModel, |name| Ollama::Model { name, tools: ToolSupport::Unsupported })
+    plain.map_or(Ollama::WithoutModel, |name| Ollama::Model {
+        name,
+        tools: ToolSupport::Unsupported,
+    })
 }
 
 /// A client for this machine, without a proxy and without certificate authorities; or one for any machine.
 fn client(place: Place) -> Option<reqwest::Client> {
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     let builder = reqwest::Client::builder();
     let builder = match place {
         Place::Machine => builder.no_proxy().tls_certs_only([]).timeout(TIMEOUT),
@@ -124,17 +144,35 @@ mod tests {
     #[test]
     fn a_model_with_tools_is_preferred_and_an_embedding_model_is_no_choice() {
         let choice = |models: &[(&str, &[&str])]| {
-            let shown = |words: &[&str]| Shown { capabilities: words.iter().map(|word| (*word).to_owned()).collect() };
-            choose(models.iter().map(|(name, words)| ((*name).to_owned(), shown(words))))
+            let shown = |words: &[&str]| Shown {
+                capabilities: words.iter().map(|word| (*word).to_owned()).collect(),
+            };
+            choose(
+                models
+                    .iter()
+                    .map(|(name, words)| ((*name).to_owned(), shown(words))),
+            )
         };
-        let model = |name: &str, tools| Ollama::Model { name: name.to_owned(), tools };
+        let model = |name: &str, tools| Ollama::Model {
+            name: name.to_owned(),
+            tools,
+        };
         let embedding: (&str, &[&str]) = ("nomic-embed-text:latest", &["embedding"]);
         let gemma: (&str, &[&str]) = ("gemma3:4b", &["completion", "vision"]);
         let qwen: (&str, &[&str]) = ("qwen3:14b", &["completion", "tools", "thinking"]);
-        assert_eq!(choice(&[embedding, gemma, qwen]), model("qwen3:14b", ToolSupport::Supported));
-        assert_eq!(choice(&[embedding, gemma]), model("gemma3:4b", ToolSupport::Unsupported));
+        assert_eq!(
+            choice(&[embedding, gemma, qwen]),
+            model("qwen3:14b", ToolSupport::Supported)
+        );
+        assert_eq!(
+            choice(&[embedding, gemma]),
+            model("gemma3:4b", ToolSupport::Unsupported)
+        );
         assert_eq!(choice(&[embedding]), Ollama::WithoutModel);
-        assert_eq!(choice(&[("llama2:7b", &[])]), model("llama2:7b", ToolSupport::Unsupported));
+        assert_eq!(
+            choice(&[("llama2:7b", &[])]),
+            model("llama2:7b", ToolSupport::Unsupported)
+        );
         assert_eq!(choice(&[]), Ollama::WithoutModel);
     }
 }

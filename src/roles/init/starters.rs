@@ -12,10 +12,22 @@ pub(super) struct Starter {
 
 /// In the order in which they are preferred.
 pub(super) const STARTERS: [Starter; 4] = [
-    Starter { name: "gemini", default: GEMINI },
-    Starter { name: "claude", default: CLAUDE },
-    Starter { name: "openai", default: GPT },
-    Starter { name: "grok", default: GROK },
+    Starter {
+        name: "gemini",
+        default: GEMINI,
+    },
+    Starter {
+        name: "claude",
+        default: CLAUDE,
+    },
+    Starter {
+        name: "openai",
+        default: GPT,
+    },
+    Starter {
+        name: "grok",
+        default: GROK,
+    },
 ];
 
 /// Keys of providers for which no model can be guessed: their models come and go, or need an address.

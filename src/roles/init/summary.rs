@@ -1,7 +1,9 @@
 //! What `tarsy init` says: what it found, and which commands come next. Pure.
 
 use super::file::{Chosen, RECORDING_ONLY, providers};
-use super::findings::{CLUSTER_SERVER, ClusterAccess, Findings, OLLAMA_HOST, ServerProgram, VertexAi};
+use super::findings::{
+    CLUSTER_SERVER, ClusterAccess, Findings, OLLAMA_HOST, ServerProgram, VertexAi,
+};
 use super::ollama::{Ollama, Place, ToolSupport};
 use crate::config::default_models::LOCAL;
 
@@ -16,10 +18,16 @@ pub fn found(findings: &Findings) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for key in &findings.keys {
         let (name, model) = (key.starter.name, key.starter.default.model);
-        lines.push((key.variable.to_owned(), format!("provider {name}, model {model}: {}", role(name))));
+        lines.push((
+            key.variable.to_owned(),
+            format!("provider {name}, model {model}: {}", role(name)),
+        ));
     }
     lines.extend(findings.other_keys.iter().map(|(variable, provider)| {
-        ((*variable).to_owned(), format!("not used: add a provider {provider} with the model that you want"))
+        (
+            (*variable).to_owned(),
+            format!("not used: add a provider {provider} with the model that you want"),
+        )
     }));
     lines.extend(vertex_ai(findings));
     lines.extend(ollama(findings, &chosen));
@@ -30,7 +38,9 @@ pub fn found(findings: &Findings) -> Vec<(String, String)> {
         };
         let then = match cluster.server {
             ServerProgram::Installed => format!("tools of {CLUSTER_SERVER}, read-only"),
-            ServerProgram::Missing => format!("{CLUSTER_SERVER} is not on PATH: its section is a comment"),
+            ServerProgram::Missing => {
+                format!("{CLUSTER_SERVER} is not on PATH: its section is a comment")
+            }
         };
         lines.push((name.to_owned(), format!("{place}: {then}")));
     }
@@ -49,10 +59,13 @@ fn vertex_ai(findings: &Findings) -> Option<(String, String)> {
             let why = "not used: GOOGLE_APPLICATION_CREDENTIALS names no key of a service account (tarsy config example vertex)";
             Some((name, why.to_owned()))
         }
-        VertexAi::Project(_) if has_key => Some((name, "not used, because a key of Gemini is set".to_owned())),
-        VertexAi::Project(project) => {
-            Some((name, format!("provider gemini by Vertex AI, project {project}: the default")))
+        VertexAi::Project(_) if has_key => {
+            Some((name, "not used, because a key of Gemini is set".to_owned()))
         }
+        VertexAi::Project(project) => Some((
+            name,
+            format!("provider gemini by Vertex AI, project {project}: the default"),
+        )),
     }
 }
 
@@ -63,20 +76,31 @@ fn ollama(findings: &Findings, chosen: &[Chosen]) -> Option<(String, String)> {
         Place::Variable => OLLAMA_HOST.to_owned(),
     };
     match &findings.ollama {
-        Ollama::Absent if findings.ollama_place == Place::Variable => {
-            Some((name, "not used: no Ollama answers at this address".to_owned()))
-        }
-        Ollama::Absent => None,
-        Ollama::WithoutModel => Some((name, format!("no model is installed: ollama pull {}", LOCAL.model))),
-        Ollama::Model { name: model, .. } if is_unused => {
-            Some((name, format!("model {model}: not used, because a key is set (tarsy config example ollama)")))
-        }
-        Ollama::Model { name: model, tools: ToolSupport::Supported } => {
-            Some((name, format!("provider local, model {model}: the default")))
-        }
-        Ollama::Model { name: model, tools: ToolSupport::Unsupported } => Some((
+        Ollama::Absent if findings.ollama_place == Place::Variable => Some((
             name,
-            format!("provider local, model {model}, which has no tools: the default, with the strategy react"),
+            "not used: no Ollama answers at this address".to_owned(),
+        )),
+        Ollama::Absent => None,
+        Ollama::WithoutModel => Some((
+            name,
+            format!("no model is installed: ollama pull {}", LOCAL.model),
+        )),
+        Ollama::Model { name: model, .. } if is_unused => Some((
+            name,
+            format!("model {model}: not used, because a key is set (tarsy config example ollama)"),
+        )),
+        Ollama::Model {
+            name: model,
+            tools: ToolSupport::Supported,
+        } => Some((name, format!("provider local, model {model}: the default"))),
+        Ollama::Model {
+            name: model,
+            tools: ToolSupport::Unsupported,
+        } => Some((
+            name,
+            format!(
+                "provider local, model {model}, which has no tools: the default, with the strategy react"
+            ),
         )),
     }
 }
@@ -88,18 +112,32 @@ pub fn next_commands(findings: &Findings, option: &str) -> Vec<(String, String)>
         variables.push("GOOGLE_APPLICATION_CREDENTIALS");
     }
     let chosen = providers(findings);
-    if findings.ollama_place == Place::Variable && chosen.iter().any(|chosen| chosen.name == "local") {
+    if findings.ollama_place == Place::Variable
+        && chosen.iter().any(|chosen| chosen.name == "local")
+    {
         variables.push(OLLAMA_HOST);
     }
-    let needs = if variables.is_empty() { String::new() } else { format!("; needs {}", variables.join(", ")) };
+    let needs = if variables.is_empty() {
+        String::new()
+    } else {
+        format!("; needs {}", variables.join(", "))
+    };
     let is_recorded = chosen.iter().all(|chosen| chosen.model.is_empty());
-    let serves = if is_recorded { "replays recordings" } else { "calls the models" };
-    let command = |words: &str, purpose: &str| (format!("tarsy{option} {words}"), purpose.to_owned());
+    let serves = if is_recorded {
+        "replays recordings"
+    } else {
+        "calls the models"
+    };
+    let command =
+        |words: &str, purpose: &str| (format!("tarsy{option} {words}"), purpose.to_owned());
     vec![
         command("config check", "reports every fault of the file"),
         command("llm-service", &format!("{serves}{needs}")),
         command("models --probe", "asks each model for one word"),
-        command("migrate", "prepares database (DATABASE_URL) and streams (NATS_URL)"),
+        command(
+            "migrate",
+            "prepares database (DATABASE_URL) and streams (NATS_URL)",
+        ),
         command("worker", "investigates alerts"),
         command("doctor", "checks everything, and says what to do"),
     ]

@@ -16,20 +16,26 @@ pub(super) fn of_check(check: &ProviderCheck, name: &str, llm: &LlmProvider) -> 
     }
     let (key, address) = (check.key_env.as_str(), check.address.as_str());
     match (check.key_status.as_str(), check.address_status.as_str()) {
-        ("not_permitted", _) => {
-            Some(format!("set {key} where the LLM service runs: tarsy llm-service --allow-key-env '{key}'"))
-        }
-        (_, "not_permitted") if !address.is_empty() => {
-            Some(format!("tarsy llm-service --allow-base-url '{address}', or another base_url"))
-        }
-        (_, "not_permitted") => Some(format!("set base_url of llm_providers.{name} to an address")),
+        ("not_permitted", _) => Some(format!(
+            "set {key} where the LLM service runs: tarsy llm-service --allow-key-env '{key}'"
+        )),
+        (_, "not_permitted") if !address.is_empty() => Some(format!(
+            "tarsy llm-service --allow-base-url '{address}', or another base_url"
+        )),
+        (_, "not_permitted") => Some(format!(
+            "set base_url of llm_providers.{name} to an address"
+        )),
         ("not_set", _) if key.is_empty() && !llm.vertex_ai.project.is_empty() => Some(format!(
             "run the LLM service on a machine of Google Cloud, or set credentials_env of llm_providers.{name} to the \
              variable with the key of a service account"
         )),
-        ("not_set", _) if key.is_empty() => Some(format!("set api_key_env of llm_providers.{name}")),
+        ("not_set", _) if key.is_empty() => {
+            Some(format!("set api_key_env of llm_providers.{name}"))
+        }
         ("not_set", _) => Some(set_key(key)),
-        ("unreadable", _) => Some(format!("{key}_FILE has to name a file that the LLM service can read")),
+        ("unreadable", _) => Some(format!(
+            "{key}_FILE has to name a file that the LLM service can read"
+        )),
         _ => None,
     }
 }
@@ -41,31 +47,55 @@ fn set_key(key: &str) -> String {
 /// The setting or command when the LLM service itself does not answer.
 pub(super) fn of_service(error: &CheckError) -> Option<String> {
     match error {
-        CheckError::Unsupported => Some("tarsy models --probe asks the models themselves".to_owned()),
-        CheckError::Unavailable(_) => Some("tarsy llm-service, or set TARSY_LLM_ADDR".to_owned()),
-        CheckError::Refused(_) => {
-            Some("set TARSY_LLM_TOKEN to the token of the LLM service; tarsy doctor checks it".to_owned())
+        CheckError::Unsupported => {
+            Some("tarsy models --probe asks the models themselves".to_owned())
         }
+        CheckError::Unavailable(_) => Some("tarsy llm-service, or set TARSY_LLM_ADDR".to_owned()),
+        CheckError::Refused(_) => Some(
+            "set TARSY_LLM_TOKEN to the token of the LLM service; tarsy doctor checks it"
+                .to_owned(),
+        ),
     }
 }
 
 /// The setting or command after a call that failed with this code.
-pub(super) fn of_code(code: &str, name: &str, key: &str, retry_after: Option<Duration>) -> Option<String> {
+pub(super) fn of_code(
+    code: &str,
+    name: &str,
+    key: &str,
+    retry_after: Option<Duration>,
+) -> Option<String> {
     match code {
-        "credentials" if key.is_empty() => {
-            Some(format!("set api_key_env (with Vertex AI credentials_env) of llm_providers.{name}"))
-        }
-        "credentials" => Some(format!("put a key that the provider accepts into {key} where the LLM service runs")),
+        "credentials" if key.is_empty() => Some(format!(
+            "set api_key_env (with Vertex AI credentials_env) of llm_providers.{name}"
+        )),
+        "credentials" => Some(format!(
+            "put a key that the provider accepts into {key} where the LLM service runs"
+        )),
         "rate_limited" => {
-            let wait =
-                retry_after.map_or_else(|| "wait".to_owned(), |delay| format!("wait {} s", delay.as_secs().max(1)));
-            Some(format!("{wait}, or raise the limits of the account at the provider"))
+            let wait = retry_after.map_or_else(
+                || "wait".to_owned(),
+                |delay| format!("wait {} s", delay.as_secs().max(1)),
+            );
+            Some(format!(
+                "{wait}, or raise the limits of the account at the provider"
+            ))
         }
-        "model_not_found" => Some(format!("set model of llm_providers.{name} to one that the account may use")),
-        "unavailable" => Some("check base_url, and the network and proxy of the LLM service".to_owned()),
-        "deadline_exceeded" => Some("try a longer --timeout: a local model may have to be loaded first".to_owned()),
-        "max_tokens" => Some(format!("a larger max_output_tokens or a smaller thinking of llm_providers.{name}")),
-        "no_strategy" => Some(format!("set model of llm_providers.{name} to one that calls tools")),
+        "model_not_found" => Some(format!(
+            "set model of llm_providers.{name} to one that the account may use"
+        )),
+        "unavailable" => {
+            Some("check base_url, and the network and proxy of the LLM service".to_owned())
+        }
+        "deadline_exceeded" => {
+            Some("try a longer --timeout: a local model may have to be loaded first".to_owned())
+        }
+        "max_tokens" => Some(format!(
+            "a larger max_output_tokens or a smaller thinking of llm_providers.{name}"
+        )),
+        "no_strategy" => Some(format!(
+            "set model of llm_providers.{name} to one that calls tools"
+        )),
         "invalid_backend" => Some("run an LLM service of this version".to_owned()),
         _ => None,
     }

@@ -108,9 +108,20 @@ pub enum Ask {
 }
 
 /// Reports the providers of these names.
-pub async fn report(config: &Config, names: &[&str], client: &Client, ask: Ask) -> Vec<ModelReport> {
-    let chosen: Vec<_> = names.iter().filter_map(|name| config.llm_providers.get_key_value(*name)).collect();
-    let plans: Vec<_> = chosen.iter().map(|(name, llm)| provider_plan(name, llm, llm.backend(), Vec::new())).collect();
+pub async fn report(
+    config: &Config,
+    names: &[&str],
+    client: &Client,
+    ask: Ask,
+) -> Vec<ModelReport> {
+    let chosen: Vec<_> = names
+        .iter()
+        .filter_map(|name| config.llm_providers.get_key_value(*name))
+        .collect();
+    let plans: Vec<_> = chosen
+        .iter()
+        .map(|(name, llm)| provider_plan(name, llm, llm.backend(), Vec::new()))
+        .collect();
     let checks = client.check_providers(&plans).await;
     let mut reports = Vec::with_capacity(chosen.len());
     for (number, (name, llm)) in chosen.into_iter().enumerate() {
@@ -123,42 +134,76 @@ pub async fn report(config: &Config, names: &[&str], client: &Client, ask: Ask) 
     match ask {
         Ask::Nothing => reports,
         Ask::OneWord(timeout) => {
-            let probes = reports.into_iter().zip(plans).map(async |(report, plan)| match report.state {
-                State::Unusable => report,
-                State::Ready | State::Unknown => probe::probe(report, plan, client, timeout).await,
-            });
+            let probes =
+                reports
+                    .into_iter()
+                    .zip(plans)
+                    .map(async |(report, plan)| match report.state {
+                        State::Unusable => report,
+                        State::Ready | State::Unknown => {
+                            probe::probe(report, plan, client, timeout).await
+                        }
+                    });
             join_all(probes).await
         }
         Ask::ToolCall(timeout) => {
             let probes = reports
                 .into_iter()
                 .enumerate()
-                .map(async |(number, report)| (number, of_tool_call(config, report, client, timeout).await));
-            let mut probed: Vec<_> = stream::iter(probes).buffer_unordered(MAX_ASKED).collect().await;
+                .map(async |(number, report)| {
+                    (number, of_tool_call(config, report, client, timeout).await)
+                });
+            let mut probed: Vec<_> = stream::iter(probes)
+                .buffer_unordered(MAX_ASKED)
+                .collect()
+                .await;
             probed.sort_unstable_by_key(|(number, _)| *number);
             probed.into_iter().map(|(_, report)| report).collect()
         }
     }
 }
 
-async fn of_tool_call(config: &Config, report: ModelReport, client: &Client, timeout: Option<Duration>) -> ModelReport {
-    let Some(llm) = config.llm_providers.get(&report.name) else { return report };
+async fn of_tool_call(
+    config: &Config,
+    report: ModelReport,
+    client: &Client,
+    timeout: Option<Duration>,
+) -> ModelReport {
+    let Some(llm) = config.llm_providers.get(&report.name) else {
+        return report;
+    };
     match report.state {
         State::Unusable => report,
-        State::Ready | State::Unknown if llm.backend() == Backend::Scripted => strategy::of_recording(report),
+        State::Ready | State::Unknown if llm.backend() == Backend::Scripted => {
+            strategy::of_recording(report)
+        }
         State::Ready | State::Unknown => {
-            let plan = |strategy| provider_plan(&report.name, llm, backend(llm, strategy), Vec::new());
+            let plan =
+                |strategy| provider_plan(&report.name, llm, backend(llm, strategy), Vec::new());
             let (native, react) = (plan(Strategy::NativeThinking), plan(Strategy::React));
             let timeout = timeout.unwrap_or_else(|| own_timeout(&llm.connection));
-            Box::pin(strategy::probe(report, strategy::Plans { native, react, timeout }, client)).await
+            Box::pin(strategy::probe(
+                report,
+                strategy::Plans {
+                    native,
+                    react,
+                    timeout,
+                },
+                client,
+            ))
+            .await
         }
     }
 }
 
 /// How long an answer may take at most, by the times of its provider.
 fn own_timeout(connection: &Connection) -> Duration {
-    let first = connection.first_chunk_timeout.unwrap_or(Connection::FIRST_CHUNK_TIMEOUT);
-    let stall = connection.stall_timeout.unwrap_or(Connection::STALL_TIMEOUT);
+    let first = connection
+        .first_chunk_timeout
+        .unwrap_or(Connection::FIRST_CHUNK_TIMEOUT);
+    let stall = connection
+        .stall_timeout
+        .unwrap_or(Connection::STALL_TIMEOUT);
     connection.answer_timeout.unwrap_or(first + stall)
 }
 
@@ -188,7 +233,9 @@ fn configured(config: &Config, name: &str, llm: &LlmProvider) -> ModelReport {
 
 /// The report with the answer of the LLM service.
 fn checked(report: ModelReport, llm: &LlmProvider, check: Option<&ProviderCheck>) -> ModelReport {
-    let Some(check) = check else { return unchecked(report, &CheckError::Unsupported) };
+    let Some(check) = check else {
+        return unchecked(report, &CheckError::Unsupported);
+    };
     let problem = check.error.as_ref().map(|error| Problem {
         code: error.code.clone(),
         provider_status: String::new(),
@@ -196,7 +243,11 @@ fn checked(report: ModelReport, llm: &LlmProvider, check: Option<&ProviderCheck>
         fix: advice::of_check(check, &report.name, llm),
     });
     ModelReport {
-        state: if problem.is_some() { State::Unusable } else { State::Ready },
+        state: if problem.is_some() {
+            State::Unusable
+        } else {
+            State::Ready
+        },
         key_env: check.key_env.clone(),
         key: KeyState::parse(&check.key_status),
         address: check.address.clone(),
@@ -219,7 +270,11 @@ fn unchecked(report: ModelReport, error: &CheckError) -> ModelReport {
         message: error.to_string(),
         fix: advice::of_service(error),
     };
-    ModelReport { state, problem: Some(problem), ..report }
+    ModelReport {
+        state,
+        problem: Some(problem),
+        ..report
+    }
 }
 
 impl KeyState {

@@ -5,7 +5,10 @@ use crate::config::{Config, Settings, Synthesis};
 /// The places that name a provider, such as `default`, `agent sre` or `chain k8s, synthesis`; none for a provider that
 /// is only defined.
 pub fn uses(config: &Config, provider: &str) -> Vec<String> {
-    let mut places = Places { provider, found: Vec::new() };
+    let mut places = Places {
+        provider,
+        found: Vec::new(),
+    };
     places.settings("default", &config.defaults.settings);
     places.synthesis("default", &config.defaults.synthesis);
     for (name, agent) in &config.agents {
@@ -81,7 +84,10 @@ defaults:
   synthesis: {llm_provider: b}
 ";
         let config = Config::parse("f", text, &|_| None).unwrap();
-        assert_eq!(uses(&config, "a"), ["default", "chain k8s, stage look, agent sre"]);
+        assert_eq!(
+            uses(&config, "a"),
+            ["default", "chain k8s, stage look, agent sre"]
+        );
         assert_eq!(
             uses(&config, "b"),
             [

@@ -25,7 +25,9 @@ pub fn check_text(body: &[u8]) -> Result<(), String> {
     match intake::question(body, "", None) {
         Ok(_) => Ok(()),
         Err(IntakeError::Empty) => Err("the question is empty: nothing was published".to_owned()),
-        Err(IntakeError::Undecodable) => Err("the question is not UTF-8 text: nothing was published".to_owned()),
+        Err(IntakeError::Undecodable) => {
+            Err("the question is not UTF-8 text: nothing was published".to_owned())
+        }
     }
 }
 
@@ -42,7 +44,9 @@ pub fn may_ask(report: &AlertReport) -> Result<SessionId, String> {
     }
     if let Some(joined) = report.joined_session_id {
         let joined = joined.short();
-        return Err(format!("alert {short} joined session {joined}: tarsy ask {joined} asks about that one"));
+        return Err(format!(
+            "alert {short} joined session {joined}: tarsy ask {joined} asks about that one"
+        ));
     }
     if let Some(why) = why_ended(report) {
         return Err(format!("alert {short} was not investigated: {why}"));
@@ -53,12 +57,19 @@ pub fn may_ask(report: &AlertReport) -> Result<SessionId, String> {
                 "alert {short} was given up and not investigated: tarsy dead-letters show {short} says why"
             ));
         }
-        DispositionKind::Ended | DispositionKind::Undecided | DispositionKind::Opened | DispositionKind::Joined => {}
+        DispositionKind::Ended
+        | DispositionKind::Undecided
+        | DispositionKind::Opened
+        | DispositionKind::Joined => {}
     }
     if let Some(root) = report.parent_id {
         return Ok(root);
     }
-    if report.session.as_ref().is_some_and(|session| session.finished_at.is_some()) {
+    if report
+        .session
+        .as_ref()
+        .is_some_and(|session| session.finished_at.is_some())
+    {
         return Ok(report.alert_id);
     }
     Err(format!(
@@ -68,7 +79,11 @@ pub fn may_ask(report: &AlertReport) -> Result<SessionId, String> {
 
 /// A person waits, so a question precedes ordinary alerts; it precedes critical ones only if it is about one.
 pub fn urgency(report: &AlertReport) -> Priority {
-    if report.severity == Some(Severity::Critical) { Priority::Critical } else { Priority::High }
+    if report.severity == Some(Severity::Critical) {
+        Priority::Critical
+    } else {
+        Priority::High
+    }
 }
 
 #[cfg(test)]
@@ -81,21 +96,39 @@ mod tests {
         let ended = |dead_detail: Option<&str>| {
             let dead_detail = dead_detail.map(str::to_owned);
             let (disposition, session) = (DispositionKind::Ended, None);
-            let report = AlertReport { disposition, session, dead_detail, ..report() };
+            let report = AlertReport {
+                disposition,
+                session,
+                dead_detail,
+                ..report()
+            };
             (report.alert_id.short(), may_ask(&report).unwrap_err())
         };
         let (short, cancelled) = ended(Some("cancelled before it was investigated"));
-        assert_eq!(cancelled, format!("alert {short} was not investigated: cancelled before it was investigated"));
+        assert_eq!(
+            cancelled,
+            format!("alert {short} was not investigated: cancelled before it was investigated")
+        );
         let (_, resolved) = ended(None);
-        assert_eq!(resolved, format!("alert {short} was not investigated: it was resolved before one began"));
+        assert_eq!(
+            resolved,
+            format!("alert {short} was not investigated: it was resolved before one began")
+        );
     }
 
     #[test]
     fn an_invalid_question_is_refused_before_anything_is_published() {
         assert_eq!(check_text(b"why?"), Ok(()));
-        for (wrong, why) in [("  \n", "is empty"), ("\u{7}", "is empty"), (&"a".repeat(20_000), "at most 16384")] {
+        for (wrong, why) in [
+            ("  \n", "is empty"),
+            ("\u{7}", "is empty"),
+            (&"a".repeat(20_000), "at most 16384"),
+        ] {
             let error = check_text(wrong.as_bytes()).unwrap_err();
-            assert!(error.contains(why) && error.contains("nothing was published"), "{error}");
+            assert!(
+                error.contains(why) && error.contains("nothing was published"),
+                "{error}"
+            );
         }
     }
 }

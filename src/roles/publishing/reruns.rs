@@ -13,14 +13,24 @@ use crate::reports::{AlertReport, DispositionKind};
 pub fn may_rerun(report: &AlertReport) -> Result<(), String> {
     let short = report.alert_id.short();
     // A listed alert was not investigated, so it can be.
-    if let Some(joined) = report.joined_session_id.filter(|_| report.limited_by.is_none()) {
+    if let Some(joined) = report
+        .joined_session_id
+        .filter(|_| report.limited_by.is_none())
+    {
         let joined = joined.short();
-        return Err(format!("alert {short} joined session {joined}: to rerun it: tarsy sessions rerun {joined}"));
+        return Err(format!(
+            "alert {short} joined session {joined}: to rerun it: tarsy sessions rerun {joined}"
+        ));
     }
     if report.disposition == DispositionKind::Dead {
-        return Err(format!("alert {short} was given up: to queue it again: tarsy dead-letters retry {short}"));
+        return Err(format!(
+            "alert {short} was given up: to queue it again: tarsy dead-letters retry {short}"
+        ));
     }
-    let is_open = report.session.as_ref().is_some_and(|session| session.finished_at.is_none());
+    let is_open = report
+        .session
+        .as_ref()
+        .is_some_and(|session| session.finished_at.is_none());
     if is_open || report.disposition == DispositionKind::Undecided {
         return Err(format!(
             "session {short} is not over yet: tarsy watch {short} follows it, tarsy sessions cancel {short} ends it"
@@ -31,8 +41,16 @@ pub fn may_rerun(report: &AlertReport) -> Result<(), String> {
 
 /// The alert, cleaned and masked.
 fn stored_text(report: &AlertReport) -> Result<&str, String> {
-    let stored = report.body.as_deref().filter(|body| !body.trim().is_empty());
-    stored.ok_or_else(|| format!("the text of alert {} is no longer stored", report.alert_id.short()))
+    let stored = report
+        .body
+        .as_deref()
+        .filter(|body| !body.trim().is_empty());
+    stored.ok_or_else(|| {
+        format!(
+            "the text of alert {} is no longer stored",
+            report.alert_id.short()
+        )
+    })
 }
 
 /// The alert as a new message: its stored text (cleaned and masked), with headers for what the intake read from its
@@ -40,7 +58,11 @@ fn stored_text(report: &AlertReport) -> Result<&str, String> {
 ///
 /// # Errors
 /// When the text is no longer stored.
-pub fn message(session: SessionId, old: &AlertReport, chain: Option<&str>) -> Result<NewAlert, String> {
+pub fn message(
+    session: SessionId,
+    old: &AlertReport,
+    chain: Option<&str>,
+) -> Result<NewAlert, String> {
     let body = stored_text(old)?;
     let stored = |name: &str| old.headers.get(name).and_then(Value::as_str);
     let parent = old.parent_id.map(|parent| parent.to_string());
@@ -58,18 +80,30 @@ pub fn message(session: SessionId, old: &AlertReport, chain: Option<&str>) -> Re
     ];
     // A value from a body may have line breaks, which a header may not.
     let in_one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let headers = headers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), in_one_line(value?))));
-    let headers: Map<_, _> =
-        headers.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.into())).collect();
+    let headers = headers
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), in_one_line(value?))));
+    let headers: Map<_, _> = headers
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name, value.into()))
+        .collect();
     let (queue, suffix) = queue_of(&old.subject);
     // The stored text may no longer contain the severity, so the priority carries it.
     let priority = old.severity.map_or(queue, Priority::from);
-    Ok(NewAlert { priority, suffix, body: body.as_bytes().to_vec(), headers: Value::Object(headers) })
+    Ok(NewAlert {
+        priority,
+        suffix,
+        body: body.as_bytes().to_vec(),
+        headers: Value::Object(headers),
+    })
 }
 
 /// Priority and suffix of the subject of an alert or a question. A suffix that cannot be published is left out.
 pub fn queue_of(subject: &str) -> (Priority, Option<SubjectSuffix>) {
-    let Some(Subject { priority, suffix, .. }) = Subject::parse(subject) else {
+    let Some(Subject {
+        priority, suffix, ..
+    }) = Subject::parse(subject)
+    else {
         return (Priority::Normal, None);
     };
     (priority, suffix.parse().ok())
@@ -87,17 +121,29 @@ mod tests {
             (priority.as_str(), suffix.map(|suffix| suffix.to_string()))
         };
         assert_eq!(of("tarsy.alerts.critical"), ("critical", None));
-        assert_eq!(of("tarsy.alerts.low.disk-full.eu"), ("low", Some("disk-full.eu".to_owned())));
+        assert_eq!(
+            of("tarsy.alerts.low.disk-full.eu"),
+            ("low", Some("disk-full.eu".to_owned()))
+        );
         assert_eq!(of("tarsy.alerts.high.a:b"), ("high", None));
-        assert_eq!(of("tarsy.questions.high.question"), ("high", Some("question".to_owned())));
+        assert_eq!(
+            of("tarsy.questions.high.question"),
+            ("high", Some("question".to_owned()))
+        );
         assert_eq!(of("anything"), ("normal", None));
     }
 
     #[test]
     fn only_an_investigation_that_is_over_and_has_its_text_runs_again() {
         assert_eq!(may_rerun(&report()), Ok(()));
-        let without_text = AlertReport { body: Some(" ".to_owned()), ..report() };
-        let joined = AlertReport { joined_session_id: Some(report().alert_id), ..elsewhere(DispositionKind::Joined) };
+        let without_text = AlertReport {
+            body: Some(" ".to_owned()),
+            ..report()
+        };
+        let joined = AlertReport {
+            joined_session_id: Some(report().alert_id),
+            ..elsewhere(DispositionKind::Joined)
+        };
         for (report, why) in [
             (running(), "is not over yet"),
             (elsewhere(DispositionKind::Undecided), "is not over yet"),

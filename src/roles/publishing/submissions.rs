@@ -47,9 +47,14 @@ pub struct Outgoing {
 
 impl Rules {
     pub fn of(config: &Config) -> Self {
-        let chains = config.named_chains().map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
+        let chains = config
+            .named_chains()
+            .map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
         let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes).unwrap_or(usize::MAX);
-        Self { intake: Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes), chains }
+        Self {
+            intake: Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes),
+            chains,
+        }
     }
 
     /// The largest body that is published whole, in bytes.
@@ -69,14 +74,21 @@ impl Rules {
     pub fn read(&self, named: &str, body: &[u8], max_bytes: usize) -> Result<Readable, String> {
         if body.len() > MAX_BODY_BYTES {
             let bytes = body.len();
-            return Err(format!("{named} has {bytes} bytes, at most {MAX_BODY_BYTES} are read: nothing was published"));
+            return Err(format!(
+                "{named} has {bytes} bytes, at most {MAX_BODY_BYTES} are read: nothing was published"
+            ));
         }
         let refused = |error: IntakeError| match error {
             IntakeError::Empty => format!("{named} is empty: nothing was published"),
-            IntakeError::Undecodable => format!("{named} is not an alert: {error}; nothing was published"),
+            IntakeError::Undecodable => {
+                format!("{named} is not an alert: {error}; nothing was published")
+            }
         };
         let hints = Hints::default();
-        let reduced = self.intake.reduced(body, &hints, max_bytes.min(self.max_alert_bytes())).map_err(refused)?;
+        let reduced = self
+            .intake
+            .reduced(body, &hints, max_bytes.min(self.max_alert_bytes()))
+            .map_err(refused)?;
         let (body, hints, left_out) = match reduced {
             Some(reduced) => {
                 let (hints, left_out) = (reduced.hints(hints), reduced.left_out.header());
@@ -85,12 +97,23 @@ impl Rules {
             None => (body.to_vec(), hints, None),
         };
         let parts = self.intake.read(&body, &hints).map_err(refused)?;
-        if parts.iter().all(|part| part.alert.status == AlertStatus::Ignored) {
-            let reason = parts.first().and_then(|part| part.alert.ignored_because.as_deref());
+        if parts
+            .iter()
+            .all(|part| part.alert.status == AlertStatus::Ignored)
+        {
+            let reason = parts
+                .first()
+                .and_then(|part| part.alert.ignored_because.as_deref());
             let reason = reason.unwrap_or("it is no alert");
-            return Err(format!("{named} asks for no investigation: {reason}; nothing was published"));
+            return Err(format!(
+                "{named} asks for no investigation: {reason}; nothing was published"
+            ));
         }
-        Ok(Readable { parts, body, left_out })
+        Ok(Readable {
+            parts,
+            body,
+            left_out,
+        })
     }
 
     /// Refuses a chain that the configuration does not define.
@@ -98,11 +121,16 @@ impl Rules {
     /// # Errors
     /// With the chains that there are.
     pub fn check_chain(&self, chain: Option<&str>) -> Result<(), String> {
-        let (Some(chain), Some(known)) = (chain, &self.chains) else { return Ok(()) };
+        let (Some(chain), Some(known)) = (chain, &self.chains) else {
+            return Ok(());
+        };
         if known.iter().any(|known| known == chain) {
             return Ok(());
         }
-        Err(format!("there is no chain \"{chain}\"; there are: {}; nothing was published", known.join(", ")))
+        Err(format!(
+            "there is no chain \"{chain}\"; there are: {}; nothing was published",
+            known.join(", ")
+        ))
     }
 }
 
@@ -110,7 +138,11 @@ impl Rules {
 pub fn messages(parts: &[Part], body: &[u8], draft: &Draft) -> Vec<Outgoing> {
     let has_several = parts.len() > 1;
     let message = |(at, part): (usize, &Part)| {
-        let session = if at == 0 { draft.session } else { draft.session.of_part(part.index) };
+        let session = if at == 0 {
+            draft.session
+        } else {
+            draft.session.of_part(part.index)
+        };
         let mut headers = draft.headers.clone();
         headers.insert(SESSION_ID.to_owned(), session.to_string().into());
         if has_several {
@@ -118,7 +150,15 @@ pub fn messages(parts: &[Part], body: &[u8], draft: &Draft) -> Vec<Outgoing> {
         }
         let priority = Priority::from(draft.priority.unwrap_or(part.alert.severity));
         let headers = Value::Object(headers);
-        Outgoing { session, alert: NewAlert { priority, suffix: draft.suffix.clone(), body: body.to_vec(), headers } }
+        Outgoing {
+            session,
+            alert: NewAlert {
+                priority,
+                suffix: draft.suffix.clone(),
+                body: body.to_vec(),
+                headers,
+            },
+        }
     };
     parts.iter().enumerate().map(message).collect()
 }
@@ -132,37 +172,60 @@ mod tests {
 
     #[test]
     fn an_invalid_alert_is_refused_with_its_reason_and_its_limit() {
-        let config = Config::parse("tarsy.yaml", "worker: {max_alert_bytes: 1024}", &|_| None).unwrap();
+        let config =
+            Config::parse("tarsy.yaml", "worker: {max_alert_bytes: 1024}", &|_| None).unwrap();
         let rules = Rules::of(&config);
         let read = |body: &[u8]| rules.read("it", body, usize::MAX);
-        assert_eq!(read(b"disk 94 % full").map(|read| (read.parts.len(), read.left_out)), Ok((1, None)));
+        assert_eq!(
+            read(b"disk 94 % full").map(|read| (read.parts.len(), read.left_out)),
+            Ok((1, None))
+        );
         let reduced = read("x".repeat(1_025).as_bytes()).unwrap();
-        assert!(reduced.body.len() <= 1_024 && reduced.left_out.is_some(), "{reduced:?}");
+        assert!(
+            reduced.body.len() <= 1_024 && reduced.left_out.is_some(),
+            "{reduced:?}"
+        );
         let long = "x".repeat(MAX_BODY_BYTES + 1);
         for (body, why) in [
             (&b" \n"[..], "it is empty"),
             (b"{}", "it is empty"),
             (b"\x89PNG\0\0", "it is not an alert: body is no text"),
-            (long.as_bytes(), "it has 33554433 bytes, at most 33554432 are read"),
+            (
+                long.as_bytes(),
+                "it has 33554433 bytes, at most 33554432 are read",
+            ),
         ] {
             let refused = read(body).unwrap_err();
-            assert!(refused.starts_with(why) && refused.ends_with("nothing was published"), "{refused}");
+            assert!(
+                refused.starts_with(why) && refused.ends_with("nothing was published"),
+                "{refused}"
+            );
         }
-        assert_eq!(rules.check_chain(Some("of-the-workers")), Ok(()), "this configuration names no chain");
+        assert_eq!(
+            rules.check_chain(Some("of-the-workers")),
+            Ok(()),
+            "this configuration names no chain"
+        );
     }
 
     #[test]
     fn each_alert_of_a_body_has_a_message_with_its_severity_or_the_chosen_priority() {
         let rules = Rules::of(&Config::parse("tarsy.yaml", "", &|_| None).unwrap());
         let record = |state: &str| {
-            let alarm = json!({"AlarmName": state, "NewStateValue": state, "AlarmArn": state}).to_string();
+            let alarm =
+                json!({"AlarmName": state, "NewStateValue": state, "AlarmArn": state}).to_string();
             json!({"Sns": {"TopicArn": "arn:aws:sns:eu-1:1:alarms", "Message": alarm}})
         };
         let body = json!({"Records": [record("ALARM"), record("INSUFFICIENT_DATA")]}).to_string();
         let parts = rules.read("it", body.as_bytes(), usize::MAX).unwrap().parts;
         let session = SessionId(Uuid::now_v7());
         let of = |priority| {
-            let draft = Draft { session, priority, suffix: "web".parse().ok(), headers: Map::new() };
+            let draft = Draft {
+                session,
+                priority,
+                suffix: "web".parse().ok(),
+                headers: Map::new(),
+            };
             messages(&parts, body.as_bytes(), &draft)
         };
         let sent = of(None);
@@ -171,11 +234,24 @@ mod tests {
         for (part, outgoing) in sent.iter().enumerate() {
             let headers = &outgoing.alert.headers;
             let expected = (json!(outgoing.session), json!(part.to_string()));
-            assert_eq!((headers[SESSION_ID].clone(), headers[PART].clone()), expected);
+            assert_eq!(
+                (headers[SESSION_ID].clone(), headers[PART].clone()),
+                expected
+            );
         }
-        let priorities: Vec<Priority> = sent.iter().map(|outgoing| outgoing.alert.priority).collect();
-        let severities: Vec<Priority> = parts.iter().map(|part| part.alert.severity.into()).collect();
+        let priorities: Vec<Priority> = sent
+            .iter()
+            .map(|outgoing| outgoing.alert.priority)
+            .collect();
+        let severities: Vec<Priority> = parts
+            .iter()
+            .map(|part| part.alert.severity.into())
+            .collect();
         assert_eq!((&priorities, priorities[1]), (&severities, Priority::Low));
-        assert!(of(Some(Severity::Critical)).iter().all(|of| of.alert.priority == Priority::Critical));
+        assert!(
+            of(Some(Severity::Critical))
+                .iter()
+                .all(|of| of.alert.priority == Priority::Critical)
+        );
     }
 }

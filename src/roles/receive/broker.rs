@@ -7,8 +7,8 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::bus::{
-    self, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, LEFT_OUT, Nats, NewAlert, PARENT_ID, PART,
-    SESSION_ID, SOURCE, TRACEPARENT,
+    self, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, LEFT_OUT, Nats, NewAlert,
+    PARENT_ID, PART, SESSION_ID, SOURCE, TRACEPARENT,
 };
 use crate::config::Receive;
 use crate::investigation::ids::SessionId;
@@ -36,13 +36,24 @@ impl Queue for Broker {
         let (first, headers) = with_session_id(&alerts, self.chains.as_deref())?;
         // A message that waits in the buffer of a lost connection would be published in addition to the client's next
         // try.
-        let nats = self.nats.borrow().clone().filter(|nats| nats.connection_state().connected);
+        let nats = self
+            .nats
+            .borrow()
+            .clone()
+            .filter(|nats| nats.connection_state().connected);
         let Some(nats) = nats else {
-            return Err(unavailable("the queue is unavailable", UNAVAILABLE_RETRY_DELAY));
+            return Err(unavailable(
+                "the queue is unavailable",
+                UNAVAILABLE_RETRY_DELAY,
+            ));
         };
         let mut published = Vec::with_capacity(alerts.alerts.len());
         for (index, alert) in alerts.alerts.iter().enumerate() {
-            let session_id = if index == 0 { first } else { first.of_part(alert.part.unwrap_or_default()) };
+            let session_id = if index == 0 {
+                first
+            } else {
+                first.of_part(alert.part.unwrap_or_default())
+            };
             let message = message(&alerts, *alert, session_id, headers.clone());
             // The id of a repetition is that of the first try, so the stream stores the alert once.
             let stored = match alerts.session_id {
@@ -55,11 +66,21 @@ impl Queue for Broker {
     }
 }
 
-fn reported(session_id: SessionId, stored: Result<bus::Published, Error>) -> Result<Published, PublishError> {
+fn reported(
+    session_id: SessionId,
+    stored: Result<bus::Published, Error>,
+) -> Result<Published, PublishError> {
     match stored {
-        Ok(bus::Published { subject, sequence: stream_sequence }) => {
+        Ok(bus::Published {
+            subject,
+            sequence: stream_sequence,
+        }) => {
             tracing::info!(%session_id, subject, stream_sequence, "alert published");
-            Ok(Published { session_id, subject, stream_sequence })
+            Ok(Published {
+                session_id,
+                subject,
+                stream_sequence,
+            })
         }
         Err(error) => {
             tracing::warn!(%session_id, "alert not published: {error}");
@@ -75,7 +96,11 @@ fn message(
     mut headers: Map<String, Value>,
 ) -> NewAlert {
     headers.insert(SESSION_ID.to_owned(), session_id.to_string().into());
-    headers.extend(alert.part.map(|part| (PART.to_owned(), part.to_string().into())));
+    headers.extend(
+        alert
+            .part
+            .map(|part| (PART.to_owned(), part.to_string().into())),
+    );
     NewAlert {
         priority: alert.priority.into(),
         suffix: alerts.suffix.parse().ok(),
@@ -92,12 +117,24 @@ pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
     let is_own = |name: &str| [SOURCE, PART, LEFT_OUT].contains(&name);
     // These describe the bytes and not the alert.
     let of_body = |name: &&str| [CONTENT_TYPE, CONTENT_ENCODING].contains(name);
-    let is_listed =
-        |name: &str| !forbidden.contains(&name) && !is_own(name) && receive.headers.iter().any(|listed| listed == name);
-    let (forwarded, rest): (Vec<_>, Vec<_>) =
-        bus::ALLOWED.into_iter().filter(|name| !of_body(name)).partition(|name| is_listed(name));
-    let ignored = rest.into_iter().filter(|name| *name != TRACEPARENT && !forbidden.contains(name)).collect();
-    HeaderRules { forwarded, ignored, forbidden }
+    let is_listed = |name: &str| {
+        !forbidden.contains(&name)
+            && !is_own(name)
+            && receive.headers.iter().any(|listed| listed == name)
+    };
+    let (forwarded, rest): (Vec<_>, Vec<_>) = bus::ALLOWED
+        .into_iter()
+        .filter(|name| !of_body(name))
+        .partition(|name| is_listed(name));
+    let ignored = rest
+        .into_iter()
+        .filter(|name| *name != TRACEPARENT && !forbidden.contains(name))
+        .collect();
+    HeaderRules {
+        forwarded,
+        ignored,
+        forbidden,
+    }
 }
 
 /// The id of the first alert, and the headers of all of them. The id is that of the proof, otherwise the one that the
@@ -109,41 +146,70 @@ fn with_session_id(
     alerts: &InboundAlerts,
     chains: Option<&[String]>,
 ) -> Result<(SessionId, Map<String, Value>), PublishError> {
-    let given = |wanted: &str| alerts.headers.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text.as_str());
+    let given = |wanted: &str| {
+        alerts
+            .headers
+            .iter()
+            .find(|(name, _)| *name == wanted)
+            .map(|(_, text)| text.as_str())
+    };
     let session_id = match (alerts.session_id, given(SESSION_ID)) {
         (Some(derived), _) => derived,
         (None, Some(text)) => SessionId::parse(text).ok_or_else(|| {
-            PublishError::Invalid(format!("header {SESSION_ID} is not a UUID of version 7; without it, one is chosen"))
+            PublishError::Invalid(format!(
+                "header {SESSION_ID} is not a UUID of version 7; without it, one is chosen"
+            ))
         })?,
         (None, None) => SessionId(Uuid::now_v7()),
     };
-    let chain = given(CHAIN).map(str::trim).filter(|chain| !chain.is_empty());
+    let chain = given(CHAIN)
+        .map(str::trim)
+        .filter(|chain| !chain.is_empty());
     if let (Some(chain), Some(chains)) = (chain, chains)
         && !chains.iter().any(|known| known == chain)
     {
         let known = chains.join(", ");
-        return Err(PublishError::Invalid(format!("header {CHAIN} names no chain of tarsy.yaml; there are: {known}")));
+        return Err(PublishError::Invalid(format!(
+            "header {CHAIN} names no chain of tarsy.yaml; there are: {known}"
+        )));
     }
-    let mut headers: Map<String, Value> =
-        alerts.headers.iter().map(|(name, text)| ((*name).to_owned(), text.clone().into())).collect();
-    headers.extend(alerts.source.clone().map(|source| (SOURCE.to_owned(), source.into())));
+    let mut headers: Map<String, Value> = alerts
+        .headers
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), text.clone().into()))
+        .collect();
+    headers.extend(
+        alerts
+            .source
+            .clone()
+            .map(|source| (SOURCE.to_owned(), source.into())),
+    );
     Ok((session_id, headers))
 }
 
 fn unavailable(reason: &str, retry_after: Duration) -> PublishError {
-    PublishError::Unavailable { reason: reason.to_owned(), retry_after }
+    PublishError::Unavailable {
+        reason: reason.to_owned(),
+        retry_after,
+    }
 }
 
 /// The error for the client. The log has the broker's own words.
 fn publish_error(error: &Error) -> PublishError {
     match error {
         Error::Full { .. } => unavailable("the queue is full", FULL_RETRY_DELAY),
-        Error::TooLarge { .. } => PublishError::TooLarge("body is larger than what the queue takes".to_owned()),
-        Error::Header(_) => PublishError::Invalid(error.to_string()),
-        Error::NoStream(_) => unavailable("the queue does not exist: run `tarsy migrate`", FULL_RETRY_DELAY),
-        Error::NoJetStream { .. } => {
-            unavailable("the queue has no JetStream: start nats-server with -js", FULL_RETRY_DELAY)
+        Error::TooLarge { .. } => {
+            PublishError::TooLarge("body is larger than what the queue takes".to_owned())
         }
+        Error::Header(_) => PublishError::Invalid(error.to_string()),
+        Error::NoStream(_) => unavailable(
+            "the queue does not exist: run `tarsy migrate`",
+            FULL_RETRY_DELAY,
+        ),
+        Error::NoJetStream { .. } => unavailable(
+            "the queue has no JetStream: start nats-server with -js",
+            FULL_RETRY_DELAY,
+        ),
         Error::Unavailable(_)
         | Error::Url { .. }
         | Error::BodyNotKept(_)
@@ -156,7 +222,9 @@ fn publish_error(error: &Error) -> PublishError {
         | Error::Storage { .. }
         | Error::PlacementWithoutCluster(_)
         | Error::Duplicate(_)
-        | Error::Rejected { .. } => unavailable("the queue did not store the alert", UNAVAILABLE_RETRY_DELAY),
+        | Error::Rejected { .. } => {
+            unavailable("the queue did not store the alert", UNAVAILABLE_RETRY_DELAY)
+        }
     }
 }
 
@@ -169,22 +237,47 @@ mod tests {
 
     #[test]
     fn every_header_can_be_listed_except_the_parent_of_a_question() {
-        let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(), ..Receive::default() };
-        let HeaderRules { mut forwarded, ignored, forbidden } = header_rules(&all);
-        assert_eq!((&ignored, &forbidden), (&vec![SOURCE, PART, LEFT_OUT], &vec![PARENT_ID, ASKED_BY]));
-        forwarded.extend(forbidden.into_iter().chain(ignored).chain([CONTENT_TYPE, CONTENT_ENCODING]));
+        let all = Receive {
+            headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(),
+            ..Receive::default()
+        };
+        let HeaderRules {
+            mut forwarded,
+            ignored,
+            forbidden,
+        } = header_rules(&all);
+        assert_eq!(
+            (&ignored, &forbidden),
+            (&vec![SOURCE, PART, LEFT_OUT], &vec![PARENT_ID, ASKED_BY])
+        );
+        forwarded.extend(
+            forbidden
+                .into_iter()
+                .chain(ignored)
+                .chain([CONTENT_TYPE, CONTENT_ENCODING]),
+        );
         forwarded.sort_unstable();
         let mut known = bus::ALLOWED;
         known.sort_unstable();
         assert_eq!(forwarded, known);
-        let none = header_rules(&Receive { headers: vec![PARENT_ID.to_owned()], ..Receive::default() });
-        assert_eq!((none.forwarded.len(), none.ignored.len()), (0, bus::ALLOWED.len() - 5), "{none:?}");
+        let none = header_rules(&Receive {
+            headers: vec![PARENT_ID.to_owned()],
+            ..Receive::default()
+        });
+        assert_eq!(
+            (none.forwarded.len(), none.ignored.len()),
+            (0, bus::ALLOWED.len() - 5),
+            "{none:?}"
+        );
     }
 
     #[test]
     fn a_session_id_of_the_client_is_kept_and_an_invalid_id_or_chain_is_refused() {
         let of = |headers: Vec<(&'static str, String)>| InboundAlerts {
-            alerts: vec![InboundAlert { priority: Severity::Normal, part: None }],
+            alerts: vec![InboundAlert {
+                priority: Severity::Normal,
+                part: None,
+            }],
             suffix: "http".to_owned(),
             source: None,
             session_id: None,
@@ -197,9 +290,17 @@ mod tests {
         let (id, headers) = with_session_id(&of(named.clone()), None).unwrap();
         assert_eq!(id.to_string(), own);
         let derived = SessionId::of_message(&[b"m"], 1);
-        let proven = InboundAlerts { session_id: Some(derived), source: Some("shop".to_owned()), ..of(named) };
+        let proven = InboundAlerts {
+            session_id: Some(derived),
+            source: Some("shop".to_owned()),
+            ..of(named)
+        };
         let (id, with_source) = with_session_id(&proven, None).unwrap();
-        assert_eq!((id, &with_source[SOURCE]), (derived, &Value::from("shop")), "the proof decides");
+        assert_eq!(
+            (id, &with_source[SOURCE]),
+            (derived, &Value::from("shop")),
+            "the proof decides"
+        );
         assert_eq!(Value::Object(headers)["Tarsy-Title"], "t");
         let (id, headers) = with_session_id(&of(vec![]), None).unwrap();
         assert!(headers.is_empty(), "{headers:?}");
@@ -207,15 +308,25 @@ mod tests {
         let chains = ["db".to_owned(), "k8s".to_owned()];
         let chain = |name: &str| vec![(CHAIN, name.to_owned())];
         for (headers, refused) in [
-            (vec![(SESSION_ID, "42".to_owned())], "is not a UUID of version 7"),
-            (chain("nope"), "names no chain of tarsy.yaml; there are: db, k8s"),
+            (
+                vec![(SESSION_ID, "42".to_owned())],
+                "is not a UUID of version 7",
+            ),
+            (
+                chain("nope"),
+                "names no chain of tarsy.yaml; there are: db, k8s",
+            ),
         ] {
-            let Err(PublishError::Invalid(why)) = with_session_id(&of(headers), Some(&chains)) else {
+            let Err(PublishError::Invalid(why)) = with_session_id(&of(headers), Some(&chains))
+            else {
                 panic!("accepted")
             };
             assert!(why.contains(refused), "{why}");
         }
         assert!(with_session_id(&of(chain(" k8s ")), Some(&chains)).is_ok());
-        assert!(with_session_id(&of(chain("of-the-workers")), None).is_ok(), "this process does not know the chains");
+        assert!(
+            with_session_id(&of(chain("of-the-workers")), None).is_ok(),
+            "this process does not know the chains"
+        );
     }
 }

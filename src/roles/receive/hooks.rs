@@ -7,7 +7,9 @@ use std::sync::Arc;
 use hyper::header::HeaderName;
 
 use super::token::READ_INTERVAL;
-use crate::config::{Config, Env, Secret, SecretError, SourceAuth, SourceSecret, environment_fault};
+use crate::config::{
+    Config, Env, Secret, SecretError, SourceAuth, SourceSecret, environment_fault,
+};
 use crate::listener::Token;
 use crate::receiver::proof::sns::{self, Certificates, Confirm, Sns, Topic};
 use crate::receiver::proof::{Hmac, HmacKeys, Proof};
@@ -54,27 +56,57 @@ impl Hooks {
         for source in config.sources.all().iter() {
             let proof = match config.sources.auth(&source.name) {
                 None => Proof::OfReceiver,
-                Some(auth) => hooks.proof(&source.name, auth, &Reading { env, certificates: &certificates })?,
+                Some(auth) => hooks.proof(
+                    &source.name,
+                    auth,
+                    &Reading {
+                        env,
+                        certificates: &certificates,
+                    },
+                )?,
             };
             hooks.proofs.insert(source.name.clone(), proof);
         }
         Ok(hooks)
     }
 
-    fn proof(&mut self, source: &str, auth: &SourceAuth, reading: &Reading<'_>) -> anyhow::Result<Proof> {
+    fn proof(
+        &mut self,
+        source: &str,
+        auth: &SourceAuth,
+        reading: &Reading<'_>,
+    ) -> anyhow::Result<Proof> {
         Ok(match auth {
             SourceAuth::Receiver => Proof::OfReceiver,
-            SourceAuth::Token(secret) => Proof::Token(self.token(source, secret, Place::Header, reading)?),
-            SourceAuth::Path(secret) => Proof::InPath(self.token(source, secret, Place::Path, reading)?),
+            SourceAuth::Token(secret) => {
+                Proof::Token(self.token(source, secret, Place::Header, reading)?)
+            }
+            SourceAuth::Path(secret) => {
+                Proof::InPath(self.token(source, secret, Place::Path, reading)?)
+            }
             SourceAuth::Header { name, secret } => {
                 let name = header(name)?;
-                Proof::InHeader { name, token: self.token(source, secret, Place::Header, reading)? }
+                Proof::InHeader {
+                    name,
+                    token: self.token(source, secret, Place::Header, reading)?,
+                }
             }
-            SourceAuth::HmacSha256 { header: signatures, prefix, secrets, time_header } => {
-                let secrets: Vec<Secret> =
-                    secrets.iter().map(|secret| reading.place(source, secret)).collect::<Result<_, _>>()?;
+            SourceAuth::HmacSha256 {
+                header: signatures,
+                prefix,
+                secrets,
+                time_header,
+            } => {
+                let secrets: Vec<Secret> = secrets
+                    .iter()
+                    .map(|secret| reading.place(source, secret))
+                    .collect::<Result<_, _>>()?;
                 let keys = HmacKeys::new(&read(source, &secrets)?);
-                self.renewals.push(Renewal { source: source.to_owned(), secrets, target: Target::Keys(keys.clone()) });
+                self.renewals.push(Renewal {
+                    source: source.to_owned(),
+                    secrets,
+                    target: Target::Keys(keys.clone()),
+                });
                 Proof::Hmac(Hmac {
                     header: header(signatures)?,
                     prefix: prefix.clone(),
@@ -83,8 +115,15 @@ impl Hooks {
                 })
             }
             SourceAuth::Sns { topics, confirm } => Proof::Sns(Box::new(Sns {
-                topics: topics.iter().map(|arn| topic(source, arn)).collect::<Result<_, _>>()?,
-                confirm: if *confirm { Confirm::AtOnce } else { Confirm::ByHand },
+                topics: topics
+                    .iter()
+                    .map(|arn| topic(source, arn))
+                    .collect::<Result<_, _>>()?,
+                confirm: if *confirm {
+                    Confirm::AtOnce
+                } else {
+                    Confirm::ByHand
+                },
                 certificates: Arc::clone(reading.certificates),
             })),
         })
@@ -101,8 +140,15 @@ impl Hooks {
         let text = secret.read().map_err(|error| unreadable(source, &error))?;
         let token = Token::new(&text).filter(|_| place.accepts(&text));
         let token = token.ok_or_else(|| unreadable(source, &secret.fault(place.problem())))?;
-        let target = Target::Token { token: token.clone(), place };
-        self.renewals.push(Renewal { source: source.to_owned(), secrets: vec![secret], target });
+        let target = Target::Token {
+            token: token.clone(),
+            place,
+        };
+        self.renewals.push(Renewal {
+            source: source.to_owned(),
+            secrets: vec![secret],
+            target,
+        });
         Ok(token)
     }
 }
@@ -116,9 +162,13 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn place(&self, source: &str, secret: &SourceSecret) -> anyhow::Result<Secret> {
         match secret {
-            SourceSecret::File(file) => Ok(Secret::in_file(&format!("sources.{source}.auth"), file)),
+            SourceSecret::File(file) => {
+                Ok(Secret::in_file(&format!("sources.{source}.auth"), file))
+            }
             SourceSecret::Variable(name) => Secret::find(name, self.env)?.ok_or_else(|| {
-                let problem = format!("is not set, and sources.{source}.auth names it; accepted: it or {name}_FILE");
+                let problem = format!(
+                    "is not set, and sources.{source}.auth names it; accepted: it or {name}_FILE"
+                );
                 environment_fault(name, problem).into()
             }),
         }
@@ -128,13 +178,18 @@ impl Reading<'_> {
 impl Place {
     fn accepts(self, token: &str) -> bool {
         let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        self == Self::Header || (token.len() >= MIN_PATH_TOKEN_BYTES && token.bytes().all(is_unreserved))
+        self == Self::Header
+            || (token.len() >= MIN_PATH_TOKEN_BYTES && token.bytes().all(is_unreserved))
     }
 
     fn problem(self) -> &'static str {
         match self {
-            Self::Header => "has spaces or letters beyond ASCII; accepted: visible ASCII characters",
-            Self::Path => "is no token for a path; accepted: at least 16 letters, digits, -, ., _ or ~",
+            Self::Header => {
+                "has spaces or letters beyond ASCII; accepted: visible ASCII characters"
+            }
+            Self::Path => {
+                "is no token for a path; accepted: at least 16 letters, digits, -, ., _ or ~"
+            }
         }
     }
 }
@@ -142,10 +197,18 @@ impl Place {
 impl Renewal {
     /// Reads the secrets again.
     fn renew(&self) -> Result<(), String> {
-        let texts = self.secrets.iter().map(Secret::read).collect::<Result<Vec<_>, _>>();
+        let texts = self
+            .secrets
+            .iter()
+            .map(Secret::read)
+            .collect::<Result<Vec<_>, _>>();
         let texts = texts.map_err(|error| error.to_string())?;
         match (&self.target, texts.as_slice()) {
-            (Target::Token { token, place }, [text]) if place.accepts(text) && token.renew(text) => Ok(()),
+            (Target::Token { token, place }, [text])
+                if place.accepts(text) && token.renew(text) =>
+            {
+                Ok(())
+            }
             (Target::Token { place, .. }, _) => Err(place.problem().to_owned()),
             (Target::Keys(keys), texts) => {
                 keys.renew(texts);
@@ -158,7 +221,12 @@ impl Renewal {
 /// Reads the files of secrets again and again, so that renewed ones are accepted without a restart.
 pub(super) async fn keep_up(renewals: Vec<Renewal>) -> Infallible {
     let mut of_files: Vec<(Renewal, Option<String>)> = Vec::new();
-    of_files.extend(renewals.into_iter().filter(|r| r.secrets.iter().any(Secret::is_file)).map(|r| (r, None)));
+    of_files.extend(
+        renewals
+            .into_iter()
+            .filter(|r| r.secrets.iter().any(Secret::is_file))
+            .map(|r| (r, None)),
+    );
     if of_files.is_empty() {
         return std::future::pending().await;
     }
@@ -179,7 +247,10 @@ pub(super) async fn keep_up(renewals: Vec<Renewal>) -> Infallible {
 }
 
 fn read(source: &str, secrets: &[Secret]) -> anyhow::Result<Vec<String>> {
-    secrets.iter().map(|secret| secret.read().map_err(|error| unreadable(source, &error))).collect()
+    secrets
+        .iter()
+        .map(|secret| secret.read().map_err(|error| unreadable(source, &error)))
+        .collect()
 }
 
 fn unreadable(source: &str, error: &SecretError) -> anyhow::Error {
@@ -188,7 +259,8 @@ fn unreadable(source: &str, error: &SecretError) -> anyhow::Error {
 }
 
 fn topic(source: &str, arn: &str) -> anyhow::Result<Topic> {
-    let unknown = || anyhow::anyhow!("sources.{source}.auth.sns.topics: {arn:?} is not the ARN of a topic");
+    let unknown =
+        || anyhow::anyhow!("sources.{source}.auth.sns.topics: {arn:?} is not the ARN of a topic");
     Topic::parse(arn).ok_or_else(unknown)
 }
 
@@ -218,7 +290,11 @@ mod tests {
     fn a_source_without_auth_asks_for_the_token_of_the_receiver() {
         let hooks = hooks("{}", &|_| None).unwrap();
         assert!(matches!(hooks.proofs["pagerduty"], Proof::OfReceiver));
-        assert!(["alertmanager", "grafana"].iter().all(|name| hooks.proofs.contains_key(*name)));
+        assert!(
+            ["alertmanager", "grafana"]
+                .iter()
+                .all(|name| hooks.proofs.contains_key(*name))
+        );
         assert!(hooks.renewals.is_empty());
     }
 
@@ -233,12 +309,21 @@ mod tests {
             ("{bearer: {secret_env: NONE}}", "NONE"),
             ("{bearer: {secret_env: SPACE}}", "visible ASCII"),
             ("{path: {secret_env: SHORT}}", "at least 16"),
-            ("{path: {secret_file: /no/such/file}}", "there is no such file"),
+            (
+                "{path: {secret_file: /no/such/file}}",
+                "there is no such file",
+            ),
             ("{hmac_sha256: {header: X-S, secret_env: NONE}}", "NONE"),
         ] {
             let error = hooks(&source(auth), &env).unwrap_err();
-            assert!(error.contains(word) && error.contains("sources.shop.auth"), "{auth}: {error}");
-            assert!(!error.contains("a b") && !error.contains("sh0rt"), "{error}");
+            assert!(
+                error.contains(word) && error.contains("sources.shop.auth"),
+                "{auth}: {error}"
+            );
+            assert!(
+                !error.contains("a b") && !error.contains("sh0rt"),
+                "{error}"
+            );
         }
     }
 
@@ -249,12 +334,19 @@ mod tests {
         std::fs::write(&file, "first-t0ken-of-16-bytes\n").unwrap();
         let auth = format!("{{path: {{secret_file: {}}}}}", file.display());
         let hooks = hooks(&source(&auth), &|_| None).unwrap();
-        let Proof::InPath(token) = &hooks.proofs["shop"] else { panic!("{hooks:?}") };
+        let Proof::InPath(token) = &hooks.proofs["shop"] else {
+            panic!("{hooks:?}")
+        };
         assert!(token.is("first-t0ken-of-16-bytes"));
-        let [renewal] = hooks.renewals.as_slice() else { panic!("{hooks:?}") };
+        let [renewal] = hooks.renewals.as_slice() else {
+            panic!("{hooks:?}")
+        };
         std::fs::write(&file, "short").unwrap();
         assert!(renewal.renew().unwrap_err().contains("at least 16"));
-        assert!(token.is("first-t0ken-of-16-bytes"), "the last one stays in use");
+        assert!(
+            token.is("first-t0ken-of-16-bytes"),
+            "the last one stays in use"
+        );
         std::fs::write(&file, "second-t0ken-of-16-bytes").unwrap();
         assert_eq!(renewal.renew(), Ok(()));
         assert!(token.is("second-t0ken-of-16-bytes"));

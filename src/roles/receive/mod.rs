@@ -55,8 +55,17 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// When retrying cannot help: an address is taken, other machines could send alerts without a token, a secret of a
 /// source cannot be read, the broker is too old.
-pub async fn run(options: Options, config: &Config, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let Options { addresses, listen, metrics_listen, token } = options;
+pub async fn run(
+    options: Options,
+    config: &Config,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let Options {
+        addresses,
+        listen,
+        metrics_listen,
+        token,
+    } = options;
     if token.is_none() && !listen.ip().is_loopback() {
         let problem = format!(
             "is not set, and {listen} can be reached from other machines: set it or {TOKEN_FILE_VARIABLE}, or listen on 127.0.0.1"
@@ -64,9 +73,12 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
         return Err(invalid(TOKEN_VARIABLE, problem));
     }
     let Hooks { proofs, renewals } = Hooks::of(config, &process_env)?;
-    let listener = TcpListener::bind(listen).await.with_context(|| format!("listen on {listen}"))?;
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("listen on {listen}"))?;
     let address = listener.local_addr()?;
-    let (telemetry, ready) = Serving::start(metrics_listen, Role::Receive, &Configured::default()).await?;
+    let (telemetry, ready) =
+        Serving::start(metrics_listen, Role::Receive, &Configured::default()).await?;
     let settings = Settings {
         max_body_bytes: MAX_BODY_BYTES,
         max_body_of_source: max_bodies(config)?,
@@ -86,8 +98,18 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     tracing::info!(%address, metrics = %telemetry.address, token = settings.token.is_some(), "receiver started");
     print_ready_and_metrics(address, telemetry.address)?;
     let (broker, queue) = watch::channel(None);
-    let chains = config.named_chains().map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
-    let receiver = tokio::spawn(serve(listener, settings, Broker { nats: queue, chains }, shutdown.clone()));
+    let chains = config
+        .named_chains()
+        .map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
+    let receiver = tokio::spawn(serve(
+        listener,
+        settings,
+        Broker {
+            nats: queue,
+            chains,
+        },
+        shutdown.clone(),
+    ));
     let linked = tokio::select! {
         result = link(&addresses, &broker, &ready) => result,
         never = token::keep_up(token) => match never {},
@@ -123,22 +145,40 @@ async fn link(
     ready.send_replace(unavailable());
     let report = |error: &Error| {
         let is_refused = matches!(error, Error::Refused { .. });
-        ready.send_replace(if is_refused { not_ready(error) } else { unavailable() });
+        ready.send_replace(if is_refused {
+            not_ready(error)
+        } else {
+            unavailable()
+        });
     };
     let nats = addresses.nats_for_role("receive", &report).await?;
     let mut link = nats.watch_connection();
     broker.send_replace(Some(nats.clone()));
     loop {
         let connected = link.borrow_and_update().connected;
-        let now = if connected { queue(&nats).await } else { unavailable() };
-        let interval = if now == Readiness::Ready { QUEUE_CHECK_INTERVAL } else { QUEUE_RETRY_INTERVAL };
+        let now = if connected {
+            queue(&nats).await
+        } else {
+            unavailable()
+        };
+        let interval = if now == Readiness::Ready {
+            QUEUE_CHECK_INTERVAL
+        } else {
+            QUEUE_RETRY_INTERVAL
+        };
         if ready.send_replace(now.clone()) != now {
             match now {
                 Readiness::NotReady(_) if !connected => {
-                    tracing::warn!("nats disconnected: every alert is answered with 503 until nats is back");
+                    tracing::warn!(
+                        "nats disconnected: every alert is answered with 503 until nats is back"
+                    );
                 }
-                Readiness::NotReady(why) => tracing::warn!("every alert is answered with 503: {why}"),
-                Readiness::Ready | Readiness::Impaired(_) => tracing::info!("nats connected: alerts are queued"),
+                Readiness::NotReady(why) => {
+                    tracing::warn!("every alert is answered with 503: {why}")
+                }
+                Readiness::Ready | Readiness::Impaired(_) => {
+                    tracing::info!("nats connected: alerts are queued")
+                }
             }
         }
         tokio::select! {

@@ -9,7 +9,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{add_named, add_passwords, is_harmless, is_named_secret};
 use crate::config::{
-    Config, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret, process_env,
+    Config, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret,
+    process_env,
 };
 use crate::investigation::mask::Mask;
 
@@ -44,8 +45,8 @@ impl SecretFiles {
     /// The files of variables: `<NAME>_FILE` of a name that marks a secret or an address, a variable with such a name
     /// whose value is a path, and `KUBECONFIG`.
     pub fn of_environment() -> Self {
-        let variables =
-            std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
         Self::of_variables(variables)
     }
 
@@ -57,7 +58,8 @@ impl SecretFiles {
                 files.add_all(value.split(':'));
             } else if base.is_some_and(|base| base.ends_with("URL") || base.ends_with("DSN")) {
                 files.0.insert((value, Content::Address));
-            } else if is_secret(base.unwrap_or(&name)) && (base.is_some() || value.starts_with('/')) {
+            } else if is_secret(base.unwrap_or(&name)) && (base.is_some() || value.starts_with('/'))
+            {
                 files.add_all([value.as_str()]);
             }
         }
@@ -69,22 +71,39 @@ impl SecretFiles {
     pub fn of_config(config: &Config) -> Self {
         let mut files = Self::of_environment();
         files.add_all(config.masking.files.iter().map(String::as_str));
-        let keys = config.llm_providers.values().map(|provider| &provider.api_key_env);
-        for name in keys.chain(&config.masking.variables).filter(|name| !name.is_empty()) {
+        let keys = config
+            .llm_providers
+            .values()
+            .map(|provider| &provider.api_key_env);
+        for name in keys
+            .chain(&config.masking.variables)
+            .filter(|name| !name.is_empty())
+        {
             files.add_all(process_env(&format!("{name}_FILE")).as_deref());
         }
         for server in config.mcp_servers.values() {
             files.add_server(server);
         }
-        for secret in config.notifications.values().flat_map(|route| route.kind.secrets()) {
+        for secret in config
+            .notifications
+            .values()
+            .flat_map(|route| route.kind.secrets())
+        {
             if let NotificationSecret::File(file) = secret {
                 files.add_all([file.as_str()]);
             }
         }
-        for secret in config.sources.iter().filter_map(|source| source.auth.as_ref()).flat_map(SourceAuth::secrets) {
+        for secret in config
+            .sources
+            .iter()
+            .filter_map(|source| source.auth.as_ref())
+            .flat_map(SourceAuth::secrets)
+        {
             match secret {
                 SourceSecret::File(file) => files.add_all([file.as_str()]),
-                SourceSecret::Variable(name) => files.add_all(process_env(&format!("{name}_FILE")).as_deref()),
+                SourceSecret::Variable(name) => {
+                    files.add_all(process_env(&format!("{name}_FILE")).as_deref())
+                }
             }
         }
         for source in config.runbooks.sources() {
@@ -100,12 +119,22 @@ impl SecretFiles {
         match &server.transport {
             McpTransport::Http(address) => self.add_all(address.token_file.as_deref()),
             McpTransport::Stdio(program) => {
-                let resolve = |template: &crate::config::Template| template.resolve(&process_env).ok();
-                let variable = program.env.get(KUBECONFIG).and_then(resolve).unwrap_or_default();
+                let resolve =
+                    |template: &crate::config::Template| template.resolve(&process_env).ok();
+                let variable = program
+                    .env
+                    .get(KUBECONFIG)
+                    .and_then(resolve)
+                    .unwrap_or_default();
                 self.add_all(variable.split(':'));
                 let args: Vec<String> = program.args.iter().filter_map(resolve).collect();
-                let joined = args.iter().filter_map(|arg| arg.strip_prefix("--kubeconfig="));
-                let behind = args.iter().zip(args.iter().skip(1)).filter(|(flag, _)| *flag == "--kubeconfig");
+                let joined = args
+                    .iter()
+                    .filter_map(|arg| arg.strip_prefix("--kubeconfig="));
+                let behind = args
+                    .iter()
+                    .zip(args.iter().skip(1))
+                    .filter(|(flag, _)| *flag == "--kubeconfig");
                 self.add_all(joined.chain(behind.map(|(_, file)| file.as_str())));
             }
         }
@@ -119,12 +148,17 @@ impl SecretFiles {
 
     fn add_all<'a>(&mut self, files: impl IntoIterator<Item = &'a str>) {
         let named = files.into_iter().filter(|file| !file.is_empty());
-        self.0.extend(named.map(|file| (file.to_owned(), Content::Secrets)));
+        self.0
+            .extend(named.map(|file| (file.to_owned(), Content::Secrets)));
     }
 
     /// The secrets in the files that can be read. The part that uses a file reports that it cannot be read.
     pub fn values(&self) -> BTreeSet<String> {
-        self.0.iter().filter_map(|(file, content)| values(file, *content).ok()).flatten().collect()
+        self.0
+            .iter()
+            .filter_map(|(file, content)| values(file, *content).ok())
+            .flatten()
+            .collect()
     }
 
     /// Reads the files again until the guard is dropped, and adds the secrets of changed ones to the mask. The parts
@@ -176,13 +210,19 @@ fn values(file: &str, content: Content) -> Result<Vec<String>, Unreadable> {
 }
 
 fn text(file: &str) -> Result<String, Unreadable> {
-    let unreadable = |reason: String| Unreadable { file: file.to_owned(), reason };
+    let unreadable = |reason: String| Unreadable {
+        file: file.to_owned(),
+        reason,
+    };
     let metadata = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?;
     if !metadata.is_file() {
         return Err(unreadable("is no file".to_owned()));
     }
     if metadata.len() > MAX_FILE_BYTES {
-        return Err(unreadable(format!("{} bytes; at most {MAX_FILE_BYTES} are read", metadata.len())));
+        return Err(unreadable(format!(
+            "{} bytes; at most {MAX_FILE_BYTES} are read",
+            metadata.len()
+        )));
     }
     let bytes = std::fs::read(file).map_err(|error| unreadable(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -193,13 +233,19 @@ fn text(file: &str) -> Result<String, Unreadable> {
 pub(super) fn lines(file: &str) -> Result<Vec<String>, Unreadable> {
     let text = text(file)?;
     let mut values = BTreeSet::new();
-    if let Ok(document @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(&text) {
+    if let Ok(document @ (Value::Object(_) | Value::Array(_))) =
+        serde_json::from_str::<Value>(&text)
+    {
         add_document("", &document, &mut values);
         return Ok(values.into_iter().collect());
     }
     let mut is_document = false;
     // The lines around a key are the same in every key file.
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("-----")) {
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("-----"))
+    {
         match key_and_value(line) {
             Some((key, value)) => {
                 is_document = true;
@@ -218,7 +264,10 @@ pub(super) fn lines(file: &str) -> Result<Vec<String>, Unreadable> {
 /// `key: value` and `- key: value`.
 fn key_and_value(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.trim_start_matches("- ").split_once(':')?;
-    let is_key = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+    let is_key = !key.is_empty()
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
     let separated = value.is_empty() || value.starts_with(' ');
     (is_key && separated).then(|| (key, value.trim().trim_matches(['"', '\''])))
 }
@@ -233,11 +282,19 @@ fn add_value(key: &str, value: &str, values: &mut BTreeSet<String>) {
 /// Adds the texts of keys that name a secret, whole and line by line.
 fn add_document(key: &str, value: &Value, values: &mut BTreeSet<String>) {
     match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| add_document(key, value, values)),
-        Value::Array(items) => items.iter().for_each(|item| add_document(key, item, values)),
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(key, value)| add_document(key, value, values)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| add_document(key, item, values)),
         Value::String(text) if is_named_secret(key) => {
             let lines = text.lines().filter(|line| !line.starts_with("-----"));
-            values.extend(lines.chain([text.as_str()]).map(|line| line.trim().to_owned()));
+            values.extend(
+                lines
+                    .chain([text.as_str()])
+                    .map(|line| line.trim().to_owned()),
+            );
         }
         Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}
     }
@@ -258,10 +315,17 @@ mod tests {
     fn a_file_of_secrets_is_masked_as_a_whole_and_line_by_line() {
         let key = "-----BEGIN KEY-----\n first-l1ne \nsecond-l1ne\n-----END KEY-----\n\n";
         let mask = Mask::new(learned(key));
-        assert_eq!(mask.apply("a second-l1ne b first-l1ne"), "a [masked] b [masked]");
+        assert_eq!(
+            mask.apply("a second-l1ne b first-l1ne"),
+            "a [masked] b [masked]"
+        );
         assert_eq!(mask.apply("-----BEGIN KEY----- x"), "-----BEGIN KEY----- x");
-        let missing = crate::roles::secrets::Unreadable::from(lines("/no/such/file").unwrap_err()).to_string();
-        assert!(missing.starts_with("masking.files: /no/such/file: "), "{missing}");
+        let missing = crate::roles::secrets::Unreadable::from(lines("/no/such/file").unwrap_err())
+            .to_string();
+        assert!(
+            missing.starts_with("masking.files: /no/such/file: "),
+            "{missing}"
+        );
         assert!(lines("/").unwrap_err().to_string().contains("is no file"));
     }
 
@@ -290,8 +354,11 @@ mod tests {
             ("NATS_NKEY_FILE", "/f"),
             ("NATS_CREDS_FILE", "/g"),
         ];
-        let files =
-            SecretFiles::of_variables(variables.into_iter().map(|(name, file)| (name.to_owned(), file.to_owned())));
+        let files = SecretFiles::of_variables(
+            variables
+                .into_iter()
+                .map(|(name, file)| (name.to_owned(), file.to_owned())),
+        );
         let named: Vec<&str> = files.0.iter().map(|(file, _)| file.as_str()).collect();
         assert_eq!(named, ["/a", "/b", "/c", "/d", "/e", "/f", "/g"]);
     }

@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::config::{Secret, Web, WebAllow, WebAuth, WebProxyHeaders, environment_fault, process_env};
+use crate::config::{
+    Secret, Web, WebAllow, WebAuth, WebProxyHeaders, environment_fault, process_env,
+};
 use crate::listener::Token;
 use crate::web::access::{Allow, Gate, Hosts, Mode, Proxy, ProxyHeaders};
 
@@ -50,7 +52,8 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
             ("token", Mode::Token(token), renewed)
         }
         WebAuth::Proxy => {
-            let (secret, renewed) = read(PROXY_SECRET)?.ok_or_else(|| missing(PROXY_SECRET, "proxy"))?;
+            let (secret, renewed) =
+                read(PROXY_SECRET)?.ok_or_else(|| missing(PROXY_SECRET, "proxy"))?;
             let headers = web.proxy_headers.map(|family| match family {
                 WebProxyHeaders::XForwarded => ProxyHeaders::XForwarded,
                 WebProxyHeaders::XAuthRequest => ProxyHeaders::XAuthRequest,
@@ -59,32 +62,69 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
         }
     };
     // Pages may lie below a path; a request names the host alone.
-    let public = web.public_url.as_ref().and_then(|public| url::Url::parse(&public.to_string()).ok());
+    let public = web
+        .public_url
+        .as_ref()
+        .and_then(|public| url::Url::parse(&public.to_string()).ok());
     let public_url = public.map(|public| public.origin().ascii_serialization());
-    let hosts = Hosts { public_url, further: web.hosts.clone() };
-    let WebAllow { ask, cancel, rerun, submit, prompts } = web.allow.clone();
-    let allow = Allow { ask, cancel, rerun, submit, prompts };
-    Ok(Configured { gate: Gate { mode, hosts, allow }, name, renewed })
+    let hosts = Hosts {
+        public_url,
+        further: web.hosts.clone(),
+    };
+    let WebAllow {
+        ask,
+        cancel,
+        rerun,
+        submit,
+        prompts,
+    } = web.allow.clone();
+    let allow = Allow {
+        ask,
+        cancel,
+        rerun,
+        submit,
+        prompts,
+    };
+    Ok(Configured {
+        gate: Gate { mode, hosts, allow },
+        name,
+        renewed,
+    })
 }
 
 fn missing(variable: &str, auth: &str) -> anyhow::Error {
-    environment_fault(variable, format!("is not set, and web.auth is {auth}: set it or {variable}_FILE")).into()
+    environment_fault(
+        variable,
+        format!("is not set, and web.auth is {auth}: set it or {variable}_FILE"),
+    )
+    .into()
 }
 
 /// The secret of a variable or of the file that `<variable>_FILE` names.
 fn read(variable: &str) -> anyhow::Result<Option<(Token, Option<Renewed>)>> {
-    let Some(secret) = Secret::find(variable, &process_env)? else { return Ok(None) };
-    let text = secret.read().map_err(|error| environment_fault(variable, error.to_string()))?;
-    let problem = "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters";
-    let token = Token::new(text.trim_end()).ok_or_else(|| environment_fault(variable, problem.to_owned()))?;
+    let Some(secret) = Secret::find(variable, &process_env)? else {
+        return Ok(None);
+    };
+    let text = secret
+        .read()
+        .map_err(|error| environment_fault(variable, error.to_string()))?;
+    let problem =
+        "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters";
+    let token = Token::new(text.trim_end())
+        .ok_or_else(|| environment_fault(variable, problem.to_owned()))?;
     let file = Secret::file_of(&format!("{variable}_FILE"), &process_env);
-    let renewed = file.map(|file| Renewed { token: token.clone(), file });
+    let renewed = file.map(|file| Renewed {
+        token: token.clone(),
+        file,
+    });
     Ok(Some((token, renewed)))
 }
 
 /// Reads the file of the secret again and again. A new token ends all logins of the one before.
 pub(super) async fn keep_up(renewed: Option<Renewed>) -> Infallible {
-    let Some(Renewed { token, file }) = renewed else { return std::future::pending().await };
+    let Some(Renewed { token, file }) = renewed else {
+        return std::future::pending().await;
+    };
     let mut last_fault = None;
     loop {
         tokio::time::sleep(READ_INTERVAL).await; // pacing of reads

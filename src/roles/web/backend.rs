@@ -16,7 +16,8 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry, SessionPage, StatusCounts,
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
+    SessionPage, StatusCounts,
 };
 use crate::roles::connect::Addresses;
 use crate::roles::doctor::{Part, checks_of_web};
@@ -61,7 +62,16 @@ impl Backend {
         alerts: Alerts,
     ) -> Self {
         let (checks, lanes, ages_refused) = Default::default();
-        Self { store: Arc::new(store), nats, workers, addresses, alerts, checks, lanes, ages_refused }
+        Self {
+            store: Arc::new(store),
+            nats,
+            workers,
+            addresses,
+            alerts,
+            checks,
+            lanes,
+            ages_refused,
+        }
     }
 
     pub(super) fn rules(&self) -> &Rules {
@@ -70,14 +80,19 @@ impl Backend {
 
     /// The connection to the broker, if there was one. It may be interrupted now.
     pub(super) fn broker(&self) -> Result<Nats, Unavailable> {
-        self.nats.borrow().clone().ok_or_else(|| Unavailable("nats unavailable: no connection yet".to_owned()))
+        self.nats
+            .borrow()
+            .clone()
+            .ok_or_else(|| Unavailable("nats unavailable: no connection yet".to_owned()))
     }
 
     /// The same; waits a moment for the first connection of this process.
     pub(super) async fn first_connection(&self) -> Result<Nats, Unavailable> {
         let mut nats = self.nats.clone();
         // Without a connection in time, the error of `broker` says so.
-        tokio::time::timeout(FIRST_CONNECTION_TIMEOUT, nats.wait_for(Option::is_some)).await.ok();
+        tokio::time::timeout(FIRST_CONNECTION_TIMEOUT, nats.wait_for(Option::is_some))
+            .await
+            .ok();
         self.broker()
     }
 
@@ -88,7 +103,10 @@ impl Backend {
         match tokio::time::timeout(CALL_TIMEOUT, call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.unavailable("database", &error)),
-            Err(_) => Err(Unavailable(format!("database unavailable: no answer within {} s", CALL_TIMEOUT.as_secs()))),
+            Err(_) => Err(Unavailable(format!(
+                "database unavailable: no answer within {} s",
+                CALL_TIMEOUT.as_secs()
+            ))),
         }
     }
 
@@ -132,11 +150,19 @@ impl Reader for Backend {
         self.read(self.store.report(id)).await
     }
 
-    async fn events(&self, id: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, Unavailable> {
+    async fn events(
+        &self,
+        id: SessionId,
+        after: u32,
+        limit: u32,
+    ) -> Result<Vec<TimelineEvent>, Unavailable> {
         match tokio::time::timeout(CALL_TIMEOUT, self.store.events(id, after, limit)).await {
             Ok(Ok(events)) => Ok(events),
             Ok(Err(error)) => Err(self.unavailable("database", &error)),
-            Err(_) => Err(Unavailable(format!("database unavailable: no answer within {} s", CALL_TIMEOUT.as_secs()))),
+            Err(_) => Err(Unavailable(format!(
+                "database unavailable: no answer within {} s",
+                CALL_TIMEOUT.as_secs()
+            ))),
         }
     }
 
@@ -148,7 +174,11 @@ impl Reader for Backend {
         self.read(self.store.model_calls(id)).await
     }
 
-    async fn call(&self, id: SessionId, number: CallNumber) -> Result<Option<RebuiltCall>, Unavailable> {
+    async fn call(
+        &self,
+        id: SessionId,
+        number: CallNumber,
+    ) -> Result<Option<RebuiltCall>, Unavailable> {
         self.read(self.store.model_call(id, number)).await
     }
 
@@ -162,7 +192,12 @@ impl Timelines for Backend {
     type All = AllUpdates;
 
     fn follow(&self, id: SessionId, after: u32) -> Result<SessionUpdates, Unavailable> {
-        Ok(SessionUpdates(Follower::start(&self.broker()?, id, after, Some(Arc::clone(&self.store)))))
+        Ok(SessionUpdates(Follower::start(
+            &self.broker()?,
+            id,
+            after,
+            Some(Arc::clone(&self.store)),
+        )))
     }
 
     async fn follow_all(&self) -> Result<AllUpdates, Unavailable> {
@@ -203,7 +238,10 @@ impl Updates for AllUpdates {
 
 impl Queue for Backend {
     async fn lanes(&self) -> Result<Vec<Lane>, Unavailable> {
-        let known = lock(&self.lanes).as_ref().filter(|(at, _)| at.elapsed() < LANES_AGE).map(|(_, of)| of.clone());
+        let known = lock(&self.lanes)
+            .as_ref()
+            .filter(|(at, _)| at.elapsed() < LANES_AGE)
+            .map(|(_, of)| of.clone());
         if let Some(lanes) = known {
             return Ok(lanes);
         }
@@ -211,7 +249,11 @@ impl Queue for Backend {
         let backlog = match tokio::time::timeout(CALL_TIMEOUT, self.backlog(&nats)).await {
             Ok(Ok(backlog)) => backlog,
             Ok(Err(error)) => return Err(self.unavailable("nats", &error)),
-            Err(_) => return Err(Unavailable("nats unavailable: no answer about the queue".to_owned())),
+            Err(_) => {
+                return Err(Unavailable(
+                    "nats unavailable: no answer about the queue".to_owned(),
+                ));
+            }
         };
         let lane = |of: Backlog| Lane {
             priority: of.priority.as_str(),

@@ -21,10 +21,16 @@ pub(super) struct RecentChecks(Mutex<Option<(Instant, Running)>>);
 impl RecentChecks {
     /// The results of checks that began within the last seconds; otherwise those of `begin`, for which all readers wait
     /// together.
-    pub(super) async fn get(&self, begin: impl FnOnce() -> BoxFuture<'static, Vec<Check>>) -> Vec<Check> {
+    pub(super) async fn get(
+        &self,
+        begin: impl FnOnce() -> BoxFuture<'static, Vec<Check>>,
+    ) -> Vec<Check> {
         let running = {
             let mut recent = lock(&self.0);
-            let known = recent.as_ref().filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, running)| running.clone());
+            let known = recent
+                .as_ref()
+                .filter(|(at, _)| at.elapsed() < MAX_AGE)
+                .map(|(_, running)| running.clone());
             known.unwrap_or_else(|| {
                 let running = begin().shared();
                 *recent = Some((Instant::now(), running.clone()));

@@ -55,13 +55,24 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When retrying cannot help: an address is taken, other machines could read without a login, or no database is named.
-pub async fn run(options: Options, config: &Config, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let Options { addresses, listen, metrics_listen } = options;
+pub async fn run(
+    options: Options,
+    config: &Config,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let Options {
+        addresses,
+        listen,
+        metrics_listen,
+    } = options;
     let gate = auth::gate(&config.web, listen)?;
     let database = database(&addresses)?;
-    let listener = TcpListener::bind(listen).await.with_context(|| format!("listen on {listen}"))?;
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("listen on {listen}"))?;
     let address = listener.local_addr()?;
-    let (telemetry, ready) = Serving::start(metrics_listen, Role::Web, &Configured::default()).await?;
+    let (telemetry, ready) =
+        Serving::start(metrics_listen, Role::Web, &Configured::default()).await?;
     let settings = Settings {
         limits: Limits {
             connections: usize::try_from(config.web.connections)?,
@@ -75,9 +86,23 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     let (broker, nats) = watch::channel(None);
     let workers = Workers::default();
     let store = Store::new(&database)?.linking(config.web.public_url.clone());
-    let alerts = Alerts { rules: Rules::of(config), topology: topology(config) };
-    let backend = Backend::new(store.clone(), nats.clone(), workers.clone(), addresses.clone(), alerts);
-    let serving = tokio::spawn(serve(listener, settings, Arc::new(backend), shutdown.clone()));
+    let alerts = Alerts {
+        rules: Rules::of(config),
+        topology: topology(config),
+    };
+    let backend = Backend::new(
+        store.clone(),
+        nats.clone(),
+        workers.clone(),
+        addresses.clone(),
+        alerts,
+    );
+    let serving = tokio::spawn(serve(
+        listener,
+        settings,
+        Arc::new(backend),
+        shutdown.clone(),
+    ));
     let linked = tokio::select! {
         result = link(&addresses, &broker) => result,
         never = workers.collect(nats.clone()) => match never {},
@@ -125,7 +150,9 @@ async fn keep_ready(
 ) -> std::convert::Infallible {
     // At a start without trouble nothing is impaired, so nothing has to be said.
     let mut first = nats.clone();
-    tokio::time::timeout(CONNECT_GRACE, first.wait_for(Option::is_some)).await.ok();
+    tokio::time::timeout(CONNECT_GRACE, first.wait_for(Option::is_some))
+        .await
+        .ok();
     loop {
         store.look_for_a_newer_primary().await;
         let is_live = is_connected(&nats);
@@ -135,16 +162,20 @@ async fn keep_ready(
         };
         let now = match (history, is_live) {
             (Ok(()), true) => Readiness::Ready,
-            (Ok(()), false) => {
-                Readiness::Impaired("nats unavailable: pages show the history, and are not live".to_owned())
-            }
+            (Ok(()), false) => Readiness::Impaired(
+                "nats unavailable: pages show the history, and are not live".to_owned(),
+            ),
             (Err(error), true) => Readiness::Impaired(format!("database unavailable: {error}")),
-            (Err(error), false) => Readiness::NotReady(format!("nats and the database unavailable: {error}")),
+            (Err(error), false) => {
+                Readiness::NotReady(format!("nats and the database unavailable: {error}"))
+            }
         };
         if ready.send_replace(now.clone()) != now {
             match now {
                 Readiness::Ready => tracing::info!("database and nats available"),
-                Readiness::Impaired(why) | Readiness::NotReady(why) => tracing::warn!("web server impaired: {why}"),
+                Readiness::Impaired(why) | Readiness::NotReady(why) => {
+                    tracing::warn!("web server impaired: {why}")
+                }
             }
         }
         tokio::time::sleep(CHECK_INTERVAL).await; // pacing of checks
@@ -152,5 +183,7 @@ async fn keep_ready(
 }
 
 fn is_connected(nats: &watch::Receiver<Option<Nats>>) -> bool {
-    nats.borrow().as_ref().is_some_and(|nats| nats.connection_state().connected)
+    nats.borrow()
+        .as_ref()
+        .is_some_and(|nats| nats.connection_state().connected)
 }

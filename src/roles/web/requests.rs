@@ -11,7 +11,9 @@ use crate::bus::{self, ASKED_BY, Nats, NewAlert, PARENT_ID, SESSION_ID};
 use crate::investigation::ids::SessionId;
 use crate::reports::AlertReport;
 use crate::roles::publishing::{questions, reruns};
-use crate::web::ports::{Cancel, Published, Question, Refusal, Requests, Rerun, Submission, Submitted, Unavailable};
+use crate::web::ports::{
+    Cancel, Published, Question, Refusal, Requests, Rerun, Submission, Submitted, Unavailable,
+};
 
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -31,21 +33,37 @@ impl Requests for Backend {
         };
         let published = self.published(nats.publish_question(message)).await?;
         tracing::info!(session_id = %session, parent_id = %parent, by, "question published");
-        Ok(Published { session_id: session, subject: published.subject, stream_sequence: published.sequence })
+        Ok(Published {
+            session_id: session,
+            subject: published.subject,
+            stream_sequence: published.sequence,
+        })
     }
 
     async fn cancel(&self, cancel: Cancel) -> Result<(), Refusal> {
         let Cancel { session, by } = cancel;
         let report = self.reported(session).await?;
         if report.limited_by.is_some() {
-            return Err(Refusal::State(format!("alert {} is not investigated", session.short())));
+            return Err(Refusal::State(format!(
+                "alert {} is not investigated",
+                session.short()
+            )));
         }
         if let Some(joined) = report.joined_session_id {
             let (short, joined) = (session.short(), joined.short());
-            return Err(Refusal::State(format!("alert {short} joined session {joined}, which continues")));
+            return Err(Refusal::State(format!(
+                "alert {short} joined session {joined}, which continues"
+            )));
         }
-        if report.session.as_ref().is_some_and(|session| session.finished_at.is_some()) {
-            return Err(Refusal::State(format!("session {} is over", session.short())));
+        if report
+            .session
+            .as_ref()
+            .is_some_and(|session| session.finished_at.is_some())
+        {
+            return Err(Refusal::State(format!(
+                "session {} is over",
+                session.short()
+            )));
         }
         let nats = self.connected().await?;
         self.published(nats.request_cancel_by(session, &by)).await?;
@@ -77,7 +95,8 @@ impl Requests for Backend {
 impl Backend {
     pub(super) async fn reported(&self, id: SessionId) -> Result<AlertReport, Refusal> {
         let report = self.read(self.store.report(id)).await?;
-        report.ok_or_else(|| Refusal::Unknown(format!("no worker has seen an alert or session {id}")))
+        report
+            .ok_or_else(|| Refusal::Unknown(format!("no worker has seen an alert or session {id}")))
     }
 
     /// The broker, if it is connected now: a message that waits for a connection would be sent in addition to the
@@ -87,7 +106,9 @@ impl Backend {
         if nats.connection_state().connected {
             return Ok(nats);
         }
-        Err(Unavailable("nats unavailable: nothing was published".to_owned()))
+        Err(Unavailable(
+            "nats unavailable: nothing was published".to_owned(),
+        ))
     }
 
     pub(super) async fn published<T>(
@@ -97,7 +118,9 @@ impl Backend {
         match tokio::time::timeout(PUBLISH_TIMEOUT, publish).await {
             Ok(Ok(published)) => Ok(published),
             Ok(Err(error)) => Err(self.unavailable("nats", &error)),
-            Err(_) => Err(Unavailable("nats unavailable: no answer to a message".to_owned())),
+            Err(_) => Err(Unavailable(
+                "nats unavailable: no answer to a message".to_owned(),
+            )),
         }
     }
 }

@@ -8,7 +8,9 @@ use crate::bus::{self, ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert, 
 use crate::investigation::ids::SessionId;
 use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, messages};
 use crate::roles::publishing::{questions, reruns};
-use crate::web::ports::{Cooldown, Published, Reader as _, Refusal, Rerun, Submission, Submitted, Unavailable};
+use crate::web::ports::{
+    Cooldown, Published, Reader as _, Refusal, Rerun, Submission, Submitted, Unavailable,
+};
 
 /// The end of the subject of every alert of this server: its permissions include no other.
 const SUFFIX: &str = "web";
@@ -26,13 +28,30 @@ struct Once {
 
 impl Backend {
     pub(super) async fn submit_alerts(&self, submission: Submission) -> Result<Submitted, Refusal> {
-        let Submission { request, alert, priority, chain, cooldown, by } = submission;
+        let Submission {
+            request,
+            alert,
+            priority,
+            chain,
+            cooldown,
+            by,
+        } = submission;
         // A large alert takes longer than a thread of the runtime may be held up.
         let rules = self.rules().clone();
-        let reading = tokio::task::spawn_blocking(move || rules.read("the alert", alert.as_bytes(), usize::MAX));
-        let read = reading.await.map_err(|_| Unavailable("the alert could not be read".to_owned()))?;
-        let Readable { parts, body, left_out } = read.map_err(Refusal::Invalid)?;
-        self.rules().check_chain(chain.as_deref()).map_err(Refusal::Invalid)?;
+        let reading = tokio::task::spawn_blocking(move || {
+            rules.read("the alert", alert.as_bytes(), usize::MAX)
+        });
+        let read = reading
+            .await
+            .map_err(|_| Unavailable("the alert could not be read".to_owned()))?;
+        let Readable {
+            parts,
+            body,
+            left_out,
+        } = read.map_err(Refusal::Invalid)?;
+        self.rules()
+            .check_chain(chain.as_deref())
+            .map_err(Refusal::Invalid)?;
         let force = match cooldown {
             Cooldown::Counts => None,
             Cooldown::Ignored => Some("true".to_owned()),
@@ -43,29 +62,68 @@ impl Backend {
         let force_word = force.as_deref().unwrap_or_default();
         let identity = ["submit", word, chain_name, force_word].map(str::as_bytes);
         let session = session_of(request, &[&identity[..], &[&body]].concat());
-        let headers = [(FORCE, force), (CHAIN, chain), (ASKED_BY, Some(by.clone())), (LEFT_OUT, left_out)];
-        let headers = headers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
-        let draft = Draft { session, priority, suffix: suffix(SUFFIX), headers: Map::from_iter(headers) };
+        let headers = [
+            (FORCE, force),
+            (CHAIN, chain),
+            (ASKED_BY, Some(by.clone())),
+            (LEFT_OUT, left_out),
+        ];
+        let headers = headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
+        let draft = Draft {
+            session,
+            priority,
+            suffix: suffix(SUFFIX),
+            headers: Map::from_iter(headers),
+        };
         let mut all = Vec::with_capacity(parts.len());
-        for Outgoing { session, alert: message } in messages(&parts, &body, &draft) {
-            all.push(self.publish_once(request, Once { session, kind: MessageKind::Alert, message }).await?);
+        for Outgoing {
+            session,
+            alert: message,
+        } in messages(&parts, &body, &draft)
+        {
+            all.push(
+                self.publish_once(
+                    request,
+                    Once {
+                        session,
+                        kind: MessageKind::Alert,
+                        message,
+                    },
+                )
+                .await?,
+            );
         }
         let mut all = all.into_iter();
-        let first =
-            all.next().ok_or_else(|| Refusal::Invalid("the alert is empty: nothing was published".to_owned()))?;
+        let first = all.next().ok_or_else(|| {
+            Refusal::Invalid("the alert is empty: nothing was published".to_owned())
+        })?;
         let others: Vec<Published> = all.collect();
         tracing::info!(session_id = %first.session_id, by, alerts = others.len() + 1, "alert published");
         Ok(Submitted { first, others })
     }
 
     pub(super) async fn rerun_alert(&self, rerun: Rerun) -> Result<Published, Refusal> {
-        let Rerun { request, of, chain, by } = rerun;
-        self.rules().check_chain(chain.as_deref()).map_err(Refusal::Invalid)?;
+        let Rerun {
+            request,
+            of,
+            chain,
+            by,
+        } = rerun;
+        self.rules()
+            .check_chain(chain.as_deref())
+            .map_err(Refusal::Invalid)?;
         let report = self.reported(of).await?;
         reruns::may_rerun(&report).map_err(Refusal::State)?;
-        let identity = [b"rerun", of.0.as_bytes().as_slice(), chain.as_deref().unwrap_or_default().as_bytes()];
+        let identity = [
+            b"rerun",
+            of.0.as_bytes().as_slice(),
+            chain.as_deref().unwrap_or_default().as_bytes(),
+        ];
         let session = session_of(request, &identity);
-        let mut message = reruns::message(session, &report, chain.as_deref()).map_err(Refusal::State)?;
+        let mut message =
+            reruns::message(session, &report, chain.as_deref()).map_err(Refusal::State)?;
         let (kind, end) = match report.parent_id {
             Some(_) => (MessageKind::Question, questions::SUFFIX),
             None => (MessageKind::Alert, SUFFIX),
@@ -74,7 +132,16 @@ impl Backend {
         if let Some(headers) = message.headers.as_object_mut() {
             headers.insert(ASKED_BY.to_owned(), by.clone().into());
         }
-        let published = self.publish_once(request, Once { session, kind, message }).await?;
+        let published = self
+            .publish_once(
+                request,
+                Once {
+                    session,
+                    kind,
+                    message,
+                },
+            )
+            .await?;
         tracing::info!(session_id = %session, retry_of = %of, by, "rerun published");
         Ok(published)
     }
@@ -82,11 +149,19 @@ impl Backend {
     /// Publishes the message unless a worker has it. The stream stores a repetition within two minutes once, and for
     /// a later one workers know the id.
     async fn publish_once(&self, request: SessionId, once: Once) -> Result<Published, Refusal> {
-        let Once { session, kind, message } = once;
+        let Once {
+            session,
+            kind,
+            message,
+        } = once;
         // Without the database an alert can be queued all the same.
         if let Ok(Some(known)) = self.report(session).await {
             let stream_sequence = u64::try_from(known.stream_sequence).unwrap_or_default();
-            return Ok(Published { session_id: session, subject: known.subject, stream_sequence });
+            return Ok(Published {
+                session_id: session,
+                subject: known.subject,
+                stream_sequence,
+            });
         }
         check_age(request, Utc::now())?;
         let nats = self.connected().await?;
@@ -95,7 +170,11 @@ impl Backend {
             MessageKind::Alert => self.published(nats.publish_alert_once(message)).await?,
             MessageKind::Question => self.published(nats.publish_question_once(message)).await?,
         };
-        Ok(Published { session_id: session, subject: stored.subject, stream_sequence: stored.sequence })
+        Ok(Published {
+            session_id: session,
+            subject: stored.subject,
+            stream_sequence: stored.sequence,
+        })
     }
 
     /// A server answers nothing to a message that it does not permit, so the permission is looked up before.
@@ -106,7 +185,10 @@ impl Backend {
         message: &NewAlert,
     ) -> Result<(), Unavailable> {
         let subject = message.priority.subject(kind);
-        let subject = message.suffix.as_ref().map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
+        let subject = message
+            .suffix
+            .as_ref()
+            .map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
         match nats.granted().await {
             Ok(granted) if !granted.may_publish(&subject) => Err(Unavailable(format!(
                 "nats does not permit this server to publish on {subject}: deploy/nats/web.conf has its permissions"
@@ -122,8 +204,13 @@ fn suffix(end: &str) -> Option<SubjectSuffix> {
 
 /// The session of a request: the same for each repetition of it.
 fn session_of(request: SessionId, parts: &[&[u8]]) -> SessionId {
-    let sent_at = made_at(request).and_then(|at| u64::try_from(at.timestamp_millis()).ok()).unwrap_or_default();
-    SessionId::of_message(&[&[request.0.as_bytes().as_slice()], parts].concat(), sent_at)
+    let sent_at = made_at(request)
+        .and_then(|at| u64::try_from(at.timestamp_millis()).ok())
+        .unwrap_or_default();
+    SessionId::of_message(
+        &[&[request.0.as_bytes().as_slice()], parts].concat(),
+        sent_at,
+    )
 }
 
 /// When an id of version 7 was made.
@@ -157,7 +244,10 @@ mod tests {
         assert_ne!(session, session_of(request, &[b"submit", b"disk fuller"]));
         assert_ne!(session, session_of(request, &[b"submitd", b"isk full"]));
         assert_ne!(session, session_of(other, &[b"submit", b"disk full"]));
-        assert_ne!(session, request, "the id of a form names no session of another one");
+        assert_ne!(
+            session, request,
+            "the id of a form names no session of another one"
+        );
         assert_eq!(session.0.get_version_num(), 7);
         assert_eq!(made_at(session), made_at(request));
     }
@@ -166,7 +256,14 @@ mod tests {
     fn a_request_that_is_older_than_an_hour_or_of_the_future_is_refused() {
         let request = SessionId(Uuid::now_v7());
         let made = made_at(request).unwrap();
-        for (minutes, accepted) in [(-10, false), (-4, true), (0, true), (59, true), (61, false), (90_000, false)] {
+        for (minutes, accepted) in [
+            (-10, false),
+            (-4, true),
+            (0, true),
+            (59, true),
+            (61, false),
+            (90_000, false),
+        ] {
             let checked = check_age(request, made + TimeDelta::minutes(minutes));
             assert_eq!(checked.is_ok(), accepted, "{minutes}");
         }

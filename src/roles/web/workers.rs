@@ -29,7 +29,10 @@ impl Workers {
     pub(super) fn current(&self) -> Vec<WorkerStatus> {
         let mut statuses = lock(&self.0);
         statuses.retain(|_, (at, _)| at.elapsed() < MAX_AGE);
-        let mut workers: Vec<WorkerStatus> = statuses.values().map(|(_, status)| status.clone()).collect();
+        let mut workers: Vec<WorkerStatus> = statuses
+            .values()
+            .map(|(_, status)| status.clone())
+            .collect();
         workers.sort_by(|a, b| (&a.name, a.worker_id).cmp(&(&b.name, b.worker_id)));
         workers
     }
@@ -37,7 +40,11 @@ impl Workers {
     /// Collects statuses as long as the process lasts.
     pub(super) async fn collect(&self, mut nats: watch::Receiver<Option<Nats>>) -> Infallible {
         loop {
-            let connected = nats.wait_for(Option::is_some).await.ok().and_then(|nats| nats.clone());
+            let connected = nats
+                .wait_for(Option::is_some)
+                .await
+                .ok()
+                .and_then(|nats| nats.clone());
             if let Some(nats) = connected
                 && let Ok(mut statuses) = nats.worker_statuses().await
             {

@@ -49,9 +49,21 @@ fn remedies(addresses: &Addresses) -> Remedies {
     let (nats, database) = (addresses.redacted_nats(), addresses.redacted_database());
     Remedies(BTreeMap::from([
         ("nats", format!("start NATS at {nats}, or set NATS_URL")),
-        ("database", format!("start Postgres at {database}, or set DATABASE_URL")),
-        ("llm-service", format!("start tarsy llm-service at {}, or set TARSY_LLM_ADDR", addresses.llm_addr)),
-        (PROVIDERS, "tarsy models --probe says why no model can be called".to_owned()),
+        (
+            "database",
+            format!("start Postgres at {database}, or set DATABASE_URL"),
+        ),
+        (
+            "llm-service",
+            format!(
+                "start tarsy llm-service at {}, or set TARSY_LLM_ADDR",
+                addresses.llm_addr
+            ),
+        ),
+        (
+            PROVIDERS,
+            "tarsy models --probe says why no model can be called".to_owned(),
+        ),
     ]))
 }
 
@@ -63,7 +75,10 @@ struct Missing<'a> {
 
 impl<'a> Missing<'a> {
     fn new(services: &[&'static str], ready: &'a watch::Sender<Readiness>) -> Self {
-        let missing = Self { services: Mutex::new(services.iter().map(|name| (*name, None)).collect()), ready };
+        let missing = Self {
+            services: Mutex::new(services.iter().map(|name| (*name, None)).collect()),
+            ready,
+        };
         missing.show();
         missing
     }
@@ -76,8 +91,11 @@ impl<'a> Missing<'a> {
     /// The worker waits for the broker because of this error.
     fn waits_for_nats(&self, error: &Error) {
         let needs_person = matches!(error, Error::Refused { .. } | Error::NoJetStream { .. });
-        let why =
-            needs_person.then(|| error.fix().map_or_else(|| error.to_string(), |fix| format!("{error}. Fix: {fix}")));
+        let why = needs_person.then(|| {
+            error
+                .fix()
+                .map_or_else(|| error.to_string(), |fix| format!("{error}. Fix: {fix}"))
+        });
         for (name, reason) in lock(&self.services).iter_mut() {
             if *name == "nats" {
                 reason.clone_from(&why);
@@ -90,9 +108,16 @@ impl<'a> Missing<'a> {
         let services = lock(&self.services);
         let each: Vec<String> = services
             .iter()
-            .map(|(name, why)| why.as_ref().map_or_else(|| (*name).to_owned(), |why| format!("{name} ({why})")))
+            .map(|(name, why)| {
+                why.as_ref()
+                    .map_or_else(|| (*name).to_owned(), |why| format!("{name} ({why})"))
+            })
             .collect();
-        let text = if each.is_empty() { "starting".to_owned() } else { format!("waiting for {}", each.join(", ")) };
+        let text = if each.is_empty() {
+            "starting".to_owned()
+        } else {
+            format!("waiting for {}", each.join(", "))
+        };
         self.ready.send_replace(Readiness::NotReady(text));
     }
 }
@@ -106,11 +131,16 @@ pub(super) async fn connect_dependencies(
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<Dependencies> {
     let pool_size = usize::try_from(config.database.pool_size)?;
-    let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {name}"))? };
+    let database = ConnectOptions {
+        pool_size,
+        ..addresses.database(&format!("tarsy worker {name}"))?
+    };
     let client = addresses.llm()?.masking(mask.clone());
     let missing = Missing::new(&["nats", "database"], ready);
     let broker = async {
-        let nats = addresses.nats_for_role("worker", &|error| missing.waits_for_nats(error)).await?;
+        let nats = addresses
+            .nats_for_role("worker", &|error| missing.waits_for_nats(error))
+            .await?;
         let cancel_requests = Arc::new(wait_for_streams(&nats, config, &missing).await?);
         missing.connected("nats");
         anyhow::Ok((nats, cancel_requests))
@@ -121,13 +151,33 @@ pub(super) async fn connect_dependencies(
         anyhow::Ok(())
     };
     let ((nats, cancel_requests), ()) = tokio::try_join!(broker, schema)?;
-    let store = Store::new(&database)?.masking(mask.clone()).linking(config.web.public_url.clone());
+    let store = Store::new(&database)?
+        .masking(mask.clone())
+        .linking(config.web.public_url.clone());
     let store = Arc::new(store.notifying(config.notification_filters()));
-    let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
+    let feed = Arc::new(JetStreamFeed::new(
+        &nats,
+        Arc::clone(&store),
+        FeedSettings::default(),
+    ));
     let model = Arc::new(Masked::new(client.clone(), mask.clone()));
-    let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);
+    let tools = Arc::new(tools::start(
+        config,
+        mask.clone(),
+        &CancellationToken::new(),
+    )?);
     let (mask, remedies) = (mask.clone(), remedies(addresses));
-    Ok(Dependencies { nats, cancel_requests, store, feed, model, client, tools, mask, remedies })
+    Ok(Dependencies {
+        nats,
+        cancel_requests,
+        store,
+        feed,
+        model,
+        client,
+        tools,
+        mask,
+        remedies,
+    })
 }
 
 /// Waits until the streams can be read, and compares them with what this version needs.

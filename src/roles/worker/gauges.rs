@@ -24,7 +24,8 @@ impl<W: World> LoadGauges<W> {
         let mut tick = tokio::time::interval(LOAD_INTERVAL);
         while end.run_until_cancelled(tick.tick()).await.is_some() {
             let slots = f64::from(self.shared.settings.limits.slots.max(1));
-            metrics::gauge!("tarsy_worker_slot_utilization_ratio").set(count(self.shared.runs.all().len()) / slots);
+            metrics::gauge!("tarsy_worker_slot_utilization_ratio")
+                .set(count(self.shared.runs.all().len()) / slots);
             let pool = self.store.pool_use();
             metrics::gauge!("tarsy_db_pool_size").set(count(pool.size));
             metrics::gauge!("tarsy_db_pool_in_use").set(count(pool.in_use));

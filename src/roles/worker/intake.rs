@@ -13,7 +13,8 @@ use crate::engine::plan::follow_up;
 use crate::engine::plan::narrowing::Narrowing;
 use crate::engine::plan::planner::{self, PlanError};
 use crate::engine::ports::{
-    DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, RouteLimit, Threads, Tools,
+    DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal,
+    RouteLimit, Threads, Tools,
 };
 use crate::investigation::alert::Alert;
 use crate::investigation::chain::RunStatus;
@@ -50,31 +51,62 @@ pub struct ConfiguredIntake<T, S = Store> {
 
 impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     /// The intake of a worker.
-    pub fn new(config: Arc<Config>, tools: Arc<T>, threads: Arc<S>, mask: Mask, worker_name: String) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        tools: Arc<T>,
+        threads: Arc<S>,
+        mask: Mask,
+        worker_name: String,
+    ) -> Self {
         let runbooks = Runbooks::new(&config.runbooks, FETCH_TIMEOUT, mask.clone());
         let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes).unwrap_or(usize::MAX);
-        let intake = intake::Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
+        let intake =
+            intake::Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
         let readers = Arc::new(Semaphore::new(READERS));
         let clock_offset = TimeDelta::zero();
-        Self { config, intake, tools, threads, runbooks, mask, readers, worker_name, clock_offset }
+        Self {
+            config,
+            intake,
+            tools,
+            threads,
+            runbooks,
+            mask,
+            readers,
+            worker_name,
+            clock_offset,
+        }
     }
 
     /// The clock that models are shown is ahead by so much: that of a drill has the time of its evidence.
     #[must_use]
     pub fn with_clock_offset(self, clock_offset: TimeDelta) -> Self {
-        Self { clock_offset, ..self }
+        Self {
+            clock_offset,
+            ..self
+        }
     }
 
     fn clock(&self, clock: ClockPlan) -> ClockPlan {
-        ClockPlan { offset_s: self.clock_offset.num_seconds(), ..clock }
+        ClockPlan {
+            offset_s: self.clock_offset.num_seconds(),
+            ..clock
+        }
     }
 
     async fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
-        let MaskedAlert { alert, other_parts, facts } = self.read(received).await.map_err(refused)?;
+        let MaskedAlert {
+            alert,
+            other_parts,
+            facts,
+        } = self.read(received).await.map_err(refused)?;
         let route = self.config.routes.first(&facts).cloned();
         let force = header(received, bus::FORCE).is_some_and(|word| headers::is_yes(&word));
         // A person who asks for an investigation in spite of the cooldown gets one in spite of the route.
-        let ignored = if force { None } else { route.as_ref().and_then(AlertRoute::ignored_because) };
+        let ignored = if force {
+            None
+        } else {
+            route.as_ref().and_then(AlertRoute::ignored_because)
+        };
         let alert = match ignored {
             Some(because) => alert.ignored(because),
             None => alert,
@@ -83,8 +115,20 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let chain = self.chain_of(received, &alert, route.as_ref())?;
         self.narrowing(received, route.as_ref())?;
         // What a person asks for takes no place of the alerts.
-        let limit = if force { None } else { route.as_ref().and_then(|route| limit(route, chain.name)) };
-        Ok(PreparedAlert { alert, other_parts, route, force, limit, retry_of: retry_of(received), thread: None })
+        let limit = if force {
+            None
+        } else {
+            route.as_ref().and_then(|route| limit(route, chain.name))
+        };
+        Ok(PreparedAlert {
+            alert,
+            other_parts,
+            route,
+            force,
+            limit,
+            retry_of: retry_of(received),
+            thread: None,
+        })
     }
 
     /// Reads the body on a thread of its own: a large or hostile one takes a second, in which a thread of the runtime
@@ -115,34 +159,56 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         alert: &Alert,
         route: Option<&AlertRoute>,
     ) -> Result<planner::Route<'_>, PrepareError> {
-        let chosen = planner::choose(&self.config, &alert.alert_type, named_chain(received, route).as_deref());
+        let chosen = planner::choose(
+            &self.config,
+            &alert.alert_type,
+            named_chain(received, route).as_deref(),
+        );
         chosen.map_err(|error| unplanned(error).into())
     }
 
     /// What the route and the header leave of the tools of a chain.
-    fn narrowing(&self, received: &Received, route: Option<&AlertRoute>) -> Result<Narrowing, PrepareError> {
+    fn narrowing(
+        &self,
+        received: &Received,
+        route: Option<&AlertRoute>,
+    ) -> Result<Narrowing, PrepareError> {
         let header = header(received, bus::TOOLS);
         let narrowing = Narrowing::new(&self.config, route, header.as_deref());
         narrowing.map_err(|error| unplanned(error).into())
     }
 
-    async fn plan_alert(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
+    async fn plan_alert(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+    ) -> Result<Planned, PrepareError> {
         let (alert, by_route) = (&prepared.alert, prepared.route.as_ref());
         let route = self.chain_of(received, alert, by_route)?;
         let narrowing = self.narrowing(received, by_route)?;
         let servers = narrowing.servers(planner::servers_of(&self.config, &route));
         let (listing, runbook) = tokio::join!(self.tools.list(&servers), self.runbook(alert));
-        narrowing.check(&self.config, &route, &listing).map_err(unplanned)?;
+        narrowing
+            .check(&self.config, &route, &listing)
+            .map_err(unplanned)?;
         let listing = narrowing.listing(listing);
-        let plan = planner::plan(&self.config, &route, alert, &listing, runbook.as_ref()).map_err(unplanned)?;
-        let plan = Plan { route: by_route.map(|route| route.name.clone()), ..plan };
+        let plan = planner::plan(&self.config, &route, alert, &listing, runbook.as_ref())
+            .map_err(unplanned)?;
+        let plan = Plan {
+            route: by_route.map(|route| route.name.clone()),
+            ..plan
+        };
         let plan = plan.with_clock(self.clock(ClockPlan::of_alert(alert, received.queued_at)));
         let mut metadata = self.facts(alert, &plan, &listing);
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
         let mut started = started("Investigation started", &plan, metadata);
         describe_runbook(&mut started, alert, runbook.as_ref());
         let awaited_servers = self.required(&plan);
-        Ok(Planned { plan, started, awaited_servers })
+        Ok(Planned {
+            plan,
+            started,
+            awaited_servers,
+        })
     }
 
     /// The runbook that the alert names, if its host is listed.
@@ -150,14 +216,26 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         self.runbooks.fetch(alert.runbook_url.as_deref()?).await
     }
 
-    async fn question(&self, received: &Received, parent: &str) -> Result<PreparedAlert, PrepareError> {
+    async fn question(
+        &self,
+        received: &Received,
+        parent: &str,
+    ) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         if body.len() > MAX_QUESTION_BYTES {
-            let detail = format!("a question of {} bytes; at most {MAX_QUESTION_BYTES} are read", body.len());
-            return Err(Refusal { reason: DeadReason::TooLarge, detail }.into());
+            let detail = format!(
+                "a question of {} bytes; at most {MAX_QUESTION_BYTES} are read",
+                body.len()
+            );
+            return Err(Refusal {
+                reason: DeadReason::TooLarge,
+                detail,
+            }
+            .into());
         }
         let thread = self.thread(parent).await?;
-        let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
+        let asked =
+            question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
         let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
         Ok(PreparedAlert {
             alert,
@@ -178,38 +256,71 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     ) -> Result<Planned, PrepareError> {
         let chain = header(received, bus::CHAIN);
         let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
-        let listing = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
-        let plan = follow_up::plan(&self.config, &route, thread, &asked.text, &listing).map_err(unplanned)?;
+        let listing = self
+            .tools
+            .list(&follow_up::servers_of(&self.config, &route))
+            .await;
+        let plan = follow_up::plan(&self.config, &route, thread, &asked.text, &listing)
+            .map_err(unplanned)?;
         let plan = plan.with_clock(self.clock(ClockPlan::of_question(thread.ended_at)));
         let mut metadata = self.facts(asked, &plan, &listing);
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
         let started = started("Question taken up", &plan, metadata);
         let awaited_servers = self.required(&plan);
-        Ok(Planned { plan, started, awaited_servers })
+        Ok(Planned {
+            plan,
+            started,
+            awaited_servers,
+        })
     }
 
     /// The investigation that the header names. It has to be over.
     async fn thread(&self, parent: &str) -> Result<Thread, PrepareError> {
         let invalid = |detail: String| {
             let detail = self.mask.apply(&detail).into_owned();
-            PrepareError::Refused(Refusal { reason: DeadReason::InvalidParent, detail })
+            PrepareError::Refused(Refusal {
+                reason: DeadReason::InvalidParent,
+                detail,
+            })
         };
         let Some(id) = SessionId::parse(parent) else {
-            let shown: String = parent.chars().filter(|c| !c.is_control()).take(64).collect();
-            return Err(invalid(format!("header {} holds {shown:?}, which is no session id", bus::PARENT_ID)));
+            let shown: String = parent
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(64)
+                .collect();
+            return Err(invalid(format!(
+                "header {} holds {shown:?}, which is no session id",
+                bus::PARENT_ID
+            )));
         };
         match self.threads.thread(id).await {
             Ok(Some(thread)) if thread.status != RunStatus::Running => Ok(thread),
-            Ok(Some(thread)) => Err(invalid(format!("investigation {} is not over yet: ask again then", thread.root))),
-            Ok(None) => Err(invalid(format!("header {} names {id}: there is no such session", bus::PARENT_ID))),
+            Ok(Some(thread)) => Err(invalid(format!(
+                "investigation {} is not over yet: ask again then",
+                thread.root
+            ))),
+            Ok(None) => Err(invalid(format!(
+                "header {} names {id}: there is no such session",
+                bus::PARENT_ID
+            ))),
             Err(error) => Err(PrepareError::Unavailable(error)),
         }
     }
 
     /// The unavailable servers of a plan that the configuration marks as required.
     fn required(&self, plan: &Plan) -> Vec<String> {
-        let is_required = |name: &&String| self.config.mcp_servers.get(*name).is_some_and(|server| server.required);
-        plan.unavailable_servers.iter().filter(is_required).cloned().collect()
+        let is_required = |name: &&String| {
+            self.config
+                .mcp_servers
+                .get(*name)
+                .is_some_and(|server| server.required)
+        };
+        plan.unavailable_servers
+            .iter()
+            .filter(is_required)
+            .cloned()
+            .collect()
     }
 
     /// The metadata of the session's first event.
@@ -228,16 +339,28 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             facts.insert("route".to_owned(), route.clone().into());
         }
         // A watcher needs the names before the agents begin, for its columns.
-        let agents: Vec<&str> = plan.stages.iter().flat_map(|stage| &stage.agents).map(|a| a.name.as_str()).collect();
+        let agents: Vec<&str> = plan
+            .stages
+            .iter()
+            .flat_map(|stage| &stage.agents)
+            .map(|a| a.name.as_str())
+            .collect();
         if agents.len() > 1 {
             facts.insert("agents".to_owned(), agents.into());
         }
         if !listing.unavailable.is_empty() {
-            let reasons = listing.unavailable.iter().map(|server| (server.server.clone(), server.why.clone().into()));
-            facts.insert("unavailable_servers".to_owned(), Value::Object(reasons.collect()));
+            let reasons = listing
+                .unavailable
+                .iter()
+                .map(|server| (server.server.clone(), server.why.clone().into()));
+            facts.insert(
+                "unavailable_servers".to_owned(),
+                Value::Object(reasons.collect()),
+            );
         }
-        let omitted: Map<String, Value> =
-            agents_without_tools(plan).map(|agent| (agent.name.clone(), agent.omitted_tools.into())).collect();
+        let omitted: Map<String, Value> = agents_without_tools(plan)
+            .map(|agent| (agent.name.clone(), agent.omitted_tools.into()))
+            .collect();
         if !omitted.is_empty() {
             let omitted = Value::Object(omitted);
             tracing::warn!(chain = plan.chain, %omitted, "mcp tools omitted: an agent has too many");
@@ -249,19 +372,26 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
 
 impl<T: Tools + Debug, S: Threads + Debug> Intake for ConfiguredIntake<T, S> {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
-        match (MessageKind::of_subject(&received.subject), header(received, bus::PARENT_ID)) {
+        match (
+            MessageKind::of_subject(&received.subject),
+            header(received, bus::PARENT_ID),
+        ) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
             (MessageKind::Alert, None) => self.alert(received).await,
-            (MessageKind::Question, None) => {
-                Err(misplaced("names no investigation: header Tarsy-Parent-Id is missing"))
-            }
+            (MessageKind::Question, None) => Err(misplaced(
+                "names no investigation: header Tarsy-Parent-Id is missing",
+            )),
             (MessageKind::Alert, Some(_)) => Err(misplaced(
                 "comes on a subject of questions, tarsy.questions.<priority>, not of alerts: tarsy ask asks",
             )),
         }
     }
 
-    async fn plan(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
+    async fn plan(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+    ) -> Result<Planned, PrepareError> {
         match &prepared.thread {
             Some(thread) => self.plan_question(received, thread, &prepared.alert).await,
             None => self.plan_alert(received, prepared).await,
@@ -275,13 +405,19 @@ fn started(what: &str, plan: &Plan, metadata: Map<String, Value>) -> EventDraft 
     let mut content = if missing.is_empty() {
         what.to_owned()
     } else {
-        format!("{what} without the tools of {}: unavailable", missing.join(", "))
+        format!(
+            "{what} without the tools of {}: unavailable",
+            missing.join(", ")
+        )
     };
     if let Some(route) = &plan.route {
         content.push_str(&format!("; route {route}"));
     }
     for agent in agents_without_tools(plan) {
-        content.push_str(&format!("; {} tools are too many for {} and left out", agent.omitted_tools, agent.name));
+        content.push_str(&format!(
+            "; {} tools are too many for {} and left out",
+            agent.omitted_tools, agent.name
+        ));
     }
     EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
 }
@@ -293,7 +429,9 @@ fn describe_runbook(started: &mut EventDraft, alert: &Alert, runbook: Option<&Fe
         Some(FetchedRunbook::Page(text)) => json!({"url": alert.runbook_url, "bytes": text.len()}),
         Some(FetchedRunbook::Failed(why) | FetchedRunbook::Refused(why)) => {
             tracing::warn!(why, "runbook not fetched");
-            started.content.push_str(&format!("; its runbook could not be fetched: {why}"));
+            started
+                .content
+                .push_str(&format!("; its runbook could not be fetched: {why}"));
             json!({"url": alert.runbook_url, "failed": why})
         }
     };
@@ -313,12 +451,19 @@ fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> {
 /// The refusal of a message whose subject and header disagree: a question on a subject of alerts, or one without a
 /// parent.
 fn misplaced(why: &str) -> PrepareError {
-    PrepareError::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
+    PrepareError::Refused(Refusal {
+        reason: DeadReason::InvalidParent,
+        detail: format!("a question {why}"),
+    })
 }
 
 fn limit(route: &AlertRoute, chain: &str) -> Option<RouteLimit> {
     let max_per_hour = route.max_per_hour?;
-    Some(RouteLimit { route: route.name.clone(), max_per_hour, chain: chain.to_owned() })
+    Some(RouteLimit {
+        route: route.name.clone(),
+        max_per_hour,
+        chain: chain.to_owned(),
+    })
 }
 
 fn refused(error: IntakeError) -> Refusal {
@@ -326,7 +471,10 @@ fn refused(error: IntakeError) -> Refusal {
         IntakeError::Undecodable => DeadReason::Undecodable,
         IntakeError::Empty => DeadReason::Empty,
     };
-    Refusal { reason, detail: error.to_string() }
+    Refusal {
+        reason,
+        detail: error.to_string(),
+    }
 }
 
 fn unplanned(error: PlanError) -> Refusal {
@@ -334,5 +482,8 @@ fn unplanned(error: PlanError) -> Refusal {
         PlanError::UnknownTools { .. } => DeadReason::UnknownTools,
         PlanError::UnknownChain { .. } | PlanError::Undefined { .. } => DeadReason::UnknownChain,
     };
-    Refusal { reason, detail: error.to_string() }
+    Refusal {
+        reason,
+        detail: error.to_string(),
+    }
 }

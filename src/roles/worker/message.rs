@@ -31,7 +31,9 @@ pub(crate) fn hints(received: &Received) -> Hints {
         part: header(received, bus::PART).and_then(|part| part.trim().parse().ok()),
         priority: severity,
         received_at: Some(received.queued_at),
-        suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
+        suffix: subject
+            .map(|subject| subject.suffix.to_owned())
+            .unwrap_or_default(),
         tenant: header(received, bus::TENANT),
         content_type: header(received, bus::CONTENT_TYPE),
         content_encoding: header(received, bus::CONTENT_ENCODING),
@@ -40,5 +42,9 @@ pub(crate) fn hints(received: &Received) -> Hints {
 }
 
 pub(super) fn header(received: &Received, name: &str) -> Option<String> {
-    received.headers.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
+    received
+        .headers
+        .get(name)
+        .and_then(Value::as_str)
+        .map(ToOwned::to_owned)
 }

@@ -33,8 +33,8 @@ use self::state::StateApplier;
 use super::connect::Addresses;
 use super::shutdown::{Signals, print_ready};
 use crate::bus::{
-    ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery, JetStreamFeed, Nats,
-    QueueMonitor,
+    ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery,
+    JetStreamFeed, Nats, QueueMonitor,
 };
 use crate::config::Config;
 use crate::engine::delivery::dispatch::Dispatcher;
@@ -119,7 +119,11 @@ pub async fn run_with<I: Intake>(
     let configured = Configured {
         providers: config.llm_providers.keys().cloned().collect(),
         servers: config.mcp_servers.keys().cloned().collect(),
-        routes: config.routes.iter().map(|route| route.name.clone()).collect(),
+        routes: config
+            .routes
+            .iter()
+            .map(|route| route.name.clone())
+            .collect(),
     };
     // Metrics and health outlive the drain.
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &configured).await?;
@@ -141,10 +145,22 @@ pub async fn run_with<I: Intake>(
     result
 }
 
-fn configured_intake(name: &str, config: &Config, dependencies: &Dependencies) -> ConfiguredIntake<Servers> {
-    let Dependencies { tools, store, mask, .. } = dependencies;
+fn configured_intake(
+    name: &str,
+    config: &Config,
+    dependencies: &Dependencies,
+) -> ConfiguredIntake<Servers> {
+    let Dependencies {
+        tools, store, mask, ..
+    } = dependencies;
     let config = Arc::new(config.clone());
-    ConfiguredIntake::new(config, Arc::clone(tools), Arc::clone(store), mask.clone(), name.to_owned())
+    ConfiguredIntake::new(
+        config,
+        Arc::clone(tools),
+        Arc::clone(store),
+        mask.clone(),
+        name.to_owned(),
+    )
 }
 
 /// Which process this is.
@@ -158,7 +174,11 @@ struct Identity {
 impl Identity {
     fn of(options: &Options) -> Self {
         let worker = WorkerId(Uuid::new_v4());
-        Self { worker, name: options.name.clone(), predecessors: Place::take(options.pod.as_ref(), worker).keep() }
+        Self {
+            worker,
+            name: options.name.clone(),
+            predecessors: Place::take(options.pod.as_ref(), worker).keep(),
+        }
     }
 }
 
@@ -172,8 +192,18 @@ struct Worker<I: Intake> {
 }
 
 impl<I: Intake> Worker<I> {
-    fn new(identity: Identity, config: Config, dependencies: Dependencies, intake: I, signals: &Signals) -> Self {
-        let Identity { worker, name: worker_name, predecessors } = identity;
+    fn new(
+        identity: Identity,
+        config: Config,
+        dependencies: Dependencies,
+        intake: I,
+        signals: &Signals,
+    ) -> Self {
+        let Identity {
+            worker,
+            name: worker_name,
+            predecessors,
+        } = identity;
         let settings = Settings {
             worker,
             worker_name,
@@ -194,9 +224,18 @@ impl<I: Intake> Worker<I> {
         });
         let timeline = watch::Sender::new(Timeline::Accepting);
         // A token of its own: a broken task drains the worker, too.
-        let shutdown = Shutdown { drain: signals.end.child_token(), abort: signals.now.clone() };
+        let shutdown = Shutdown {
+            drain: signals.end.child_token(),
+            abort: signals.now.clone(),
+        };
         let shared = Shared::new(ports, settings, timeline.subscribe(), shutdown);
-        Self { config, predecessors, dependencies, shared, timeline }
+        Self {
+            config,
+            predecessors,
+            dependencies,
+            shared,
+            timeline,
+        }
     }
 
     async fn work(self, ready: watch::Sender<Readiness>, signals: &Signals) -> anyhow::Result<()> {
@@ -206,9 +245,18 @@ impl<I: Intake> Worker<I> {
         let inherited = self.find_inherited(&slots).await;
         let mut claims = self.start_claims(slots, flows)?;
         let background = self.start_tasks(flow, ready);
-        let Settings { worker_name, limits, .. } = &self.shared.settings;
+        let Settings {
+            worker_name,
+            limits,
+            ..
+        } = &self.shared.settings;
         let lease_secs = limits.lease.as_secs_f64();
-        tracing::info!(worker = worker_name, slots = limits.slots, lease_secs, "worker has started");
+        tracing::info!(
+            worker = worker_name,
+            slots = limits.slots,
+            lease_secs,
+            "worker has started"
+        );
 
         let jobs = TaskTracker::new();
         self.run_inherited(inherited, &jobs);
@@ -216,7 +264,9 @@ impl<I: Intake> Worker<I> {
         self.shared.shutdown.drain.cancel();
         self.drain(claims, &jobs, &signals.now).await;
         let broken = background.finish().await.or(broken);
-        let Dependencies { nats, feed, tools, .. } = &self.dependencies;
+        let Dependencies {
+            nats, feed, tools, ..
+        } = &self.dependencies;
         feed.close().await;
         if let Err(error) = nats.flush().await {
             // The sessions are released all the same: the store has it.
@@ -231,9 +281,14 @@ impl<I: Intake> Worker<I> {
     }
 
     /// The sessions of earlier workers of this pod, each with a slot. Those that find none wait for their leases.
-    async fn find_inherited(&self, slots: &Arc<Semaphore>) -> Vec<(Inherited, OwnedSemaphorePermit)> {
+    async fn find_inherited(
+        &self,
+        slots: &Arc<Semaphore>,
+    ) -> Vec<(Inherited, OwnedSemaphorePermit)> {
         let dispatcher = Dispatcher(Arc::clone(&self.shared));
-        let sessions = dispatcher.inherited(&self.predecessors, slots.available_permits()).await;
+        let sessions = dispatcher
+            .inherited(&self.predecessors, slots.available_permits())
+            .await;
         let with_slot = |session| Some((session, Arc::clone(slots).try_acquire_owned().ok()?));
         sessions.into_iter().filter_map(with_slot).collect()
     }
@@ -254,7 +309,8 @@ impl<I: Intake> Worker<I> {
                 return;
             }
             for (session, slot) in inherited {
-                let (dispatcher, predecessors) = (Dispatcher(Arc::clone(&shared)), predecessors.clone());
+                let (dispatcher, predecessors) =
+                    (Dispatcher(Arc::clone(&shared)), predecessors.clone());
                 tracker.spawn(async move {
                     dispatcher.inherit(session, predecessors).await;
                     drop(slot);
@@ -263,7 +319,11 @@ impl<I: Intake> Worker<I> {
         });
     }
 
-    fn start_claims(&self, slots: Arc<Semaphore>, flow: watch::Receiver<Flow>) -> anyhow::Result<Claims> {
+    fn start_claims(
+        &self,
+        slots: Arc<Semaphore>,
+        flow: watch::Receiver<Flow>,
+    ) -> anyhow::Result<Claims> {
         let worker = &self.config.worker;
         let settings = ClaimSettings {
             reserved_critical_slots: usize::try_from(worker.reserved_critical_slots)?,
@@ -272,10 +332,19 @@ impl<I: Intake> Worker<I> {
         };
         metrics::gauge!("tarsy_draining").set(0.0);
         metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
-        Ok(Claims::start(&self.dependencies.nats, settings, slots, flow))
+        Ok(Claims::start(
+            &self.dependencies.nats,
+            settings,
+            slots,
+            flow,
+        ))
     }
 
-    fn start_tasks(&self, flow: watch::Sender<Flow>, ready: watch::Sender<Readiness>) -> Background {
+    fn start_tasks(
+        &self,
+        flow: watch::Sender<Flow>,
+        ready: watch::Sender<Readiness>,
+    ) -> Background {
         let (shared, nats) = (|| Arc::clone(&self.shared), &self.dependencies.nats);
         let (state, states) = watch::channel(State::Paused(Vec::new()));
         let (timeline, timelines) = (self.timeline.clone(), self.timeline.subscribe());
@@ -284,19 +353,44 @@ impl<I: Intake> Worker<I> {
         let (link, monitor) = (nats.clone(), QueueMonitor::new(nats));
         let available = monitor.available();
         let broker = move || link.connection_state().connected && *available.borrow();
-        let check = Arc::new(ProviderCheck::new(self.config.clone(), self.dependencies.client.clone()));
+        let check = Arc::new(ProviderCheck::new(
+            self.config.clone(),
+            self.dependencies.client.clone(),
+        ));
         let providers = check.why();
         let passes = move || {
             let check = Arc::clone(&check);
             async move { check.passes().await }
         };
         let remedies = self.dependencies.remedies.clone();
-        let probes = Probes { shared: shared(), broker, providers: passes, state, remedies };
-        let applier = StateApplier { state: states.clone(), timeline: timelines, providers, flow, ready };
+        let probes = Probes {
+            shared: shared(),
+            broker,
+            providers: passes,
+            state,
+            remedies,
+        };
+        let applier = StateApplier {
+            state: states.clone(),
+            timeline: timelines,
+            providers,
+            flow,
+            ready,
+        };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let announcer = Announcer { shared: shared(), version, state: states };
-        let queue_gauges = QueueGauges { nats: nats.clone(), worker: self.shared.settings.worker };
-        let load_gauges = LoadGauges { shared: shared(), store: Arc::clone(&self.dependencies.store) };
+        let announcer = Announcer {
+            shared: shared(),
+            version,
+            state: states,
+        };
+        let queue_gauges = QueueGauges {
+            nats: nats.clone(),
+            worker: self.shared.settings.worker,
+        };
+        let load_gauges = LoadGauges {
+            shared: shared(),
+            store: Arc::clone(&self.dependencies.store),
+        };
 
         let background = Background::default();
         background.spawn("renewal", |end| LeaseRenewal(shared()).run(end));
@@ -305,7 +399,11 @@ impl<I: Intake> Worker<I> {
         background.spawn("probe", |end| probes.run(end));
         background.spawn("queue monitor", |end| monitor.run(end));
         background.spawn("timeline probe", |end| {
-            TimelineProbe { feed: Arc::clone(&self.dependencies.feed), state: timeline }.run(end)
+            TimelineProbe {
+                feed: Arc::clone(&self.dependencies.feed),
+                state: timeline,
+            }
+            .run(end)
         });
         background.spawn("state", |end| applier.run(end));
         background.spawn("presence", |end| announcer.run(end));
@@ -362,8 +460,16 @@ impl<I: Intake> Worker<I> {
     }
 }
 
-async fn handle<W: World<Delivery = JetStreamDelivery>>(dispatcher: Dispatcher<W>, claimed: ClaimedJob) {
-    let ClaimedJob { job, priority, deliveries, slot } = claimed;
+async fn handle<W: World<Delivery = JetStreamDelivery>>(
+    dispatcher: Dispatcher<W>,
+    claimed: ClaimedJob,
+) {
+    let ClaimedJob {
+        job,
+        priority,
+        deliveries,
+        slot,
+    } = claimed;
     metrics::counter!("tarsy_alerts_received_total", "priority" => priority.as_str()).increment(1);
     if deliveries > 1 {
         metrics::counter!("tarsy_alerts_redelivered_total").increment(1);

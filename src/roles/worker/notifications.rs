@@ -33,6 +33,9 @@ pub(super) fn start(background: &Background, config: &Config, store: &Arc<Store>
         };
         background.spawn("notifications", |end| sender.run(end));
     }
-    let watch = BacklogWatch { store: Arc::clone(store), routes: config.notifications.keys().cloned().collect() };
+    let watch = BacklogWatch {
+        store: Arc::clone(store),
+        routes: config.notifications.keys().cloned().collect(),
+    };
     background.spawn("backlog of notifications", |end| watch.run(end));
 }

@@ -68,7 +68,9 @@ impl Place {
 
     /// Takes the place of this worker in its pod. Without one the worker inherits nothing, and the log has the reason.
     pub(super) fn take(pod: Option<&Pod>, worker: WorkerId) -> Self {
-        let Some(pod) = pod else { return Self::default() };
+        let Some(pod) = pod else {
+            return Self::default();
+        };
         match Self::try_take(pod, worker) {
             Ok(place) => {
                 if place.lock.is_none() {
@@ -92,7 +94,12 @@ impl Place {
     fn try_take(pod: &Pod, worker: WorkerId) -> io::Result<Self> {
         fs::create_dir_all(&pod.state_dir)?;
         let path = pod.state_dir.join(LOCK_FILE);
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(Self::default()),
@@ -102,8 +109,17 @@ impl Place {
         let predecessors = workers.iter().copied().map(WorkerId).collect();
         workers.push(worker.0);
         workers.drain(..workers.len().saturating_sub(MAX_WORKERS));
-        write(&pod.state_dir, &Record { pod_uid: pod.uid.clone(), workers })?;
-        Ok(Self { predecessors, lock: Some(file) })
+        write(
+            &pod.state_dir,
+            &Record {
+                pod_uid: pod.uid.clone(),
+                workers,
+            },
+        )?;
+        Ok(Self {
+            predecessors,
+            lock: Some(file),
+        })
     }
 }
 
@@ -117,11 +133,16 @@ fn read(pod: &Pod) -> io::Result<Vec<Uuid>> {
     match serde_json::from_slice::<Record>(&text) {
         Ok(record) if record.pod_uid == pod.uid => Ok(record.workers),
         Ok(record) => {
-            tracing::warn!(other_pod = record.pod_uid, "the state directory is of another pod: nothing is taken over");
+            tracing::warn!(
+                other_pod = record.pod_uid,
+                "the state directory is of another pod: nothing is taken over"
+            );
             Ok(Vec::new())
         }
         Err(error) => {
-            tracing::warn!("the list of the pod's workers cannot be read: nothing is taken over: {error}");
+            tracing::warn!(
+                "the list of the pod's workers cannot be read: nothing is taken over: {error}"
+            );
             Ok(Vec::new())
         }
     }
@@ -141,7 +162,10 @@ mod tests {
     use super::*;
 
     fn pod(uid: &str, directory: &Path) -> Pod {
-        Pod { uid: uid.to_owned(), state_dir: directory.join("state") }
+        Pod {
+            uid: uid.to_owned(),
+            state_dir: directory.join("state"),
+        }
     }
 
     fn worker(number: u128) -> WorkerId {
@@ -151,7 +175,11 @@ mod tests {
     /// The numbers of the workers that this one inherits from. It dies when the place is dropped.
     fn enters(number: u128, pod: &Pod) -> (Place, Vec<u128>) {
         let place = Place::take(Some(pod), worker(number));
-        let predecessors = place.predecessors.iter().map(|worker| worker.0.as_u128()).collect();
+        let predecessors = place
+            .predecessors
+            .iter()
+            .map(|worker| worker.0.as_u128())
+            .collect();
         (place, predecessors)
     }
 
@@ -193,7 +221,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let pod = pod("a", directory.path());
         let (place, _) = enters(1, &pod);
-        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         drop(place);
         assert_eq!(enters(2, &pod).1, [1]);
         child.kill().unwrap();
@@ -205,17 +237,32 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
-        assert_eq!(enters(1, &Pod { uid: "a".to_owned(), state_dir: file }).1, Vec::<u128>::new());
+        assert_eq!(
+            enters(
+                1,
+                &Pod {
+                    uid: "a".to_owned(),
+                    state_dir: file
+                }
+            )
+            .1,
+            Vec::<u128>::new()
+        );
         let pod = pod("a", directory.path());
         drop(enters(2, &pod));
-        fs::write(pod.state_dir.join(RECORD_FILE), "{\"pod_uid\": \"a\", \"wor").unwrap();
+        fs::write(
+            pod.state_dir.join(RECORD_FILE),
+            "{\"pod_uid\": \"a\", \"wor",
+        )
+        .unwrap();
         assert_eq!(enters(3, &pod).1, Vec::<u128>::new());
         assert_eq!(enters(4, &pod).1, [3]);
     }
 
     #[test]
     fn a_pod_needs_a_uid_and_a_directory() {
-        let given = |uid: &str, directory: &str| Pod::given(Some(uid.to_owned()), Some(directory.into()));
+        let given =
+            |uid: &str, directory: &str| Pod::given(Some(uid.to_owned()), Some(directory.into()));
         assert!(given("a", "/state").is_some());
         for (uid, directory) in [("", "/state"), (" ", "/state"), ("a", "")] {
             assert_eq!(given(uid, directory), None);

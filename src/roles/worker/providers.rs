@@ -20,7 +20,12 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two questions to models that have refused one.
 const ASK_INTERVAL: Duration = Duration::from_secs(20);
 /// The codes of errors that stay until a person changes something.
-const PERMANENT: [&str; 4] = ["credentials", "model_not_found", "invalid_backend", "invalid_request"];
+const PERMANENT: [&str; 4] = [
+    "credentials",
+    "model_not_found",
+    "invalid_backend",
+    "invalid_request",
+];
 /// Replays recordings: no model can refuse.
 const SCRIPTED: &str = "scripted";
 
@@ -36,7 +41,12 @@ pub(super) struct ProviderCheck {
 impl ProviderCheck {
     pub(super) fn new(config: Config, client: Client) -> Self {
         let why = watch::Sender::new(Some("providers of models are not checked yet".to_owned()));
-        Self { config, client, why, asked: Mutex::default() }
+        Self {
+            config,
+            client,
+            why,
+            asked: Mutex::default(),
+        }
     }
 
     /// Why the worker claims nothing; `None` once it may.
@@ -49,7 +59,9 @@ impl ProviderCheck {
         if self.why.borrow().is_none() {
             return true;
         }
-        let Some(why) = self.check().await else { return false };
+        let Some(why) = self.check().await else {
+            return false;
+        };
         let (passes, changed) = (why.is_none(), *self.why.borrow() != why);
         if let Some(why) = why.as_ref().filter(|_| changed) {
             tracing::error!("no alert is claimed: {why}");
@@ -68,14 +80,20 @@ impl ProviderCheck {
         names.sort_unstable();
         names.dedup();
         let reports = report(&self.config, &names, &self.client, Ask::Nothing).await;
-        if reports.iter().any(|report| code(report) == "llm_service_unavailable") {
+        if reports
+            .iter()
+            .any(|report| code(report) == "llm_service_unavailable")
+        {
             return None;
         }
         if let Some(why) = blocked(&choices, &reports) {
             return Some(Some(why));
         }
-        let real: Vec<&str> =
-            reports.iter().filter(|report| report.backend != SCRIPTED).map(|report| report.name.as_str()).collect();
+        let real: Vec<&str> = reports
+            .iter()
+            .filter(|report| report.backend != SCRIPTED)
+            .map(|report| report.name.as_str())
+            .collect();
         if real.is_empty() {
             return Some(None);
         }
@@ -94,7 +112,13 @@ impl ProviderCheck {
         for answer in &answers {
             if let Some(problem) = &answer.problem {
                 let (provider, code, fix) = (&answer.name, &problem.code, problem.fix.as_deref());
-                tracing::warn!(provider, code, fix, "model does not answer: {}", problem.message);
+                tracing::warn!(
+                    provider,
+                    code,
+                    fix,
+                    "model does not answer: {}",
+                    problem.message
+                );
             }
         }
         Some(blocked(&choices, &answers))
@@ -103,26 +127,47 @@ impl ProviderCheck {
 
 /// The providers of each agent of each chain.
 fn choices(config: &Config) -> Vec<Vec<String>> {
-    let routes = config.agent_chains.keys().filter_map(|chain| planner::choose(config, "", Some(chain)).ok());
-    routes.flat_map(|route| provider_choices::provider_choices(config, &route)).collect()
+    let routes = config
+        .agent_chains
+        .keys()
+        .filter_map(|chain| planner::choose(config, "", Some(chain)).ok());
+    routes
+        .flat_map(|route| provider_choices::provider_choices(config, &route))
+        .collect()
 }
 
 /// Why an agent has no provider that can be called.
 fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
     let of = |name: &String| reports.iter().find(|report| report.name == *name);
-    let is_broken = |report: &&ModelReport| report.state == State::Unusable && PERMANENT.contains(&code(report));
-    let dead = choices.iter().find(|names| names.iter().all(|name| of(name).filter(is_broken).is_some()))?;
+    let is_broken = |report: &&ModelReport| {
+        report.state == State::Unusable && PERMANENT.contains(&code(report))
+    };
+    let dead = choices.iter().find(|names| {
+        names
+            .iter()
+            .all(|name| of(name).filter(is_broken).is_some())
+    })?;
     let why = dead.iter().filter_map(of).map(|report| {
         let problem = report.problem.as_ref();
-        let message = problem.map(|problem| problem.message.as_str()).unwrap_or_default();
+        let message = problem
+            .map(|problem| problem.message.as_str())
+            .unwrap_or_default();
         let fix = problem.and_then(|problem| problem.fix.as_ref());
         let fix = fix.map(|fix| format!(". Fix: {fix}")).unwrap_or_default();
         let used = report.used.join("; ");
-        format!("provider {} ({used}) cannot be used: {}{fix}", report.name, message.trim_end_matches('.'))
+        format!(
+            "provider {} ({used}) cannot be used: {}{fix}",
+            report.name,
+            message.trim_end_matches('.')
+        )
     });
     Some(why.collect::<Vec<_>>().join("; "))
 }
 
 fn code(report: &ModelReport) -> &str {
-    report.problem.as_ref().map(|problem| problem.code.as_str()).unwrap_or_default()
+    report
+        .problem
+        .as_ref()
+        .map(|problem| problem.code.as_str())
+        .unwrap_or_default()
 }

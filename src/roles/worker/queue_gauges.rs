@@ -39,7 +39,10 @@ impl QueueGauges {
     }
 
     async fn update_forever(self) {
-        let mut election = Election { own: self.worker, seen: BTreeMap::new() };
+        let mut election = Election {
+            own: self.worker,
+            seen: BTreeMap::new(),
+        };
         let mut ticks = tokio::time::interval(QUEUE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut exports = false;
@@ -101,13 +104,23 @@ impl Election {
 
     /// Whether this worker has the lowest id. Without the right to read any status it takes itself for the only one.
     fn is_own(&mut self, now: Instant) -> bool {
-        self.seen.retain(|_, at| now.duration_since(*at) < STATUS_LIFETIME);
-        self.seen.keys().next().is_none_or(|lowest| *lowest == self.own)
+        self.seen
+            .retain(|_, at| now.duration_since(*at) < STATUS_LIFETIME);
+        self.seen
+            .keys()
+            .next()
+            .is_none_or(|lowest| *lowest == self.own)
     }
 }
 
 fn set(backlog: &[Backlog]) {
-    for Backlog { priority, pending, in_progress, oldest } in backlog {
+    for Backlog {
+        priority,
+        pending,
+        in_progress,
+        oldest,
+    } in backlog
+    {
         let priority = priority.as_str();
         let oldest = oldest.unwrap_or_default().as_secs_f64();
         metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(count(*pending));
@@ -115,7 +128,8 @@ fn set(backlog: &[Backlog]) {
         metrics::gauge!("tarsy_queue_oldest_alert_age_seconds", "priority" => priority).set(oldest);
     }
     let now = u64::try_from(Utc::now().timestamp_millis()).unwrap_or_default();
-    metrics::gauge!("tarsy_queue_poll_timestamp_seconds").set(Duration::from_millis(now).as_secs_f64());
+    metrics::gauge!("tarsy_queue_poll_timestamp_seconds")
+        .set(Duration::from_millis(now).as_secs_f64());
 }
 
 /// The gauges of another worker are valid: those of this one have no value.
@@ -123,7 +137,8 @@ fn clear() {
     for priority in Priority::ALL.map(Priority::as_str) {
         metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(f64::NAN);
         metrics::gauge!("tarsy_queue_in_progress", "priority" => priority).set(f64::NAN);
-        metrics::gauge!("tarsy_queue_oldest_alert_age_seconds", "priority" => priority).set(f64::NAN);
+        metrics::gauge!("tarsy_queue_oldest_alert_age_seconds", "priority" => priority)
+            .set(f64::NAN);
     }
     metrics::gauge!("tarsy_queue_poll_timestamp_seconds").set(f64::NAN);
 }
@@ -150,20 +165,32 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_live_worker_with_the_lowest_id_reads_the_queue() {
-        let mut second = Election { own: WorkerId(Uuid::from_u128(2)), seen: BTreeMap::new() };
-        assert!(second.is_own(Instant::now()), "a worker that reads no status reads the queue");
+        let mut second = Election {
+            own: WorkerId(Uuid::from_u128(2)),
+            seen: BTreeMap::new(),
+        };
+        assert!(
+            second.is_own(Instant::now()),
+            "a worker that reads no status reads the queue"
+        );
         second.receive(&status(2, "claiming"), Instant::now());
         second.receive(&status(3, "claiming"), Instant::now());
         assert!(second.is_own(Instant::now()));
         second.receive(&status(1, "paused"), Instant::now());
         assert!(!second.is_own(Instant::now()));
         second.receive(&status(1, "draining"), Instant::now());
-        assert!(second.is_own(Instant::now()), "a worker that drains takes no part");
+        assert!(
+            second.is_own(Instant::now()),
+            "a worker that drains takes no part"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_next_worker_takes_over_when_the_first_one_is_silent() {
-        let mut second = Election { own: WorkerId(Uuid::from_u128(2)), seen: BTreeMap::new() };
+        let mut second = Election {
+            own: WorkerId(Uuid::from_u128(2)),
+            seen: BTreeMap::new(),
+        };
         second.receive(&status(1, "claiming"), Instant::now());
         tokio::time::advance(STATUS_LIFETIME / 2).await;
         second.receive(&status(2, "claiming"), Instant::now());

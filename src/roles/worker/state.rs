@@ -42,11 +42,14 @@ impl StateApplier {
         let state = self.state.borrow_and_update().clone();
         let (flow, readiness) = match &state {
             State::Claiming => (Flow::Claim, readiness(&self.timeline.borrow_and_update())),
-            State::Paused(unavailable) if unavailable.is_empty() => not_ready("starting".to_owned()),
+            State::Paused(unavailable) if unavailable.is_empty() => {
+                not_ready("starting".to_owned())
+            }
             State::Paused(unavailable) => not_ready(self.paused(unavailable)),
             State::Draining => not_ready("draining".to_owned()),
         };
-        self.flow.send_if_modified(|present| std::mem::replace(present, flow) != flow);
+        self.flow
+            .send_if_modified(|present| std::mem::replace(present, flow) != flow);
         self.ready.send_replace(readiness);
     }
 }
@@ -54,9 +57,17 @@ impl StateApplier {
 impl StateApplier {
     /// Why the worker is paused. The providers are the last of the services, and have a reason of their own.
     fn paused(&self, unavailable: &[&str]) -> String {
-        let services: Vec<&str> = unavailable.iter().copied().filter(|service| *service != PROVIDERS).collect();
+        let services: Vec<&str> = unavailable
+            .iter()
+            .copied()
+            .filter(|service| *service != PROVIDERS)
+            .collect();
         if services.is_empty() {
-            return self.providers.borrow().clone().unwrap_or_else(|| "starting".to_owned());
+            return self
+                .providers
+                .borrow()
+                .clone()
+                .unwrap_or_else(|| "starting".to_owned());
         }
         format!("{} unavailable", services.join(", "))
     }
@@ -64,7 +75,11 @@ impl StateApplier {
 
 /// Sets for each service whether the worker waits for it.
 fn show_pauses(state: &State) {
-    let unavailable: &[&str] = if let State::Paused(unavailable) = state { unavailable } else { &[] };
+    let unavailable: &[&str] = if let State::Paused(unavailable) = state {
+        unavailable
+    } else {
+        &[]
+    };
     for service in SERVICES {
         let waits = u8::from(unavailable.contains(&service));
         metrics::gauge!("tarsy_worker_paused", "service" => service).set(f64::from(waits));
@@ -75,6 +90,8 @@ fn show_pauses(state: &State) {
 fn readiness(timeline: &Timeline) -> Readiness {
     match timeline {
         Timeline::Accepting => Readiness::Ready,
-        Timeline::Unavailable(_) => Readiness::Impaired("the timeline stream is unavailable".to_owned()),
+        Timeline::Unavailable(_) => {
+            Readiness::Impaired("the timeline stream is unavailable".to_owned())
+        }
     }
 }

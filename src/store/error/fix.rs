@@ -2,28 +2,29 @@
 
 use super::Error;
 use super::refusal::{
-    NO_AUTHORITIES, NO_CONNECT, NO_DATABASE, NO_LOGIN, NO_PASSWORD, NO_ROLE, NO_TLS, OTHER_HOST, POOLER,
-    UNKNOWN_CERTIFICATE, WRONG_PASSWORD, name_after,
+    NO_AUTHORITIES, NO_CONNECT, NO_DATABASE, NO_LOGIN, NO_PASSWORD, NO_ROLE, NO_TLS, OTHER_HOST,
+    POOLER, UNKNOWN_CERTIFICATE, WRONG_PASSWORD, name_after,
 };
 
-const USE_POSTGRES: &str =
-    "set pool_mode = session, without options in ignore_startup_parameters, or set DATABASE_URL to Postgres itself";
+const USE_POSTGRES: &str = "set pool_mode = session, without options in ignore_startup_parameters, or set DATABASE_URL to Postgres itself";
 const TABLE_RIGHTS: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO";
 
 impl Error {
     /// The command or setting that mends the cause; `None` where the text of the error has it, or waiting helps.
     pub fn fix(&self) -> Option<String> {
         match self {
-            Self::BadUrl(_) => {
-                Some("set DATABASE_URL or --database-url to postgres://user@host:5432/database".to_owned())
-            }
+            Self::BadUrl(_) => Some(
+                "set DATABASE_URL or --database-url to postgres://user@host:5432/database"
+                    .to_owned(),
+            ),
             Self::Connect(_) | Self::Pool(_) | Self::NoAnswer(_) => {
                 Some("start Postgres there, or set DATABASE_URL or --database-url".to_owned())
             }
             Self::Refused { reason, message } => Some(of_refusal(reason, message)),
-            Self::NotAllowed { role, rights } if rights.ends_with("schema") => {
-                Some(format!("GRANT USAGE ON SCHEMA public TO {}", identifier(role)))
-            }
+            Self::NotAllowed { role, rights } if rights.ends_with("schema") => Some(format!(
+                "GRANT USAGE ON SCHEMA public TO {}",
+                identifier(role)
+            )),
             Self::NotAllowed { role, rights } if rights.split(", ").all(is_of_reader) => {
                 Some(to_read(&identifier(role)))
             }
@@ -46,7 +47,10 @@ impl Error {
 
     /// Whether only a change of the address or of the login helps.
     pub fn is_configuration(&self) -> bool {
-        matches!(self, Self::BadUrl(_) | Self::Refused { .. } | Self::Secret(_) | Self::SettingsLost)
+        matches!(
+            self,
+            Self::BadUrl(_) | Self::Refused { .. } | Self::Secret(_) | Self::SettingsLost
+        )
     }
 }
 
@@ -66,19 +70,32 @@ fn of_refusal(reason: &str, message: &str) -> String {
             "set DATABASE_PASSWORD, or write the password into DATABASE_URL".to_owned()
         }
         NO_LOGIN => format!("ALTER ROLE {} LOGIN", role()),
-        NO_CONNECT => format!("GRANT CONNECT ON DATABASE {} TO the user of DATABASE_URL", database()),
+        NO_CONNECT => format!(
+            "GRANT CONNECT ON DATABASE {} TO the user of DATABASE_URL",
+            database()
+        ),
         NO_ROLE => {
-            format!("CREATE ROLE {0} LOGIN, then \\password {0} in psql; or set another user in DATABASE_URL", role())
+            format!(
+                "CREATE ROLE {0} LOGIN, then \\password {0} in psql; or set another user in DATABASE_URL",
+                role()
+            )
         }
         NO_DATABASE => {
-            format!("CREATE DATABASE {}, then tarsy migrate; or set another one in DATABASE_URL", database())
+            format!(
+                "CREATE DATABASE {}, then tarsy migrate; or set another one in DATABASE_URL",
+                database()
+            )
         }
         NO_TLS => "ssl = on on the server, or another sslmode in DATABASE_URL".to_owned(),
         UNKNOWN_CERTIFICATE | NO_AUTHORITIES => {
-            "set DATABASE_CA_FILE to a file with the authority of the server's certificate".to_owned()
+            "set DATABASE_CA_FILE to a file with the authority of the server's certificate"
+                .to_owned()
         }
         OTHER_HOST => "set the host of DATABASE_URL to the name in its certificate".to_owned(),
-        _ => "add a line for user, database and machine to pg_hba.conf, then SELECT pg_reload_conf()".to_owned(),
+        _ => {
+            "add a line for user, database and machine to pg_hba.conf, then SELECT pg_reload_conf()"
+                .to_owned()
+        }
     }
 }
 
@@ -86,7 +103,9 @@ fn of_statement(message: &str) -> Option<String> {
     if message.contains("permission denied for") {
         return Some(to_read("the user of DATABASE_URL"));
     }
-    message.contains("read-only transaction").then(|| "set DATABASE_URL to the primary server".to_owned())
+    message
+        .contains("read-only transaction")
+        .then(|| "set DATABASE_URL to the primary server".to_owned())
 }
 
 /// Whether commands that read need the right, such as `SELECT on entries`.
@@ -104,7 +123,9 @@ fn to_read(role: &str) -> String {
 fn of_migration(message: &str) -> Option<String> {
     const OWNER: &str = "run tarsy migrate as the owner of the tables";
     if message.contains("permission denied for schema") {
-        return Some(format!("{OWNER}, or GRANT USAGE, CREATE ON SCHEMA public TO the user of DATABASE_URL"));
+        return Some(format!(
+            "{OWNER}, or GRANT USAGE, CREATE ON SCHEMA public TO the user of DATABASE_URL"
+        ));
     }
     let lacks = message.contains("permission denied for") || message.contains("must be owner of");
     lacks.then(|| OWNER.to_owned())
@@ -136,20 +157,55 @@ mod tests {
 
     #[test]
     fn a_fix_names_the_role_or_database_as_sql_reads_it() {
-        let fix = |reason, message: &str| Error::Refused { reason, message: message.to_owned() }.fix().unwrap();
-        assert!(fix(NO_DATABASE, "FATAL: database \"My db\" does not exist").starts_with("CREATE DATABASE \"My db\","));
-        assert!(fix(NO_ROLE, "FATAL: role \"sre\" does not exist").starts_with("CREATE ROLE sre LOGIN,"));
+        let fix = |reason, message: &str| {
+            Error::Refused {
+                reason,
+                message: message.to_owned(),
+            }
+            .fix()
+            .unwrap()
+        };
         assert!(
-            fix(WRONG_PASSWORD, "password authentication failed for user \"sre\"").contains("\\password sre in psql")
+            fix(NO_DATABASE, "FATAL: database \"My db\" does not exist")
+                .starts_with("CREATE DATABASE \"My db\",")
         );
-        let lacks =
-            |rights: &str| Error::NotAllowed { role: "sre".to_owned(), rights: rights.to_owned() }.fix().unwrap();
-        assert_eq!(lacks("USAGE on the schema"), "GRANT USAGE ON SCHEMA public TO sre");
+        assert!(
+            fix(NO_ROLE, "FATAL: role \"sre\" does not exist")
+                .starts_with("CREATE ROLE sre LOGIN,")
+        );
+        assert!(
+            fix(
+                WRONG_PASSWORD,
+                "password authentication failed for user \"sre\""
+            )
+            .contains("\\password sre in psql")
+        );
+        let lacks = |rights: &str| {
+            Error::NotAllowed {
+                role: "sre".to_owned(),
+                rights: rights.to_owned(),
+            }
+            .fix()
+            .unwrap()
+        };
+        assert_eq!(
+            lacks("USAGE on the schema"),
+            "GRANT USAGE ON SCHEMA public TO sre"
+        );
         assert_eq!(lacks("INSERT on entries"), format!("{TABLE_RIGHTS} sre"));
-        assert_eq!(lacks("SELECT on entries, INSERT on stages"), format!("{TABLE_RIGHTS} sre"));
+        assert_eq!(
+            lacks("SELECT on entries, INSERT on stages"),
+            format!("{TABLE_RIGHTS} sre")
+        );
         let reads = lacks("SELECT on entries, SELECT on stages");
-        assert!(reads.starts_with("GRANT SELECT ON ALL TABLES IN SCHEMA public TO sre; a worker"), "{reads}");
+        assert!(
+            reads.starts_with("GRANT SELECT ON ALL TABLES IN SCHEMA public TO sre; a worker"),
+            "{reads}"
+        );
         let migration = |text: &str| Error::Migration(text.to_owned().into()).fix().unwrap();
-        assert_eq!(migration("permission denied for role sre"), "run tarsy migrate as the owner of the tables");
+        assert_eq!(
+            migration("permission denied for role sre"),
+            "run tarsy migrate as the owner of the tables"
+        );
     }
 }

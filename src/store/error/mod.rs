@@ -112,7 +112,9 @@ impl Error {
             | Self::NoAnswer(_)
             | Self::Broken(_) => true,
             Self::Statement(diesel::result::Error::DatabaseError(..)) => !self.is_refusal(),
-            Self::Statement(error) => matches!(error, diesel::result::Error::BrokenTransactionManager),
+            Self::Statement(error) => {
+                matches!(error, diesel::result::Error::BrokenTransactionManager)
+            }
             Self::BadUrl(_)
             | Self::Build(_)
             | Self::Migration(_)
@@ -134,11 +136,15 @@ impl Error {
 
     /// Whether the connection was lost before the server has answered.
     pub(super) fn is_lost_connection(&self) -> bool {
-        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else { return false };
+        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else {
+            return false;
+        };
         match kind {
             DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => true,
             // As in `is_refusal`, the text has to be matched.
-            DatabaseErrorKind::Unknown => LOST_CONNECTION.iter().any(|words| text.message().contains(words)),
+            DatabaseErrorKind::Unknown => LOST_CONNECTION
+                .iter()
+                .any(|words| text.message().contains(words)),
             DatabaseErrorKind::UniqueViolation
             | DatabaseErrorKind::ForeignKeyViolation
             | DatabaseErrorKind::NotNullViolation
@@ -154,14 +160,18 @@ impl Error {
     /// Whether the server ended the statement because of its time limit. One that waits for a row ends sooner,
     /// because of the time limit of locks.
     fn is_statement_timeout(&self) -> bool {
-        let Self::Statement(diesel::result::Error::DatabaseError(_, text)) = self else { return false };
+        let Self::Statement(diesel::result::Error::DatabaseError(_, text)) = self else {
+            return false;
+        };
         text.message().contains(STATEMENT_TIMEOUT)
     }
 
     /// Whether the server refused the values of a statement and would refuse them again: a violated constraint
     /// (SQLSTATE class 23), an invalid value (22), an exceeded limit (54).
     fn is_refusal(&self) -> bool {
-        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else { return false };
+        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else {
+            return false;
+        };
         match kind {
             DatabaseErrorKind::UniqueViolation
             | DatabaseErrorKind::ForeignKeyViolation
@@ -170,7 +180,9 @@ impl Error {
             | DatabaseErrorKind::ExclusionViolation
             | DatabaseErrorKind::RestrictViolation => true,
             // Diesel has no kinds for other codes and does not pass the code on, so the text has to be matched.
-            DatabaseErrorKind::Unknown => REFUSED_VALUES.iter().any(|words| text.message().contains(words)),
+            DatabaseErrorKind::Unknown => REFUSED_VALUES
+                .iter()
+                .any(|words| text.message().contains(words)),
             DatabaseErrorKind::UnableToSendCommand
             | DatabaseErrorKind::SerializationFailure
             | DatabaseErrorKind::ReadOnlyTransaction
@@ -214,15 +226,23 @@ const REFUSED_VALUES: [&str; 12] = [
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
         let bad = address::fault(&error).map(Self::BadUrl);
-        bad.or_else(|| refusal::of(&error)).unwrap_or(Self::Connect(error))
+        bad.or_else(|| refusal::of(&error))
+            .unwrap_or(Self::Connect(error))
     }
 }
 
 impl From<diesel::result::Error> for Error {
     fn from(error: diesel::result::Error) -> Self {
         if let diesel::result::Error::DeserializationError(cause) = error {
-            let causes = std::iter::successors(Some(&*cause as &dyn std::error::Error), |cause| cause.source());
-            Self::Unreadable(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+            let causes = std::iter::successors(Some(&*cause as &dyn std::error::Error), |cause| {
+                cause.source()
+            });
+            Self::Unreadable(
+                causes
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(": "),
+            )
         } else {
             Self::Statement(error)
         }
@@ -231,7 +251,11 @@ impl From<diesel::result::Error> for Error {
 
 impl From<PoolError<Self>> for Error {
     fn from(error: PoolError<Self>) -> Self {
-        if let PoolError::Backend(error) = error { error } else { Self::Pool(error.to_string()) }
+        if let PoolError::Backend(error) = error {
+            error
+        } else {
+            Self::Pool(error.to_string())
+        }
     }
 }
 

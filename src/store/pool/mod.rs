@@ -94,19 +94,31 @@ impl managed::Manager for Connector {
         let asked = inner.interact(Primary::of).await;
         let primary = asked.map_err(|error| Error::Broken(error.to_string()))?;
         self.newest.admit(primary)?;
-        Ok(Connection { inner, primary, tested_after })
+        Ok(Connection {
+            inner,
+            primary,
+            tested_after,
+        })
     }
 
-    async fn recycle(&self, connection: &mut Connection, metrics: &Metrics) -> RecycleResult<Error> {
+    async fn recycle(
+        &self,
+        connection: &mut Connection,
+        metrics: &Metrics,
+    ) -> RecycleResult<Error> {
         if !self.newest.is_current(connection.primary) {
-            return Err(managed::RecycleError::message("another server is the primary now"));
+            return Err(managed::RecycleError::message(
+                "another server is the primary now",
+            ));
         }
         if connection.inner.is_mutex_poisoned() {
             return Err(managed::RecycleError::message("a statement has panicked"));
         }
         let failures = self.failures.load(Ordering::Relaxed);
         if connection.tested_after != failures {
-            let tested = manager(String::new()).recycle(&mut connection.inner, metrics).await;
+            let tested = manager(String::new())
+                .recycle(&mut connection.inner, metrics)
+                .await;
             tested.map_err(|error| managed::RecycleError::message(error.to_string()))?;
             connection.tested_after = failures;
         }
@@ -115,8 +127,12 @@ impl managed::Manager for Connector {
 }
 
 async fn through_pooler(addresses: Addresses) -> Result<Inner, Error> {
-    let inner = managed::Manager::create(&manager(addresses.plain.clone())).await.map_err(of_driver)?;
-    let prepared = inner.interact(move |connection| addresses.prepare(connection)).await;
+    let inner = managed::Manager::create(&manager(addresses.plain.clone()))
+        .await
+        .map_err(of_driver)?;
+    let prepared = inner
+        .interact(move |connection| addresses.prepare(connection))
+        .await;
     prepared.map_err(|error| Error::Broken(error.to_string()))??;
     Ok(inner)
 }
@@ -126,7 +142,11 @@ fn manager(address: String) -> postgres::Manager {
 }
 
 fn of_driver(error: deadpool_diesel::Error) -> Error {
-    if let deadpool_diesel::Error::Connection(error) = error { error.into() } else { Error::Pool(error.to_string()) }
+    if let deadpool_diesel::Error::Connection(error) = error {
+        error.into()
+    } else {
+        Error::Pool(error.to_string())
+    }
 }
 
 /// The time limits of a pool.
@@ -148,22 +168,29 @@ pub(super) fn build(
 ) -> Result<Pool, Error> {
     let prepare = Hook::async_fn(move |connection: &mut Connection, _| {
         Box::pin(async move {
-            match connection.interact(|connection| connection.batch_execute(SETTINGS)).await {
+            match connection
+                .interact(|connection| connection.batch_execute(SETTINGS))
+                .await
+            {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(HookError::message(error.to_string())),
                 Err(error) => Err(HookError::message(error.to_string())),
             }
         })
     });
-    let pool = Pool::builder(Connector { addresses: Box::new(addresses), newest, failures: AtomicU64::new(0) })
-        // The connection that was used last has what it needs in the server's memory.
-        .queue_mode(QueueMode::Lifo)
-        .max_size(limits.size)
-        .runtime(Runtime::Tokio1)
-        .wait_timeout(Some(limits.wait))
-        .create_timeout(Some(limits.create))
-        .recycle_timeout(Some(limits.wait))
-        .post_create(prepare)
-        .build()?;
+    let pool = Pool::builder(Connector {
+        addresses: Box::new(addresses),
+        newest,
+        failures: AtomicU64::new(0),
+    })
+    // The connection that was used last has what it needs in the server's memory.
+    .queue_mode(QueueMode::Lifo)
+    .max_size(limits.size)
+    .runtime(Runtime::Tokio1)
+    .wait_timeout(Some(limits.wait))
+    .create_timeout(Some(limits.create))
+    .recycle_timeout(Some(limits.wait))
+    .post_create(prepare)
+    .build()?;
     Ok(pool)
 }

@@ -28,7 +28,9 @@ pub(in crate::store) struct Addresses {
 /// Without the addresses, which may contain a password.
 impl std::fmt::Debug for Addresses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Addresses").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Addresses")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }
 
@@ -65,7 +67,9 @@ fn has_own_server_connection(connection: &mut PgConnection, address: &str) -> Re
     connection.batch_execute(&format!("SET tarsy.session = '{mark}'"))?;
     let mut other = match begun(address) {
         // A pooler that shares even statements closes a connection that begins a transaction: twice is no chance.
-        Err(error) if error.is_lost_connection() => begun(address).map_err(|_| Error::SettingsLost)?,
+        Err(error) if error.is_lost_connection() => {
+            begun(address).map_err(|_| Error::SettingsLost)?
+        }
         begun => begun?,
     };
     let raise = |condition: &str| {
@@ -76,7 +80,9 @@ fn has_own_server_connection(connection: &mut PgConnection, address: &str) -> Re
     };
     for _ in 0..ROUNDS {
         other.batch_execute(&raise("=")).map_err(of_comparison)?;
-        connection.batch_execute(&raise("<>")).map_err(of_comparison)?;
+        connection
+            .batch_execute(&raise("<>"))
+            .map_err(of_comparison)?;
         other.batch_execute("COMMIT; BEGIN")?;
     }
     Ok(())
@@ -90,5 +96,9 @@ fn begun(address: &str) -> Result<PgConnection, Error> {
 }
 
 fn of_comparison(error: diesel::result::Error) -> Error {
-    if error.to_string().contains(SHARED) { Error::SettingsLost } else { error.into() }
+    if error.to_string().contains(SHARED) {
+        Error::SettingsLost
+    } else {
+        error.into()
+    }
 }

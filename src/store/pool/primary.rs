@@ -48,7 +48,10 @@ impl Primary {
     /// Asks the server of a connection. `None`: it takes no writes, or it is a service without these functions.
     pub(super) fn of(connection: &mut PgConnection) -> Option<Self> {
         let row: PrimaryRow = diesel::sql_query(LOOK).get_result(connection).ok()?;
-        Some(Self { system: row.system?, timeline: row.timeline? })
+        Some(Self {
+            system: row.system?,
+            timeline: row.timeline?,
+        })
     }
 
     fn is_after(self, other: Self) -> bool {
@@ -74,7 +77,10 @@ impl Newest {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = seen.primary;
         if let Some(known) = known.filter(|known| known.is_after(new)) {
-            return Err(Error::OldPrimary { timeline: new.timeline, newest: known.timeline });
+            return Err(Error::OldPrimary {
+                timeline: new.timeline,
+                newest: known.timeline,
+            });
         }
         seen.primary = primary;
         drop(seen);
@@ -98,7 +104,9 @@ impl Newest {
     /// Whether it is time to look at the servers again.
     fn is_due(&self) -> bool {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = seen.looked_at.is_none_or(|at| at.elapsed() >= LOOK_INTERVAL);
+        let due = seen
+            .looked_at
+            .is_none_or(|at| at.elapsed() >= LOOK_INTERVAL);
         if due {
             seen.looked_at = Some(Instant::now());
         }
@@ -111,7 +119,11 @@ impl Newest {
         if !address::chooses_among_servers(address) || !self.is_due() {
             return;
         }
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).primary;
+        let known = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .primary;
         if let (Some(known), Some((found, _))) = (known, newest_of(address).await)
             && found.is_after(known)
         {
@@ -127,7 +139,9 @@ pub(crate) async fn choose(address: String) -> String {
     if !address::chooses_among_servers(&address) {
         return address;
     }
-    newest_of(&address).await.map_or(address, |(_, chosen)| chosen)
+    newest_of(&address)
+        .await
+        .map_or(address, |(_, chosen)| chosen)
 }
 
 /// Asks all servers at once, so that a silent one delays the answer by [`LOOK_TIMEOUT`] at most.
@@ -136,15 +150,26 @@ async fn newest_of(address: &str) -> Option<(Primary, String)> {
     for server in address::each_server(address) {
         looks.spawn_blocking(move || {
             let limit = [("connect_timeout", LOOK_TIMEOUT.as_secs().to_string())];
-            let mut connection = PgConnection::establish(&address::with(&server, &limit, "")).ok()?;
+            let mut connection =
+                PgConnection::establish(&address::with(&server, &limit, "")).ok()?;
             Primary::of(&mut connection).map(|primary| (primary, server))
         });
     }
     let mut newest: Option<(Primary, String)> = None;
     let until = Instant::now() + LOOK_TIMEOUT + LOOK_TIMEOUT / 2;
-    while let Ok(Some(looked)) = timeout(until.saturating_duration_since(Instant::now()), looks.join_next()).await {
-        let Ok(Some((primary, server))) = looked else { continue };
-        if newest.as_ref().is_none_or(|(known, _)| primary.is_after(*known)) {
+    while let Ok(Some(looked)) = timeout(
+        until.saturating_duration_since(Instant::now()),
+        looks.join_next(),
+    )
+    .await
+    {
+        let Ok(Some((primary, server))) = looked else {
+            continue;
+        };
+        if newest
+            .as_ref()
+            .is_none_or(|(known, _)| primary.is_after(*known))
+        {
             newest = Some((primary, server));
         }
     }
@@ -162,11 +187,29 @@ mod tests {
         assert!(newest.admit(primary(7, 1)).is_ok());
         assert!(newest.admit(primary(7, 2)).is_ok());
         let refused = newest.admit(primary(7, 1)).unwrap_err();
-        assert!(matches!(refused, Error::OldPrimary { timeline: 1, newest: 2 }), "{refused}");
-        assert!(refused.may_succeed_later(), "a worker waits for another server");
-        assert_eq!([primary(7, 1), primary(7, 2), None].map(|of| newest.is_current(of)), [false, true, true]);
+        assert!(
+            matches!(
+                refused,
+                Error::OldPrimary {
+                    timeline: 1,
+                    newest: 2
+                }
+            ),
+            "{refused}"
+        );
+        assert!(
+            refused.may_succeed_later(),
+            "a worker waits for another server"
+        );
+        assert_eq!(
+            [primary(7, 1), primary(7, 2), None].map(|of| newest.is_current(of)),
+            [false, true, true]
+        );
         assert!(newest.admit(primary(8, 1)).is_ok());
-        assert_eq!([primary(7, 2), primary(8, 1)].map(|of| newest.is_current(of)), [false, true]);
+        assert_eq!(
+            [primary(7, 2), primary(8, 1)].map(|of| newest.is_current(of)),
+            [false, true]
+        );
         assert!(newest.admit(None).is_ok());
     }
 }

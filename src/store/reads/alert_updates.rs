@@ -18,8 +18,14 @@ pub(crate) struct UpdateRow {
 }
 
 /// Reads the updates after this number, in order.
-pub(crate) fn read(connection: &mut PgConnection, session: SessionId, after: u32) -> QueryResult<Vec<UpdateRow>> {
-    let later = alert_updates::session_id.eq(session.0).and(alert_updates::update_no.gt(number::int(after)));
+pub(crate) fn read(
+    connection: &mut PgConnection,
+    session: SessionId,
+    after: u32,
+) -> QueryResult<Vec<UpdateRow>> {
+    let later = alert_updates::session_id
+        .eq(session.0)
+        .and(alert_updates::update_no.gt(number::int(after)));
     alert_updates::table
         .filter(later)
         .order(alert_updates::update_no)
@@ -34,8 +40,12 @@ pub(crate) fn read(connection: &mut PgConnection, session: SessionId, after: u32
 pub(crate) fn decoded(rows: Vec<UpdateRow>) -> Result<Vec<NumberedUpdate>, StoreError> {
     let numbered = |row: UpdateRow| {
         let update = serde_json::from_value(row.report);
-        let update = update.map_err(|error| StoreError::Conflict(format!("stored alert update: {error}")))?;
-        Ok(NumberedUpdate { number: number::from_int(row.number), update })
+        let update = update
+            .map_err(|error| StoreError::Conflict(format!("stored alert update: {error}")))?;
+        Ok(NumberedUpdate {
+            number: number::from_int(row.number),
+            update,
+        })
     };
     rows.into_iter().map(numbered).collect()
 }

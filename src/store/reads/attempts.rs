@@ -20,14 +20,21 @@ statement!(ReadAttempts, "attempts.sql", (Integer, Integer), [SqlUuid: session_i
 
 impl ReadAttempts {
     pub(crate) fn new(session: SessionId, execution: ExecutionId) -> Self {
-        Self { session_id: session.0, execution_id: execution.0 }
+        Self {
+            session_id: session.0,
+            execution_id: execution.0,
+        }
     }
 
     pub(crate) fn read(&self, connection: &mut PgConnection) -> QueryResult<RecordedAttempts> {
         let rows: Vec<(i32, i32)> = self.get_results(connection)?;
-        let rows =
-            rows.into_iter().map(|(iteration, attempts)| (number::from_int(iteration), number::from_int(attempts)));
-        let mut recorded = RecordedAttempts { claims: 0, by_iteration: rows.collect() };
+        let rows = rows
+            .into_iter()
+            .map(|(iteration, attempts)| (number::from_int(iteration), number::from_int(attempts)));
+        let mut recorded = RecordedAttempts {
+            claims: 0,
+            by_iteration: rows.collect(),
+        };
         recorded.claims = recorded.by_iteration.remove(&0).unwrap_or(0);
         Ok(recorded)
     }

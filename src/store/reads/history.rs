@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{
+    BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -125,16 +127,38 @@ impl Store {
             limit: i64::from(page.limit),
             characters: number::int(page.characters),
         };
-        let rows: Vec<(Row, bool)> =
-            self.run(Operation::History, move |connection| (&read).get_results(connection)).await?;
-        Ok(rows.into_iter().map(|(row, is_cut)| Excerpt { event: row.of(page.session), is_cut }).collect())
+        let rows: Vec<(Row, bool)> = self
+            .run(Operation::History, move |connection| {
+                (&read).get_results(connection)
+            })
+            .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(row, is_cut)| Excerpt {
+                event: row.of(page.session),
+                is_cut,
+            })
+            .collect())
     }
 }
 
 impl Outbox for Store {
-    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, StoreError> {
-        let read = History { session_id: session.0, after: number::int(after), limit: i64::from(limit) };
-        let rows: Vec<Row> = self.run(Operation::History, move |connection| (&read).get_results(connection)).await?;
+    async fn events(
+        &self,
+        session: SessionId,
+        after: u32,
+        limit: u32,
+    ) -> Result<Vec<TimelineEvent>, StoreError> {
+        let read = History {
+            session_id: session.0,
+            after: number::int(after),
+            limit: i64::from(limit),
+        };
+        let rows: Vec<Row> = self
+            .run(Operation::History, move |connection| {
+                (&read).get_results(connection)
+            })
+            .await?;
         Ok(rows.into_iter().map(|row| row.of(session)).collect())
     }
 
@@ -144,7 +168,9 @@ impl Outbox for Store {
 
     async fn event_key(&self) -> Result<EventKey, StoreError> {
         let key = self
-            .run(Operation::EventKey, |connection| event_key::table.select(event_key::key).first(connection))
+            .run(Operation::EventKey, |connection| {
+                event_key::table.select(event_key::key).first(connection)
+            })
             .await?;
         Ok(EventKey(key))
     }

@@ -19,7 +19,10 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn count_sessions(&self, filter: SessionFilter) -> Result<i64, Error> {
-        self.run(Operation::Command, move |connection| count(connection, &filter)).await
+        self.run(Operation::Command, move |connection| {
+            count(connection, &filter)
+        })
+        .await
     }
 
     /// The sessions that match the filter, newest first.
@@ -27,7 +30,10 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn list_sessions(&self, filter: SessionFilter) -> Result<Vec<SessionLine>, Error> {
-        self.run(Operation::Command, move |connection| lines(connection, &filter)).await
+        self.run(Operation::Command, move |connection| {
+            lines(connection, &filter)
+        })
+        .await
     }
 }
 

@@ -10,7 +10,8 @@ use super::filter::filtered;
 use crate::engine::ports::RunStatus;
 use crate::investigation::summary;
 use crate::reports::{
-    DeadAlert, Facets, LastEvent, MAX_FACETS, SessionEntry, SessionLine, SessionPage, ShownStatus, StatusCounts, Tokens,
+    DeadAlert, Facets, LastEvent, MAX_FACETS, SessionEntry, SessionLine, SessionPage, ShownStatus,
+    StatusCounts, Tokens,
 };
 use crate::store::call::Operation;
 use crate::store::connect::Store;
@@ -20,7 +21,13 @@ use crate::store::schema::{alert_sessions, alerts};
 /// A figure over the rows that a session has in a table.
 macro_rules! of_session {
     ($what:literal, $table:literal) => {
-        concat!("(SELECT ", $what, " FROM ", $table, " own WHERE own.session_id = alert_sessions.session_id)")
+        concat!(
+            "(SELECT ",
+            $what,
+            " FROM ",
+            $table,
+            " own WHERE own.session_id = alert_sessions.session_id)"
+        )
     };
 }
 
@@ -56,22 +63,33 @@ struct Row {
 impl From<Row> for SessionEntry {
     fn from(row: Row) -> Self {
         let last_event = match (row.last_type, row.last_at, row.last_content) {
-            (Some(event_type), Some(created_at), Some(content)) => {
-                Some(LastEvent { event_type: event_type.into(), created_at, content })
-            }
+            (Some(event_type), Some(created_at), Some(content)) => Some(LastEvent {
+                event_type: event_type.into(),
+                created_at,
+                content,
+            }),
             _ => None,
         };
         let mut sums = row.tokens.into_iter();
         let mut sum = || sums.next().unwrap_or_default();
         Self {
             line: row.line,
-            cause: row.summary.as_deref().and_then(summary::cause).map(str::to_owned),
+            cause: row
+                .summary
+                .as_deref()
+                .and_then(summary::cause)
+                .map(str::to_owned),
             error: row.error,
             fingerprint: row.fingerprint,
             last_seq: row.last_seq,
             owners: row.takeovers + 1,
             tool_calls: row.tool_calls,
-            tokens: Tokens { input: sum(), cached: sum(), output: sum(), thinking: sum() },
+            tokens: Tokens {
+                input: sum(),
+                cached: sum(),
+                output: sum(),
+                thinking: sum(),
+            },
             joined: row.joined,
             questions: row.questions,
             last_event,
@@ -85,7 +103,11 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn session_page(&self, page: SessionPage) -> Result<Vec<SessionEntry>, Error> {
-        let rows = self.run(Operation::Command, move |connection| entries(connection, &page)).await?;
+        let rows = self
+            .run(Operation::Command, move |connection| {
+                entries(connection, &page)
+            })
+            .await?;
         Ok(rows.into_iter().map(SessionEntry::from).collect())
     }
 
@@ -94,7 +116,11 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn status_counts(&self, page: SessionPage) -> Result<StatusCounts, Error> {
-        let counted = self.run(Operation::Command, move |connection| counts(connection, &page)).await?;
+        let counted = self
+            .run(Operation::Command, move |connection| {
+                counts(connection, &page)
+            })
+            .await?;
         let mut counts = StatusCounts::default();
         for (status, count) in counted {
             let of = match RunStatus::from(status) {
@@ -125,7 +151,10 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn dead_alerts(&self, limit: u32) -> Result<Vec<DeadAlert>, Error> {
-        self.run(Operation::Command, move |connection| dead(connection, limit)).await
+        self.run(Operation::Command, move |connection| {
+            dead(connection, limit)
+        })
+        .await
     }
 }
 
@@ -180,7 +209,10 @@ fn entries(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec
     query.load(connection)
 }
 
-fn counts(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec<(ShownStatus, i64)>> {
+fn counts(
+    connection: &mut PgConnection,
+    page: &SessionPage,
+) -> QueryResult<Vec<(ShownStatus, i64)>> {
     let mut filter = page.filter.clone();
     filter.statuses.clear();
     let mut query = alert_sessions::table
@@ -245,7 +277,9 @@ struct Words {
 fn facets(connection: &mut PgConnection) -> QueryResult<Facets> {
     let limit = i64::try_from(MAX_FACETS).unwrap_or(i64::MAX);
     let mut read = |statement: &str| -> QueryResult<Vec<String>> {
-        let words: Words = diesel::sql_query(statement).bind::<BigInt, _>(limit).get_result(connection)?;
+        let words: Words = diesel::sql_query(statement)
+            .bind::<BigInt, _>(limit)
+            .get_result(connection)?;
         Ok(words.words)
     };
     let chains = read(words_of!("chain", "alert_sessions"))?;

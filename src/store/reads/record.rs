@@ -58,9 +58,14 @@ pub(crate) struct StoredSession {
 }
 
 /// Reads a session; `None` if there is none. Only the lease holder writes to these rows, so the reads agree.
-pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<StoredSession>> {
+pub(crate) fn session(
+    connection: &mut PgConnection,
+    session: Uuid,
+) -> QueryResult<Option<StoredSession>> {
     let head: Option<HeadRow> = alert_sessions::table
-        .inner_join(session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)))
+        .inner_join(
+            session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)),
+        )
         .filter(alert_sessions::session_id.eq(session))
         .select((
             alert_sessions::step,
@@ -70,7 +75,15 @@ pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResu
         ))
         .first(connection)
         .optional()?;
-    let Some(HeadRow { step, updates, plan, recoveries }) = head else { return Ok(None) };
+    let Some(HeadRow {
+        step,
+        updates,
+        plan,
+        recoveries,
+    }) = head
+    else {
+        return Ok(None);
+    };
     let stages = stages::table
         .filter(stages::session_id.eq(session))
         .order(stages::stage_no)
@@ -81,13 +94,28 @@ pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResu
         .order((agent_executions::stage_no, agent_executions::agent_no))
         .select(ExecutionRow::as_select())
         .load(connection)?;
-    Ok(Some(StoredSession { plan, step, updates, recoveries, stages, executions }))
+    Ok(Some(StoredSession {
+        plan,
+        step,
+        updates,
+        recoveries,
+        stages,
+        executions,
+    }))
 }
 
 /// Reads the entries of an execution, in order.
-pub(crate) fn journal(connection: &mut PgConnection, session: Uuid, execution: Uuid) -> QueryResult<Vec<StoredEntry>> {
+pub(crate) fn journal(
+    connection: &mut PgConnection,
+    session: Uuid,
+    execution: Uuid,
+) -> QueryResult<Vec<StoredEntry>> {
     entries::table
-        .filter(entries::session_id.eq(session).and(entries::execution_id.eq(execution)))
+        .filter(
+            entries::session_id
+                .eq(session)
+                .and(entries::execution_id.eq(execution)),
+        )
         .order(entries::entry_no)
         .select(StoredEntry::as_select())
         .load(connection)
@@ -95,9 +123,13 @@ pub(crate) fn journal(connection: &mut PgConnection, session: Uuid, execution: U
 
 impl StoredSession {
     pub(crate) fn decoded(self) -> Result<SessionRecord, StoreError> {
-        let plan =
-            serde_json::from_value(self.plan).map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
-        let of_stage = |stage_no| self.executions.iter().filter(move |execution| execution.stage_no == stage_no);
+        let plan = serde_json::from_value(self.plan)
+            .map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
+        let of_stage = |stage_no| {
+            self.executions
+                .iter()
+                .filter(move |execution| execution.stage_no == stage_no)
+        };
         let stage = |stage: &StageRow| StageRecord {
             stage_no: number::from_int(stage.stage_no),
             status: stage.status,
@@ -106,18 +138,28 @@ impl StoredSession {
         let stages = self.stages.iter().map(stage).collect();
         let recoveries = recoveries(self.recoveries)?;
         let (step, updates) = (number::from_int(self.step), number::from_int(self.updates));
-        Ok(SessionRecord { plan, step, updates, stages, recoveries })
+        Ok(SessionRecord {
+            plan,
+            step,
+            updates,
+            stages,
+            recoveries,
+        })
     }
 }
 
 /// The recoveries of the session, in order of their numbers.
 fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
     let calls: Vec<Vec<LostCall>> = match calls {
-        Some(calls) => serde_json::from_value(calls)
-            .map_err(|error| StoreError::Conflict(format!("stored calls of a recovery: {error}")))?,
+        Some(calls) => serde_json::from_value(calls).map_err(|error| {
+            StoreError::Conflict(format!("stored calls of a recovery: {error}"))
+        })?,
         None => Vec::new(),
     };
-    Ok((1..).zip(calls).map(|(number, calls)| Recovery { number, calls }).collect())
+    Ok((1..)
+        .zip(calls)
+        .map(|(number, calls)| Recovery { number, calls })
+        .collect())
 }
 
 /// The entries of the rows.
@@ -127,7 +169,8 @@ fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
 pub(crate) fn decoded(rows: Vec<StoredEntry>) -> Result<Vec<RecordedEntry>, StoreError> {
     let recorded = |row: StoredEntry| {
         let (event, at) = (row.event_seq.map(number::from_int), Some(row.created_at));
-        let entry = decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
+        let entry =
+            decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
         Ok(RecordedEntry { entry, event, at })
     };
     rows.into_iter().map(recorded).collect()

@@ -64,9 +64,14 @@ impl Store {
         if digits.len() < MIN_DIGITS || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
             return Ok(IdMatch::Invalid);
         }
-        let Some(read) = Resolve::new(&digits) else { return Ok(IdMatch::None) };
-        let ids: Vec<SessionId> =
-            self.run(Operation::Command, move |connection| (&read).get_results(connection)).await?;
+        let Some(read) = Resolve::new(&digits) else {
+            return Ok(IdMatch::None);
+        };
+        let ids: Vec<SessionId> = self
+            .run(Operation::Command, move |connection| {
+                (&read).get_results(connection)
+            })
+            .await?;
         Ok(match ids.as_slice() {
             [] => IdMatch::None,
             [only] => IdMatch::One(*only),

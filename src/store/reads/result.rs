@@ -37,7 +37,11 @@ pub(crate) fn result(
     event: u32,
 ) -> QueryResult<Option<StoredResult>> {
     let of_investigation = timeline == Timeline::Investigation;
-    let read = ReadResult { of_investigation, session_id: session.0, event: number::int(event) };
+    let read = ReadResult {
+        of_investigation,
+        session_id: session.0,
+        event: number::int(event),
+    };
     let row: Option<ResultRow> = (&read).get_result(connection).optional()?;
     Ok(row.map(|ResultRow { tool, result }| StoredResult { tool, text: result }))
 }

@@ -83,7 +83,11 @@ struct AnswerRow {
 
 impl Threads for Store {
     async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
-        Ok(self.run(Operation::Thread, move |connection| read(connection, session.0)).await?)
+        Ok(self
+            .run(Operation::Thread, move |connection| {
+                read(connection, session.0)
+            })
+            .await?)
     }
 }
 
@@ -96,9 +100,14 @@ impl Store {
     pub async fn thread_sessions(&self, session: SessionId) -> Result<Vec<SessionId>, Error> {
         let read = move |connection: &mut PgConnection| {
             use alert_sessions::{created_at, parent_id, session_id};
-            let found: Option<Option<SessionId>> =
-                alert_sessions::table.find(session.0).select(parent_id).first(connection).optional()?;
-            let Some(parent) = found else { return Ok(Vec::new()) };
+            let found: Option<Option<SessionId>> = alert_sessions::table
+                .find(session.0)
+                .select(parent_id)
+                .first(connection)
+                .optional()?;
+            let Some(parent) = found else {
+                return Ok(Vec::new());
+            };
             let root = parent.unwrap_or(session);
             let questions: Vec<SessionId> = alert_sessions::table
                 .filter(parent_id.eq(root.0))
@@ -112,11 +121,23 @@ impl Store {
 }
 
 fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thread>> {
-    let row: Option<ThreadRow> = (&ReadThread { session_id: session }).get_result(connection).optional()?;
+    let row: Option<ThreadRow> = (&ReadThread {
+        session_id: session,
+    })
+        .get_result(connection)
+        .optional()?;
     let Some(row) = row else { return Ok(None) };
     let session_id = row.session_id.0;
-    let calls: Vec<CallRow> = (&ReadCalls { session_id, limit: MAX_CALLS }).get_results(connection)?;
-    let answers: Vec<AnswerRow> = (&ReadAsked { session_id, limit: MAX_ANSWERS }).get_results(connection)?;
+    let calls: Vec<CallRow> = (&ReadCalls {
+        session_id,
+        limit: MAX_CALLS,
+    })
+        .get_results(connection)?;
+    let answers: Vec<AnswerRow> = (&ReadAsked {
+        session_id,
+        limit: MAX_ANSWERS,
+    })
+        .get_results(connection)?;
     let total = answers.first().map_or(0, |answer| answer.total);
     let call = |call: CallRow| PastCall {
         session_seq: number::from_int(call.session_seq),
@@ -148,6 +169,13 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
         error: row.error,
         calls: calls.into_iter().map(call).collect(),
         older: u32::try_from(total.saturating_sub(MAX_ANSWERS)).unwrap_or_default(),
-        asked: answers.into_iter().rev().map(|row| Exchange { question: row.question, answer: row.answer }).collect(),
+        asked: answers
+            .into_iter()
+            .rev()
+            .map(|row| Exchange {
+                question: row.question,
+                answer: row.answer,
+            })
+            .collect(),
     }))
 }

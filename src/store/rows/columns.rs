@@ -14,7 +14,9 @@ use super::{nul, number, stored};
 
 /// The references of an alert; null without any.
 pub(crate) fn refs(refs: &Refs) -> Option<Value> {
-    let fields = refs.iter().map(|(name, id)| (name.to_owned(), Value::from(nul::replace(id.to_owned()))));
+    let fields = refs
+        .iter()
+        .map(|(name, id)| (name.to_owned(), Value::from(nul::replace(id.to_owned()))));
     (!refs.is_empty()).then(|| Value::Object(fields.collect()))
 }
 
@@ -40,8 +42,16 @@ impl Events {
 
     /// The events as the table has them, numbered from those of `first` on.
     pub(crate) fn committed(&self, first: &TimelineEvent) -> Vec<TimelineEvent> {
-        let metadata = self.metadata.iter().map(|metadata| metadata.clone().map(stored::json).unwrap_or_default());
-        let texts = self.event_type.iter().zip(&self.status).zip(&self.content).zip(metadata);
+        let metadata = self
+            .metadata
+            .iter()
+            .map(|metadata| metadata.clone().map(stored::json).unwrap_or_default());
+        let texts = self
+            .event_type
+            .iter()
+            .zip(&self.status)
+            .zip(&self.content)
+            .zip(metadata);
         let mut events = Vec::with_capacity(self.content.len());
         for (offset, (((event_type, status), content), metadata)) in (0..).zip(texts) {
             events.push(TimelineEvent {
@@ -73,10 +83,17 @@ pub(crate) struct Entries {
 
 impl Entries {
     pub(crate) fn new(entries: Vec<Entry>, event_no: &[Option<u32>]) -> Result<Self, StoreError> {
-        let event_no = event_no.iter().map(|event| event.map(number::int)).collect();
-        let mut all = Self { event_no, ..Self::default() };
+        let event_no = event_no
+            .iter()
+            .map(|event| event.map(number::int))
+            .collect();
+        let mut all = Self {
+            event_no,
+            ..Self::default()
+        };
         for entry in entries {
-            let row = encode(entry).map_err(|error| StoreError::Conflict(format!("entry: {error}")))?;
+            let row =
+                encode(entry).map_err(|error| StoreError::Conflict(format!("entry: {error}")))?;
             all.kind.push(row.kind);
             all.role.push(row.role);
             all.content.push(row.content);
@@ -109,7 +126,10 @@ impl ModelCalls {
     pub(crate) fn new(calls: Vec<ModelCallRecord>) -> Self {
         let mut all = Self::default();
         for call in calls {
-            let response = call.answer.as_ref().map(|answer| response(answer, &call.provider));
+            let response = call
+                .answer
+                .as_ref()
+                .map(|answer| response(answer, &call.provider));
             let response = response.or_else(|| call.failure.as_ref().map(failure));
             all.response.push(response.map(nul::replace_json));
             let usage = call.answer.as_ref().map(|answer| answer.usage);
@@ -134,7 +154,10 @@ impl ModelCalls {
 /// counts bytes of UTF-8; `tool_calls_count` counts the provider's calls, including those that were not run. The
 /// provider's HTML is stored here and nowhere else.
 fn response(answer: &Answer, provider: &ProviderPlan) -> Value {
-    let code = answer.code_executions.iter().map(|part| json!({"code": part.code, "result": part.result}));
+    let code = answer
+        .code_executions
+        .iter()
+        .map(|part| json!({"code": part.code, "result": part.result}));
     let mut response = json!({
         "text_length": answer.text.len(),
         "thinking": answer.thinking,
@@ -143,8 +166,13 @@ fn response(answer: &Answer, provider: &ProviderPlan) -> Value {
         "groundings_count": answer.groundings.len(),
         "finish_reason": answer.finish,
     });
-    let widgets = answer.groundings.iter().map(|grounding| grounding.search_widget.as_str());
-    let widgets: Vec<&str> = widgets.filter(|widget| provider.keep_search_widget && !widget.is_empty()).collect();
+    let widgets = answer
+        .groundings
+        .iter()
+        .map(|grounding| grounding.search_widget.as_str());
+    let widgets: Vec<&str> = widgets
+        .filter(|widget| provider.keep_search_widget && !widget.is_empty())
+        .collect();
     if let (false, Value::Object(response)) = (widgets.is_empty(), &mut response) {
         response.insert("search_widget".to_owned(), widgets.join("\n").into());
     }
@@ -224,7 +252,11 @@ pub(crate) struct EndedStages {
 
 impl Changes {
     pub(crate) fn new(change: StageChange) -> Self {
-        let Self { mut stages, mut executions, mut ended } = Self::default();
+        let Self {
+            mut stages,
+            mut executions,
+            mut ended,
+        } = Self::default();
         match change {
             StageChange::Begin(begin) => {
                 let stage_no = number::int(begin.stage_no);
@@ -247,6 +279,10 @@ impl Changes {
                 ended.error.push(end.error.map(nul::replace));
             }
         }
-        Self { stages, executions, ended }
+        Self {
+            stages,
+            executions,
+            ended,
+        }
     }
 }

@@ -61,7 +61,13 @@ pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
 /// # Errors
 /// When this version does not know the kind or the shape of the entry.
 pub(crate) fn decode(row: StoredEntry) -> Result<Entry, serde_json::Error> {
-    let StoredEntry { kind, content, mut body, provider_data, .. } = row;
+    let StoredEntry {
+        kind,
+        content,
+        mut body,
+        provider_data,
+        ..
+    } = row;
     if let Value::Object(fields) = &mut body {
         if let Some(content) = content {
             fields.insert(content_field(&kind).to_owned(), Value::String(content));
@@ -78,8 +84,13 @@ pub(crate) fn decode(row: StoredEntry) -> Result<Entry, serde_json::Error> {
 }
 
 fn take_payload(entry: &mut Entry) -> Option<Vec<u8>> {
-    let Entry::Answer(answer) = entry else { return None };
-    answer.provider_data.as_mut().map(|data| std::mem::take(&mut data.payload))
+    let Entry::Answer(answer) = entry else {
+        return None;
+    };
+    answer
+        .provider_data
+        .as_mut()
+        .map(|data| std::mem::take(&mut data.payload))
 }
 
 /// The field that is stored in the column `content`.
@@ -91,10 +102,12 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        About, AlertUpdated, Answer, FailureSource, Finish, NotSent, Outcome, ParsedReply, ProviderData, RefusedTool,
-        SentCall, StopReason, Summary, ToolCall, ToolResult, Usage,
+        About, AlertUpdated, Answer, FailureSource, Finish, NotSent, Outcome, ParsedReply,
+        ProviderData, RefusedTool, SentCall, StopReason, Summary, ToolCall, ToolResult, Usage,
     };
-    use crate::investigation::native::{CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support};
+    use crate::investigation::native::{
+        CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support,
+    };
     use crate::investigation::react::ReplyKind;
 
     fn answer() -> Entry {
@@ -107,13 +120,25 @@ mod tests {
                 arguments: "{\"b\":1,\"a\":2.50}".into(),
                 read_only: true,
             }],
-            usage: Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, thinking_tokens: u64::MAX },
+            usage: Usage {
+                input_tokens: 1,
+                cached_tokens: 2,
+                output_tokens: 3,
+                thinking_tokens: u64::MAX,
+            },
             finish: Finish::ToolCalls,
             is_signed: true,
-            code_executions: vec![CodePart { code: "1+1".into(), result: "2".into(), ..CodePart::default() }],
+            code_executions: vec![CodePart {
+                code: "1+1".into(),
+                result: "2".into(),
+                ..CodePart::default()
+            }],
             groundings: vec![Grounding {
                 queries: vec!["q".into()],
-                sources: vec![Source { uri: "https://x".into(), title: "X".into() }],
+                sources: vec![Source {
+                    uri: "https://x".into(),
+                    title: "X".into(),
+                }],
                 supports: vec![Support {
                     start_index: 1,
                     end_index: 2,
@@ -122,7 +147,10 @@ mod tests {
                     confidence_scores: vec![Confidence::of(0.97)],
                     part_index: 1,
                 }],
-                retrievals: vec![Retrieval { url: "https://y".into(), status: "PAYWALL".into() }],
+                retrievals: vec![Retrieval {
+                    url: "https://y".into(),
+                    status: "PAYWALL".into(),
+                }],
                 other_sources: vec![OtherSource {
                     kind: "maps".into(),
                     text: "a".into(),
@@ -144,14 +172,20 @@ mod tests {
                 payload: (0..=255).collect(),
             })),
             masked_calls: vec!["c1".into()],
-            refused_tools: vec![RefusedTool { tool: "k8s.odd".into(), reason: "bad schema".into() }],
+            refused_tools: vec![RefusedTool {
+                tool: "k8s.odd".into(),
+                reason: "bad schema".into(),
+            }],
             unmasked: None,
         })
     }
 
     fn one_of_each() -> Vec<Entry> {
         vec![
-            Entry::Prompt { role: Role::System, content: "be brief".into() },
+            Entry::Prompt {
+                role: Role::System,
+                content: "be brief".into(),
+            },
             answer(),
             Entry::Answer(Answer::default()),
             Entry::ToolResult(ToolResult {
@@ -170,40 +204,89 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
             }),
-            Entry::Feedback { content: "again".into(), about: None },
-            Entry::Feedback { content: "later".into(), about: Some(About::Waited) },
-            Entry::AlertUpdated(AlertUpdated { content: "n2".into(), upto: 3, firing: 1, ..AlertUpdated::default() }),
+            Entry::Feedback {
+                content: "again".into(),
+                about: None,
+            },
+            Entry::Feedback {
+                content: "later".into(),
+                about: Some(About::Waited),
+            },
+            Entry::AlertUpdated(AlertUpdated {
+                content: "n2".into(),
+                upto: 3,
+                firing: 1,
+                ..AlertUpdated::default()
+            }),
             Entry::Failed {
                 error: "slow".into(),
                 timeout: true,
                 source: FailureSource::Model,
                 code: "deadline_exceeded".into(),
             },
-            Entry::Started { call_id: "c2".into() },
-            Entry::Lost { call_id: "c2".into() },
+            Entry::Started {
+                call_id: "c2".into(),
+            },
+            Entry::Lost {
+                call_id: "c2".into(),
+            },
             Entry::SentBefore {
                 recovery: 1,
-                calls: vec![SentCall { tool: "k8s.restart".into(), identity: "0f".into() }],
+                calls: vec![SentCall {
+                    tool: "k8s.restart".into(),
+                    identity: "0f".into(),
+                }],
             },
             Entry::Switched { provider: 1 },
-            Entry::Concluding { reason: StopReason::MaxIterations },
-            Entry::Elided { up_to: 4 },
-            Entry::Summarised(Summary { call_id: "c1".into(), content: "3 pods".into(), ..Summary::default() }),
-            Entry::Summarised(Summary { call_id: "c1".into(), error: "slow".into(), ..Summary::default() }),
-            Entry::Stopped { reason: StopReason::Deadline },
-            Entry::Ended {
-                outcome: Outcome::Completed { analysis: "disk".into(), reason: StopReason::FinalAnswer, mark: None },
+            Entry::Concluding {
+                reason: StopReason::MaxIterations,
             },
-            Entry::Ended { outcome: Outcome::Cancelled },
+            Entry::Elided { up_to: 4 },
+            Entry::Summarised(Summary {
+                call_id: "c1".into(),
+                content: "3 pods".into(),
+                ..Summary::default()
+            }),
+            Entry::Summarised(Summary {
+                call_id: "c1".into(),
+                error: "slow".into(),
+                ..Summary::default()
+            }),
+            Entry::Stopped {
+                reason: StopReason::Deadline,
+            },
+            Entry::Ended {
+                outcome: Outcome::Completed {
+                    analysis: "disk".into(),
+                    reason: StopReason::FinalAnswer,
+                    mark: None,
+                },
+            },
+            Entry::Ended {
+                outcome: Outcome::Cancelled,
+            },
         ]
     }
 
     #[test]
     fn every_entry_is_read_as_it_was_written() {
         for entry in one_of_each() {
-            let EntryRow { kind, content, body, provider_data, .. } = encode(entry.clone()).unwrap();
+            let EntryRow {
+                kind,
+                content,
+                body,
+                provider_data,
+                ..
+            } = encode(entry.clone()).unwrap();
             let created_at = DateTime::UNIX_EPOCH;
-            let stored = StoredEntry { kind: kind.into(), content, body, provider_data, event_seq: None, created_at };
+            let stored = StoredEntry {
+                kind: kind.into(),
+                content,
+                body,
+                provider_data,
+                event_seq: None,
+                created_at,
+            };
             assert_eq!(decode(stored).unwrap(), entry);
         }
     }
@@ -211,7 +294,10 @@ mod tests {
     #[test]
     fn text_and_provider_bytes_are_left_out_of_the_json() {
         let row = encode(answer()).unwrap();
-        assert_eq!((row.kind, row.role, row.content.as_deref()), ("answer", Some("assistant"), Some("looking")));
+        assert_eq!(
+            (row.kind, row.role, row.content.as_deref()),
+            ("answer", Some("assistant"), Some("looking"))
+        );
         assert_eq!(row.provider_data, Some((0..=255).collect()));
         assert_eq!(row.body.get("text"), None);
         assert_eq!(row.body["calls"][0]["arguments"], "{\"b\":1,\"a\":2.50}");
@@ -223,7 +309,14 @@ mod tests {
         let kind = "dreamt".to_owned();
         let body = serde_json::json!({});
         let created_at = DateTime::UNIX_EPOCH;
-        let row = StoredEntry { kind, content: None, body, provider_data: None, event_seq: None, created_at };
+        let row = StoredEntry {
+            kind,
+            content: None,
+            body,
+            provider_data: None,
+            event_seq: None,
+            created_at,
+        };
         assert!(decode(row).is_err());
     }
 }

@@ -4,7 +4,11 @@
 use serde_json::Value;
 
 pub(crate) fn replace(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+    if text.contains('\0') {
+        text.replace('\0', "\u{fffd}")
+    } else {
+        text
+    }
 }
 
 /// Replaces NUL in every string of the value, keys included.
@@ -12,9 +16,12 @@ pub(crate) fn replace_json(value: Value) -> Value {
     match value {
         Value::String(string) => Value::String(replace(string)),
         Value::Array(items) => Value::Array(items.into_iter().map(replace_json).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, value)| (replace(key), replace_json(value))).collect())
-        }
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(key, value)| (replace(key), replace_json(value)))
+                .collect(),
+        ),
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
 }

@@ -23,9 +23,13 @@ pub(crate) struct UnknownWord {
 
 /// Parses a word of a set that serde knows.
 pub(crate) fn parse<T: DeserializeOwned>(word: String) -> Result<T, UnknownWord> {
-    let parsed: Result<T, serde::de::value::Error> = T::deserialize(word.as_str().into_deserializer());
+    let parsed: Result<T, serde::de::value::Error> =
+        T::deserialize(word.as_str().into_deserializer());
     let set = std::any::type_name::<T>();
-    parsed.map_err(|_| UnknownWord { set: set.rsplit("::").next().unwrap_or(set), word })
+    parsed.map_err(|_| UnknownWord {
+        set: set.rsplit("::").next().unwrap_or(set),
+        word,
+    })
 }
 
 /// Words of later versions that are kept.
@@ -105,21 +109,46 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_an_error_that_names_the_word() {
-        assert_eq!(read::<DispositionKind>("lost"), Err("unknown DispositionKind \"lost\"".to_owned()));
-        assert_eq!(read::<RunStatus>("paused"), Err("unknown RunStatus \"paused\"".to_owned()));
-        assert_eq!(read::<DeadReason>(""), Err("unknown DeadReason \"\"".to_owned()));
-        assert_eq!(read::<Severity>("HIGH"), Err("unknown Severity \"HIGH\"".to_owned()));
-        assert_eq!(read::<ToolCallState>("done "), Err("unknown ToolCallState \"done \"".to_owned()));
+        assert_eq!(
+            read::<DispositionKind>("lost"),
+            Err("unknown DispositionKind \"lost\"".to_owned())
+        );
+        assert_eq!(
+            read::<RunStatus>("paused"),
+            Err("unknown RunStatus \"paused\"".to_owned())
+        );
+        assert_eq!(
+            read::<DeadReason>(""),
+            Err("unknown DeadReason \"\"".to_owned())
+        );
+        assert_eq!(
+            read::<Severity>("HIGH"),
+            Err("unknown Severity \"HIGH\"".to_owned())
+        );
+        assert_eq!(
+            read::<ToolCallState>("done "),
+            Err("unknown ToolCallState \"done \"".to_owned())
+        );
     }
 
     #[test]
     fn a_known_word_is_read_and_shown_as_it_is_stored() {
         for word in ["undecided", "opened", "joined", "ended", "dead"] {
             let kind = read::<DispositionKind>(word).unwrap();
-            assert_eq!((kind.to_string().as_str(), serde_json::json!(kind)), (word, serde_json::json!(word)));
+            assert_eq!(
+                (kind.to_string().as_str(), serde_json::json!(kind)),
+                (word, serde_json::json!(word))
+            );
         }
         each_is_read(RunStatus::ALL, RunStatus::as_str);
-        each_is_read([ToolCallState::Done, ToolCallState::Failed, ToolCallState::Lost], ToolCallState::as_str);
+        each_is_read(
+            [
+                ToolCallState::Done,
+                ToolCallState::Failed,
+                ToolCallState::Lost,
+            ],
+            ToolCallState::as_str,
+        );
         each_is_read(DeadReason::ALL, DeadReason::as_str);
         each_is_read(Severity::ALL, Severity::as_str);
     }
@@ -142,7 +171,10 @@ mod tests {
             StopReason::AlertResolved,
         ];
         each_is_read(all, StopReason::as_str);
-        assert_eq!(read::<StopReason>("bored"), Err("unknown StopReason \"bored\"".to_owned()));
+        assert_eq!(
+            read::<StopReason>("bored"),
+            Err("unknown StopReason \"bored\"".to_owned())
+        );
     }
 
     fn each_is_read<T, const N: usize>(all: [T; N], as_str: fn(T) -> &'static str)

@@ -77,7 +77,13 @@ impl Store {
         by: Option<String>,
     ) -> Result<CancelAnswer, Error> {
         let link = self.link(session);
-        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: false, link, by }).await
+        self.cancel_with(RequestCancel {
+            session_id: session.0,
+            owner_is_ignored: false,
+            link,
+            by,
+        })
+        .await
     }
 
     /// Ends a session although its lease has not expired: its owner was asked, and has not ended it. The owner's later
@@ -87,14 +93,25 @@ impl Store {
     /// When the database is unavailable.
     pub async fn cancel_unanswered(&self, session: SessionId) -> Result<CancelAnswer, Error> {
         let link = self.link(session);
-        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: true, link, by: None }).await
+        self.cancel_with(RequestCancel {
+            session_id: session.0,
+            owner_is_ignored: true,
+            link,
+            by: None,
+        })
+        .await
     }
 
     async fn cancel_with(&self, request: RequestCancel) -> Result<CancelAnswer, Error> {
         let alert = SessionId(request.session_id);
-        let row: Option<CancelRow> =
-            self.run(Operation::Cancel, move |connection| (&request).get_result(connection).optional()).await?;
-        let Some(CancelRow { outcome, joined }) = row else { return Ok(CancelAnswer::Unknown) };
+        let row: Option<CancelRow> = self
+            .run(Operation::Cancel, move |connection| {
+                (&request).get_result(connection).optional()
+            })
+            .await?;
+        let Some(CancelRow { outcome, joined }) = row else {
+            return Ok(CancelAnswer::Unknown);
+        };
         match outcome {
             CancelOutcome::Requested => Ok(CancelAnswer::Requested),
             CancelOutcome::Cancelled => Ok(CancelAnswer::Cancelled),

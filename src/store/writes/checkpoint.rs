@@ -3,7 +3,9 @@
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{
+    Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
 use uuid::Uuid;
 
 use crate::engine::ports::{Appended, Checkpoint, Lease, StoreError};
@@ -119,10 +121,18 @@ impl Append {
     pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<Appended> {
         let appended: Option<AppendedRow> = self.get_result(connection).optional()?;
         if let Some(row) = appended {
-            let number = |event: &Option<i32>| event.map(|event| number::from_int(row.first_session_seq + event - 1));
+            let number = |event: &Option<i32>| {
+                event.map(|event| number::from_int(row.first_session_seq + event - 1))
+            };
             let events = self.entries.event_no.iter().map(number).collect();
-            let outcome = Appended { events, updates: number::from_int(row.updates) };
-            return Ok(Ok(Committed { outcome, events: Some(self.committed_events(row)) }));
+            let outcome = Appended {
+                events,
+                updates: number::from_int(row.updates),
+            };
+            return Ok(Ok(Committed {
+                outcome,
+                events: Some(self.committed_events(row)),
+            }));
         }
         let written = verdict(connection, &self.lease, Some(self.execution_id), |fence| {
             if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
@@ -132,7 +142,12 @@ impl Append {
             }
         })?;
         match written {
-            Ok(()) => self.read_back(connection).map(|outcome| Ok(Committed { outcome, events: None })),
+            Ok(()) => self.read_back(connection).map(|outcome| {
+                Ok(Committed {
+                    outcome,
+                    events: None,
+                })
+            }),
             Err(refused) => Ok(Err(refused)),
         }
     }
@@ -153,20 +168,34 @@ impl Append {
 
     /// Reads the event numbers that an earlier try has drawn, whose reply was lost.
     fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Appended> {
-        let of_this = entries::session_id.eq(self.lease.session_id.0).and(entries::execution_id.eq(self.execution_id));
+        let of_this = entries::session_id
+            .eq(self.lease.session_id.0)
+            .and(entries::execution_id.eq(self.execution_id));
         let numbers: Vec<Option<i32>> = entries::table
             .filter(of_this.and(entries::checkpoint.eq(self.number)))
             .order(entries::entry_no)
             .select(entries::event_seq)
             .load(connection)?;
-        let updates: i32 =
-            alert_sessions::table.find(self.lease.session_id.0).select(alert_sessions::updates).first(connection)?;
-        let events = numbers.into_iter().map(|number| number.map(number::from_int)).collect();
-        Ok(Appended { events, updates: number::from_int(updates) })
+        let updates: i32 = alert_sessions::table
+            .find(self.lease.session_id.0)
+            .select(alert_sessions::updates)
+            .first(connection)?;
+        let events = numbers
+            .into_iter()
+            .map(|number| number.map(number::from_int))
+            .collect();
+        Ok(Appended {
+            events,
+            updates: number::from_int(updates),
+        })
     }
 }
 
 /// The analysis of the execution, if this checkpoint completes it.
 fn analysis(entries: &[Entry]) -> Option<String> {
-    entries.iter().rev().find_map(Entry::analysis).map(str::to_owned)
+    entries
+        .iter()
+        .rev()
+        .find_map(Entry::analysis)
+        .map(str::to_owned)
 }

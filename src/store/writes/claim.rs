@@ -59,14 +59,19 @@ pub(crate) struct InheritedRow {
 
 impl FindInherited {
     pub(crate) fn new(workers: &[WorkerId]) -> Self {
-        Self { workers: uuids(workers) }
+        Self {
+            workers: uuids(workers),
+        }
     }
 }
 
 impl From<InheritedRow> for Inherited {
     fn from(row: InheritedRow) -> Self {
         let trace = row.traceparent.as_deref().and_then(TraceContext::parse);
-        Self { session_id: row.session_id, trace }
+        Self {
+            session_id: row.session_id,
+            trace,
+        }
     }
 }
 
@@ -117,7 +122,9 @@ impl TakeOver {
     pub(crate) fn take(&self, connection: &mut PgConnection) -> QueryResult<Claim> {
         for _ in 0..MAX_TRIES {
             let row: Option<ClaimRow> = self.get_result(connection).optional()?;
-            let Some(row) = row else { return Ok(Claim::Unknown) };
+            let Some(row) = row else {
+                return Ok(Claim::Unknown);
+            };
             match row.outcome {
                 ClaimOutcome::Taken => return Ok(Claim::Taken(self.claimed(&row))),
                 ClaimOutcome::Settled => return Ok(Claim::Ended { settled: true }),

@@ -79,10 +79,17 @@ impl Finish {
         let end = SessionEnd { event, ..end };
         let drafts = end.events();
         let ended = end.stage.map(EndedStage::from).unwrap_or_default();
-        let stage_of = |event: &EventDraft| ended.stage_no.filter(|_| event.event_type == EventType::StageCompleted);
+        let stage_of = |event: &EventDraft| {
+            ended
+                .stage_no
+                .filter(|_| event.event_type == EventType::StageCompleted)
+        };
         let event_stage = drafts.iter().map(stage_of).collect();
         let events = Events::new(drafts);
-        let words = analysis_words(end.executive_summary.as_deref(), end.final_analysis.as_deref());
+        let words = analysis_words(
+            end.executive_summary.as_deref(),
+            end.final_analysis.as_deref(),
+        );
         Self {
             lease,
             status: end.status.as_str(),
@@ -104,10 +111,15 @@ impl Finish {
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<()> {
-        let written: Option<(Option<i32>, Option<String>)> = self.get_result(connection).optional()?;
+        let written: Option<(Option<i32>, Option<String>)> =
+            self.get_result(connection).optional()?;
         if let Some((first_seq, stage)) = written {
-            let events = first_seq.map(|first_seq| self.committed_events(first_seq, stage.as_ref()));
-            return Ok(Ok(Committed { outcome: (), events }));
+            let events =
+                first_seq.map(|first_seq| self.committed_events(first_seq, stage.as_ref()));
+            return Ok(Ok(Committed {
+                outcome: (),
+                events,
+            }));
         }
         let progress = |fence: &Fence| match self.ended.step {
             _ if !fence.is_running() => Progress::Done,
@@ -119,7 +131,11 @@ impl Finish {
 
     /// The last events, as a read of the table would return them.
     fn committed_events(&self, first_seq: i32, stage: Option<&String>) -> Vec<TimelineEvent> {
-        let mut events = self.events.committed(&stored::session_event(self.lease.session_id, first_seq, self.at));
+        let mut events = self.events.committed(&stored::session_event(
+            self.lease.session_id,
+            first_seq,
+            self.at,
+        ));
         for (event, stage_no) in events.iter_mut().zip(&self.event_stage) {
             event.stage = stage_no.and(stage.cloned());
         }
@@ -142,11 +158,20 @@ impl From<StageEnded> for EndedStage {
 fn open_status(status: RunStatus) -> RunStatus {
     match status {
         RunStatus::Completed | RunStatus::Running | RunStatus::Unknown(_) => RunStatus::Cancelled,
-        RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut | RunStatus::Limited => status,
+        RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut | RunStatus::Limited => {
+            status
+        }
     }
 }
 
 fn with_reason(event: EventDraft, reason: &str) -> EventDraft {
-    let event = if event.metadata.is_null() { EventDraft { metadata: json!({}), ..event } } else { event };
+    let event = if event.metadata.is_null() {
+        EventDraft {
+            metadata: json!({}),
+            ..event
+        }
+    } else {
+        event
+    };
     event.with("stop_reason", Some(reason))
 }

@@ -2,11 +2,15 @@
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::Queryable;
-use diesel::sql_types::{Array, BigInt, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{
+    Array, BigInt, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError};
+use crate::engine::ports::{
+    Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError,
+};
 use crate::investigation::execution::entry::Mark;
 use crate::investigation::ids::SessionId;
 use crate::investigation::notification::route::Planned;
@@ -25,8 +29,17 @@ pub(crate) struct PlannedRows {
 
 impl From<Vec<Planned>> for PlannedRows {
     fn from(planned: Vec<Planned>) -> Self {
-        let moments = planned.iter().map(|each| each.moment.as_str().to_owned()).collect();
-        Self { routes: planned.into_iter().map(|each| nul::replace(each.route)).collect(), moments }
+        let moments = planned
+            .iter()
+            .map(|each| each.moment.as_str().to_owned())
+            .collect();
+        Self {
+            routes: planned
+                .into_iter()
+                .map(|each| nul::replace(each.route))
+                .collect(),
+            moments,
+        }
     }
 }
 
@@ -86,11 +99,17 @@ pub(crate) struct DueRow {
 impl ClaimNotifications {
     pub(crate) fn new(claim: NotificationClaim) -> Self {
         let (limit, lease) = (i64::from(claim.limit), claim.lease.as_secs_f64());
-        Self { route: claim.route, limit, token: Uuid::new_v4(), lease }
+        Self {
+            route: claim.route,
+            limit,
+            token: Uuid::new_v4(),
+            lease,
+        }
     }
 
     pub(crate) fn due(&self, row: DueRow) -> Result<DueNotification, StoreError> {
-        let unknown = || StoreError::Conflict(format!("unknown moment {:?} of a notification", row.moment));
+        let unknown =
+            || StoreError::Conflict(format!("unknown moment {:?} of a notification", row.moment));
         let moment = Moment::parse(&row.moment).ok_or_else(unknown)?;
         let outcome = match (moment, row.is_dead_letter) {
             (Moment::Started, _) => None,
@@ -99,7 +118,11 @@ impl ClaimNotifications {
         };
         let is_end = moment == Moment::Ended;
         Ok(DueNotification {
-            key: NotificationKey { session: row.session, route: self.route.clone(), moment },
+            key: NotificationKey {
+                session: row.session,
+                route: self.route.clone(),
+                moment,
+            },
             lease: self.token,
             attempts: number::from_int(row.attempts),
             in_doubt: row.in_doubt,
@@ -117,7 +140,10 @@ impl ClaimNotifications {
                 began_at: row.began_at,
                 ended_at: row.ended_at.filter(|_| is_end),
                 // Only this program writes them, as texts; anything else is left out.
-                refs: row.refs.and_then(|refs| serde_json::from_value(refs).ok()).unwrap_or_default(),
+                refs: row
+                    .refs
+                    .and_then(|refs| serde_json::from_value(refs).ok())
+                    .unwrap_or_default(),
             },
         })
     }
@@ -161,14 +187,25 @@ impl RecordNotification {
             lease,
         };
         match result {
-            NotificationResult::Sent { receipt } => {
-                Self { outcome: Some("sent"), receipt: receipt.map(nul::replace), ..open }
-            }
-            NotificationResult::Filtered => Self { outcome: Some("filtered"), ..open },
-            NotificationResult::GivenUp { reason } => {
-                Self { outcome: Some("given_up"), reason: Some(nul::replace(reason)), ..open }
-            }
-            NotificationResult::Failed { reason, retry_after, arrival } => Self {
+            NotificationResult::Sent { receipt } => Self {
+                outcome: Some("sent"),
+                receipt: receipt.map(nul::replace),
+                ..open
+            },
+            NotificationResult::Filtered => Self {
+                outcome: Some("filtered"),
+                ..open
+            },
+            NotificationResult::GivenUp { reason } => Self {
+                outcome: Some("given_up"),
+                reason: Some(nul::replace(reason)),
+                ..open
+            },
+            NotificationResult::Failed {
+                reason,
+                retry_after,
+                arrival,
+            } => Self {
                 reason: Some(nul::replace(reason)),
                 in_doubt: arrival == Arrival::Unknown,
                 retry_after: retry_after.as_secs_f64(),

@@ -10,12 +10,16 @@ use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::result::Error::DeserializationError;
-use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{
+    Array, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError};
+use crate::engine::ports::{
+    Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError,
+};
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
 use crate::investigation::alert_update::{KnownAlert, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
@@ -212,14 +216,36 @@ struct DispositionRow {
 impl Open {
     /// `planned` are the notifications that the session may need.
     pub(crate) fn new(request: OpenRequest, planned: Vec<Planned>) -> Result<Self, StoreError> {
-        let OpenRequest { alert_id, alert, plan, started, cooldown, force, limit, on_acknowledged, parent, .. } =
-            request;
-        let stored = serde_json::to_value(&plan).map_err(|error| StoreError::Conflict(format!("plan: {error}")))?;
+        let OpenRequest {
+            alert_id,
+            alert,
+            plan,
+            started,
+            cooldown,
+            force,
+            limit,
+            on_acknowledged,
+            parent,
+            ..
+        } = request;
+        let stored = serde_json::to_value(&plan)
+            .map_err(|error| StoreError::Conflict(format!("plan: {error}")))?;
         let worker_name = request.worker_name;
-        let join = JoinRequest { alert_id, alert, cooldown, force, limit, worker_name, on_acknowledged };
+        let join = JoinRequest {
+            alert_id,
+            alert,
+            cooldown,
+            force,
+            limit,
+            worker_name,
+            on_acknowledged,
+        };
         let join = Self::join_only(join, planned);
         let (first_stage, stage_events) = match request.first_stage {
-            Some(StageBegun { begin, event }) => (Changes::new(StageChange::Begin(begin)), Events::new(vec![event])),
+            Some(StageBegun { begin, event }) => (
+                Changes::new(StageChange::Begin(begin)),
+                Events::new(vec![event]),
+            ),
             None => (Changes::default(), Events::default()),
         };
         let words = alert_words(&[&join.title, &join.alert_type], &join.body);
@@ -249,11 +275,25 @@ impl Open {
     /// Opens no investigation: the alert joins a session, is covered by one, exceeds the limit of its route, ends, or
     /// stays undecided. `planned` are the notifications that the session may need.
     pub(crate) fn join_only(request: JoinRequest, planned: Vec<Planned>) -> Self {
-        let JoinRequest { alert_id, alert, cooldown, force, limit, worker_name, on_acknowledged } = request;
+        let JoinRequest {
+            alert_id,
+            alert,
+            cooldown,
+            force,
+            limit,
+            worker_name,
+            on_acknowledged,
+        } = request;
         let resolved = resolved_members(&alert.members, &alert.reports);
-        let chain = limit.as_ref().map(|limit| nul::replace(limit.chain.clone())).unwrap_or_default();
+        let chain = limit
+            .as_ref()
+            .map(|limit| nul::replace(limit.chain.clone()))
+            .unwrap_or_default();
         let limit = LimitColumns::new(limit, &alert);
-        let (opens, ended_because) = (alert.is_investigated(on_acknowledged), alert.not_investigated_because());
+        let (opens, ended_because) = (
+            alert.is_investigated(on_acknowledged),
+            alert.not_investigated_because(),
+        );
         Self {
             alert_id: alert_id.0,
             fingerprint: Some(nul::replace(alert.fingerprint)),
@@ -291,8 +331,15 @@ impl Open {
             None => {}
         }
         Ok(match self.read_disposition(connection)? {
-            Some(DispositionRow { outcome: OpenOutcome::Undecided, .. }) => None,
-            Some(DispositionRow { outcome: OpenOutcome::Opened, .. }) | None => Some(Opened::Raced),
+            Some(DispositionRow {
+                outcome: OpenOutcome::Undecided,
+                ..
+            }) => None,
+            Some(DispositionRow {
+                outcome: OpenOutcome::Opened,
+                ..
+            })
+            | None => Some(Opened::Raced),
             // Decided by this statement, whose reply was lost, or by a rival: both mean the same.
             Some(row) => Some(self.opened(row.outcome, row.session, None)),
         })
@@ -304,7 +351,9 @@ impl Open {
             if let Some(Opening::Decided(opened)) = self.write(connection)? {
                 return Ok(opened);
             }
-            let Some(row) = self.read_disposition(connection)? else { return Ok(Opened::Raced) };
+            let Some(row) = self.read_disposition(connection)? else {
+                return Ok(Opened::Raced);
+            };
             if row.outcome == OpenOutcome::Opened && row.is_mine != Some(true) {
                 return Ok(Opened::Raced);
             }
@@ -340,14 +389,38 @@ impl Open {
     }
 
     fn reported(&self) -> ReportedAlert<'_> {
-        let &Self { status, at, severity, .. } = self;
-        let Self { members, resolved, reports, .. } = self;
-        ReportedAlert { status, at, severity, members, resolved, reports }
+        let &Self {
+            status,
+            at,
+            severity,
+            ..
+        } = self;
+        let Self {
+            members,
+            resolved,
+            reports,
+            ..
+        } = self;
+        ReportedAlert {
+            status,
+            at,
+            severity,
+            members,
+            resolved,
+            reports,
+        }
     }
 
     fn try_write(&self, connection: &mut PgConnection) -> QueryResult<Written> {
         let row: Option<DecidedRow> = self.get_result(connection).optional()?;
-        let Some(DecidedRow { outcome, session, remaining, previous, detail }) = row else {
+        let Some(DecidedRow {
+            outcome,
+            session,
+            remaining,
+            previous,
+            detail,
+        }) = row
+        else {
             return Ok(Written::Nothing);
         };
         if outcome == OpenOutcome::Undecided {
@@ -355,27 +428,47 @@ impl Open {
         }
         if outcome == OpenOutcome::Compared {
             let known = detail.map(serde_json::from_value).transpose();
-            return Ok(Written::Compare(known.map_err(|error| DeserializationError(error.into()))?));
+            return Ok(Written::Compare(
+                known.map_err(|error| DeserializationError(error.into()))?,
+            ));
         }
         let mut opened = self.opened(outcome, Some(session), remaining);
         if let Opened::Session(claimed) = &mut opened {
             claimed.previous = previous.as_deref().and_then(TraceContext::parse);
         }
         if outcome == OpenOutcome::Joined && detail == Some(Value::Bool(true)) {
-            opened = Opened::Updated { session, changes: self.judgement.changes.clone() };
+            opened = Opened::Updated {
+                session,
+                changes: self.judgement.changes.clone(),
+            };
         }
         Ok(Written::Decided(opened))
     }
 
-    fn read_disposition(&self, connection: &mut PgConnection) -> QueryResult<Option<DispositionRow>> {
-        let read = ReadDisposition { token: self.token, alert_id: self.alert_id };
+    fn read_disposition(
+        &self,
+        connection: &mut PgConnection,
+    ) -> QueryResult<Option<DispositionRow>> {
+        let read = ReadDisposition {
+            token: self.token,
+            alert_id: self.alert_id,
+        };
         (&read).get_result(connection).optional()
     }
 
-    fn opened(&self, outcome: OpenOutcome, session: Option<SessionId>, remaining: Option<f64>) -> Opened {
+    fn opened(
+        &self,
+        outcome: OpenOutcome,
+        session: Option<SessionId>,
+        remaining: Option<f64>,
+    ) -> Opened {
         match (outcome, session) {
             (OpenOutcome::Opened, _) => Opened::Session(Claimed {
-                lease: Lease { session_id: SessionId(self.alert_id), epoch: 1, token: self.token },
+                lease: Lease {
+                    session_id: SessionId(self.alert_id),
+                    epoch: 1,
+                    token: self.token,
+                },
                 remaining: number::from_seconds(remaining.unwrap_or_default()),
                 attempts: 0,
                 cancel_requested: false,
@@ -391,9 +484,12 @@ impl Open {
             (OpenOutcome::TargetCancelling, Some(session)) => Opened::TargetCancelling(session),
             (OpenOutcome::Ended, _) => Opened::NotInvestigated,
             (OpenOutcome::Undecided | OpenOutcome::Compared | OpenOutcome::Dead, _)
-            | (OpenOutcome::Joined | OpenOutcome::CoveredByCooldown | OpenOutcome::TargetCancelling, None) => {
-                Opened::Raced
-            }
+            | (
+                OpenOutcome::Joined
+                | OpenOutcome::CoveredByCooldown
+                | OpenOutcome::TargetCancelling,
+                None,
+            ) => Opened::Raced,
         }
     }
 }

@@ -61,11 +61,19 @@ pub(crate) struct Positions(Arc<Mutex<BTreeMap<&'static str, Uuid>>>);
 
 impl Positions {
     fn of(&self, table: &str) -> Uuid {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(table).copied().unwrap_or_default()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(table)
+            .copied()
+            .unwrap_or_default()
     }
 
     fn set(&self, table: &'static str, session: Uuid) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(table, session);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(table, session);
     }
 }
 
@@ -86,7 +94,12 @@ impl Store {
     pub async fn prune_some(&self, retention: Retention, limit: u32) -> Result<Pruned, Error> {
         let limit = i64::from(limit);
         let positions = self.positions.clone();
-        pruned(self.run(Operation::Prune, move |connection| prune(connection, &positions, retention, limit)).await?)
+        pruned(
+            self.run(Operation::Prune, move |connection| {
+                prune(connection, &positions, retention, limit)
+            })
+            .await?,
+        )
     }
 
     /// Counts the rows that [`Store::prune_some`], called until nothing is left, would delete. Deletes nothing.
@@ -102,7 +115,12 @@ impl Store {
             llm_interactions: seconds(retention.llm_interactions),
             tool_interactions: seconds(retention.tool_interactions),
         };
-        pruned(self.run(Operation::Command, move |connection| (&preview).get_results(connection)).await?)
+        pruned(
+            self.run(Operation::Command, move |connection| {
+                (&preview).get_results(connection)
+            })
+            .await?,
+        )
     }
 }
 
@@ -128,15 +146,24 @@ fn prune(
                 batch = prune_details(connection, table, age, limit, Uuid::nil())?;
             }
             positions.set(table, batch.last.unwrap_or_default());
-            counted.push(DeletedRow { table: table.to_owned(), count: batch.deleted });
+            counted.push(DeletedRow {
+                table: table.to_owned(),
+                count: batch.deleted,
+            });
         }
     }
     if let Some(age) = retention.alerts {
-        let alerts = PruneAlerts { age: age.as_secs_f64(), limit };
+        let alerts = PruneAlerts {
+            age: age.as_secs_f64(),
+            limit,
+        };
         counted.extend((&alerts).get_results::<DeletedRow>(connection)?);
     }
     if let Some(age) = retention.sessions {
-        let sessions = PruneSessions { age: age.as_secs_f64(), limit };
+        let sessions = PruneSessions {
+            age: age.as_secs_f64(),
+            limit,
+        };
         counted.extend((&sessions).get_results::<DeletedRow>(connection)?);
     }
     Ok(counted)
@@ -173,7 +200,8 @@ fn pruned(counted: Vec<DeletedRow>) -> Result<Pruned, Error> {
     let mut rows = BTreeMap::new();
     for DeletedRow { table, count } in counted {
         let known = PRUNED_TABLES.into_iter().find(|known| *known == table);
-        let table = known.ok_or_else(|| Error::Unreadable(format!("unknown pruned table {table:?}")))?;
+        let table =
+            known.ok_or_else(|| Error::Unreadable(format!("unknown pruned table {table:?}")))?;
         if count > 0 {
             *rows.entry(table).or_default() += number::from_big(count);
         }

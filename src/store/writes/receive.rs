@@ -1,7 +1,9 @@
 //! The row of an alert: inserted before the body is decoded, updated by each delivery, and given up as a dead letter.
 
 use diesel::prelude::Queryable;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{
+    Array, BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid,
+};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -61,13 +63,23 @@ impl ReceivedRow {
         if !self.same_body {
             return Ok(Disposition::UsedId);
         }
-        let incomplete = || StoreError::Conflict(format!("the row of a {} alert has no details", self.disposition));
+        let incomplete = || {
+            StoreError::Conflict(format!(
+                "the row of a {} alert has no details",
+                self.disposition
+            ))
+        };
         match self.disposition {
-            DispositionKind::Undecided => Ok(Disposition::Undecided { attempts: number::from_int(self.attempts) }),
+            DispositionKind::Undecided => Ok(Disposition::Undecided {
+                attempts: number::from_int(self.attempts),
+            }),
             DispositionKind::Opened => Ok(Disposition::Opened),
             DispositionKind::Joined => self.joined.map(Disposition::Joined).ok_or_else(incomplete),
             DispositionKind::Ended => Ok(Disposition::Ended),
-            DispositionKind::Dead => self.dead_reason.map(Disposition::Dead).ok_or_else(incomplete),
+            DispositionKind::Dead => self
+                .dead_reason
+                .map(Disposition::Dead)
+                .ok_or_else(incomplete),
         }
     }
 }

@@ -19,7 +19,8 @@ use crate::investigation::timeline::{EventType, LOST_COMMITS, TimelineEvent};
 
 use crate::store::rows::number;
 use crate::store::schema::{
-    agent_executions, alert_sessions, entries, session_plans, session_recoveries, stages, timeline_events,
+    agent_executions, alert_sessions, entries, session_plans, session_recoveries, stages,
+    timeline_events,
 };
 
 #[derive(Insertable)]
@@ -50,11 +51,17 @@ struct Head {
 }
 
 /// Inserts the lost events. Sent again with the same id, it changes nothing. A refusal precedes every write.
-pub(crate) fn recover(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
+pub(crate) fn recover(
+    connection: &mut PgConnection,
+    recover: &Recover,
+) -> QueryResult<Result<Recovered, StoreError>> {
     connection.transaction(|connection| insert_lost(connection, recover))
 }
 
-fn insert_lost(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
+fn insert_lost(
+    connection: &mut PgConnection,
+    recover: &Recover,
+) -> QueryResult<Result<Recovered, StoreError>> {
     let session = recover.session_id;
     let Some(head) = lock(connection, session)? else {
         // An alert without a session has one event, which the stream still has.
@@ -65,7 +72,10 @@ fn insert_lost(connection: &mut PgConnection, recover: &Recover) -> QueryResult<
     if let Some(lease) = &recover.lease
         && (number::from_int(head.epoch) != lease.epoch || head.token != lease.token)
     {
-        return Ok(Err(StoreError::LeaseLost { held: lease.epoch, current: number::from_int(head.epoch) }));
+        return Ok(Err(StoreError::LeaseLost {
+            held: lease.epoch,
+            current: number::from_int(head.epoch),
+        }));
     }
     let end = End::of(&recover.divergence.events);
     let done: i64 = session_recoveries::table
@@ -73,7 +83,11 @@ fn insert_lost(connection: &mut PgConnection, recover: &Recover) -> QueryResult<
         .count()
         .get_result(connection)?;
     if done > 0 {
-        return Ok(Ok(if running { Recovered::GoesOn } else { Recovered::Ended }));
+        return Ok(Ok(if running {
+            Recovered::GoesOn
+        } else {
+            Recovered::Ended
+        }));
     }
     if recover.lease.is_some() != running {
         return Ok(Err(if running {
@@ -84,7 +98,12 @@ fn insert_lost(connection: &mut PgConnection, recover: &Recover) -> QueryResult<
     }
     let restored = restore(connection, recover, &head, end.as_ref())?;
     let calls = sent(&recover.divergence.events);
-    let loss = Loss { id: recover.id, kept: Some(recover.divergence.kept), restored, calls: &calls };
+    let loss = Loss {
+        id: recover.id,
+        kept: Some(recover.divergence.kept),
+        restored,
+        calls: &calls,
+    };
     remember(connection, session, &loss)?;
     match end.filter(|_| running) {
         Some(end) => {
@@ -126,14 +145,21 @@ struct End<'a> {
 impl<'a> End<'a> {
     fn of(events: &'a [TimelineEvent]) -> Option<Self> {
         let event = events.last()?;
-        let (_, status) = ENDS.into_iter().find(|(event_type, _)| *event_type == event.event_type)?;
+        let (_, status) = ENDS
+            .into_iter()
+            .find(|(event_type, _)| *event_type == event.event_type)?;
         Some(Self { event, status })
     }
 }
 
 /// Inserts the events under their numbers and returns how many they are. Events that the store has written since move
 /// behind them; when the lost events hold the session's end, later events are deleted, because none may follow an end.
-fn restore(connection: &mut PgConnection, recover: &Recover, head: &Head, end: Option<&End<'_>>) -> QueryResult<i32> {
+fn restore(
+    connection: &mut PgConnection,
+    recover: &Recover,
+    head: &Head,
+    end: Option<&End<'_>>,
+) -> QueryResult<i32> {
     use timeline_events::{session_id, session_seq};
     let (session, kept) = (recover.session_id.0, number::int(recover.divergence.kept));
     let events = &recover.divergence.events;
@@ -153,15 +179,22 @@ fn restore(connection: &mut PgConnection, recover: &Recover, head: &Head, end: O
         .select(timeline_events::lease_epoch)
         .first(connection)
         .optional()?;
-    let rows: Vec<EventRow> = events.iter().map(|event| row(event, epoch.unwrap_or(1), &names)).collect();
-    diesel::insert_into(timeline_events::table).values(&rows).execute(connection)?;
+    let rows: Vec<EventRow> = events
+        .iter()
+        .map(|event| row(event, epoch.unwrap_or(1), &names))
+        .collect();
+    diesel::insert_into(timeline_events::table)
+        .values(&rows)
+        .execute(connection)?;
     for (execution, count) in of_executions {
         use agent_executions::event_count;
         diesel::update(agent_executions::table.find((session, execution)))
             .set(event_count.eq(event_count + count))
             .execute(connection)?;
     }
-    diesel::update(alert_sessions::table.find(session)).set(alert_sessions::event_seq.eq(last)).execute(connection)?;
+    diesel::update(alert_sessions::table.find(session))
+        .set(alert_sessions::event_seq.eq(last))
+        .execute(connection)?;
     Ok(shift)
 }
 
@@ -176,15 +209,27 @@ fn shift_later_events(
     use timeline_events::{execution_id, sequence_number, session_id, session_seq};
     let later = timeline_events::table.filter(session_id.eq(session).and(session_seq.gt(kept)));
     // Negative numbers are free, so no two rows ever have the same number.
-    diesel::update(later).set(session_seq.eq((session_seq + shift) * -1)).execute(connection)?;
+    diesel::update(later)
+        .set(session_seq.eq((session_seq + shift) * -1))
+        .execute(connection)?;
     let moved = timeline_events::table.filter(session_id.eq(session).and(session_seq.lt(0)));
     for (execution, count) in of_executions {
         let of_execution = moved.filter(execution_id.eq(*execution));
-        diesel::update(of_execution).set(sequence_number.eq(sequence_number + *count)).execute(connection)?;
+        diesel::update(of_execution)
+            .set(sequence_number.eq(sequence_number + *count))
+            .execute(connection)?;
     }
-    diesel::update(moved).set(session_seq.eq(session_seq * -1)).execute(connection)?;
-    let referring = entries::table.filter(entries::session_id.eq(session).and(entries::event_seq.gt(kept)));
-    diesel::update(referring).set(entries::event_seq.eq(entries::event_seq + shift)).execute(connection)?;
+    diesel::update(moved)
+        .set(session_seq.eq(session_seq * -1))
+        .execute(connection)?;
+    let referring = entries::table.filter(
+        entries::session_id
+            .eq(session)
+            .and(entries::event_seq.gt(kept)),
+    );
+    diesel::update(referring)
+        .set(entries::event_seq.eq(entries::event_seq + shift))
+        .execute(connection)?;
     Ok(())
 }
 
@@ -198,12 +243,22 @@ fn counts(events: &[TimelineEvent]) -> BTreeMap<Uuid, i32> {
 }
 
 /// The stage numbers of the plan by name: the rows of the stages may be lost, too.
-fn stage_numbers(connection: &mut PgConnection, session: Uuid) -> QueryResult<BTreeMap<String, i32>> {
-    let plan: Option<Value> =
-        session_plans::table.find(session).select(session_plans::plan).first(connection).optional()?;
+fn stage_numbers(
+    connection: &mut PgConnection,
+    session: Uuid,
+) -> QueryResult<BTreeMap<String, i32>> {
+    let plan: Option<Value> = session_plans::table
+        .find(session)
+        .select(session_plans::plan)
+        .first(connection)
+        .optional()?;
     let plan = plan.and_then(|plan| serde_json::from_value::<Plan>(plan).ok());
     let stages = plan.map(|plan| plan.stages).unwrap_or_default();
-    Ok(stages.into_iter().zip(1..).map(|(stage, stage_no)| (stage.name, stage_no)).collect())
+    Ok(stages
+        .into_iter()
+        .zip(1..)
+        .map(|(stage, stage_no)| (stage.name, stage_no))
+        .collect())
 }
 
 fn row(event: &TimelineEvent, lease_epoch: i32, stages: &BTreeMap<String, i32>) -> EventRow {
@@ -214,7 +269,10 @@ fn row(event: &TimelineEvent, lease_epoch: i32, stages: &BTreeMap<String, i32>) 
         session_seq: number::int(event.session_seq),
         sequence_number: event.sequence_number.map(number::int),
         lease_epoch,
-        stage_no: event.stage.as_ref().and_then(|stage| stages.get(stage).copied()),
+        stage_no: event
+            .stage
+            .as_ref()
+            .and_then(|stage| stages.get(stage).copied()),
         iteration: event.iteration.map(number::int),
         attempt: event.attempt.map(number::int),
         event_type: event.event_type.as_str().to_owned(),
@@ -253,9 +311,13 @@ fn report_loss(
         event_type: EventType::Error.as_str().to_owned(),
         status: "failed".to_owned(),
         content,
-        metadata: Some(json!({"kind": LOST_COMMITS, "kept": kept, "restored": last, "calls_not_sent_again": tools})),
+        metadata: Some(
+            json!({"kind": LOST_COMMITS, "kept": kept, "restored": last, "calls_not_sent_again": tools}),
+        ),
     };
-    diesel::insert_into(timeline_events::table).values(&row).execute(connection)?;
+    diesel::insert_into(timeline_events::table)
+        .values(&row)
+        .execute(connection)?;
     diesel::update(alert_sessions::table.find(session))
         .set(alert_sessions::event_seq.eq(head.event_seq + restored + 1))
         .execute(connection)?;
@@ -273,24 +335,42 @@ fn end_session(
     let completed = status == RunStatus::Completed;
     let reason = event.metadata.get("stop_reason").and_then(Value::as_str);
     let mark = event.metadata.get("mark").and_then(Value::as_str);
-    let analysis = events.iter().rev().find(|event| event.event_type == EventType::FinalAnalysis);
-    let analysis = analysis.map(|event| event.content.clone()).filter(|_| completed);
+    let analysis = events
+        .iter()
+        .rev()
+        .find(|event| event.event_type == EventType::FinalAnalysis);
+    let analysis = analysis
+        .map(|event| event.content.clone())
+        .filter(|_| completed);
     let error = (!completed).then(|| event.content.clone());
-    let dead = (reason == Some(StopReason::AttemptsExhausted.as_str())).then(|| DeadReason::AttemptsExhausted.as_str());
+    let dead = (reason == Some(StopReason::AttemptsExhausted.as_str()))
+        .then(|| DeadReason::AttemptsExhausted.as_str());
     let now = diesel::dsl::now;
     {
         use agent_executions::{execution_id, finished_at, session_id, status as of_execution};
         // Other writes lock executions before the session. Here the session is locked first, which is safe: a statement
         // that holds a lock on an execution and waits for this row writes under a lease that is superseded.
-        let open = agent_executions::table.filter(session_id.eq(session.0).and(of_execution.eq("running")));
+        let open = agent_executions::table
+            .filter(session_id.eq(session.0).and(of_execution.eq("running")));
         let ids: Vec<Uuid> = open.select(execution_id).load(connection)?;
-        diesel::update(agent_executions::table.filter(session_id.eq(session.0).and(execution_id.eq_any(ids))))
-            .set((of_execution.eq(status.as_str()), finished_at.eq(now)))
-            .execute(connection)?;
-    }
-    diesel::update(stages::table.filter(stages::session_id.eq(session.0).and(stages::status.eq("running"))))
-        .set((stages::status.eq(status.as_str()), stages::finished_at.eq(now)))
+        diesel::update(
+            agent_executions::table.filter(session_id.eq(session.0).and(execution_id.eq_any(ids))),
+        )
+        .set((of_execution.eq(status.as_str()), finished_at.eq(now)))
         .execute(connection)?;
+    }
+    diesel::update(
+        stages::table.filter(
+            stages::session_id
+                .eq(session.0)
+                .and(stages::status.eq("running")),
+        ),
+    )
+    .set((
+        stages::status.eq(status.as_str()),
+        stages::finished_at.eq(now),
+    ))
+    .execute(connection)?;
     use alert_sessions as s;
     diesel::update(s::table.find(session.0))
         .set((
@@ -317,12 +397,18 @@ pub(crate) struct Loss<'a> {
 }
 
 /// Stores a loss under the session's next recovery number.
-pub(crate) fn remember(connection: &mut PgConnection, session: SessionId, loss: &Loss<'_>) -> QueryResult<()> {
+pub(crate) fn remember(
+    connection: &mut PgConnection,
+    session: SessionId,
+    loss: &Loss<'_>,
+) -> QueryResult<()> {
     use session_recoveries as r;
-    let last: Option<i32> =
-        r::table.filter(r::session_id.eq(session.0)).select(diesel::dsl::max(r::recovery_no)).first(connection)?;
-    let calls =
-        serde_json::to_value(loss.calls).map_err(|error| diesel::result::Error::SerializationError(Box::new(error)))?;
+    let last: Option<i32> = r::table
+        .filter(r::session_id.eq(session.0))
+        .select(diesel::dsl::max(r::recovery_no))
+        .first(connection)?;
+    let calls = serde_json::to_value(loss.calls)
+        .map_err(|error| diesel::result::Error::SerializationError(Box::new(error)))?;
     diesel::insert_into(r::table)
         .values((
             r::session_id.eq(session.0),

@@ -54,8 +54,15 @@ impl RenewRow {
     fn renewal(&self) -> Renewal {
         match self.outcome {
             RenewOutcome::Renewed => {
-                let (last_seq, updates) = (number::from_int(self.last_seq), number::from_int(self.updates));
-                Renewal::Renewed { last_seq, updates, cancel_requested: self.cancel_requested }
+                let (last_seq, updates) = (
+                    number::from_int(self.last_seq),
+                    number::from_int(self.updates),
+                );
+                Renewal::Renewed {
+                    last_seq,
+                    updates,
+                    cancel_requested: self.cancel_requested,
+                }
             }
             RenewOutcome::Locked => Renewal::Locked,
             RenewOutcome::Ended => Renewal::Ended,
@@ -68,7 +75,10 @@ impl Renew {
     pub(crate) fn new(leases: &[Lease], period: Duration) -> Self {
         Self {
             session_id: leases.iter().map(|lease| lease.session_id.0).collect(),
-            epoch: leases.iter().map(|lease| number::int(lease.epoch)).collect(),
+            epoch: leases
+                .iter()
+                .map(|lease| number::int(lease.epoch))
+                .collect(),
             token: leases.iter().map(|lease| lease.token).collect(),
             period: period.as_secs_f64(),
         }
@@ -77,8 +87,15 @@ impl Renew {
     /// Returns one renewal for each lease, in the order of the leases.
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Vec<Renewal>> {
         let rows: Vec<RenewRow> = self.get_results(connection)?;
-        let renewals: HashMap<Uuid, Renewal> = rows.iter().map(|row| (row.session, row.renewal())).collect();
-        Ok(self.session_id.iter().map(|session| renewals.get(session).copied().unwrap_or(Renewal::Lost)).collect())
+        let renewals: HashMap<Uuid, Renewal> = rows
+            .iter()
+            .map(|row| (row.session, row.renewal()))
+            .collect();
+        Ok(self
+            .session_id
+            .iter()
+            .map(|session| renewals.get(session).copied().unwrap_or(Renewal::Lost))
+            .collect())
     }
 }
 
@@ -97,16 +114,24 @@ statement!(RenewOne, "renew_one.sql", (Integer, Integer, Bool), [
 
 impl RenewOne {
     pub(crate) fn new(lease: Lease, period: Duration) -> Self {
-        Self { period: period.as_secs_f64(), lease, epoch: number::int(lease.epoch) }
+        Self {
+            period: period.as_secs_f64(),
+            lease,
+            epoch: number::int(lease.epoch),
+        }
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Renewal> {
         let row: Option<(i32, i32, bool)> = self.get_result(connection).optional()?;
-        Ok(row.map_or(Renewal::Locked, |(last_seq, updates, cancel_requested)| Renewal::Renewed {
-            last_seq: number::from_int(last_seq),
-            updates: number::from_int(updates),
-            cancel_requested,
-        }))
+        Ok(
+            row.map_or(Renewal::Locked, |(last_seq, updates, cancel_requested)| {
+                Renewal::Renewed {
+                    last_seq: number::from_int(last_seq),
+                    updates: number::from_int(updates),
+                    cancel_requested,
+                }
+            }),
+        )
     }
 }
 
@@ -129,23 +154,40 @@ statement!(Release, "release.sql", Integer, [
 impl Release {
     /// The attempt that the claim has counted is refunded.
     pub(crate) fn refunding(lease: Lease, reason: &'static str) -> Self {
-        Self { refunded: 1, lease, epoch: number::int(lease.epoch), reason }
+        Self {
+            refunded: 1,
+            lease,
+            epoch: number::int(lease.epoch),
+            reason,
+        }
     }
 
     /// The attempt that the claim has counted stays counted.
     pub(crate) fn counted(lease: Lease, reason: &'static str) -> Self {
-        Self { refunded: 0, ..Self::refunding(lease, reason) }
+        Self {
+            refunded: 0,
+            ..Self::refunding(lease, reason)
+        }
     }
 
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
+    pub(crate) fn write(
+        &self,
+        connection: &mut PgConnection,
+    ) -> QueryResult<Result<(), StoreError>> {
         let next_epoch: Option<i32> = self.get_result(connection).optional()?;
         if next_epoch.is_some() {
             return Ok(Ok(()));
         }
         let fence = Fence::read(connection, self.lease.session_id, None)?;
         let released = fence.as_ref().is_some_and(|fence| {
-            fence.ownerless && fence.token == self.lease.token && fence.epoch() == self.lease.epoch.saturating_add(1)
+            fence.ownerless
+                && fence.token == self.lease.token
+                && fence.epoch() == self.lease.epoch.saturating_add(1)
         });
-        Ok(if released { Ok(()) } else { judge(fence, &self.lease, |_| Progress::Refused) })
+        Ok(if released {
+            Ok(())
+        } else {
+            judge(fence, &self.lease, |_| Progress::Refused)
+        })
     }
 }

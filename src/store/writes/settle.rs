@@ -2,11 +2,15 @@
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{
+    BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadLetter, DeadReason, EventIdentity, RunStatus, SettlementStatus, StoredMessage};
+use crate::engine::ports::{
+    DeadLetter, DeadReason, EventIdentity, RunStatus, SettlementStatus, StoredMessage,
+};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::mask::Mask;
 use crate::reports::DispositionKind;
@@ -67,25 +71,41 @@ impl SettlementRow {
             None => self.disposition != DispositionKind::Undecided,
         };
         let last_seq = number::from_int(self.last_seq);
-        let last_event = self.last_type.zip(self.last_at).map(|(event_type, created_at)| EventIdentity {
-            session_seq: last_seq,
-            execution_id: self.last_execution,
-            sequence_number: self.last_number.map(number::from_int),
-            event_type: event_type.into(),
-            created_at,
-        });
-        let message = StoredMessage { headers: self.headers.clone(), subject: self.subject.clone() };
-        let owes = self.dead_reason.filter(|_| !self.settled).map(|reason| DeadLetter {
-            alert_id,
-            reason,
-            detail: self.detail,
-            body: self.body,
-            headers: self.headers,
-            subject: self.subject,
-            stream_sequence: number::from_big(self.stream_sequence),
-            deliveries: number::from_int(self.deliveries),
-        });
-        SettlementStatus { over, settled: self.settled, last_seq, last_event, message, owes }
+        let last_event = self
+            .last_type
+            .zip(self.last_at)
+            .map(|(event_type, created_at)| EventIdentity {
+                session_seq: last_seq,
+                execution_id: self.last_execution,
+                sequence_number: self.last_number.map(number::from_int),
+                event_type: event_type.into(),
+                created_at,
+            });
+        let message = StoredMessage {
+            headers: self.headers.clone(),
+            subject: self.subject.clone(),
+        };
+        let owes = self
+            .dead_reason
+            .filter(|_| !self.settled)
+            .map(|reason| DeadLetter {
+                alert_id,
+                reason,
+                detail: self.detail,
+                body: self.body,
+                headers: self.headers,
+                subject: self.subject,
+                stream_sequence: number::from_big(self.stream_sequence),
+                deliveries: number::from_int(self.deliveries),
+            });
+        SettlementStatus {
+            over,
+            settled: self.settled,
+            last_seq,
+            last_event,
+            message,
+            owes,
+        }
     }
 }
 
@@ -106,7 +126,15 @@ impl Settle {
     /// be queued again.
     pub(crate) fn masked(session: SessionId, message: StoredMessage, mask: &Mask) -> Self {
         let StoredMessage { headers, subject } = message;
-        let subject = subject.split('.').map(|word| mask.apply(word)).collect::<Vec<_>>().join(".");
-        Self { session_id: session.0, headers: mask.each_text(headers), subject }
+        let subject = subject
+            .split('.')
+            .map(|word| mask.apply(word))
+            .collect::<Vec<_>>()
+            .join(".");
+        Self {
+            session_id: session.0,
+            headers: mask.each_text(headers),
+            subject,
+        }
     }
 }

@@ -72,10 +72,17 @@ impl Step {
     pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<()> {
         let stepped: Option<(i32, Option<String>)> = self.get_result(connection).optional()?;
         if let Some((first_seq, ended_stage)) = stepped {
-            return Ok(Ok(Committed { outcome: (), events: Some(self.committed_events(first_seq, ended_stage)) }));
+            return Ok(Ok(Committed {
+                outcome: (),
+                events: Some(self.committed_events(first_seq, ended_stage)),
+            }));
         }
         let written = verdict(connection, &self.lease, None, |fence| {
-            if fence.step == self.number { Progress::Done } else { Progress::of(self.number, fence.step) }
+            if fence.step == self.number {
+                Progress::Done
+            } else {
+                Progress::of(self.number, fence.step)
+            }
         })?;
         Ok(written.map(|()| Committed::default()))
     }
@@ -87,8 +94,16 @@ impl Step {
         let first = TimelineEvent { stage, ..first };
         let named = |(event, stage): (TimelineEvent, &Option<i32>)| match stage {
             Some(_) => event,
-            None => TimelineEvent { stage: None, ..event },
+            None => TimelineEvent {
+                stage: None,
+                ..event
+            },
         };
-        self.events.committed(&first).into_iter().zip(&self.event_stage).map(named).collect()
+        self.events
+            .committed(&first)
+            .into_iter()
+            .zip(&self.event_stage)
+            .map(named)
+            .collect()
     }
 }

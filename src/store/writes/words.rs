@@ -102,7 +102,10 @@ impl Store {
     /// When the database is unavailable, or the role may not write words.
     pub async fn complete_some_words(&self) -> Result<Worded, Error> {
         let history = self.history.clone();
-        self.run(Operation::Words, move |connection| complete(connection, &history)).await
+        self.run(Operation::Words, move |connection| {
+            complete(connection, &history)
+        })
+        .await
     }
 }
 
@@ -110,25 +113,44 @@ fn complete(connection: &mut PgConnection, history: &History) -> QueryResult<Wor
     let newest = batch(connection, Reached::Nothing)?;
     let before = history.get();
     let older = match before {
-        Reached::Nothing => Batch { sessions: 0, reached: newest.reached },
+        Reached::Nothing => Batch {
+            sessions: 0,
+            reached: newest.reached,
+        },
         Reached::Session { .. } => batch(connection, before)?,
-        Reached::End => Batch { sessions: 0, reached: Reached::End },
+        Reached::End => Batch {
+            sessions: 0,
+            reached: Reached::End,
+        },
     };
     history.set(older.reached);
-    Ok(Worded { sessions: newest.sessions + older.sessions, is_all: older.reached == Reached::End })
+    Ok(Worded {
+        sessions: newest.sessions + older.sessions,
+        is_all: older.reached == Reached::End,
+    })
 }
 
 /// Completes the words of the sessions that were settled before `reached`.
 fn batch(connection: &mut PgConnection, reached: Reached) -> QueryResult<Batch> {
     let (settled_at, session_id) = match reached {
-        Reached::Session { settled_at, session_id } => (Some(settled_at), session_id),
+        Reached::Session {
+            settled_at,
+            session_id,
+        } => (Some(settled_at), session_id),
         Reached::Nothing | Reached::End => (None, Uuid::nil()),
     };
-    let rows: Vec<SettledRow> = (&WordsBefore { settled_at, session_id, limit: BATCH }).get_results(connection)?;
+    let rows: Vec<SettledRow> = (&WordsBefore {
+        settled_at,
+        session_id,
+        limit: BATCH,
+    })
+        .get_results(connection)?;
     let is_last = i64::try_from(rows.len()).is_ok_and(|count| count < BATCH);
     let last = rows.last().filter(|_| !is_last);
-    let reached =
-        last.map_or(Reached::End, |row| Reached::Session { settled_at: row.settled_at, session_id: row.session_id });
+    let reached = last.map_or(Reached::End, |row| Reached::Session {
+        settled_at: row.settled_at,
+        session_id: row.session_id,
+    });
     let mut sessions = 0;
     for row in rows.iter().filter(|row| row.is_wordless) {
         sessions += complete_one(connection, row.session_id)?;
@@ -137,9 +159,27 @@ fn batch(connection: &mut PgConnection, reached: Reached) -> QueryResult<Batch> 
 }
 
 fn complete_one(connection: &mut PgConnection, session_id: Uuid) -> QueryResult<u64> {
-    let row: Option<TextsRow> = (&WordsTexts { session_id }).get_result(connection).optional()?;
-    let Some(TextsRow { title, alert_type, text, summary, analysis }) = row else { return Ok(0) };
-    let words = Searchable { title, alert_type, text, summary, analysis }.words();
+    let row: Option<TextsRow> = (&WordsTexts { session_id })
+        .get_result(connection)
+        .optional()?;
+    let Some(TextsRow {
+        title,
+        alert_type,
+        text,
+        summary,
+        analysis,
+    }) = row
+    else {
+        return Ok(0);
+    };
+    let words = Searchable {
+        title,
+        alert_type,
+        text,
+        summary,
+        analysis,
+    }
+    .words();
     let written = (&WordsComplete { words, session_id }).execute(connection)?;
     Ok(u64::try_from(written).unwrap_or_default())
 }

@@ -24,7 +24,11 @@ pub(super) struct Lines(pub(super) Format);
 pub(super) struct NoFields;
 
 impl<'w> FormatFields<'w> for NoFields {
-    fn format_fields<R: tracing_subscriber::field::RecordFields>(&self, _: Writer<'w>, _: R) -> fmt::Result {
+    fn format_fields<R: tracing_subscriber::field::RecordFields>(
+        &self,
+        _: Writer<'w>,
+        _: R,
+    ) -> fmt::Result {
         Ok(())
     }
 }
@@ -34,15 +38,25 @@ where
     S: Subscriber + for<'s> LookupSpan<'s>,
     N: for<'w> FormatFields<'w> + 'static,
 {
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
         let mut fields = EventFields::default();
         event.record(&mut fields);
-        let place =
-            context.event_scope().into_iter().flatten().find_map(|span| span.extensions().get::<Place>().cloned());
+        let place = context
+            .event_scope()
+            .into_iter()
+            .flatten()
+            .find_map(|span| span.extensions().get::<Place>().cloned());
         let ids = place.map(ids).unwrap_or_default();
         let has = |name: &str| fields.0.iter().any(|(present, _)| *present == name);
         let ids: Vec<_> = ids.into_iter().filter(|(name, _)| !has(name)).collect();
-        fields.0.extend(ids.into_iter().map(|(name, id)| (name, Shown::AsIs(id))));
+        fields
+            .0
+            .extend(ids.into_iter().map(|(name, id)| (name, Shown::AsIs(id))));
         match self.0 {
             Format::Json => json(&mut writer, event.metadata(), fields),
             Format::Text { ansi } => text(&mut writer, event.metadata(), fields, Style { ansi }),
@@ -51,10 +65,18 @@ where
 }
 
 fn ids(place: Place) -> Vec<(&'static str, String)> {
-    let Place { context, session_id, execution_id, .. } = place;
+    let Place {
+        context,
+        session_id,
+        execution_id,
+        ..
+    } = place;
     let session = session_id.map(|id| ("session_id", id.to_string()));
     let execution = execution_id.map(|id| ("execution_id", id.to_string()));
-    let trace = [("trace_id", context.trace_id.to_string()), ("span_id", context.span_id.to_string())];
+    let trace = [
+        ("trace_id", context.trace_id.to_string()),
+        ("span_id", context.span_id.to_string()),
+    ];
     session.into_iter().chain(execution).chain(trace).collect()
 }
 
@@ -88,7 +110,10 @@ impl Visit for EventFields {
         let text = format!("{value:?}");
         // A flag arrives in its debug form.
         let flag: Option<bool> = text.parse().ok();
-        self.0.push((field.name(), flag.map_or(Shown::AsIs(text), |flag| Shown::Other(flag.into()))));
+        self.0.push((
+            field.name(),
+            flag.map_or(Shown::AsIs(text), |flag| Shown::Other(flag.into())),
+        ));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
@@ -108,7 +133,11 @@ fn json(writer: &mut Writer<'_>, metadata: &Metadata<'_>, mut fields: EventField
     let mut time = String::new();
     SystemTime.format_time(&mut Writer::new(&mut time))?;
     let level = metadata.level().as_str();
-    write!(writer, r#"{{"timestamp":"{time}","level":"{level}","target":{}"#, Value::from(metadata.target()))?;
+    write!(
+        writer,
+        r#"{{"timestamp":"{time}","level":"{level}","target":{}"#,
+        Value::from(metadata.target())
+    )?;
     let message = fields.message().map(|message| ("message", message));
     for (name, value) in message.into_iter().chain(fields.0) {
         let value = match value {
@@ -143,20 +172,40 @@ impl Style {
     }
 
     fn coded(self, code: &str, text: &str) -> String {
-        if self.ansi { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.ansi {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     }
 }
 
-fn text(writer: &mut Writer<'_>, metadata: &Metadata<'_>, mut fields: EventFields, style: Style) -> fmt::Result {
+fn text(
+    writer: &mut Writer<'_>,
+    metadata: &Metadata<'_>,
+    mut fields: EventFields,
+    style: Style,
+) -> fmt::Result {
     let mut time = String::new();
     SystemTime.format_time(&mut Writer::new(&mut time))?;
     let target = format!("{}:", metadata.target());
-    write!(writer, "{} {} {}", style.dim(&time), style.level(*metadata.level()), style.dim(&target))?;
+    write!(
+        writer,
+        "{} {} {}",
+        style.dim(&time),
+        style.level(*metadata.level()),
+        style.dim(&target)
+    )?;
     if let Some(message) = fields.message() {
         write!(writer, " {}", one_line(&shown(message)))?;
     }
     for (name, value) in fields.0 {
-        write!(writer, " {}{}", style.dim(&format!("{name}=")), one_line(&shown(value)))?;
+        write!(
+            writer,
+            " {}{}",
+            style.dim(&format!("{name}=")),
+            one_line(&shown(value))
+        )?;
     }
     writeln!(writer)
 }

@@ -20,7 +20,10 @@ pub fn hide(mask: Mask) {
 
 /// The mask of this process as it is now.
 pub(in crate::telemetry) fn current_mask() -> Mask {
-    MASK.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    MASK.read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+        .unwrap_or_default()
 }
 
 /// Makes a masking writer for each line.
@@ -34,7 +37,10 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
     type Writer = Line<M::Writer>;
 
     fn make_writer(&'w self) -> Self::Writer {
-        Line { inner: self.inner.make_writer(), format: self.format }
+        Line {
+            inner: self.inner.make_writer(),
+            format: self.format,
+        }
     }
 }
 
@@ -68,8 +74,10 @@ impl<W: Write> Write for Line<W> {
 /// Masks each string of the object, so that the line stays JSON. JSON allows C1 control characters and marks that
 /// change the writing direction: these are escaped.
 fn json(mask: &Mask, line: &str) -> String {
-    let has_marks =
-        |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let has_marks = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     let masked = match serde_json::from_str::<Value>(line) {
         Ok(value) if mask.apply(line) != line => format!("{}\n", texts(mask, value)),
         Ok(_) => line.to_owned(),
@@ -78,7 +86,13 @@ fn json(mask: &Mask, line: &str) -> String {
     if !masked.contains(has_marks) {
         return masked;
     }
-    let one = |c: char| if has_marks(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    let one = |c: char| {
+        if has_marks(c) {
+            format!("\\u{:04x}", u32::from(c))
+        } else {
+            c.to_string()
+        }
+    };
     masked.chars().map(one).collect()
 }
 
@@ -101,6 +115,8 @@ fn texts(mask: &Mask, value: Value) -> Value {
 fn mask_with_key(mask: &Mask, key: &str, text: &str) -> Value {
     let pair = format!("{key}={text}");
     let masked = mask.apply(&pair);
-    let shown = masked.strip_prefix(key).and_then(|rest| rest.strip_prefix('='));
+    let shown = masked
+        .strip_prefix(key)
+        .and_then(|rest| rest.strip_prefix('='));
     Value::String(shown.map_or_else(|| mask.apply(text).into_owned(), ToOwned::to_owned))
 }

@@ -11,8 +11,10 @@ use crate::telemetry::label_values::{
 };
 
 /// The bounds that the conventions name, and three for thinking models.
-const GEN_AI_BUCKETS: &[f64] =
-    &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68, 655.36];
+const GEN_AI_BUCKETS: &[f64] = &[
+    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84,
+    327.68, 655.36,
+];
 const TOKEN_BUCKETS: &[f64] = &[
     1.0,
     4.0,

@@ -69,21 +69,58 @@ impl Metric {
 }
 
 pub(super) const fn counter(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counter, labels: [None; 3], help }
+    Metric {
+        name,
+        kind: Kind::Counter,
+        labels: [None; 3],
+        help,
+    }
 }
 
 pub(super) const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Gauge, labels: [None; 3], help }
+    Metric {
+        name,
+        kind: Kind::Gauge,
+        labels: [None; 3],
+        help,
+    }
 }
 
-pub(super) const fn seconds(name: &'static str, buckets: &'static [f64], help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Seconds(buckets), labels: [None; 3], help }
+pub(super) const fn seconds(
+    name: &'static str,
+    buckets: &'static [f64],
+    help: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        kind: Kind::Seconds(buckets),
+        labels: [None; 3],
+        help,
+    }
 }
 
-pub(super) const fn tokens(name: &'static str, buckets: &'static [f64], help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Tokens(buckets), labels: [None; 3], help }
+pub(super) const fn tokens(
+    name: &'static str,
+    buckets: &'static [f64],
+    help: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        kind: Kind::Tokens(buckets),
+        labels: [None; 3],
+        help,
+    }
 }
 
-pub(super) const fn numbers(name: &'static str, buckets: &'static [f64], help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Count(buckets), labels: [None; 3], help }
+pub(super) const fn numbers(
+    name: &'static str,
+    buckets: &'static [f64],
+    help: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        kind: Kind::Count(buckets),
+        labels: [None; 3],
+        help,
+    }
 }

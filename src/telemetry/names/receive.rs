@@ -8,12 +8,19 @@ use crate::config::BUILTIN_SOURCE_NAMES;
 const OTHERS: [&str; 3] = ["json", "text", "custom"];
 const SOURCES: [&str; OTHERS.len() + BUILTIN_SOURCE_NAMES.len()] = sources();
 
-#[allow(clippy::indexing_slicing, reason = "an index outside would not compile")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "an index outside would not compile"
+)]
 const fn sources() -> [&'static str; OTHERS.len() + BUILTIN_SOURCE_NAMES.len()] {
     let mut words = [""; OTHERS.len() + BUILTIN_SOURCE_NAMES.len()];
     let mut at = 0;
     while at < words.len() {
-        words[at] = if at < OTHERS.len() { OTHERS[at] } else { BUILTIN_SOURCE_NAMES[at - OTHERS.len()] };
+        words[at] = if at < OTHERS.len() {
+            OTHERS[at]
+        } else {
+            BUILTIN_SOURCE_NAMES[at - OTHERS.len()]
+        };
         at += 1;
     }
     words
@@ -21,9 +28,15 @@ const fn sources() -> [&'static str; OTHERS.len() + BUILTIN_SOURCE_NAMES.len()] 
 
 /// Exported by `tarsy receive`.
 pub(super) const RECEIVE: &[Metric] = &[
-    counter("tarsy_receive_requests_total", "requests answered, by the class of the status code")
-        .by("path", &["alertmanager", "grafana", "alert", "hooks", "other"])
-        .by("code", &["2xx", "4xx", "5xx"]),
+    counter(
+        "tarsy_receive_requests_total",
+        "requests answered, by the class of the status code",
+    )
+    .by(
+        "path",
+        &["alertmanager", "grafana", "alert", "hooks", "other"],
+    )
+    .by("code", &["2xx", "4xx", "5xx"]),
     counter(
         "tarsy_receive_alerts_total",
         "alerts in the requests that were accepted, by the source that was recognised",
@@ -35,6 +48,10 @@ pub(super) const RECEIVE: &[Metric] = &[
         "bodies that do not fit the source of their path, which were read as another form",
     )
     .by("source", &SOURCES),
-    seconds("tarsy_receive_request_duration_seconds", TOOL_BUCKETS, "from the head of a request to its response"),
+    seconds(
+        "tarsy_receive_request_duration_seconds",
+        TOOL_BUCKETS,
+        "from the head of a request to its response",
+    ),
     gauge("tarsy_receive_connections", "open connections"),
 ];

@@ -5,12 +5,17 @@ use super::metric::{Metric, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers,
 use crate::engine::ports::PRUNED_TABLES;
 
 const FIRST_CHUNK_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0];
-const STORE_BUCKETS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-const SESSION_BUCKETS: &[f64] =
-    &[0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 2400.0, 3600.0, 7200.0];
+const STORE_BUCKETS: &[f64] = &[
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+];
+const SESSION_BUCKETS: &[f64] = &[
+    0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 2400.0, 3600.0, 7200.0,
+];
 
 const FIRST_EVENT_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
-const ITERATION_BUCKETS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
+const ITERATION_BUCKETS: &[f64] = &[
+    1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0,
+];
 
 /// The services without which a worker claims nothing.
 const SERVICES: &[&str] = &["nats", "database", "llm-service", "providers"];
@@ -41,7 +46,9 @@ const FALLBACK_CODES: &[&str] = &[
 ];
 const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook"];
 /// `repeated`: sent after an attempt whose answer is not known; `found`: such an attempt had sent it.
-const NOTIFICATION_OUTCOMES: &[&str] = &["sent", "repeated", "found", "filtered", "failed", "given_up"];
+const NOTIFICATION_OUTCOMES: &[&str] = &[
+    "sent", "repeated", "found", "filtered", "failed", "given_up",
+];
 const REFUSABLE: &[&str] = &["checkpoint", "step", "finish", "renew"];
 const CHANGES: &[&str] = &["firing", "severity", "resolved"];
 const DEAD_REASONS: &[&str] = &[
@@ -321,6 +328,11 @@ mod tests {
 
     #[test]
     fn every_error_code_of_a_fallback_is_a_label_value() {
-        assert!(FALLBACK_CODES.iter().copied().eq(fallback::codes().chain([fallback::OTHER])));
+        assert!(
+            FALLBACK_CODES
+                .iter()
+                .copied()
+                .eq(fallback::codes().chain([fallback::OTHER]))
+        );
     }
 }

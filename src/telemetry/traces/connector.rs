@@ -36,10 +36,14 @@ impl SecureConnector {
     pub(super) fn new(certificate: Option<&Path>, timeout: Duration) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         match certificate {
-            None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
+            None => drop(
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs),
+            ),
             Some(file) => {
-                let unusable = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-                let found = CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))?;
+                let unusable =
+                    |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+                let found =
+                    CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))?;
                 for certificate in found {
                     let certificate = certificate.map_err(|error| unusable(&error))?;
                     roots.add(certificate).map_err(|error| unusable(&error))?;
@@ -50,19 +54,31 @@ impl SecureConnector {
             }
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let builder = builder.map_err(|error| error.to_string())?;
         let mut tls = builder.with_root_certificates(roots).with_no_client_auth();
         tls.alpn_protocols = vec![ALPN.to_vec()];
-        Ok(Self { tls: Arc::new(tls), timeout })
+        Ok(Self {
+            tls: Arc::new(tls),
+            timeout,
+        })
     }
 
     async fn connect(self, uri: Uri) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
-        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let host = uri
+            .host()
+            .unwrap_or_default()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
         let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
-        let stream = TcpStream::connect((host.as_str(), uri.port_u16().unwrap_or(DEFAULT_PORT))).await?;
+        let stream =
+            TcpStream::connect((host.as_str(), uri.port_u16().unwrap_or(DEFAULT_PORT))).await?;
         stream.set_nodelay(true)?;
-        Ok(TokioIo::new(TlsConnector::from(self.tls).connect(name, stream).await?))
+        Ok(TokioIo::new(
+            TlsConnector::from(self.tls).connect(name, stream).await?,
+        ))
     }
 }
 
@@ -77,6 +93,10 @@ impl Service<Uri> for SecureConnector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connected = tokio::time::timeout(self.timeout, self.clone().connect(uri));
-        Box::pin(async { connected.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) })
+        Box::pin(async {
+            connected
+                .await
+                .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        })
     }
 }

@@ -19,7 +19,10 @@ const MAX_QUEUED: usize = 4_096;
 const MAX_BATCH: usize = 512;
 /// How long a span waits for others of its batch. A worker that dies loses no more than this.
 const BATCH_DELAY: Duration = Duration::from_millis(500);
-const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(5) };
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    max: Duration::from_secs(5),
+};
 /// Requests for one batch.
 const MAX_TRIES: u32 = 4;
 /// For the last batches, at the end of the process.
@@ -60,16 +63,32 @@ impl ExportTask {
     pub(super) fn start(collector: Collector) -> (Queue, Self) {
         let (queue, queued) = Queue::bounded(MAX_QUEUED);
         let end = CancellationToken::new();
-        let exporter = Exporter { collector, queued, end: end.clone(), is_failing: false };
-        (queue, Self { end, task: tokio::spawn(exporter.run()) })
+        let exporter = Exporter {
+            collector,
+            queued,
+            end: end.clone(),
+            is_failing: false,
+        };
+        (
+            queue,
+            Self {
+                end,
+                task: tokio::spawn(exporter.run()),
+            },
+        )
     }
 
     /// Sends what is queued, for at most [`FLUSH_TIMEOUT`].
     pub(super) async fn flush(mut self) {
         self.end.cancel();
-        if tokio::time::timeout(FLUSH_TIMEOUT, &mut self.task).await.is_err() {
+        if tokio::time::timeout(FLUSH_TIMEOUT, &mut self.task)
+            .await
+            .is_err()
+        {
             self.task.abort();
-            tracing::warn!("last spans not exported: the collector did not take them within {FLUSH_TIMEOUT:?}");
+            tracing::warn!(
+                "last spans not exported: the collector did not take them within {FLUSH_TIMEOUT:?}"
+            );
         }
     }
 }
@@ -122,9 +141,13 @@ impl Exporter {
             let sent = self.collector.send(request.clone()).await;
             tries += 1;
             match &sent {
-                Err(fault) if fault.is_temporary() && tries < MAX_TRIES && !self.end.is_cancelled() => {
+                Err(fault)
+                    if fault.is_temporary() && tries < MAX_TRIES && !self.end.is_cancelled() =>
+                {
                     self.report(Some(fault));
-                    self.end.run_until_cancelled(sleep(BACKOFF.delay(tries - 1))).await; // pacing of tries
+                    self.end
+                        .run_until_cancelled(sleep(BACKOFF.delay(tries - 1)))
+                        .await; // pacing of tries
                 }
                 Ok(_) | Err(_) => break sent,
             }

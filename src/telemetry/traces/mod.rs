@@ -31,11 +31,24 @@ impl Traces {
     /// # Errors
     /// When the file of certificates cannot be used.
     pub fn start(settings: Option<Settings>) -> Result<(Recorder, Self), Faults> {
-        let Some(settings) = settings else { return Ok((Recorder::default(), Self::default())) };
+        let Some(settings) = settings else {
+            return Ok((Recorder::default(), Self::default()));
+        };
         let unusable = |problem| environment_fault("OTEL_EXPORTER_OTLP_CERTIFICATE", problem);
         let (queue, task) = ExportTask::start(Collector::new(&settings).map_err(unusable)?);
-        let Settings { sampler, captures_content, .. } = settings;
-        Ok((Recorder::exporting(Export { queue, sampler, captures_content }), Self(Some(task))))
+        let Settings {
+            sampler,
+            captures_content,
+            ..
+        } = settings;
+        Ok((
+            Recorder::exporting(Export {
+                queue,
+                sampler,
+                captures_content,
+            }),
+            Self(Some(task)),
+        ))
     }
 
     /// Sends the last spans, for two seconds at most.

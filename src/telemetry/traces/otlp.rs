@@ -70,7 +70,8 @@ impl Collector {
     /// # Errors
     /// When the file of certificates cannot be used, or the address cannot be one of gRPC.
     pub(super) fn new(settings: &Settings) -> Result<Self, String> {
-        let endpoint = Endpoint::from_shared(settings.endpoint.to_string()).map_err(|error| error.to_string())?;
+        let endpoint = Endpoint::from_shared(settings.endpoint.to_string())
+            .map_err(|error| error.to_string())?;
         let channel = if settings.endpoint.scheme() == "https" {
             let connector = SecureConnector::new(settings.certificate.as_deref(), CONNECT_TIMEOUT)?;
             endpoint.connect_with_connector_lazy(connector)
@@ -89,11 +90,23 @@ impl Collector {
     pub(super) fn request(&self, spans: Vec<EndedSpan>) -> ExportTraceServiceRequest {
         let mask = current_mask();
         let name = env!("CARGO_PKG_NAME").to_owned();
-        let scope = InstrumentationScope { name, version: env!("CARGO_PKG_VERSION").to_owned(), ..Default::default() };
+        let scope = InstrumentationScope {
+            name,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Default::default()
+        };
         let spans = spans.into_iter().map(|span| wire(span, &mask)).collect();
-        let scope_spans = vec![ScopeSpans { scope: Some(scope), spans, ..Default::default() }];
+        let scope_spans = vec![ScopeSpans {
+            scope: Some(scope),
+            spans,
+            ..Default::default()
+        }];
         let resource = Some(self.resource.clone());
-        let resource_spans = vec![ResourceSpans { resource, scope_spans, ..Default::default() }];
+        let resource_spans = vec![ResourceSpans {
+            resource,
+            scope_spans,
+            ..Default::default()
+        }];
         ExportTraceServiceRequest { resource_spans }
     }
 
@@ -105,21 +118,28 @@ impl Collector {
         }
         let mut client = self.client.clone();
         let sent = tokio::time::timeout(self.timeout, client.export(request)).await;
-        let answer = sent.map_err(|_elapsed| Fault::Timeout(self.timeout))?.map_err(Fault::Refused)?;
-        let rejected = answer.into_inner().partial_success.map_or(0, |partial| partial.rejected_spans);
+        let answer = sent
+            .map_err(|_elapsed| Fault::Timeout(self.timeout))?
+            .map_err(Fault::Refused)?;
+        let rejected = answer
+            .into_inner()
+            .partial_success
+            .map_or(0, |partial| partial.rejected_spans);
         Ok(u64::try_from(rejected).unwrap_or_default())
     }
 }
 
 /// The headers of a request, read anew. The mask of the logs hides their values from now on.
 pub(super) fn metadata(secret: &Secret) -> Result<MetadataMap, SecretError> {
-    let headers = pairs(&secret.read()?).map_err(|_part| secret.fault("is no pair; accepted: key=value,key=value"))?;
+    let headers = pairs(&secret.read()?)
+        .map_err(|_part| secret.fault("is no pair; accepted: key=value,key=value"))?;
     current_mask().learn(headers.values().cloned());
     let mut metadata = MetadataMap::new();
     for (name, value) in headers {
         let no_name = |_error| secret.fault(&format!("{name:?} is no name of a header"));
         let key = AsciiMetadataKey::from_str(&name.to_ascii_lowercase()).map_err(no_name)?;
-        let no_value = |_error| secret.fault(&format!("the value of {name} has letters beyond ASCII"));
+        let no_value =
+            |_error| secret.fault(&format!("the value of {name} has letters beyond ASCII"));
         let mut value = AsciiMetadataValue::try_from(value).map_err(no_value)?;
         value.set_sensitive(true);
         metadata.insert(key, value);
@@ -128,8 +148,14 @@ pub(super) fn metadata(secret: &Secret) -> Result<MetadataMap, SecretError> {
 }
 
 fn resource(pairs: &Pairs) -> Resource {
-    let attributes = pairs.iter().map(|(key, value)| text(key, value.clone())).collect();
-    Resource { attributes, ..Default::default() }
+    let attributes = pairs
+        .iter()
+        .map(|(key, value)| text(key, value.clone()))
+        .collect();
+    Resource {
+        attributes,
+        ..Default::default()
+    }
 }
 
 fn text(key: &str, value: String) -> KeyValue {
@@ -137,23 +163,41 @@ fn text(key: &str, value: String) -> KeyValue {
 }
 
 fn attribute(key: &str, value: any_value::Value) -> KeyValue {
-    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..Default::default() }
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..Default::default()
+    }
 }
 
 fn wire(ended: EndedSpan, mask: &Mask) -> Span {
-    let EndedSpan { context, span, ended_ns } = ended;
+    let EndedSpan {
+        context,
+        span,
+        ended_ns,
+    } = ended;
     let fields = span.fields;
     let masked = |text: &str| mask.apply(text).into_owned();
-    let attributes = fields.attributes.into_iter().map(|(key, value)| match value {
-        Value::Text(value) => text(key, masked(&value)),
-        Value::Integer(value) => attribute(key, any_value::Value::IntValue(value)),
-        Value::Float(value) => attribute(key, any_value::Value::DoubleValue(value)),
-    });
-    let code = if fields.has_failed { StatusCode::Error } else { StatusCode::Unset };
+    let attributes = fields
+        .attributes
+        .into_iter()
+        .map(|(key, value)| match value {
+            Value::Text(value) => text(key, masked(&value)),
+            Value::Integer(value) => attribute(key, any_value::Value::IntValue(value)),
+            Value::Float(value) => attribute(key, any_value::Value::DoubleValue(value)),
+        });
+    let code = if fields.has_failed {
+        StatusCode::Error
+    } else {
+        StatusCode::Unset
+    };
     Span {
         trace_id: context.trace_id.bytes().into(),
         span_id: context.span_id.bytes().into(),
-        parent_span_id: span.parent.map(|parent| parent.bytes().into()).unwrap_or_default(),
+        parent_span_id: span
+            .parent
+            .map(|parent| parent.bytes().into())
+            .unwrap_or_default(),
         flags: u32::from(context.sampled),
         name: masked(&fields.name),
         kind: fields.kind as i32,
@@ -161,7 +205,10 @@ fn wire(ended: EndedSpan, mask: &Mask) -> Span {
         end_time_unix_nano: ended_ns,
         attributes: attributes.collect(),
         links: fields.link.map(link).into_iter().collect(),
-        status: Some(Status { code: code.into(), ..Default::default() }),
+        status: Some(Status {
+            code: code.into(),
+            ..Default::default()
+        }),
         ..Default::default()
     }
 }

@@ -31,7 +31,9 @@ pub(super) struct Export {
 
 impl Recorder {
     pub(super) fn exporting(export: Export) -> Self {
-        Self { export: Some(export) }
+        Self {
+            export: Some(export),
+        }
     }
 
     fn place(&self, fields: &Fields, inside: Option<&Place>) -> Place {
@@ -40,14 +42,20 @@ impl Recorder {
             None => self.context(fields, inside),
         };
         let is_recorded = self.export.is_some() && context.sampled && fields.of.is_none();
-        let inherited = |own: &Option<_>, of: fn(&Place) -> &Option<_>| own.clone().or_else(|| of(inside?).clone());
+        let inherited = |own: &Option<_>, of: fn(&Place) -> &Option<_>| {
+            own.clone().or_else(|| of(inside?).clone())
+        };
         Place {
             context,
             session_id: inherited(&fields.session_id, |place| &place.session_id),
             execution_id: inherited(&fields.execution_id, |place| &place.execution_id),
             is_propagated,
             is_recorded,
-            captures_content: is_recorded && self.export.as_ref().is_some_and(|export| export.captures_content),
+            captures_content: is_recorded
+                && self
+                    .export
+                    .as_ref()
+                    .is_some_and(|export| export.captures_content),
         }
     }
 
@@ -56,20 +64,47 @@ impl Recorder {
         match (fields.parent, inside, &self.export) {
             (Some(remote), _, Some(export)) => {
                 let sampled = export.sampler.samples(remote.trace_id, Some(remote));
-                (TraceContext { span_id: new_span_id(), sampled, ..remote }, true)
+                (
+                    TraceContext {
+                        span_id: new_span_id(),
+                        sampled,
+                        ..remote
+                    },
+                    true,
+                )
             }
-            (None, Some(inside), Some(_)) => (TraceContext { span_id: new_span_id(), ..inside.context }, true),
+            (None, Some(inside), Some(_)) => (
+                TraceContext {
+                    span_id: new_span_id(),
+                    ..inside.context
+                },
+                true,
+            ),
             (None, None, Some(export)) => {
                 let trace_id = fields.trace_id.unwrap_or_else(new_trace_id);
                 let sampled = export.sampler.samples(trace_id, None);
-                (TraceContext { trace_id, span_id: new_span_id(), sampled }, true)
+                (
+                    TraceContext {
+                        trace_id,
+                        span_id: new_span_id(),
+                        sampled,
+                    },
+                    true,
+                )
             }
             // The next process continues the trace of the one before this one, as if this one were not there.
             (Some(remote), _, None) => (remote, true),
             (None, Some(inside), None) => (inside.context, inside.is_propagated),
             (None, None, None) => {
                 let trace_id = fields.trace_id.unwrap_or_else(new_trace_id);
-                (TraceContext { trace_id, span_id: new_span_id(), sampled: false }, false)
+                (
+                    TraceContext {
+                        trace_id,
+                        span_id: new_span_id(),
+                        sampled: false,
+                    },
+                    false,
+                )
             }
         }
     }
@@ -77,15 +112,30 @@ impl Recorder {
 
 impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id).filter(|span| span.metadata().target() == TARGET) else { return };
+        let Some(span) = context
+            .span(id)
+            .filter(|span| span.metadata().target() == TARGET)
+        else {
+            return;
+        };
         let mut fields = Fields::default();
         attributes.record(&mut fields);
-        let inside = span.scope().skip(1).find_map(|outer| outer.extensions().get::<Place>().cloned());
+        let inside = span
+            .scope()
+            .skip(1)
+            .find_map(|outer| outer.extensions().get::<Place>().cloned());
         let place = self.place(&fields, inside.as_ref());
-        let parent = fields.parent.or_else(|| inside.map(|inside| inside.context)).map(|parent| parent.span_id);
+        let parent = fields
+            .parent
+            .or_else(|| inside.map(|inside| inside.context))
+            .map(|parent| parent.span_id);
         let mut extensions = span.extensions_mut();
         if place.is_recorded {
-            extensions.insert(OpenSpan { parent, began_ns: now_ns(), fields });
+            extensions.insert(OpenSpan {
+                parent,
+                began_ns: now_ns(),
+                fields,
+            });
         }
         extensions.insert(place);
     }
@@ -98,10 +148,16 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let (Some(export), Some(span)) = (&self.export, context.span(&id)) else { return };
+        let (Some(export), Some(span)) = (&self.export, context.span(&id)) else {
+            return;
+        };
         let mut extensions = span.extensions_mut();
-        let Some(open) = extensions.remove::<OpenSpan>() else { return };
-        let Some(place) = extensions.remove::<Place>() else { return };
+        let Some(open) = extensions.remove::<OpenSpan>() else {
+            return;
+        };
+        let Some(place) = extensions.remove::<Place>() else {
+            return;
+        };
         // A span with many fields is written by another task.
         drop(extensions);
         export.queue.push(ended(open, &place));
@@ -109,16 +165,26 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
 }
 
 fn ended(mut span: OpenSpan, place: &Place) -> EndedSpan {
-    let ids = [("tarsy.session_id", &place.session_id), ("tarsy.execution_id", &place.execution_id)];
+    let ids = [
+        ("tarsy.session_id", &place.session_id),
+        ("tarsy.execution_id", &place.execution_id),
+    ];
     for (name, id) in ids {
         let id = id.as_ref().map(|id| Value::Text(id.to_string()));
         span.fields.attributes.extend(id.map(|id| (name, id)));
     }
-    EndedSpan { context: place.context, ended_ns: now_ns().max(span.began_ns), span }
+    EndedSpan {
+        context: place.context,
+        ended_ns: now_ns().max(span.began_ns),
+        span,
+    }
 }
 
 fn now_ns() -> u64 {
-    Utc::now().timestamp_nanos_opt().and_then(|now| u64::try_from(now).ok()).unwrap_or_default()
+    Utc::now()
+        .timestamp_nanos_opt()
+        .and_then(|now| u64::try_from(now).ok())
+        .unwrap_or_default()
 }
 
 fn new_span_id() -> SpanId {

@@ -23,21 +23,29 @@ pub(super) struct Sampler {
 
 impl Default for Sampler {
     fn default() -> Self {
-        Self { ratio: 1.0, is_parent_based: true }
+        Self {
+            ratio: 1.0,
+            is_parent_based: true,
+        }
     }
 }
 
 impl Sampler {
     /// The sampler with this word; `None` if the word is not one of [`WORDS`]. Only two of them use `ratio`.
     pub(super) fn new(word: &str, ratio: f64) -> Option<Self> {
-        let (is_parent_based, own) = word.strip_prefix("parentbased_").map_or((false, word), |own| (true, own));
+        let (is_parent_based, own) = word
+            .strip_prefix("parentbased_")
+            .map_or((false, word), |own| (true, own));
         let ratio = match own {
             "always_on" => 1.0,
             "always_off" => 0.0,
             "traceidratio" => ratio,
             _ => return None,
         };
-        Some(Self { ratio, is_parent_based })
+        Some(Self {
+            ratio,
+            is_parent_based,
+        })
     }
 
     /// Whether a span is recorded whose parent is in another process, or that begins a trace.
@@ -52,7 +60,11 @@ impl Sampler {
 /// The last four bytes of a trace id as a number from 0 to 1. They are random in each id (W3C Trace Context, section
 /// 3.2.2.3). In the id of a session, a UUID of version 7, the bytes before them may count.
 fn fraction(trace_id: TraceId) -> f64 {
-    let number = trace_id.bytes().iter().skip(12).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+    let number = trace_id
+        .bytes()
+        .iter()
+        .skip(12)
+        .fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
     f64::from(number) / (f64::from(u32::MAX) + 1.0)
 }
 
@@ -65,7 +77,11 @@ mod tests {
     use crate::investigation::trace_context::SpanId;
 
     fn parent(trace_id: TraceId) -> TraceContext {
-        TraceContext { trace_id, span_id: SpanId::new([1; 8]).unwrap(), sampled: true }
+        TraceContext {
+            trace_id,
+            span_id: SpanId::new([1; 8]).unwrap(),
+            sampled: true,
+        }
     }
 
     #[test]
@@ -73,8 +89,12 @@ mod tests {
         let id = TraceId::new([7; 16]).unwrap();
         for word in WORDS {
             let sampler = Sampler::new(word, 0.0).unwrap();
-            let unsampled = TraceContext { sampled: false, ..parent(id) };
-            let asked = [None, Some(parent(id)), Some(unsampled)].map(|parent| sampler.samples(id, parent));
+            let unsampled = TraceContext {
+                sampled: false,
+                ..parent(id)
+            };
+            let asked =
+                [None, Some(parent(id)), Some(unsampled)].map(|parent| sampler.samples(id, parent));
             let expected = match word {
                 "always_on" => [true; 3],
                 "always_off" | "traceidratio" => [false; 3],

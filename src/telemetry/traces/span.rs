@@ -85,7 +85,10 @@ impl Fields {
             _ => {
                 self.has_failed |= name == "error.type";
                 let end = text.floor_char_boundary(MAX_ATTRIBUTE_BYTES);
-                self.set(name, Value::Text(text.get(..end).unwrap_or_default().to_owned()));
+                self.set(
+                    name,
+                    Value::Text(text.get(..end).unwrap_or_default().to_owned()),
+                );
             }
         }
     }
@@ -110,7 +113,10 @@ impl Visit for Fields {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.set(field.name(), Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)));
+        self.set(
+            field.name(),
+            Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)),
+        );
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {

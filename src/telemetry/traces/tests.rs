@@ -19,7 +19,11 @@ const UNSAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00
 /// Does the work under a recorder with room for this many spans.
 fn recorded(room: usize, work: impl FnOnce()) -> Vec<EndedSpan> {
     let (queue, queued) = Queue::bounded(room);
-    let export = Export { queue, sampler: Sampler::default(), captures_content: true };
+    let export = Export {
+        queue,
+        sampler: Sampler::default(),
+        captures_content: true,
+    };
     under(Recorder::exporting(export), work);
     drain(queued)
 }
@@ -51,14 +55,31 @@ fn a_span_belongs_to_the_trace_of_its_remote_parent_and_to_the_span_around_it() 
             assert!(inner.in_scope(captures_content));
         });
     });
-    let [inner, outer] = spans.as_slice() else { panic!("{spans:#?}") };
-    assert_eq!((outer.context.trace_id, inner.context.trace_id), (parent().trace_id, parent().trace_id));
-    assert_eq!((outer.span.parent, inner.span.parent), (Some(parent().span_id), Some(outer.context.span_id)));
-    assert_eq!((outer.span.fields.name.as_str(), outer.span.fields.kind), ("outer", Kind::Consumer));
+    let [inner, outer] = spans.as_slice() else {
+        panic!("{spans:#?}")
+    };
+    assert_eq!(
+        (outer.context.trace_id, inner.context.trace_id),
+        (parent().trace_id, parent().trace_id)
+    );
+    assert_eq!(
+        (outer.span.parent, inner.span.parent),
+        (Some(parent().span_id), Some(outer.context.span_id))
+    );
+    assert_eq!(
+        (outer.span.fields.name.as_str(), outer.span.fields.kind),
+        ("outer", Kind::Consumer)
+    );
     assert_eq!(outer.span.fields.link, TraceContext::parse(UNSAMPLED));
     let session = ("tarsy.session_id", Value::Text(session.to_string()));
-    assert_eq!(outer.span.fields.attributes, [("number", Value::Integer(7)), session.clone()]);
-    assert_eq!(inner.span.fields.attributes, [("error.type", Value::Text("timeout".to_owned())), session]);
+    assert_eq!(
+        outer.span.fields.attributes,
+        [("number", Value::Integer(7)), session.clone()]
+    );
+    assert_eq!(
+        inner.span.fields.attributes,
+        [("error.type", Value::Text("timeout".to_owned())), session]
+    );
     assert!(inner.span.fields.has_failed && !outer.span.fields.has_failed);
     assert!(outer.span.began_ns <= inner.span.began_ns && inner.ended_ns <= outer.ended_ns);
 }
@@ -67,10 +88,18 @@ fn a_span_belongs_to_the_trace_of_its_remote_parent_and_to_the_span_around_it() 
 fn a_new_trace_has_the_id_of_its_session_and_an_invalid_context_counts_as_none() {
     let session = SessionId(Uuid::now_v7());
     for invalid in ["00-1-2-01", &"0".repeat(100_000), "é\u{0}"] {
-        let spans = recorded(1, || drop(info_span!(target: TARGET, "a", trace.id = %session, trace.parent = invalid)));
-        assert_eq!((spans[0].context.trace_id, spans[0].span.parent), (TraceId::from(session), None));
+        let spans = recorded(1, || {
+            drop(info_span!(target: TARGET, "a", trace.id = %session, trace.parent = invalid))
+        });
+        assert_eq!(
+            (spans[0].context.trace_id, spans[0].span.parent),
+            (TraceId::from(session), None)
+        );
     }
-    assert_eq!(recorded(1, || drop(info_span!(target: TARGET, "a"))).len(), 1);
+    assert_eq!(
+        recorded(1, || drop(info_span!(target: TARGET, "a"))).len(),
+        1
+    );
     assert!(recorded(1, || drop(info_span!("of a library"))).is_empty());
 }
 
@@ -79,7 +108,10 @@ fn a_span_whose_producer_is_not_recorded_is_neither_but_its_context_goes_on() {
     let spans = recorded(9, || {
         let span = info_span!(target: TARGET, "a", trace.parent = UNSAMPLED).entered();
         let context = outgoing().unwrap();
-        assert_eq!((context.trace_id, context.sampled), (parent().trace_id, false));
+        assert_eq!(
+            (context.trace_id, context.sampled),
+            (parent().trace_id, false)
+        );
         assert!(context.span_id != parent().span_id && !captures_content());
         drop(span);
     });
@@ -117,18 +149,25 @@ fn a_span_without_room_is_dropped_and_counted() {
     let metrics = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = metrics.handle();
     let spans = metrics::with_local_recorder(&metrics, || {
-        recorded(2, || (0..5).for_each(|_| drop(info_span!(target: TARGET, "a"))))
+        recorded(2, || {
+            (0..5).for_each(|_| drop(info_span!(target: TARGET, "a")))
+        })
     });
     assert_eq!(spans.len(), 2);
     let counted = handle.render();
-    assert!(counted.contains("tarsy_trace_spans_total{outcome=\"queue_full\"} 3"), "{counted}");
+    assert!(
+        counted.contains("tarsy_trace_spans_total{outcome=\"queue_full\"} 3"),
+        "{counted}"
+    );
 }
 
 #[test]
 fn a_long_attribute_is_cut() {
     let text = "é".repeat(100_000);
     let spans = recorded(1, || drop(info_span!(target: TARGET, "a", note = text)));
-    let [(_, Value::Text(note))] = spans[0].span.fields.attributes.as_slice() else { panic!("{spans:#?}") };
+    let [(_, Value::Text(note))] = spans[0].span.fields.attributes.as_slice() else {
+        panic!("{spans:#?}")
+    };
     assert_eq!(note.len(), 32 * 1024);
     assert_eq!(SpanId::new([0; 8]), None);
 }

@@ -12,13 +12,28 @@ const NO_ORIGIN: &str = "rejected: without a bearer token, a request that change
                          Sec-Fetch-Site, which every browser sends";
 
 /// Refuses a request that a page of another site causes. Its user's browser would add the credentials by itself.
-pub(super) fn check(headers: &HeaderMap, hosts: &Hosts, credentials: Credentials) -> Result<(), &'static str> {
+pub(super) fn check(
+    headers: &HeaderMap,
+    hosts: &Hosts,
+    credentials: Credentials,
+) -> Result<(), &'static str> {
     let one = |name: &HeaderName| {
-        let mut values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default());
+        let mut values = headers
+            .get_all(name)
+            .iter()
+            .map(|value| value.to_str().unwrap_or_default());
         let first = values.next();
-        if values.next().is_some() { Some("") } else { first }
+        if values.next().is_some() {
+            Some("")
+        } else {
+            first
+        }
     };
-    let (site, origin, host) = (one(&SEC_FETCH_SITE), one(&ORIGIN), one(&HOST).unwrap_or_default());
+    let (site, origin, host) = (
+        one(&SEC_FETCH_SITE),
+        one(&ORIGIN),
+        one(&HOST).unwrap_or_default(),
+    );
     // A proxy may set a referrer policy under which the browser keeps the origin back. Another site cannot set
     // `Sec-Fetch-Site`, and for a page without an origin, as in a sandbox, it is `cross-site`.
     let is_kept_back = site == Some("same-origin") && origin == Some("null");
@@ -26,7 +41,11 @@ pub(super) fn check(headers: &HeaderMap, hosts: &Hosts, credentials: Credentials
     if site.is_some_and(|site| site != "same-origin") || origin.is_some_and(is_foreign) {
         return Err(OTHER_SITE);
     }
-    if credentials == Credentials::Ambient && site.is_none() && origin.is_none() { Err(NO_ORIGIN) } else { Ok(()) }
+    if credentials == Credentials::Ambient && site.is_none() && origin.is_none() {
+        Err(NO_ORIGIN)
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -39,7 +58,8 @@ mod tests {
     fn a_form_of_another_site_is_rejected_and_a_program_needs_no_origin() {
         let hosts = Hosts::default();
         let verdict = |site: Option<&str>, origin: Option<&str>, credentials| {
-            let mut headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost:8476"))]);
+            let mut headers =
+                HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost:8476"))]);
             for (name, value) in [(SEC_FETCH_SITE, site), (ORIGIN, origin)] {
                 headers.extend(value.map(|value| (name, value.parse().unwrap())));
             }
@@ -50,8 +70,17 @@ mod tests {
         assert_eq!(verdict(None, None, bearer), Ok(()));
         assert_eq!(verdict(None, None, ambient), Err(NO_ORIGIN));
         let kept_back = (Some("same-origin"), Some("null"));
-        for (site, origin) in [(Some("same-origin"), None), (None, own), (Some("same-origin"), own), kept_back] {
-            assert_eq!(verdict(site, origin, ambient), Ok(()), "{site:?} {origin:?}");
+        for (site, origin) in [
+            (Some("same-origin"), None),
+            (None, own),
+            (Some("same-origin"), own),
+            kept_back,
+        ] {
+            assert_eq!(
+                verdict(site, origin, ambient),
+                Ok(()),
+                "{site:?} {origin:?}"
+            );
         }
         for (site, origin) in [
             (Some("cross-site"), None),
@@ -62,8 +91,16 @@ mod tests {
             (Some("same-origin"), Some("http://localhost:9999")),
             (None, Some("https://evil.example")),
         ] {
-            assert_eq!(verdict(site, origin, ambient), Err(OTHER_SITE), "{site:?} {origin:?}");
-            assert_eq!(verdict(site, origin, bearer), Err(OTHER_SITE), "{site:?} {origin:?}");
+            assert_eq!(
+                verdict(site, origin, ambient),
+                Err(OTHER_SITE),
+                "{site:?} {origin:?}"
+            );
+            assert_eq!(
+                verdict(site, origin, bearer),
+                Err(OTHER_SITE),
+                "{site:?} {origin:?}"
+            );
         }
         let twice = HeaderMap::from_iter([
             (HOST, HeaderValue::from_static("localhost:8476")),
@@ -71,6 +108,12 @@ mod tests {
         ]);
         let mut twice_origin = twice.clone();
         twice_origin.append(ORIGIN, HeaderValue::from_static("https://evil.example"));
-        assert_eq!((check(&twice, &hosts, ambient), check(&twice_origin, &hosts, ambient)), (Ok(()), Err(OTHER_SITE)));
+        assert_eq!(
+            (
+                check(&twice, &hosts, ambient),
+                check(&twice_origin, &hosts, ambient)
+            ),
+            (Ok(()), Err(OTHER_SITE))
+        );
     }
 }

@@ -22,22 +22,39 @@ impl Hosts {
     /// Whether the request names this server, in its one `Host` and, if it has one, in its own address.
     pub(super) fn admit(&self, request: &Request) -> bool {
         let mut hosts = request.headers().get_all(HOST).iter();
-        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-        let Some(named) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else { return false };
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return false;
+        };
+        let Some(named) = host
+            .to_str()
+            .ok()
+            .and_then(|host| host.parse::<Authority>().ok())
+        else {
+            return false;
+        };
         let has_user = named.as_str().contains('@');
-        !has_user && self.has(named.host()) && request.uri().host().is_none_or(|host| self.has(host))
+        !has_user
+            && self.has(named.host())
+            && request.uri().host().is_none_or(|host| self.has(host))
     }
 
     fn has(&self, host: &str) -> bool {
         let public = self.public_url.as_deref().and_then(authority);
         is_loopback(host)
             || public.is_some_and(|public| public.host().eq_ignore_ascii_case(host))
-            || self.further.iter().any(|further| further.eq_ignore_ascii_case(host))
+            || self
+                .further
+                .iter()
+                .any(|further| further.eq_ignore_ascii_case(host))
     }
 
     /// Whether a page with this origin is one of this server, which was asked as `host`.
     pub(super) fn is_own_origin(&self, origin: &str, host: &str) -> bool {
-        if self.public_url.as_deref().is_some_and(|public| public.eq_ignore_ascii_case(origin)) {
+        if self
+            .public_url
+            .as_deref()
+            .is_some_and(|public| public.eq_ignore_ascii_case(origin))
+        {
             return true;
         }
         authority(origin).is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(host))
@@ -45,19 +62,29 @@ impl Hosts {
 
     /// Whether browsers reach this server by TLS only.
     pub(super) fn is_secure(&self) -> bool {
-        self.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
+        self.public_url
+            .as_deref()
+            .is_some_and(|url| url.starts_with("https://"))
     }
 }
 
 /// The part of `scheme://authority` after the scheme.
 fn authority(url: &str) -> Option<Authority> {
     let (scheme, rest) = url.split_once("://")?;
-    matches!(scheme, "http" | "https").then(|| rest.parse().ok()).flatten()
+    matches!(scheme, "http" | "https")
+        .then(|| rest.parse().ok())
+        .flatten()
 }
 
 fn is_loopback(host: &str) -> bool {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost")
+        || bare
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -67,20 +94,43 @@ mod tests {
     use super::*;
 
     fn admits(hosts: &Hosts, named: &[&str]) -> bool {
-        let builder = named.iter().fold(Request::builder().uri("/"), |builder, host| builder.header(HOST, *host));
+        let builder = named
+            .iter()
+            .fold(Request::builder().uri("/"), |builder, host| {
+                builder.header(HOST, *host)
+            });
         hosts.admit(&builder.body(Body::empty()).unwrap())
     }
 
     #[test]
     fn only_loopback_names_the_public_url_and_listed_names_are_admitted() {
         let none = Hosts::default();
-        let public =
-            Hosts { public_url: Some("https://tarsy.example.com".to_owned()), further: vec!["web".to_owned()] };
-        for local in ["localhost", "LOCALHOST:8476", "127.0.0.1:8476", "127.9.9.9", "[::1]:8476"] {
-            assert!(admits(&none, &[local]) && admits(&public, &[local]), "{local}");
+        let public = Hosts {
+            public_url: Some("https://tarsy.example.com".to_owned()),
+            further: vec!["web".to_owned()],
+        };
+        for local in [
+            "localhost",
+            "LOCALHOST:8476",
+            "127.0.0.1:8476",
+            "127.9.9.9",
+            "[::1]:8476",
+        ] {
+            assert!(
+                admits(&none, &[local]) && admits(&public, &[local]),
+                "{local}"
+            );
         }
-        for name in ["tarsy.example.com", "Tarsy.Example.com:443", "web", "web:8476"] {
-            assert!(!admits(&none, &[name]) && admits(&public, &[name]), "{name}");
+        for name in [
+            "tarsy.example.com",
+            "Tarsy.Example.com:443",
+            "web",
+            "web:8476",
+        ] {
+            assert!(
+                !admits(&none, &[name]) && admits(&public, &[name]),
+                "{name}"
+            );
         }
         for hostile in [
             "evil.example",
@@ -98,18 +148,28 @@ mod tests {
             assert!(!admits(&public, &[hostile]), "{hostile}");
         }
         assert!(!admits(&none, &[]) && !admits(&none, &["localhost", "localhost"]));
-        let absolute = Request::builder().uri("http://evil.example/").header(HOST, "localhost");
+        let absolute = Request::builder()
+            .uri("http://evil.example/")
+            .header(HOST, "localhost");
         assert!(!none.admit(&absolute.body(Body::empty()).unwrap()));
     }
 
     #[test]
     fn an_origin_is_that_of_the_host_that_was_asked_or_the_public_one() {
-        let public = Hosts { public_url: Some("https://tarsy.example.com".to_owned()), further: Vec::new() };
+        let public = Hosts {
+            public_url: Some("https://tarsy.example.com".to_owned()),
+            further: Vec::new(),
+        };
         assert!(public.is_own_origin("https://tarsy.example.com", "10.0.0.7:8476"));
         assert!(public.is_own_origin("http://localhost:8476", "localhost:8476"));
-        for other in
-            ["null", "", "http://localhost:9999", "http://tarsy.example.com", "https://evil.example", "file://"]
-        {
+        for other in [
+            "null",
+            "",
+            "http://localhost:9999",
+            "http://tarsy.example.com",
+            "https://evil.example",
+            "file://",
+        ] {
             assert!(!public.is_own_origin(other, "localhost:8476"), "{other}");
         }
     }

@@ -23,7 +23,9 @@ pub(super) const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 
 /// The routes of the login.
 pub(in crate::web) fn routes<B: Backend>() -> Router<Shared<B>> {
-    Router::new().route("/login", get(show::<B>).post(log_in::<B>)).route("/logout", post(log_out::<B>))
+    Router::new()
+        .route("/login", get(show::<B>).post(log_in::<B>))
+        .route("/logout", post(log_out::<B>))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -41,32 +43,51 @@ struct LogIn {
 }
 
 async fn show<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> Response {
-    let Mode::Token(_) = web.settings.gate.mode else { return no_login() };
-    let after = Query::<After>::try_from_uri(&uri).map(|Query(after)| after).unwrap_or_default();
+    let Mode::Token(_) = web.settings.gate.mode else {
+        return no_login();
+    };
+    let after = Query::<After>::try_from_uri(&uri)
+        .map(|Query(after)| after)
+        .unwrap_or_default();
     form(&after.next, None)
 }
 
-async fn log_in<B: Backend>(State(web): State<Shared<B>>, sent: Result<Form<LogIn>, FormRejection>) -> Response {
+async fn log_in<B: Backend>(
+    State(web): State<Shared<B>>,
+    sent: Result<Form<LogIn>, FormRejection>,
+) -> Response {
     let gate = &web.settings.gate;
-    let Mode::Token(token) = &gate.mode else { return no_login() };
-    let Ok(Form(sent)) = sent else { return form("", Some("The form was not complete.")) };
+    let Mode::Token(token) = &gate.mode else {
+        return no_login();
+    };
+    let Ok(Form(sent)) = sent else {
+        return form("", Some("The form was not complete."));
+    };
     if !token.is(sent.token.trim()) {
         tokio::time::sleep(WRONG_TOKEN_DELAY).await;
         return form(&sent.next, Some("This is not the token."));
     }
-    with_cookie(redirect_to(own_path(&sent.next)), &cookie::issue(token, &gate.hosts))
+    with_cookie(
+        redirect_to(own_path(&sent.next)),
+        &cookie::issue(token, &gate.hosts),
+    )
 }
 
 async fn log_out<B: Backend>(State(web): State<Shared<B>>) -> Response {
     let gate = &web.settings.gate;
-    let Mode::Token(_) = gate.mode else { return no_login() };
+    let Mode::Token(_) = gate.mode else {
+        return no_login();
+    };
     with_cookie(redirect_to("/login"), &cookie::end(&gate.hosts))
 }
 
 /// Leads to the form. A link on another site comes without the cookie, which is for requests of this site only: the
 /// page that answers it asks for the same address again, as this site.
 pub(super) fn redirect(request: &Request) -> Response {
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str());
     let is_from_elsewhere = header(request.headers(), "sec-fetch-site") == Some("cross-site");
     if is_from_elsewhere && header(request.headers(), "sec-fetch-mode") == Some("navigate") {
         let page = html! {
@@ -93,8 +114,9 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 /// The path if it leads to this server, else the first page. Browsers remove tabs and line breaks from an address, so
 /// that the slashes on both sides of one would begin the name of another server.
 pub(in crate::web) fn own_path(path: &str) -> &str {
-    let is_own =
-        path.starts_with('/') && !path.starts_with("//") && !path.contains(|c: char| c == '\\' || c.is_control());
+    let is_own = path.starts_with('/')
+        && !path.starts_with("//")
+        && !path.contains(|c: char| c == '\\' || c.is_control());
     if is_own { path } else { "/" }
 }
 
@@ -132,7 +154,11 @@ fn form(next: &str, problem: Option<&str>) -> Response {
             }
         }
     };
-    let status = if problem.is_some() { StatusCode::FORBIDDEN } else { StatusCode::OK };
+    let status = if problem.is_some() {
+        StatusCode::FORBIDDEN
+    } else {
+        StatusCode::OK
+    };
     (status, layout::page("Log in", &body)).into_response()
 }
 

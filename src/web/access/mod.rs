@@ -115,13 +115,21 @@ enum Denied {
 }
 
 /// Answers a request that is not admitted, and passes on the others.
-pub(super) async fn admit<B: Backend>(State(web): State<Shared<B>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn admit<B: Backend>(
+    State(web): State<Shared<B>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let gate = &web.settings.gate;
     match gate.check(&request) {
         Ok(access) => {
             proxy::strip(request.headers_mut());
             request.headers_mut().remove(AUTHORIZATION);
-            let time = if access.is_known { FORM_TIMEOUT } else { LOGIN_TIMEOUT };
+            let time = if access.is_known {
+                FORM_TIMEOUT
+            } else {
+                LOGIN_TIMEOUT
+            };
             if access.is_known {
                 http::authenticated(request.extensions());
             }
@@ -157,7 +165,10 @@ impl Gate {
             return Err(Denied::Unknown);
         }
         if !is_read(request.method()) {
-            let credentials = known.as_ref().map(|user| user.credentials).unwrap_or_default();
+            let credentials = known
+                .as_ref()
+                .map(|user| user.credentials)
+                .unwrap_or_default();
             form::check(headers, &self.hosts, credentials).map_err(Denied::Form)?;
         }
         Ok(self.access(known, request))
@@ -171,9 +182,16 @@ impl Gate {
                 let name = Some("web".to_owned());
                 if headers.contains_key(AUTHORIZATION) {
                     let credentials = Credentials::Bearer;
-                    return token.matches(headers).then(|| User { name, credentials, ..User::default() });
+                    return token.matches(headers).then(|| User {
+                        name,
+                        credentials,
+                        ..User::default()
+                    });
                 }
-                cookie::is_valid(headers, token).then(|| User { name, ..User::default() })
+                cookie::is_valid(headers, token).then(|| User {
+                    name,
+                    ..User::default()
+                })
             }
             Mode::Proxy(proxy) => proxy::user(headers, proxy),
         }
@@ -182,10 +200,20 @@ impl Gate {
     fn access(&self, known: Option<User>, request: &Request) -> Access {
         let is_known = known.is_some();
         let user = known.unwrap_or_default();
-        let is_in = |groups: &[String]| groups.iter().any(|group| group == "*" || user.groups.contains(group));
+        let is_in = |groups: &[String]| {
+            groups
+                .iter()
+                .any(|group| group == "*" || user.groups.contains(group))
+        };
         let may = |groups: &[String]| user.name.is_some() && is_in(groups);
-        let address = request.extensions().get::<ClientAddress>().map(|ClientAddress(address)| address.to_string());
-        let of_proxy = user.name.clone().filter(|_| matches!(self.mode, Mode::Proxy(_)));
+        let address = request
+            .extensions()
+            .get::<ClientAddress>()
+            .map(|ClientAddress(address)| address.to_string());
+        let of_proxy = user
+            .name
+            .clone()
+            .filter(|_| matches!(self.mode, Mode::Proxy(_)));
         Access {
             may_ask: may(&self.allow.ask),
             may_cancel: may(&self.allow.cancel),
@@ -212,8 +240,13 @@ impl Gate {
                 (StatusCode::MISDIRECTED_REQUEST, reason)
             }
             Denied::Unknown => match self.mode {
-                Mode::Proxy(_) => (StatusCode::UNAUTHORIZED, "the proxy in front of this server names no user"),
-                Mode::Open | Mode::Token(_) => (StatusCode::UNAUTHORIZED, "a bearer token is required"),
+                Mode::Proxy(_) => (
+                    StatusCode::UNAUTHORIZED,
+                    "the proxy in front of this server names no user",
+                ),
+                Mode::Open | Mode::Token(_) => {
+                    (StatusCode::UNAUTHORIZED, "a bearer token is required")
+                }
             },
             Denied::Form(reason) => (StatusCode::FORBIDDEN, *reason),
         };

@@ -66,11 +66,16 @@ pub struct Proxy {
 /// The user of a request that has the secret; `None` without it, without a name, with headers of a family that is not
 /// the proxy's, and for a header that stands twice: the proxy may have added its own to one of the client.
 pub(super) fn user(headers: &HeaderMap, proxy: &Proxy) -> Option<User> {
-    let is_of_proxy = only(headers, &SECRET).ok()?.is_some_and(|sent| proxy.secret.is(sent));
+    let is_of_proxy = only(headers, &SECRET)
+        .ok()?
+        .is_some_and(|sent| proxy.secret.is(sent));
     if !is_of_proxy {
         return None;
     }
-    let sent: Vec<ProxyHeaders> = ProxyHeaders::ALL.into_iter().filter(|family| family.are_in(headers)).collect();
+    let sent: Vec<ProxyHeaders> = ProxyHeaders::ALL
+        .into_iter()
+        .filter(|family| family.are_in(headers))
+        .collect();
     let [family] = sent[..] else { return None };
     if proxy.headers.is_some_and(|own| own != family) {
         return None;
@@ -78,14 +83,31 @@ pub(super) fn user(headers: &HeaderMap, proxy: &Proxy) -> Option<User> {
     let [preferred, email, user, groups] = family.names();
     let mut name = None;
     for header in [preferred, email, user] {
-        let value = only(headers, header).ok()?.map(str::trim).filter(|value| !value.is_empty());
+        let value = only(headers, header)
+            .ok()?
+            .map(str::trim)
+            .filter(|value| !value.is_empty());
         name = name.or(value);
     }
-    let listed = only(headers, groups).ok()?.unwrap_or_default().split(',').map(str::trim);
-    let groups = listed.filter(|group| !group.is_empty() && *group != "*").map(str::to_owned).collect();
-    let name = visible(name?).split_whitespace().collect::<Vec<_>>().join(" ");
+    let listed = only(headers, groups)
+        .ok()?
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim);
+    let groups = listed
+        .filter(|group| !group.is_empty() && *group != "*")
+        .map(str::to_owned)
+        .collect();
+    let name = visible(name?)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let name: String = name.chars().take(MAX_NAME).collect();
-    (!name.is_empty()).then_some(User { name: Some(name), groups, credentials: Credentials::Ambient })
+    (!name.is_empty()).then_some(User {
+        name: Some(name),
+        groups,
+        credentials: Credentials::Ambient,
+    })
 }
 
 /// Removes the headers, so that no handler can use them by mistake.
@@ -100,7 +122,9 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
-        (Some(value), None) => std::str::from_utf8(value.as_bytes()).map(Some).map_err(|_| ()),
+        (Some(value), None) => std::str::from_utf8(value.as_bytes())
+            .map(Some)
+            .map_err(|_| ()),
         (Some(_), Some(_)) => Err(()),
     }
 }
@@ -118,15 +142,27 @@ mod tests {
         for (name, value) in sent {
             headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        user(&headers, &Proxy { secret: Token::new("s3cret").unwrap(), headers: family })
+        user(
+            &headers,
+            &Proxy {
+                secret: Token::new("s3cret").unwrap(),
+                headers: family,
+            },
+        )
     }
 
     #[test]
     fn headers_of_a_family_that_the_proxy_does_not_replace_name_no_user() {
         let secret = ("x-tarsy-proxy-secret", "s3cret");
-        let (forwarded, asked) = (Some(ProxyHeaders::XForwarded), Some(ProxyHeaders::XAuthRequest));
+        let (forwarded, asked) = (
+            Some(ProxyHeaders::XForwarded),
+            Some(ProxyHeaders::XAuthRequest),
+        );
         let (own, other) = (("x-forwarded-user", "eve"), ("x-auth-request-user", "eve"));
-        assert!(named_by(forwarded, &[secret, own]).is_some() && named_by(asked, &[secret, other]).is_some());
+        assert!(
+            named_by(forwarded, &[secret, own]).is_some()
+                && named_by(asked, &[secret, other]).is_some()
+        );
         for (family, sent) in [
             (None, [own, ("x-auth-request-groups", "sre")]),
             (None, [other, ("x-forwarded-preferred-username", "admin")]),
@@ -135,7 +171,11 @@ mod tests {
             (forwarded, [other, ("x-auth-request-groups", "sre")]),
             (asked, [own, ("x-forwarded-groups", "sre")]),
         ] {
-            assert_eq!(named_by(family, &[&[secret], &sent[..]].concat()), None, "{family:?} {sent:?}");
+            assert_eq!(
+                named_by(family, &[&[secret], &sent[..]].concat()),
+                None,
+                "{family:?} {sent:?}"
+            );
         }
     }
 
@@ -144,21 +184,47 @@ mod tests {
         let secret = ("x-tarsy-proxy-secret", "s3cret");
         let known = |name: &str, groups: &[&str]| {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();
-            Some(User { name: Some(name.to_owned()), groups, credentials: Credentials::Ambient })
+            Some(User {
+                name: Some(name.to_owned()),
+                groups,
+                credentials: Credentials::Ambient,
+            })
         };
-        assert_eq!(named(&[secret, ("x-forwarded-user", "ada")]), known("ada", &[]));
-        let sent = [secret, ("x-auth-request-email", "ada@example.com"), ("x-auth-request-groups", "sre, ops,,*")];
+        assert_eq!(
+            named(&[secret, ("x-forwarded-user", "ada")]),
+            known("ada", &[])
+        );
+        let sent = [
+            secret,
+            ("x-auth-request-email", "ada@example.com"),
+            ("x-auth-request-groups", "sre, ops,,*"),
+        ];
         assert_eq!(named(&sent), known("ada@example.com", &["sre", "ops"]));
-        assert_eq!(named(&[secret, ("x-forwarded-user", "a\tda \u{202e}x")]), known("a da x", &[]));
+        assert_eq!(
+            named(&[secret, ("x-forwarded-user", "a\tda \u{202e}x")]),
+            known("a da x", &[])
+        );
         for hostile in [
             &[("x-forwarded-user", "ada")][..],
-            &[("x-tarsy-proxy-secret", "guess"), ("x-forwarded-user", "ada")],
+            &[
+                ("x-tarsy-proxy-secret", "guess"),
+                ("x-forwarded-user", "ada"),
+            ],
             &[("x-tarsy-proxy-secret", ""), ("x-forwarded-user", "ada")],
             &[secret],
             &[secret, ("x-forwarded-user", " ")],
-            &[secret, ("x-forwarded-user", "eve"), ("x-forwarded-user", "ada")],
+            &[
+                secret,
+                ("x-forwarded-user", "eve"),
+                ("x-forwarded-user", "ada"),
+            ],
             &[secret, secret, ("x-forwarded-user", "ada")],
-            &[secret, ("x-forwarded-user", "ada"), ("x-forwarded-groups", "sre"), ("x-forwarded-groups", "")],
+            &[
+                secret,
+                ("x-forwarded-user", "ada"),
+                ("x-forwarded-groups", "sre"),
+                ("x-forwarded-groups", ""),
+            ],
         ] {
             assert_eq!(named(hostile), None, "{hostile:?}");
         }

@@ -67,7 +67,11 @@ pub(in crate::web) async fn calls_of<B: Backend>(
 ) -> Result<(SessionId, Vec<NumberedCall>), Fault> {
     permit(access)?;
     let id = find(web, part).await?;
-    let calls = web.backend.calls(id).await?.ok_or_else(|| without_session(id))?;
+    let calls = web
+        .backend
+        .calls(id)
+        .await?
+        .ok_or_else(|| without_session(id))?;
     Ok((id, calls))
 }
 
@@ -79,23 +83,40 @@ pub(in crate::web) async fn call_at<B: Backend>(
     messages: &MessagesQuery,
 ) -> Result<(SessionId, CallReport), Fault> {
     permit(access)?;
-    let number = path.number.parse().map_err(|problem| Fault::Invalid(format!("number: {problem}")))?;
+    let number = path
+        .number
+        .parse()
+        .map_err(|problem| Fault::Invalid(format!("number: {problem}")))?;
     let id = find(web, &path.part).await?;
     let Some(call) = web.backend.call(id, number).await? else {
-        let calls = web.backend.calls(id).await?.ok_or_else(|| without_session(id))?;
+        let calls = web
+            .backend
+            .calls(id)
+            .await?
+            .ok_or_else(|| without_session(id))?;
         return Err(Fault::NotFound(format!(
             "session {} has {} model calls, and no call {number}",
             id.short(),
             calls.len()
         )));
     };
-    Ok((id, messages.from.map_or_else(|| CallReport::new(call.clone()), |first| CallReport::from(call.clone(), first))))
+    Ok((
+        id,
+        messages.from.map_or_else(
+            || CallReport::new(call.clone()),
+            |first| CallReport::from(call.clone(), first),
+        ),
+    ))
 }
 
 fn permit(access: &Access) -> Result<(), Fault> {
     const FORBIDDEN: &str = "the requests to models have the instructions of operators: web.allow.prompts in tarsy.yaml \
                              lists the groups that may see them, and this user is in none of them";
-    if access.may_see_prompts { Ok(()) } else { Err(Fault::Forbidden(FORBIDDEN)) }
+    if access.may_see_prompts {
+        Ok(())
+    } else {
+        Err(Fault::Forbidden(FORBIDDEN))
+    }
 }
 
 fn without_session(id: SessionId) -> Fault {

@@ -49,8 +49,13 @@ enum Form {
 
 impl Form {
     fn of(headers: &HeaderMap) -> Self {
-        let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let mut types = accepted.flat_map(|value| value.split(',')).filter_map(|part| part.split(';').next());
+        let accepted = headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
+        let mut types = accepted
+            .flat_map(|value| value.split(','))
+            .filter_map(|part| part.split(';').next());
         types
             .find_map(|kind| match kind.trim() {
                 "text/event-stream" => Some(Self::Stream),
@@ -70,11 +75,19 @@ pub(super) async fn list<B: Backend>(
     uri: Uri,
 ) -> Response {
     let mut response = answered(listed(web, &access, &part, &headers, &uri).await);
-    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response
+        .headers_mut()
+        .insert(VARY, HeaderValue::from_static("Accept"));
     response
 }
 
-async fn listed<B: Backend>(web: Shared<B>, access: &Access, part: &str, headers: &HeaderMap, uri: &Uri) -> Answer {
+async fn listed<B: Backend>(
+    web: Shared<B>,
+    access: &Access,
+    part: &str,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Answer {
     let EventsQuery { after, limit } = query(uri)?;
     if limit.is_some_and(|limit| !(1..=MAX_LIMIT).contains(&limit)) {
         return Err(Fault::Invalid(format!("limit: accepted: 1 to {MAX_LIMIT}")));
@@ -82,7 +95,13 @@ async fn listed<B: Backend>(web: Shared<B>, access: &Access, part: &str, headers
     match Form::of(headers) {
         Form::Stream => {
             let id = find(&web, part).await?;
-            sse::session(web, access, id, sse::last_event_id(headers).unwrap_or(after)).await
+            sse::session(
+                web,
+                access,
+                id,
+                sse::last_event_id(headers).unwrap_or(after),
+            )
+            .await
         }
         Form::Lines => {
             let id = find(&web, part).await?;
@@ -90,7 +109,10 @@ async fn listed<B: Backend>(web: Shared<B>, access: &Access, part: &str, headers
         }
         Form::Page => {
             let id = find(&web, part).await?;
-            let events = web.backend.events(id, after, limit.unwrap_or(DEFAULT_LIMIT)).await?;
+            let events = web
+                .backend
+                .events(id, after, limit.unwrap_or(DEFAULT_LIMIT))
+                .await?;
             if events.is_empty() && web.backend.report(id).await?.is_none() {
                 return Err(unseen(id));
             }
@@ -99,7 +121,14 @@ async fn listed<B: Backend>(web: Shared<B>, access: &Access, part: &str, headers
                 Some(event) => event.event_type.is_end(),
                 None => sse::has_ended(&web, id, after).await,
             };
-            Ok(json::response(OK, &Events { events, last_seq, ended }))
+            Ok(json::response(
+                OK,
+                &Events {
+                    events,
+                    last_seq,
+                    ended,
+                },
+            ))
         }
     }
 }
@@ -110,21 +139,36 @@ async fn lines<B: Backend>(web: Shared<B>, id: SessionId, after: u32) -> Answer 
     if first.is_empty() && web.backend.report(id).await?.is_none() {
         return Err(unseen(id));
     }
-    let body = stream::try_unfold((web, VecDeque::from(first), after), move |(web, mut events, after)| async move {
-        if events.is_empty() {
-            events = web.backend.events(id, after, LINES_PAGE).await?.into();
-        }
-        let Some(event) = events.pop_front() else { return Ok::<_, Unavailable>(None) };
-        let line = reports::json::line(&event).unwrap_or_default() + "\n";
-        // The end event is the last one: the store need not be asked again.
-        let after = if event.event_type.is_end() { u32::MAX } else { event.session_seq };
-        Ok(Some((Bytes::from(line), (web, events, after))))
-    });
-    let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))];
+    let body = stream::try_unfold(
+        (web, VecDeque::from(first), after),
+        move |(web, mut events, after)| async move {
+            if events.is_empty() {
+                events = web.backend.events(id, after, LINES_PAGE).await?.into();
+            }
+            let Some(event) = events.pop_front() else {
+                return Ok::<_, Unavailable>(None);
+            };
+            let line = reports::json::line(&event).unwrap_or_default() + "\n";
+            // The end event is the last one: the store need not be asked again.
+            let after = if event.event_type.is_end() {
+                u32::MAX
+            } else {
+                event.session_seq
+            };
+            Ok(Some((Bytes::from(line), (web, events, after))))
+        },
+    );
+    let kind = [(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/x-ndjson"),
+    )];
     Ok((kind, Body::from_stream(body)).into_response())
 }
 
-pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, Path(path): Path<EventPath>) -> Response {
+pub(super) async fn show<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(path): Path<EventPath>,
+) -> Response {
     answered(shown(&web, &path).await)
 }
 
@@ -138,14 +182,26 @@ async fn shown<B: Backend>(web: &Shared<B>, path: &EventPath) -> Answer {
     let event = event_at(web, path).await?;
     let response = json::response(OK, &event);
     // A part of an id may belong to several sessions later.
-    Ok(if SessionId::parse(&path.part).is_some() { cache::immutable(response) } else { response })
+    Ok(if SessionId::parse(&path.part).is_some() {
+        cache::immutable(response)
+    } else {
+        response
+    })
 }
 
 /// One event, whole.
-pub(in crate::web) async fn event_at<B: Backend>(web: &Shared<B>, path: &EventPath) -> Result<TimelineEvent, Fault> {
-    let number: u32 = path.number.parse().map_err(|_| Fault::Invalid("an event has a number from 1".to_owned()))?;
+pub(in crate::web) async fn event_at<B: Backend>(
+    web: &Shared<B>,
+    path: &EventPath,
+) -> Result<TimelineEvent, Fault> {
+    let number: u32 = path
+        .number
+        .parse()
+        .map_err(|_| Fault::Invalid("an event has a number from 1".to_owned()))?;
     let id = find(web, &path.part).await?;
-    let before = number.checked_sub(1).ok_or_else(|| Fault::Invalid("an event has a number from 1".to_owned()))?;
+    let before = number
+        .checked_sub(1)
+        .ok_or_else(|| Fault::Invalid("an event has a number from 1".to_owned()))?;
     let found = web.backend.events(id, before, 1).await?.into_iter().next();
     let event = found.filter(|event| event.session_seq == number);
     event.ok_or_else(|| Fault::NotFound(format!("session {id} has no event {number}")))

@@ -84,7 +84,13 @@ impl ListQuery {
                 _ => {}
             }
         }
-        for list in [&mut read.status, &mut read.severity, &mut read.chain, &mut read.source, &mut read.label] {
+        for list in [
+            &mut read.status,
+            &mut read.severity,
+            &mut read.chain,
+            &mut read.source,
+            &mut read.label,
+        ] {
             let mut seen = std::collections::BTreeSet::new();
             list.retain(|word| seen.insert(word.clone()));
         }
@@ -96,34 +102,80 @@ impl ListQuery {
     /// # Errors
     /// When one of them is wrong.
     pub(in crate::web) fn page(&self, now: DateTime<Utc>) -> Result<SessionPage, Fault> {
-        let Selection { page, mut faults, .. } = self.selection(now);
-        if faults.is_empty() { Ok(page) } else { Err(Fault::Invalid(faults.swap_remove(0))) }
+        let Selection {
+            page, mut faults, ..
+        } = self.selection(now);
+        if faults.is_empty() {
+            Ok(page)
+        } else {
+            Err(Fault::Invalid(faults.swap_remove(0)))
+        }
     }
 
     /// What those parameters select that say something.
     pub(in crate::web) fn selection(&self, now: DateTime<Utc>) -> Selection {
-        let mut reading = Reading { query: self.clone(), faults: Vec::new() };
-        let statuses = reading.words("status", |query| &mut query.status, &accepted_statuses(), status);
-        let severities = reading.words("severity", |query| &mut query.severity, &accepted_severities(), severity);
+        let mut reading = Reading {
+            query: self.clone(),
+            faults: Vec::new(),
+        };
+        let statuses = reading.words(
+            "status",
+            |query| &mut query.status,
+            &accepted_statuses(),
+            status,
+        );
+        let severities = reading.words(
+            "severity",
+            |query| &mut query.severity,
+            &accepted_severities(),
+            severity,
+        );
         let chains = reading.words("chain", |query| &mut query.chain, "names of chains", short);
-        let sources = reading.words("source", |query| &mut query.source, "names of sources", short);
+        let sources = reading.words(
+            "source",
+            |query| &mut query.source,
+            "names of sources",
+            short,
+        );
         let label = |text: &str| text.parse::<Label>().ok();
-        let labels =
-            reading.words("label", |query| &mut query.label, "key=value, for example namespace=checkout", label);
+        let labels = reading.words(
+            "label",
+            |query| &mut query.label,
+            "key=value, for example namespace=checkout",
+            label,
+        );
         let since = self.since.as_deref().and_then(given);
-        let since =
-            reading.one("since", since.as_deref(), moment::ACCEPTED, |text| parse_moment(text, Edge::Begin, now));
+        let since = reading.one("since", since.as_deref(), moment::ACCEPTED, |text| {
+            parse_moment(text, Edge::Begin, now)
+        });
         let until = given(&self.until);
-        let until = reading.one("until", until.as_deref(), moment::ACCEPTED, |text| parse_moment(text, Edge::End, now));
+        let until = reading.one("until", until.as_deref(), moment::ACCEPTED, |text| {
+            parse_moment(text, Edge::End, now)
+        });
         let before = given(&self.before);
-        let before = reading.one("before", before.as_deref(), "the id of a session", SessionId::parse);
+        let before = reading.one(
+            "before",
+            before.as_deref(),
+            "the id of a session",
+            SessionId::parse,
+        );
         let limit = given(&self.limit);
-        let limit = reading.one("limit", limit.as_deref(), &format!("1 to {MAX_LIMIT}"), limit_of);
+        let limit = reading.one(
+            "limit",
+            limit.as_deref(),
+            &format!("1 to {MAX_LIMIT}"),
+            limit_of,
+        );
         let search = given(&self.q);
         let accepted = format!("at most {MAX_SEARCH} bytes");
         let search = reading.one("q", search.as_deref(), &accepted, short);
         let questions = given(&self.questions);
-        let questions = reading.one("questions", questions.as_deref(), &accepted_questions(), questions_of);
+        let questions = reading.one(
+            "questions",
+            questions.as_deref(),
+            &accepted_questions(),
+            questions_of,
+        );
         let filter = SessionFilter {
             limit: limit.unwrap_or(DEFAULT_LIMIT),
             statuses,
@@ -137,7 +189,11 @@ impl ListQuery {
             questions: questions.unwrap_or_default(),
             about: Vec::new(),
         };
-        Selection { page: SessionPage { filter, before }, query: reading.query, faults: reading.faults }
+        Selection {
+            page: SessionPage { filter, before },
+            query: reading.query,
+            faults: reading.faults,
+        }
     }
 
     /// Each parameter with its value, for an address. An empty period differs from none.
@@ -149,10 +205,23 @@ impl ListQuery {
             ("source", &self.source),
             ("label", &self.label),
         ];
-        let lists = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |value| Pair { name, value }));
-        let since = self.since.iter().map(|value| Pair { name: "since", value });
-        let texts = [("until", &self.until), ("q", &self.q), ("questions", &self.questions), ("limit", &self.limit)];
-        let texts = texts.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| Pair { name, value });
+        let lists = lists
+            .into_iter()
+            .flat_map(|(name, list)| list.iter().map(move |value| Pair { name, value }));
+        let since = self.since.iter().map(|value| Pair {
+            name: "since",
+            value,
+        });
+        let texts = [
+            ("until", &self.until),
+            ("q", &self.q),
+            ("questions", &self.questions),
+            ("limit", &self.limit),
+        ];
+        let texts = texts
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| Pair { name, value });
         lists.chain(since).chain(texts).collect()
     }
 
@@ -170,20 +239,45 @@ impl ListQuery {
             for value in list(&mut self.clone()) {
                 let mut without = self.clone();
                 list(&mut without).retain(|other| other != value);
-                parts.push(Part { name, value: value.clone(), without });
+                parts.push(Part {
+                    name,
+                    value: value.clone(),
+                    without,
+                });
             }
         }
         if let Some(since) = self.since.clone().filter(|since| !since.is_empty()) {
-            let without = Self { since: Some(String::new()), ..self.clone() };
-            parts.push(Part { name: "since", value: since, without });
+            let without = Self {
+                since: Some(String::new()),
+                ..self.clone()
+            };
+            parts.push(Part {
+                name: "since",
+                value: since,
+                without,
+            });
         }
         if !self.until.is_empty() {
-            let without = Self { until: String::new(), ..self.clone() };
-            parts.push(Part { name: "until", value: self.until.clone(), without });
+            let without = Self {
+                until: String::new(),
+                ..self.clone()
+            };
+            parts.push(Part {
+                name: "until",
+                value: self.until.clone(),
+                without,
+            });
         }
         if !self.q.is_empty() {
-            let without = Self { q: String::new(), ..self.clone() };
-            parts.push(Part { name: "words", value: self.q.clone(), without });
+            let without = Self {
+                q: String::new(),
+                ..self.clone()
+            };
+            parts.push(Part {
+                name: "words",
+                value: self.q.clone(),
+                without,
+            });
         }
         parts
     }
@@ -206,7 +300,13 @@ struct Reading {
 }
 
 impl Reading {
-    fn words<T>(&mut self, name: &str, list: List, accepted: &str, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
+    fn words<T>(
+        &mut self,
+        name: &str,
+        list: List,
+        accepted: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Vec<T> {
         let words = std::mem::take(list(&mut self.query));
         let mut values = Vec::new();
         let is_too_many = words.len() > MAX_VALUES;
@@ -220,7 +320,8 @@ impl Reading {
             }
         }
         if is_too_many {
-            self.faults.push(format!("{name}: accepted: at most {MAX_VALUES} values"));
+            self.faults
+                .push(format!("{name}: accepted: at most {MAX_VALUES} values"));
         }
         values
     }
@@ -255,7 +356,9 @@ fn given(text: &str) -> Option<String> {
 /// `timed-out` is the word of the commands.
 fn status(word: &str) -> Option<RunStatus> {
     let word = word.replace('-', "_");
-    RunStatus::ALL.into_iter().find(|status| status.as_str() == word)
+    RunStatus::ALL
+        .into_iter()
+        .find(|status| status.as_str() == word)
 }
 
 fn severity(word: &str) -> Option<Severity> {
@@ -263,7 +366,9 @@ fn severity(word: &str) -> Option<Severity> {
 }
 
 fn limit_of(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit))
+    text.parse()
+        .ok()
+        .filter(|limit| (1..=MAX_LIMIT).contains(limit))
 }
 
 fn short(text: &str) -> Option<String> {
@@ -275,7 +380,9 @@ fn accepted_questions() -> String {
 }
 
 fn questions_of(word: &str) -> Option<Questions> {
-    Questions::ALL.into_iter().find(|questions| questions.as_str() == word)
+    Questions::ALL
+        .into_iter()
+        .find(|questions| questions.as_str() == word)
 }
 
 fn accepted_statuses() -> String {

@@ -65,7 +65,11 @@ async fn wrong_method() -> Response {
 }
 
 async fn openapi() -> Response {
-    ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], OPENAPI).into_response()
+    (
+        [(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
+        OPENAPI,
+    )
+        .into_response()
 }
 
 /// The response of a handler.
@@ -88,18 +92,30 @@ pub(super) async fn find<B: Backend>(web: &Shared<B>, part: &str) -> Result<Sess
     }
     match web.backend.find(part).await? {
         IdMatch::One(id) => Ok(id),
-        IdMatch::None => Err(Fault::NotFound("no session has this at either end of its id".to_owned())),
-        IdMatch::Invalid => Err(Fault::Invalid("a part of an id has at least six hexadecimal digits".to_owned())),
+        IdMatch::None => Err(Fault::NotFound(
+            "no session has this at either end of its id".to_owned(),
+        )),
+        IdMatch::Invalid => Err(Fault::Invalid(
+            "a part of an id has at least six hexadecimal digits".to_owned(),
+        )),
         IdMatch::Many(ids) => {
-            let ids = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            Err(Fault::Conflict(format!("several sessions have this at one end of their ids: {ids}")))
+            let ids = ids
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ");
+            Err(Fault::Conflict(format!(
+                "several sessions have this at one end of their ids: {ids}"
+            )))
         }
     }
 }
 
 /// What is answered for an id that the store does not know.
 pub(super) fn unseen(id: SessionId) -> Fault {
-    Fault::NotFound(format!("no worker has seen an alert or session {id}: it may be queued, or be deleted"))
+    Fault::NotFound(format!(
+        "no worker has seen an alert or session {id}: it may be queued, or be deleted"
+    ))
 }
 
 /// The status of an answer with a body.

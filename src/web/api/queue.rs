@@ -32,7 +32,15 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>) -> Response {
 async fn shown<B: Backend>(web: &Shared<B>) -> Answer {
     let (lanes, checks) = tokio::join!(web.backend.lanes(), web.backend.checks());
     let (workers, live) = (web.backend.workers(), web.backend.is_live());
-    Ok(json::response(OK, &Queue { lanes: lanes?, workers, checks, live }))
+    Ok(json::response(
+        OK,
+        &Queue {
+            lanes: lanes?,
+            workers,
+            checks,
+            live,
+        },
+    ))
 }
 
 #[derive(Deserialize)]
@@ -55,5 +63,10 @@ async fn letters<B: Backend>(web: &Shared<B>, uri: &Uri) -> Answer {
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Fault::Invalid(format!("limit: accepted: 1 to {MAX_LIMIT}")));
     }
-    Ok(json::response(OK, &Letters { dead_letters: web.backend.dead_letters(limit).await? }))
+    Ok(json::response(
+        OK,
+        &Letters {
+            dead_letters: web.backend.dead_letters(limit).await?,
+        },
+    ))
 }

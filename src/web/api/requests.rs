@@ -28,13 +28,25 @@ pub(super) async fn ask<B: Backend>(
     answered(asked(&web, access, &part, body).await)
 }
 
-async fn asked<B: Backend>(web: &Shared<B>, access: Access, part: &str, body: Result<Bytes, BytesRejection>) -> Answer {
+async fn asked<B: Backend>(
+    web: &Shared<B>,
+    access: Access,
+    part: &str,
+    body: Result<Bytes, BytesRejection>,
+) -> Answer {
     let by = access.user.filter(|_| access.may_ask).ok_or_else(nothing)?;
     let body = body.map_err(|rejection| Fault::Invalid(rejection.body_text()))?;
     let asked: Asked = serde_json::from_slice(&body)
         .map_err(|_| Fault::Invalid("accepted: {\"question\": \"the text\"} as JSON".to_owned()))?;
     let about = find(web, part).await?;
-    let published = web.backend.ask(Question { about, text: asked.question, by }).await?;
+    let published = web
+        .backend
+        .ask(Question {
+            about,
+            text: asked.question,
+            by,
+        })
+        .await?;
     Ok(json::response(StatusCode::ACCEPTED, &published))
 }
 
@@ -47,10 +59,16 @@ pub(super) async fn cancel<B: Backend>(
 }
 
 async fn cancelled<B: Backend>(web: &Shared<B>, access: Access, part: &str) -> Answer {
-    let by = access.user.filter(|_| access.may_cancel).ok_or_else(nothing)?;
+    let by = access
+        .user
+        .filter(|_| access.may_cancel)
+        .ok_or_else(nothing)?;
     let session = find(web, part).await?;
     web.backend.cancel(Cancel { session, by }).await?;
-    Ok(json::response(StatusCode::ACCEPTED, &json!({"session_id": session})))
+    Ok(json::response(
+        StatusCode::ACCEPTED,
+        &json!({"session_id": session}),
+    ))
 }
 
 fn nothing() -> Fault {

@@ -27,13 +27,27 @@ pub(super) async fn list<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> 
 async fn listed<B: Backend>(web: &Shared<B>, uri: &Uri) -> Answer {
     let page = ListQuery::of(uri.query()).page(chrono::Utc::now())?;
     let limit = usize::try_from(page.filter.limit).unwrap_or(usize::MAX);
-    let (sessions, counts) = tokio::join!(web.backend.sessions(page.clone()), web.backend.counts(page));
+    let (sessions, counts) =
+        tokio::join!(web.backend.sessions(page.clone()), web.backend.counts(page));
     let sessions = sessions?;
-    let next = sessions.last().filter(|_| sessions.len() >= limit).map(|last| last.line.session_id);
-    Ok(json::response(OK, &Page { sessions, next, counts: counts? }))
+    let next = sessions
+        .last()
+        .filter(|_| sessions.len() >= limit)
+        .map(|last| last.line.session_id);
+    Ok(json::response(
+        OK,
+        &Page {
+            sessions,
+            next,
+            counts: counts?,
+        },
+    ))
 }
 
-pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, Path(part): Path<String>) -> Response {
+pub(super) async fn show<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(part): Path<String>,
+) -> Response {
     answered(shown(&web, &part).await)
 }
 

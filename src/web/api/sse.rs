@@ -37,11 +37,22 @@ const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The number of the last event that the reader has, after a reconnect.
 pub(in crate::web) fn last_event_id(headers: &HeaderMap) -> Option<u32> {
-    headers.get(LAST_EVENT_ID)?.to_str().ok()?.trim().parse().ok()
+    headers
+        .get(LAST_EVENT_ID)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// The stream of a session after event number `after`; 204 when it has ended there, which ends an `EventSource`.
-pub(super) async fn session<B: Backend>(web: Shared<B>, access: &Access, id: SessionId, after: u32) -> Answer {
+pub(super) async fn session<B: Backend>(
+    web: Shared<B>,
+    access: &Access,
+    id: SessionId,
+    after: u32,
+) -> Answer {
     if has_ended(&web, id, after).await {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
@@ -51,15 +62,30 @@ pub(super) async fn session<B: Backend>(web: Shared<B>, access: &Access, id: Ses
 }
 
 /// The rows of a session's page as they change after event number `after`, as markup.
-pub(in crate::web) async fn rows<B: Backend>(web: Shared<B>, access: &Access, id: SessionId, after: u32) -> Answer {
+pub(in crate::web) async fn rows<B: Backend>(
+    web: Shared<B>,
+    access: &Access,
+    id: SessionId,
+    after: u32,
+) -> Answer {
     if has_ended(&web, id, after).await {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let open = open(&web, access)?;
     let page = page_up_to(&web, id, after).await;
     let stream = SessionStream::new(web.clone(), id, after);
-    let rows = Rows { stream, page, web: web.clone(), is_live: None, next_look: Instant::now() };
-    Ok(response(Reader::new(Source::Rows(Box::new(rows)), open, web.hub.stop())))
+    let rows = Rows {
+        stream,
+        page,
+        web: web.clone(),
+        is_live: None,
+        next_look: Instant::now(),
+    };
+    Ok(response(Reader::new(
+        Source::Rows(Box::new(rows)),
+        open,
+        web.hub.stop(),
+    )))
 }
 
 /// The page as its reader has it. Without the database its later rows are complete except for what earlier ones add.
@@ -68,26 +94,44 @@ async fn page_up_to<B: Backend>(web: &Shared<B>, id: SessionId, after: u32) -> L
     let mut last = 0;
     while last < after {
         let limit = EVENTS_PAGE.min(after - last);
-        let read = ExcerptPage { session: id, after: last, limit, characters: MANY };
+        let read = ExcerptPage {
+            session: id,
+            after: last,
+            limit,
+            characters: MANY,
+        };
         let excerpts = web.backend.excerpts(read).await.unwrap_or_default();
         let Some(newest) = excerpts.last() else { break };
         last = newest.event.session_seq;
         for Excerpt { event, is_cut } in excerpts {
-            page.pass(&TimelineEvent { truncated: is_cut, ..event });
+            page.pass(&TimelineEvent {
+                truncated: is_cut,
+                ..event
+            });
         }
     }
     page
 }
 
 /// Whether the event `after` is the end of its session. Without the database the stream itself finds out.
-pub(in crate::web) async fn has_ended<B: Backend>(web: &Shared<B>, id: SessionId, after: u32) -> bool {
-    let Some(before) = after.checked_sub(1) else { return false };
+pub(in crate::web) async fn has_ended<B: Backend>(
+    web: &Shared<B>,
+    id: SessionId,
+    after: u32,
+) -> bool {
+    let Some(before) = after.checked_sub(1) else {
+        return false;
+    };
     let last = web.backend.events(id, before, 1).await.unwrap_or_default();
-    last.first().is_some_and(|event| event.session_seq == after && event.event_type.is_end())
+    last.first()
+        .is_some_and(|event| event.session_seq == after && event.event_type.is_end())
 }
 
 /// The events of every session from now on.
-pub(super) async fn all<B: Backend>(State(web): State<Shared<B>>, Extension(access): Extension<Access>) -> Response {
+pub(super) async fn all<B: Backend>(
+    State(web): State<Shared<B>>,
+    Extension(access): Extension<Access>,
+) -> Response {
     answered(
         async {
             let open = open(&web, &access)?;
@@ -176,7 +220,14 @@ struct Reader<B: Backend> {
 impl<B: Backend> Reader<B> {
     fn new(source: Source<B>, open: OpenStream, stop: CancellationToken) -> Self {
         let first = VecDeque::from([Bytes::from_static(RETRY.as_bytes())]);
-        Self { source, first, next_comment: Instant::now() + COMMENT_INTERVAL, is_over: false, stop, _open: open }
+        Self {
+            source,
+            first,
+            next_comment: Instant::now() + COMMENT_INTERVAL,
+            is_over: false,
+            stop,
+            _open: open,
+        }
     }
 
     /// The next frame; `None` ends the response.
@@ -219,7 +270,11 @@ impl<B: Backend> Source<B> {
         let mut page = std::mem::replace(&mut rows.page, empty);
         let made = rows.web.renderer.render(move || {
             let event = item.event()?;
-            let frame = frame("rows", Some(event.session_seq), &page.event(event).into_string());
+            let frame = frame(
+                "rows",
+                Some(event.session_seq),
+                &page.event(event).into_string(),
+            );
             Some((page, frame))
         });
         let (page, frame) = made.await.ok().flatten()?;
@@ -286,7 +341,10 @@ mod tests {
         backend.connect_broker();
         assert_eq!(next().await, "event: net\ndata: live\n\n");
         backend.emit(&story()[1]);
-        assert!(next().await.starts_with("id: 2\nevent: rows\n"), "the state is sent once");
+        assert!(
+            next().await.starts_with("id: 2\nevent: rows\n"),
+            "the state is sent once"
+        );
         backend.lose_broker();
         assert_eq!(next().await, "event: net\ndata: not live\n\n");
     }

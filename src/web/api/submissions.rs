@@ -52,18 +52,46 @@ pub(super) async fn submit<B: Backend>(
 
 async fn submitted<B: Backend>(web: &Shared<B>, access: &Access, uri: &Uri, sent: Body) -> Answer {
     let by = submitter(access)?;
-    let Settings { priority, chain, force, request_id: request } = query(uri)?;
+    let Settings {
+        priority,
+        chain,
+        force,
+        request_id: request,
+    } = query(uri)?;
     let request = request_id(request.as_deref())?;
-    let priority = priority.filter(|word| !word.is_empty()).map(|word| word.parse::<Severity>()).transpose();
+    let priority = priority
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse::<Severity>())
+        .transpose();
     let priority = priority.map_err(|problem| Fault::Invalid(format!("priority: {problem}")))?;
     let alert = String::from_utf8(body(web, sent).await?.to_vec());
-    let alert = alert.map_err(|_| Fault::Invalid("the alert is not UTF-8 text: nothing was published".to_owned()))?;
+    let alert = alert.map_err(|_| {
+        Fault::Invalid("the alert is not UTF-8 text: nothing was published".to_owned())
+    })?;
     let chain = chain.filter(|chain| !chain.is_empty());
-    let cooldown = if force { Cooldown::Ignored } else { Cooldown::Counts };
-    let submission = Submission { request, alert, priority, chain, cooldown, by };
+    let cooldown = if force {
+        Cooldown::Ignored
+    } else {
+        Cooldown::Counts
+    };
+    let submission = Submission {
+        request,
+        alert,
+        priority,
+        chain,
+        cooldown,
+        by,
+    };
     let Submitted { first, others } = web.backend.submit(submission).await?;
-    let alerts = if others.is_empty() { Vec::new() } else { [vec![first.clone()], others].concat() };
-    Ok(json::response(StatusCode::ACCEPTED, &Queued { first, alerts }))
+    let alerts = if others.is_empty() {
+        Vec::new()
+    } else {
+        [vec![first.clone()], others].concat()
+    };
+    Ok(json::response(
+        StatusCode::ACCEPTED,
+        &Queued { first, alerts },
+    ))
 }
 
 pub(super) async fn rerun<B: Backend>(
@@ -75,17 +103,39 @@ pub(super) async fn rerun<B: Backend>(
     answered(queued_again(&web, &access, &part, sent).await)
 }
 
-async fn queued_again<B: Backend>(web: &Shared<B>, access: &Access, part: &str, sent: Body) -> Answer {
+async fn queued_again<B: Backend>(
+    web: &Shared<B>,
+    access: &Access,
+    part: &str,
+    sent: Body,
+) -> Answer {
     let by = rerunner(access)?;
     let sent = body(web, sent).await?;
-    let settings =
-        if sent.trim_ascii().is_empty() { Ok(RerunSettings::default()) } else { serde_json::from_slice(&sent) };
-    let RerunSettings { chain, request_id: request } = settings.map_err(|_| {
-        Fault::Invalid("accepted: no body, or {\"chain\": \"a name\", \"request_id\": \"a UUID\"} as JSON".to_owned())
+    let settings = if sent.trim_ascii().is_empty() {
+        Ok(RerunSettings::default())
+    } else {
+        serde_json::from_slice(&sent)
+    };
+    let RerunSettings {
+        chain,
+        request_id: request,
+    } = settings.map_err(|_| {
+        Fault::Invalid(
+            "accepted: no body, or {\"chain\": \"a name\", \"request_id\": \"a UUID\"} as JSON"
+                .to_owned(),
+        )
     })?;
     let request = request_id(request.as_deref())?;
     let of = find(web, part).await?;
     let chain = chain.filter(|chain| !chain.is_empty());
-    let published = web.backend.rerun(Rerun { request, of, chain, by }).await?;
+    let published = web
+        .backend
+        .rerun(Rerun {
+            request,
+            of,
+            chain,
+            by,
+        })
+        .await?;
     Ok(json::response(StatusCode::ACCEPTED, &published))
 }

@@ -26,8 +26,16 @@ impl Asset {
     fn new(name: &str, content_type: &'static str, bytes: &'static [u8]) -> Self {
         let hash = Sha256::digest(bytes);
         let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
-        let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Self { path: format!("/assets/{stem}-{hash}.{ending}"), content_type, bytes }
+        let hash: String = hash
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            path: format!("/assets/{stem}-{hash}.{ending}"),
+            content_type,
+            bytes,
+        }
     }
 
     pub(super) fn path(&self) -> &str {
@@ -40,10 +48,20 @@ impl Asset {
     }
 }
 
-pub(super) static STYLE: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("style.css", "text/css; charset=utf-8", include_bytes!("style.css")));
-pub(super) static SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("script.js", "text/javascript; charset=utf-8", include_bytes!("script.js")));
+pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new(
+        "style.css",
+        "text/css; charset=utf-8",
+        include_bytes!("style.css"),
+    )
+});
+pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new(
+        "script.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("script.js"),
+    )
+});
 pub(super) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon.svg", "image/svg+xml", include_bytes!("icon.svg")));
 
@@ -53,12 +71,18 @@ pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
 
 async fn asset(Path(name): Path<String>) -> Response {
     let path = format!("/assets/{name}");
-    let Some(asset) = [&STYLE, &SCRIPT, &ICON].into_iter().find(|asset| asset.path == path) else {
+    let Some(asset) = [&STYLE, &SCRIPT, &ICON]
+        .into_iter()
+        .find(|asset| asset.path == path)
+    else {
         return Fault::NotFound("there is nothing at this address".to_owned()).page();
     };
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(asset.content_type)),
-        (CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
+        (
+            CACHE_CONTROL,
+            HeaderValue::from_static("public, max-age=31536000, immutable"),
+        ),
     ];
     (headers, asset.bytes).into_response()
 }

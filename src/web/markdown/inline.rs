@@ -25,18 +25,30 @@ const REPORT: &str = "[report]";
 impl Cites {
     /// A text that cites events of its own page.
     pub(in crate::web) fn of_page(last_event: u32) -> Self {
-        Self { last_event, page: None, report: Report::IsText }
+        Self {
+            last_event,
+            page: None,
+            report: Report::IsText,
+        }
     }
 
     /// An answer to a question, on the page of its investigation.
     pub(in crate::web) fn of_answer(last_event: u32) -> Self {
-        Self { last_event, page: None, report: Report::IsCited }
+        Self {
+            last_event,
+            page: None,
+            report: Report::IsCited,
+        }
     }
 
     /// An answer to a question, on its own page: it cites events of the investigation. Numbers that the investigation
     /// does not have are marked in the text already.
     pub(in crate::web) fn of_investigation(investigation: SessionId) -> Self {
-        Self { last_event: u32::MAX, page: Some(investigation), report: Report::IsCited }
+        Self {
+            last_event: u32::MAX,
+            page: Some(investigation),
+            report: Report::IsCited,
+        }
     }
 
     /// Writes a text. A number that the session does not have stays text.
@@ -47,12 +59,17 @@ impl Cites {
             if !citation.sources.iter().any(known) {
                 continue;
             }
-            self.plain(writer, text.get(done..citation.range.start).unwrap_or_default());
+            self.plain(
+                writer,
+                text.get(done..citation.range.start).unwrap_or_default(),
+            );
             done = citation.range.end;
             writer.open(Element::Citations);
             for source in &citation.sources {
                 match source {
-                    CitedSource::Event(number) if self.is_event(*number) => writer.citation(self.page, *number),
+                    CitedSource::Event(number) if self.is_event(*number) => {
+                        writer.citation(self.page, *number)
+                    }
                     CitedSource::Event(number) => writer.text(&format!("[{number}]")),
                     CitedSource::Other(range) => {
                         let name = format!("[{}]", text.get(range.clone()).unwrap_or_default());

@@ -18,11 +18,16 @@ pub(in crate::web) fn target(address: &str) -> Option<Target> {
     if address.len() > MAX_ADDRESS || address.contains(char::is_whitespace) {
         return None;
     }
-    let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let url = Url::parse(address)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
     // A name before the host reads like the host.
     if !url.username().is_empty() || url.password().is_some() {
         return None;
     }
     let host = url.host_str()?.to_owned();
-    Some(Target { host, address: url.to_string() })
+    Some(Target {
+        host,
+        address: url.to_string(),
+    })
 }

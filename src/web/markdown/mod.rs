@@ -46,14 +46,18 @@ pub(super) fn cited_html(markdown: &str, cites: Cites) -> Markup {
     }
     let parser = Parser::new_ext(&source, Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS);
     let mut renderer = Renderer::new(&source, cites);
-    TextMergeStream::new(parser).take_while(|_| !is_over()).for_each(|event| renderer.event(event));
+    TextMergeStream::new(parser)
+        .take_while(|_| !is_over())
+        .for_each(|event| renderer.event(event));
     renderer.finish()
 }
 
 /// One line of a model's text, such as the cause: code, emphasis, links and citations, and no blocks.
 pub(super) fn line(markdown: &str, last_event: u32) -> Markup {
     let source = clean(markdown, Charset::Unicode);
-    let source = source.get(..source.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default();
+    let source = source
+        .get(..source.floor_char_boundary(MAX_LINE_BYTES))
+        .unwrap_or_default();
     let parser = Parser::new_ext(source, Options::empty());
     let mut renderer = Renderer::inline(source, Cites::of_page(last_event));
     TextMergeStream::new(parser).for_each(|event| renderer.event(event));

@@ -57,7 +57,10 @@ enum Open {
 impl Renderer {
     pub(super) fn new(source: &str, cites: Cites) -> Self {
         let hashes = |line: &str| line.trim_start().bytes().take_while(|c| *c == b'#').count();
-        let levels = source.lines().map(hashes).filter(|level| (1..=6).contains(level));
+        let levels = source
+            .lines()
+            .map(hashes)
+            .filter(|level| (1..=6).contains(level));
         Self {
             writer: Writer::default(),
             cites,
@@ -68,14 +71,20 @@ impl Renderer {
             columns: Vec::new(),
             column: 0,
             links: 0,
-            top: levels.min().and_then(|level| u8::try_from(level).ok()).unwrap_or(1),
+            top: levels
+                .min()
+                .and_then(|level| u8::try_from(level).ok())
+                .unwrap_or(1),
             last_level: FIRST_LEVEL - 1,
         }
     }
 
     /// As [`Self::new`], without blocks.
     pub(super) fn inline(source: &str, cites: Cites) -> Self {
-        Self { is_inline: true, ..Self::new(source, cites) }
+        Self {
+            is_inline: true,
+            ..Self::new(source, cites)
+        }
     }
 
     pub(super) fn event(&mut self, event: Event<'_>) {
@@ -89,7 +98,9 @@ impl Renderer {
                 self.writer.text(&text);
                 self.writer.close(Element::Code);
             }
-            Event::Html(text) | Event::InlineHtml(text) | Event::FootnoteReference(text) => self.plain(&text),
+            Event::Html(text) | Event::InlineHtml(text) | Event::FootnoteReference(text) => {
+                self.plain(&text)
+            }
             Event::SoftBreak | Event::HardBreak => self.writer.line_break(),
             Event::Rule if self.is_inline => {}
             Event::Rule => self.writer.rule(),
@@ -119,7 +130,9 @@ impl Renderer {
                 self.block(Element::Heading(level));
             }
             Tag::BlockQuote(_) => self.block(Element::Quotation),
-            Tag::CodeBlock(_) if self.is_inline || self.is_too_deep() => self.open.push(Open::Nothing),
+            Tag::CodeBlock(_) if self.is_inline || self.is_too_deep() => {
+                self.open.push(Open::Nothing)
+            }
             Tag::CodeBlock(_) => {
                 self.writer.open(Element::Preformatted);
                 self.writer.open(Element::Code);
@@ -222,14 +235,20 @@ impl Renderer {
 
     /// Adds to the text of the open link; returns whether there is one.
     fn note_link_text(&mut self, added: &str) -> bool {
-        let link = self.open_links.last().and_then(|place| self.open.get_mut(*place));
-        let Some(Open::Link { text, .. }) = link else { return false };
+        let link = self
+            .open_links
+            .last()
+            .and_then(|place| self.open.get_mut(*place));
+        let Some(Open::Link { text, .. }) = link else {
+            return false;
+        };
         text.push_str(added);
         true
     }
 
     fn link(&mut self, address: &str) {
-        let target = links::target(address).filter(|_| self.links < MAX_LINKS && !self.is_too_deep());
+        let target =
+            links::target(address).filter(|_| self.links < MAX_LINKS && !self.is_too_deep());
         let Some(target) = target else {
             self.open.push(Open::Address(format!(" ({address})")));
             return;
@@ -237,20 +256,35 @@ impl Renderer {
         self.links += 1;
         self.writer.open_link(&target.address);
         self.open_links.push(self.open.len());
-        self.open.push(Open::Link { target, text: String::new() });
+        self.open.push(Open::Link {
+            target,
+            text: String::new(),
+        });
     }
 
     fn block(&mut self, element: Element) {
-        if self.is_inline { self.open.push(Open::Nothing) } else { self.inline_element(element) }
+        if self.is_inline {
+            self.open.push(Open::Nothing)
+        } else {
+            self.inline_element(element)
+        }
     }
 
     fn inline_element(&mut self, element: Element) {
-        if self.is_too_deep() { self.open.push(Open::Nothing) } else { self.push(element) }
+        if self.is_too_deep() {
+            self.open.push(Open::Nothing)
+        } else {
+            self.push(element)
+        }
     }
 
     /// A part of the element around it, which there has to be.
     fn part(&mut self, element: Element) {
-        if self.is_in_element() { self.push(element) } else { self.open.push(Open::Nothing) }
+        if self.is_in_element() {
+            self.push(element)
+        } else {
+            self.open.push(Open::Nothing)
+        }
     }
 
     fn push(&mut self, element: Element) {
@@ -264,7 +298,11 @@ impl Renderer {
 
     fn is_too_deep(&self) -> bool {
         // The first that is too deep has no element, and then all within it.
-        let is_without = self.open.last().is_some_and(|open| matches!(open, Open::Nothing)) && !self.is_inline;
+        let is_without = self
+            .open
+            .last()
+            .is_some_and(|open| matches!(open, Open::Nothing))
+            && !self.is_inline;
         is_without || self.open.len() >= MAX_DEPTH
     }
 

@@ -51,14 +51,18 @@ impl Writer {
         match element {
             Element::Heading(level) => self.0.push_str(&format!("<h{}>", level.clamp(3, 6))),
             Element::Ordered { start: 1 } => self.0.push_str("<ol class=\"nums\">"),
-            Element::Ordered { start } => self.0.push_str(&format!("<ol class=\"nums\" start=\"{start}\">")),
+            Element::Ordered { start } => self
+                .0
+                .push_str(&format!("<ol class=\"nums\" start=\"{start}\">")),
             Element::Paragraph => self.0.push_str("<p>"),
             Element::Quotation => self.0.push_str("<blockquote>"),
             Element::Preformatted => self.0.push_str("<pre tabindex=\"0\">"),
             Element::Code => self.0.push_str("<code>"),
             Element::Unordered => self.0.push_str("<ul>"),
             Element::Item => self.0.push_str("<li>"),
-            Element::Table => self.0.push_str("<div class=\"scroll\" tabindex=\"0\"><table>"),
+            Element::Table => self
+                .0
+                .push_str("<div class=\"scroll\" tabindex=\"0\"><table>"),
             Element::Head => self.0.push_str("<thead>"),
             Element::Body => self.0.push_str("<tbody>"),
             Element::Row => self.0.push_str("<tr>"),
@@ -110,17 +114,21 @@ impl Writer {
     /// A link to an event of this page, or of another one.
     pub(super) fn citation(&mut self, page: Option<SessionId>, event: u32) {
         let page = address(page);
-        self.0.push_str(&format!("<a href=\"{page}#{event}\"><span class=\"vh\">event </span>{event}</a>"));
+        self.0.push_str(&format!(
+            "<a href=\"{page}#{event}\"><span class=\"vh\">event </span>{event}</a>"
+        ));
     }
 
     /// A link to the answer of an investigation.
     pub(super) fn report(&mut self, page: Option<SessionId>) {
-        self.0.push_str(&format!("<a href=\"{}#answer\">report</a>", address(page)));
+        self.0
+            .push_str(&format!("<a href=\"{}#answer\">report</a>", address(page)));
     }
 
     /// The beginning of a link to another site; `address` has been checked.
     pub(super) fn open_link(&mut self, address: &str) {
-        self.0.push_str("<a rel=\"noopener noreferrer nofollow ugc\" href=\"");
+        self.0
+            .push_str("<a rel=\"noopener noreferrer nofollow ugc\" href=\"");
         address.render_to(&mut self.0);
         self.0.push_str("\">");
     }

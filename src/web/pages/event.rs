@@ -44,5 +44,9 @@ pub(in crate::web) fn event(id: SessionId, event: &TimelineEvent) -> Markup {
 
 fn context(id: SessionId, event: &TimelineEvent) -> Context {
     // Its citations lead to the numbers of another page, so they are text here.
-    Context { last_event: 0, started_at: None, ..Context::new(id, std::slice::from_ref(event)) }
+    Context {
+        last_event: 0,
+        started_at: None,
+        ..Context::new(id, std::slice::from_ref(event))
+    }
 }

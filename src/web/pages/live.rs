@@ -69,8 +69,16 @@ impl LivePage {
         let context = self.context(event);
         let row = self.rows.row(event);
         let asked = self.take_call(event, &row);
-        let call = asked.as_ref().map(|call| Asked { event: &call.event, row: call.row.clone() });
-        let step = Step { event, row: row.clone(), call, is_cited: false };
+        let call = asked.as_ref().map(|call| Asked {
+            event: &call.event,
+            row: call.row.clone(),
+        });
+        let step = Step {
+            event,
+            row: row.clone(),
+            call,
+            is_cited: false,
+        };
         let shown = html! {
             (steps::step(&step, &context))
             @for answer in &superseded { (answer) }
@@ -82,14 +90,25 @@ impl LivePage {
     }
 
     fn take_call(&mut self, event: &TimelineEvent, row: &Row) -> Option<Open> {
-        let call = row.call.filter(|_| event.event_type == EventType::ToolResult)?;
+        let call = row
+            .call
+            .filter(|_| event.event_type == EventType::ToolResult)?;
         self.open.remove(&call)
     }
 
     /// Keeps a call until its result comes.
     fn keep_call(&mut self, event: &TimelineEvent, row: Row) {
-        if matches!(event.event_type, EventType::LlmToolCall | EventType::McpToolCall) {
-            self.open.insert(event.session_seq, Open { event: event.clone(), row });
+        if matches!(
+            event.event_type,
+            EventType::LlmToolCall | EventType::McpToolCall
+        ) {
+            self.open.insert(
+                event.session_seq,
+                Open {
+                    event: event.clone(),
+                    row,
+                },
+            );
         } else {
             self.take_call(event, &row);
         }
@@ -97,7 +116,11 @@ impl LivePage {
 
     /// The row of the answer that a delta belongs to, before it those that it supersedes; `None` for an outdated delta.
     pub(in crate::web) fn delta(&mut self, delta: &Delta) -> Option<Markup> {
-        let superseded: Vec<Markup> = self.live.superseded_by(delta).map(|answer| self.gone(answer)).collect();
+        let superseded: Vec<Markup> = self
+            .live
+            .superseded_by(delta)
+            .map(|answer| self.gone(answer))
+            .collect();
         let is_new = self.live.delta(delta);
         self.agents.extend(delta.agent.clone());
         let answer = self.live.answers().last().filter(|_| is_new)?;
@@ -106,7 +129,8 @@ impl LivePage {
 
     fn context(&mut self, event: &TimelineEvent) -> Context {
         self.agents.extend(event.agent.clone());
-        self.agents.extend(steps::named_agents(event).map(str::to_owned));
+        self.agents
+            .extend(steps::named_agents(event).map(str::to_owned));
         let first = || Context::new(self.session, std::slice::from_ref(event));
         let agents = self.shown_agents();
         let context = self.context.get_or_insert_with(first);
@@ -116,21 +140,38 @@ impl LivePage {
     }
 
     fn shown_agents(&self) -> Agents {
-        if self.agents.len() > 1 { Agents::Several } else { Agents::One }
+        if self.agents.len() > 1 {
+            Agents::Several
+        } else {
+            Agents::One
+        }
     }
 
     fn unfinished(&self, answer: &Answer) -> Markup {
-        self.row(answer, "", &format!("{} tok", format::tokens((answer.bytes() / 4).max(1))))
+        self.row(
+            answer,
+            "",
+            &format!("{} tok", format::tokens((answer.bytes() / 4).max(1))),
+        )
     }
 
     /// An answer that is requested again, struck out until the next event.
     fn gone(&self, answer: &Answer) -> Markup {
-        self.row(answer, " gone", &format!("try {}, cut off", answer.attempt()))
+        self.row(
+            answer,
+            " gone",
+            &format!("try {}, cut off", answer.attempt()),
+        )
     }
 
     fn row(&self, answer: &Answer, class: &'static str, mark: &str) -> Markup {
         // Each attempt has its own row.
-        let id = format!("w-{}-{}-{}", answer.execution.0.simple(), answer.epoch, answer.attempt());
+        let id = format!(
+            "w-{}-{}-{}",
+            answer.execution.0.simple(),
+            answer.epoch,
+            answer.attempt()
+        );
         let (word, text) = match answer.kind {
             DeltaKind::Thinking => ("thinking", end_of(answer.text())),
             DeltaKind::Text => ("writing", end_of(answer.text())),
@@ -154,9 +195,16 @@ impl LivePage {
 /// The end of a text in one line.
 fn end_of(text: &str) -> String {
     let characters = text.chars().count();
-    let tail: String = text.chars().skip(characters.saturating_sub(MAX_TEXT)).collect();
+    let tail: String = text
+        .chars()
+        .skip(characters.saturating_sub(MAX_TEXT))
+        .collect();
     let line = brief(&tail, MAX_TEXT);
-    if characters > MAX_TEXT { format!("…{line}") } else { line }
+    if characters > MAX_TEXT {
+        format!("…{line}")
+    } else {
+        line
+    }
 }
 
 #[cfg(test)]
@@ -185,10 +233,18 @@ mod tests {
     fn rows(markup: Option<Markup>) -> Vec<(String, String)> {
         let html = markup.map(Markup::into_string).unwrap_or_default();
         assert_eq!(check(&html).err(), None, "{html}");
-        let rows = html.split("<span class=\"cnt\"").next().unwrap().split("<li class=\"").skip(1);
+        let rows = html
+            .split("<span class=\"cnt\"")
+            .next()
+            .unwrap()
+            .split("<li class=\"")
+            .skip(1);
         rows.map(|row| {
             let (class, rest) = row.split_once('"').unwrap();
-            (class.to_owned(), texts(&format!("<li {rest}")).trim().to_owned())
+            (
+                class.to_owned(),
+                texts(&format!("<li {rest}")).trim().to_owned(),
+            )
         })
         .collect()
     }
@@ -209,11 +265,26 @@ mod tests {
         let mut page = page();
         let writing = |words: &str| vec![shown("r think live", &format!("∴ writing {words} tok"))];
         assert_eq!(rows(page.delta(&delta(1, 1, "The h"))), writing("The h 1"));
-        assert_eq!(rows(page.delta(&Delta { offset: 5, ..delta(1, 1, "eap") })), writing("The heap 2"));
-        assert_eq!(rows(page.delta(&Delta { iteration: 6, ..delta(1, 1, "old") })), []);
+        assert_eq!(
+            rows(page.delta(&Delta {
+                offset: 5,
+                ..delta(1, 1, "eap")
+            })),
+            writing("The heap 2")
+        );
+        assert_eq!(
+            rows(page.delta(&Delta {
+                iteration: 6,
+                ..delta(1, 1, "old")
+            })),
+            []
+        );
         let long = "x".repeat(1_000);
         let row = rows(page.delta(&delta(1, 1, &long))).remove(0).1;
-        assert!(row.contains("writing …") && row.ends_with("0.3 k tok") && row.len() < 450, "{row}");
+        assert!(
+            row.contains("writing …") && row.ends_with("0.3 k tok") && row.len() < 450,
+            "{row}"
+        );
     }
 
     #[test]
@@ -222,10 +293,26 @@ mod tests {
         page.delta(&delta(1, 1, "The heap"));
         let again = rows(page.delta(&delta(1, 2, "The limit")));
         let gone = shown("r think live gone", "∴ writing The heap try 1, cut off");
-        assert_eq!(again, [gone, shown("r think live", "∴ writing The limit 2 tok")]);
-        let more = rows(page.delta(&Delta { offset: 9, ..delta(1, 2, " is low") }));
-        assert_eq!(more, [shown("r think live", "∴ writing The limit is low 4 tok")], "struck out once");
-        assert_eq!(rows(page.delta(&Delta { offset: 8, ..delta(1, 1, "late") })), []);
+        assert_eq!(
+            again,
+            [gone, shown("r think live", "∴ writing The limit 2 tok")]
+        );
+        let more = rows(page.delta(&Delta {
+            offset: 9,
+            ..delta(1, 2, " is low")
+        }));
+        assert_eq!(
+            more,
+            [shown("r think live", "∴ writing The limit is low 4 tok")],
+            "struck out once"
+        );
+        assert_eq!(
+            rows(page.delta(&Delta {
+                offset: 8,
+                ..delta(1, 1, "late")
+            })),
+            []
+        );
     }
 
     #[test]
@@ -233,11 +320,20 @@ mod tests {
         let mut page = page();
         page.delta(&delta(1, 1, "The heap"));
         let story = story();
-        let resumed = story.iter().find(|event| event.event_type == EventType::SessionResumed).unwrap();
+        let resumed = story
+            .iter()
+            .find(|event| event.event_type == EventType::SessionResumed)
+            .unwrap();
         let at_takeover = rows(Some(page.event(resumed)));
-        assert_eq!(at_takeover.last().unwrap(), &shown("r think live gone", "∴ writing The heap try 1, cut off"));
+        assert_eq!(
+            at_takeover.last().unwrap(),
+            &shown("r think live gone", "∴ writing The heap try 1, cut off")
+        );
         let next = rows(Some(page.event(&story[9])));
-        assert!(next.iter().all(|(class, _)| !class.contains("live")), "{next:?}");
+        assert!(
+            next.iter().all(|(class, _)| !class.contains("live")),
+            "{next:?}"
+        );
         // A delta of the new owner may precede the event of its takeover.
         let mut page = self::page();
         page.delta(&delta(1, 1, "The heap"));
@@ -253,18 +349,32 @@ mod tests {
             ..delta(1, 1, "The heap")
         };
         let first = rows(page.delta(&parallel(Some("runtime"), 1)));
-        assert_eq!(first, [shown("r think live", "∴ runtime writing The heap 2 tok")], "one of the page has begun");
+        assert_eq!(
+            first,
+            [shown("r think live", "∴ runtime writing The heap 2 tok")],
+            "one of the page has begun"
+        );
         let second = rows(page.delta(&parallel(Some("changes"), 2)));
-        assert_eq!(second, [shown("r think live", "∴ changes writing The heap 2 tok")]);
+        assert_eq!(
+            second,
+            [shown("r think live", "∴ changes writing The heap 2 tok")]
+        );
         // A worker of an older version names no agent: its event does.
         let mut page = self::page();
         page.delta(&parallel(Some("runtime"), 1));
         let mut event = story()[3].clone();
         (event.session_seq, event.agent) = (5, Some("changes".to_owned()));
-        (event.execution_id, event.iteration) = (Some(ExecutionId(uuid::Uuid::from_u128(2))), Some(1));
+        (event.execution_id, event.iteration) =
+            (Some(ExecutionId(uuid::Uuid::from_u128(2))), Some(1));
         let both = rows(Some(page.event(&event)));
-        assert_eq!(both.last(), Some(&shown("r think live", "∴ runtime writing The heap 2 tok")));
+        assert_eq!(
+            both.last(),
+            Some(&shown("r think live", "∴ runtime writing The heap 2 tok"))
+        );
         let older = rows(page.delta(&parallel(None, 2)));
-        assert_eq!(older, [shown("r think live", "∴ changes writing The heap 2 tok")]);
+        assert_eq!(
+            older,
+            [shown("r think live", "∴ changes writing The heap 2 tok")]
+        );
     }
 }

@@ -120,7 +120,9 @@ fn dead_letters(dead: &[DeadAlert]) -> Markup {
 }
 
 fn dead_letter(letter: &DeadAlert) -> Markup {
-    let reason = letter.reason.map_or_else(|| "unknown".to_owned(), |reason| plain(reason.as_str()));
+    let reason = letter
+        .reason
+        .map_or_else(|| "unknown".to_owned(), |reason| plain(reason.as_str()));
     html! {
         p.ti { a href={ "/sessions/" (letter.alert_id) } { (brief(letter.title.as_deref().unwrap_or(NO_TITLE), 200)) } " "
             span.muted { (moment(letter.received_at)) " on " (brief(&letter.subject, 120)) } }

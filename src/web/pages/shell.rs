@@ -24,7 +24,14 @@ pub(in crate::web) struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// A page without a search and without a stream.
     pub(in crate::web) fn plain(title: &'a str, place: Place) -> Self {
-        Self { title, place, net: Net::Still, search: "", since: None, live: None }
+        Self {
+            title,
+            place,
+            net: Net::Still,
+            search: "",
+            since: None,
+            live: None,
+        }
     }
 }
 

@@ -79,9 +79,16 @@ pub(in crate::web) fn submit(form: &Submit<'_>) -> Markup {
 pub(in crate::web) fn again(form: &Again<'_>, viewer: &Viewer) -> Markup {
     let report = form.report;
     let id = report.alert_id;
-    let (word, what) = if report.parent_id.is_some() { ("Question", "question") } else { ("Alert", "alert") };
+    let (word, what) = if report.parent_id.is_some() {
+        ("Question", "question")
+    } else {
+        ("Alert", "alert")
+    };
     let named = report.headers.get(CHAIN).and_then(Value::as_str);
-    let as_before = named.map_or_else(|| "Automatic".to_owned(), |chain| format!("As before: {}", brief(chain, 80)));
+    let as_before = named.map_or_else(
+        || "Automatic".to_owned(),
+        |chain| format!("As before: {}", brief(chain, 80)),
+    );
     html! {
         div.head {
             p.crumb { a href="/" { "Sessions" } span aria-hidden="true" { "/" } a href={ "/sessions/" (id) } { (id.short()) } }

@@ -29,7 +29,11 @@ impl Viewer {
     pub(in crate::web) fn new(access: &Access, headers: &HeaderMap, path: &str) -> Self {
         Self {
             theme: Theme::of(cookie(headers, THEME_COOKIE)),
-            keys: if cookie(headers, KEYS_COOKIE) == Some("off") { Keys::Off } else { Keys::On },
+            keys: if cookie(headers, KEYS_COOKIE) == Some("off") {
+                Keys::Off
+            } else {
+                Keys::On
+            },
             user: access.user.clone(),
             may_ask: access.may_ask,
             may_cancel: access.may_cancel,
@@ -43,7 +47,13 @@ impl Viewer {
 
     /// Whether the viewer can do nothing but read.
     pub(in crate::web) fn only_reads(&self) -> bool {
-        ![self.may_ask, self.may_cancel, self.may_rerun, self.may_submit].contains(&true)
+        ![
+            self.may_ask,
+            self.may_cancel,
+            self.may_rerun,
+            self.may_submit,
+        ]
+        .contains(&true)
     }
 
     /// The path as the value of a parameter.
@@ -53,9 +63,17 @@ impl Viewer {
 }
 
 fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next()
+    let all = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let pairs = all
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .filter(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+        .next()
 }
 
 /// The colours of a page. The server renders the choice, so that no page flashes in the other ones.
@@ -70,7 +88,10 @@ pub(in crate::web) enum Theme {
 
 impl Theme {
     pub(super) fn of(word: Option<&str>) -> Self {
-        [Self::Light, Self::Dark].into_iter().find(|theme| word == Some(theme.word())).unwrap_or_default()
+        [Self::Light, Self::Dark]
+            .into_iter()
+            .find(|theme| word == Some(theme.word()))
+            .unwrap_or_default()
     }
 
     pub(super) fn word(self) -> &'static str {

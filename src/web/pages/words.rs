@@ -13,7 +13,9 @@ const MAX_ADDRESS_BYTES: usize = 8 * 1024;
 /// A text from outside in one line of at most `most` characters.
 pub(super) fn brief(text: &str, most: usize) -> String {
     // A line of megabytes is not read to its end.
-    let begin = text.get(..text.floor_char_boundary(most.saturating_mul(8))).unwrap_or_default();
+    let begin = text
+        .get(..text.floor_char_boundary(most.saturating_mul(8)))
+        .unwrap_or_default();
     let line = one_line(begin, Charset::Unicode);
     if line.chars().count() <= most && begin.len() == text.len() {
         return line;
@@ -94,7 +96,9 @@ fn is_name(word: &str) -> bool {
         .as_bytes()
         .windows(2)
         .any(|two| matches!(two, [first, second] if first.is_ascii_lowercase() && second.is_ascii_uppercase()));
-    let is_word = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
+    let is_word = word
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
     is_word && (is_camel || word.contains('_'))
 }
 
@@ -110,7 +114,10 @@ pub(super) fn moment(at: DateTime<Utc>) -> Markup {
 
 /// A text that begins with a capital letter, unless its first word is a name such as `nginx-1` or `iPhone`.
 pub(super) fn sentence(text: &str) -> String {
-    let word = text.split(|c: char| c.is_whitespace() || ",.;:".contains(c)).next().unwrap_or_default();
+    let word = text
+        .split(|c: char| c.is_whitespace() || ",.;:".contains(c))
+        .next()
+        .unwrap_or_default();
     let is_word = word.len() > 1 && word.chars().all(char::is_lowercase) || word == "a";
     let mut letters = text.chars();
     match letters.next() {
@@ -126,7 +133,9 @@ pub(super) fn plain(word: &str) -> String {
 
 /// A link to another site with its host, or the address as text.
 pub(super) fn address(address: &str, name: &str) -> Markup {
-    let begin = address.get(..address.floor_char_boundary(MAX_ADDRESS_BYTES)).unwrap_or_default();
+    let begin = address
+        .get(..address.floor_char_boundary(MAX_ADDRESS_BYTES))
+        .unwrap_or_default();
     let line = one_line(begin, Charset::Unicode);
     match crate::web::markdown::target(&line).filter(|_| begin.len() == address.len()) {
         Some(target) => html! {

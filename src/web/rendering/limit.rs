@@ -34,7 +34,10 @@ impl Drop for EndOnDrop {
 
 impl Limit {
     pub(super) fn new(timeout: Duration) -> Self {
-        Self { until: Instant::now() + timeout, has_left: Arc::default() }
+        Self {
+            until: Instant::now() + timeout,
+            has_left: Arc::default(),
+        }
     }
 
     pub(super) fn end_on_drop(&self) -> EndOnDrop {

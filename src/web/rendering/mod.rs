@@ -37,7 +37,10 @@ impl Default for Renderer {
 
 impl Renderer {
     fn new(threads: usize, timeout: Duration) -> Self {
-        Self { threads: Arc::new(Semaphore::new(threads)), timeout }
+        Self {
+            threads: Arc::new(Semaphore::new(threads)),
+            timeout,
+        }
     }
 
     /// What `work` makes. Dropping the future ends the work early.
@@ -65,7 +68,9 @@ impl Renderer {
             Ok(Ok(None)) | Err(_) => {
                 let secs = self.timeout.as_secs();
                 tracing::warn!("page not made: it takes longer than {secs} s");
-                Err(Unavailable(format!("this page takes longer than {secs} s to make")))
+                Err(Unavailable(format!(
+                    "this page takes longer than {secs} s to make"
+                )))
             }
             Ok(Err(panic)) => {
                 tracing::error!("page not made: {panic}");
@@ -97,7 +102,13 @@ mod tests {
     async fn a_page_is_made_on_another_thread_than_that_of_its_request() {
         let renderer = Renderer::default();
         let own = std::thread::current().id();
-        assert_ne!(renderer.render(|| std::thread::current().id()).await.unwrap(), own);
+        assert_ne!(
+            renderer
+                .render(|| std::thread::current().id())
+                .await
+                .unwrap(),
+            own
+        );
         assert_eq!(renderer.render(is_over).await, Ok(false));
     }
 
@@ -106,9 +117,15 @@ mod tests {
         let renderer = Renderer::new(1, Duration::from_millis(50));
         let (report, took) = mpsc::channel();
         let failed = renderer.render(work(report)).await.unwrap_err();
-        assert_eq!(failed.to_string(), "this page takes longer than 0 s to make");
+        assert_eq!(
+            failed.to_string(),
+            "this page takes longer than 0 s to make"
+        );
         assert!(took.recv().unwrap() < Duration::from_secs(50));
-        let renderer = Renderer { timeout: TIMEOUT, ..renderer };
+        let renderer = Renderer {
+            timeout: TIMEOUT,
+            ..renderer
+        };
         assert_eq!(renderer.render(|| 7).await, Ok(7));
     }
 

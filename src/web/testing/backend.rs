@@ -20,14 +20,14 @@ use crate::listener::Limits;
 use crate::reports::calls::testing::rebuilt;
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry, SessionPage, StatusCounts,
-    Verdict,
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
+    SessionPage, StatusCounts, Verdict,
 };
 use crate::web::access::{Allow, Gate, Hosts, Mode};
 use crate::web::hub::Hub;
 use crate::web::ports::{
-    Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Rerun, Submission, Submitted, Timelines,
-    Unavailable, Update, Updates,
+    Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Rerun, Submission,
+    Submitted, Timelines, Unavailable, Update, Updates,
 };
 use crate::web::rendering::Renderer;
 use crate::web::router::router;
@@ -53,9 +53,23 @@ pub(crate) struct ExcerptsRead {
 
 /// A server without authentication.
 pub(crate) fn settings() -> Settings {
-    let allow = Allow { prompts: vec!["*".to_owned()], ..Allow::default() };
-    let gate = Gate { mode: Mode::Open, hosts: Hosts::default(), allow };
-    Settings { gate, limits: Limits { connections: 8, per_address: 8 }, streams_per_user: 8 }
+    let allow = Allow {
+        prompts: vec!["*".to_owned()],
+        ..Allow::default()
+    };
+    let gate = Gate {
+        mode: Mode::Open,
+        hosts: Hosts::default(),
+        allow,
+    };
+    Settings {
+        gate,
+        limits: Limits {
+            connections: 8,
+            per_address: 8,
+        },
+        streams_per_user: 8,
+    }
 }
 
 impl FakeBackend {
@@ -120,13 +134,32 @@ impl FakeBackend {
         self.answer_with(settings, path, &[]).await
     }
 
-    async fn answer_with(self: &Arc<Self>, settings: Settings, path: &str, headers: &[(&str, &str)]) -> Response {
-        let hub = Hub::new(Arc::clone(self), settings.streams_per_user, CancellationToken::new());
+    async fn answer_with(
+        self: &Arc<Self>,
+        settings: Settings,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Response {
+        let hub = Hub::new(
+            Arc::clone(self),
+            settings.streams_per_user,
+            CancellationToken::new(),
+        );
         let renderer = Renderer::default();
-        let router = router(Arc::new(Web { backend: Arc::clone(self), hub, settings, renderer }));
+        let router = router(Arc::new(Web {
+            backend: Arc::clone(self),
+            hub,
+            settings,
+            renderer,
+        }));
         let request = Request::builder().uri(path).header("host", "localhost");
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        TowerToHyperService::new(router).call(request.body(Body::empty()).unwrap()).await.unwrap()
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        TowerToHyperService::new(router)
+            .call(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap()
     }
 }
 
@@ -140,22 +173,38 @@ impl Reader for FakeBackend {
     }
 
     async fn facets(&self) -> Result<Facets, Unavailable> {
-        Ok(Facets { chains: vec!["default".to_owned()], sources: vec!["alertmanager".to_owned()] })
+        Ok(Facets {
+            chains: vec!["default".to_owned()],
+            sources: vec!["alertmanager".to_owned()],
+        })
     }
 
     async fn find(&self, part: &str) -> Result<IdMatch, Unavailable> {
         let id = report().alert_id;
-        Ok(if id.to_string().starts_with(part) { IdMatch::One(id) } else { IdMatch::None })
+        Ok(if id.to_string().starts_with(part) {
+            IdMatch::One(id)
+        } else {
+            IdMatch::None
+        })
     }
 
     async fn report(&self, _: SessionId) -> Result<Option<AlertReport>, Unavailable> {
         Ok(lock(&self.report).clone())
     }
 
-    async fn events(&self, _: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, Unavailable> {
+    async fn events(
+        &self,
+        _: SessionId,
+        after: u32,
+        limit: u32,
+    ) -> Result<Vec<TimelineEvent>, Unavailable> {
         let stored = lock(&self.stored).clone()?;
         let limit = usize::try_from(limit).unwrap();
-        Ok(stored.into_iter().filter(|event| event.session_seq > after).take(limit).collect())
+        Ok(stored
+            .into_iter()
+            .filter(|event| event.session_seq > after)
+            .take(limit)
+            .collect())
     }
 
     async fn excerpts(&self, page: ExcerptPage) -> Result<Vec<Excerpt>, Unavailable> {
@@ -169,7 +218,10 @@ impl Reader for FakeBackend {
         let excerpts: Vec<Excerpt> = events.into_iter().map(excerpt).collect();
         let mut read = lock(&self.read);
         read.events += excerpts.len();
-        read.bytes += excerpts.iter().map(|excerpt| excerpt.event.content.len()).sum::<usize>();
+        read.bytes += excerpts
+            .iter()
+            .map(|excerpt| excerpt.event.content.len())
+            .sum::<usize>();
         Ok(excerpts)
     }
 
@@ -177,7 +229,11 @@ impl Reader for FakeBackend {
         Ok(Some(vec![rebuilt().call]))
     }
 
-    async fn call(&self, _: SessionId, number: CallNumber) -> Result<Option<RebuiltCall>, Unavailable> {
+    async fn call(
+        &self,
+        _: SessionId,
+        number: CallNumber,
+    ) -> Result<Option<RebuiltCall>, Unavailable> {
         Ok(matches!(number, CallNumber::Last | CallNumber::Number(1)).then(rebuilt))
     }
 
@@ -223,7 +279,10 @@ impl Queue for FakeBackend {
     }
 
     async fn checks(&self) -> Vec<Check> {
-        vec![Check::new("postgres", Verdict::Fail, "schema <b>0001</b> (behind)").fix("tarsy migrate")]
+        vec![
+            Check::new("postgres", Verdict::Fail, "schema <b>0001</b> (behind)")
+                .fix("tarsy migrate"),
+        ]
     }
 }
 

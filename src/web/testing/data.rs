@@ -10,15 +10,18 @@ use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::reports::{
-    AlertReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionEntry, SessionLine,
-    SessionReport, StageReport, Tokens, ToolCallReport,
+    AlertReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionEntry,
+    SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
 };
 
 const OOM_KILLED: &str = include_str!("../../../tests/fixtures/timelines/oom_killed.jsonl");
 
 /// An investigation with parallel calls, a takeover by another worker, a failed call, a cut result and escape codes.
 pub(crate) fn story() -> Vec<TimelineEvent> {
-    OOM_KILLED.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    OOM_KILLED
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 pub(crate) fn id(last: &str) -> SessionId {
@@ -26,7 +29,10 @@ pub(crate) fn id(last: &str) -> SessionId {
 }
 
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
-    DateTime::parse_from_rfc3339("2026-11-21T14:02:00Z").unwrap().to_utc() + TimeDelta::seconds(seconds)
+    DateTime::parse_from_rfc3339("2026-11-21T14:02:00Z")
+        .unwrap()
+        .to_utc()
+        + TimeDelta::seconds(seconds)
 }
 
 /// The report about the session of [`story`].
@@ -69,7 +75,12 @@ pub(crate) fn report() -> AlertReport {
 }
 
 fn session() -> SessionReport {
-    let usage = Tokens { input: 8_202, cached: 3_840, output: 1_224, thinking: 600 };
+    let usage = Tokens {
+        input: 8_202,
+        cached: 3_840,
+        output: 1_224,
+        thinking: 600,
+    };
     SessionReport {
         created_at: at(0),
         deadline_at: at(2_400),
@@ -155,14 +166,20 @@ pub(crate) fn running() -> AlertReport {
 pub(crate) fn ended(status: RunStatus, reason: StopReason, error: &str) -> AlertReport {
     let mut report = running();
     let session = report.session.as_mut().unwrap();
-    (session.status, session.stop_reason, session.finished_at) = (status, Some(reason), Some(at(9)));
+    (session.status, session.stop_reason, session.finished_at) =
+        (status, Some(reason), Some(at(9)));
     session.error = Some(error.to_owned());
     report
 }
 
 /// An alert without a session.
 pub(crate) fn elsewhere(disposition: DispositionKind) -> AlertReport {
-    AlertReport { disposition, session: None, questions: Vec::new(), ..report() }
+    AlertReport {
+        disposition,
+        session: None,
+        questions: Vec::new(),
+        ..report()
+    }
 }
 
 /// A row of the list.
@@ -189,7 +206,12 @@ pub(crate) fn entry(last: &str, title: &str, status: RunStatus) -> SessionEntry 
         last_seq: 21,
         owners: 2,
         tool_calls: 5,
-        tokens: Tokens { input: 23_000, cached: 0, output: 800, thinking: 0 },
+        tokens: Tokens {
+            input: 23_000,
+            cached: 0,
+            output: 800,
+            thinking: 0,
+        },
         joined: 1,
         questions: 1,
         last_event: None,
@@ -210,8 +232,16 @@ pub(crate) fn long(calls: u32, result: &str) -> Vec<TimelineEvent> {
             created_at: at(i64::from(call)),
             ..story[5].clone()
         };
-        events.push(event(2 + 2 * call, EventType::LlmToolCall, format!("{{\"minute\": {call}}}")));
-        events.push(event(3 + 2 * call, EventType::ToolResult, result.to_owned()));
+        events.push(event(
+            2 + 2 * call,
+            EventType::LlmToolCall,
+            format!("{{\"minute\": {call}}}"),
+        ));
+        events.push(event(
+            3 + 2 * call,
+            EventType::ToolResult,
+            result.to_owned(),
+        ));
     }
     events
 }

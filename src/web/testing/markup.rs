@@ -162,7 +162,8 @@ pub(crate) fn check(html: &str) -> Result<usize, String> {
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         text(&rest[..at])?;
-        let end = tag_end(&rest[at..]).ok_or_else(|| format!("a tag without an end: {}", begin(&rest[at..])))?;
+        let end = tag_end(&rest[at..])
+            .ok_or_else(|| format!("a tag without an end: {}", begin(&rest[at..])))?;
         let tag = &rest[at + 1..at + end];
         rest = &rest[at + end + 1..];
         if tag == "!DOCTYPE html" {
@@ -183,22 +184,38 @@ pub(crate) fn check(html: &str) -> Result<usize, String> {
         }
     }
     text(rest)?;
-    if open.is_empty() { Ok(deepest) } else { Err(format!("not closed: {open:?}")) }
+    if open.is_empty() {
+        Ok(deepest)
+    } else {
+        Err(format!("not closed: {open:?}"))
+    }
 }
 
 /// The number of elements and texts, as a browser counts nodes.
 pub(crate) fn nodes(html: &str) -> usize {
     let tags = html.split('<').skip(1);
     tags.filter(|tag| !tag.starts_with('/'))
-        .map(|tag| 1 + usize::from(tag.split_once('>').is_some_and(|(_, text)| !text.is_empty())))
+        .map(|tag| {
+            1 + usize::from(
+                tag.split_once('>')
+                    .is_some_and(|(_, text)| !text.is_empty()),
+            )
+        })
         .sum()
 }
 
 /// The texts of a page, without its elements, in one line.
 pub(crate) fn texts(html: &str) -> String {
-    let parts = html.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+    let parts = html
+        .split('<')
+        .map(|part| part.split_once('>').map_or(part, |(_, text)| text));
     let text: Vec<&str> = parts.filter(|text| !text.is_empty()).collect();
-    let text = text.join(" ").replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+    let text = text
+        .join(" ")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -216,7 +233,9 @@ fn begin(text: &str) -> String {
 
 fn text(text: &str) -> Result<(), String> {
     let bad = |c: char| {
-        c == '>' || (c.is_control() && !matches!(c, '\n' | '\t')) || crate::investigation::visible::is_invisible(c)
+        c == '>'
+            || (c.is_control() && !matches!(c, '\n' | '\t'))
+            || crate::investigation::visible::is_invisible(c)
     };
     match text.find(bad) {
         Some(at) => Err(format!("a text has {:?}", begin(&text[at..]))),
@@ -262,16 +281,23 @@ fn attribute(element: &str, key: &str, value: &str) -> Result<(), String> {
         "class" | "id" | "for" | "role" => value.chars().all(is_word),
         "href" => {
             let is_own = value.starts_with(['#', '/']) && !value.starts_with("//");
-            is_own || element == "a" && (value.starts_with("https://") || value.starts_with("http://"))
+            is_own
+                || element == "a" && (value.starts_with("https://") || value.starts_with("http://"))
         }
         "src" => value.starts_with("/assets/"),
-        "action" | "data-live" | "data-load" | "data-open" => value.starts_with('/') && !value.starts_with("//"),
-        "points" | "x" | "y" | "x1" | "x2" | "y1" | "y2" | "width" | "height" => {
-            value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | ' ' | '%' | '-'))
+        "action" | "data-live" | "data-load" | "data-open" => {
+            value.starts_with('/') && !value.starts_with("//")
         }
+        "points" | "x" | "y" | "x1" | "x2" | "y1" | "y2" | "width" | "height" => value
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | ' ' | '%' | '-')),
         _ => true,
     };
-    if is_fine && text(value).is_ok() { Ok(()) } else { Err(format!("{element} has {key}={:?}", begin(value))) }
+    if is_fine && text(value).is_ok() {
+        Ok(())
+    } else {
+        Err(format!("{element} has {key}={:?}", begin(value)))
+    }
 }
 
 #[test]
@@ -294,7 +320,10 @@ fn what_does_not_belong_is_found() {
         let found = check(html);
         match problem {
             None => assert_eq!(found, Ok(1)),
-            Some(problem) => assert!(found.clone().is_err_and(|error| error.contains(problem)), "{html}: {found:?}"),
+            Some(problem) => assert!(
+                found.clone().is_err_and(|error| error.contains(problem)),
+                "{html}: {found:?}"
+            ),
         }
     }
 }

@@ -11,15 +11,24 @@ use tarsy::config::{Config, LlmService};
 use super::helm::{Case, Helm, own_containers, text};
 
 fn arguments(container: &Value) -> Vec<OsString> {
-    let args = container["args"].as_array().unwrap().iter().map(|arg| OsString::from(text(arg)));
-    std::iter::once(OsString::from("tarsy")).chain(args).collect()
+    let args = container["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|arg| OsString::from(text(arg)));
+    std::iter::once(OsString::from("tarsy"))
+        .chain(args)
+        .collect()
 }
 
 #[test]
 fn the_binary_understands_the_arguments_of_every_container() {
     let Some(helm) = Helm::find() else { return };
     let further = json!({"llmService": {"allowUnauthenticated": true, "allowKeyEnv": ["A_*"], "allowBaseUrl": ["https://a.example.com"]}});
-    let options = ("options".to_owned(), helm.release(Case::with("default", &further)));
+    let options = (
+        "options".to_owned(),
+        helm.release(Case::with("default", &further)),
+    );
     let mut seen = BTreeSet::new();
     for (case, release) in helm.releases().iter().chain([&options]) {
         for (pod, container) in own_containers(release) {
@@ -28,22 +37,40 @@ fn the_binary_understands_the_arguments_of_every_container() {
             seen.insert(args[1].clone());
         }
     }
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["llm-service", "migrate", "receive", "submit", "web", "worker"]);
+    assert_eq!(
+        seen.into_iter().collect::<Vec<_>>(),
+        [
+            "llm-service",
+            "migrate",
+            "receive",
+            "submit",
+            "web",
+            "worker"
+        ]
+    );
 }
 
 #[test]
 fn the_binary_reads_every_variable_that_the_chart_sets() {
     let Some(helm) = Helm::find() else { return };
     let mut source = String::new();
-    read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut source);
+    read_all(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut source,
+    );
     let knows = |name: &str| source.contains(&format!("\"{name}\""));
     let mut unknown = BTreeSet::new();
     for (_, release) in helm.releases() {
         for (_, container) in own_containers(release) {
-            let variables = container["env"].as_array().into_iter().flatten().map(|variable| text(&variable["name"]));
+            let variables = container["env"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|variable| text(&variable["name"]));
             // What the configuration of a values file refers to.
             let own = variables.filter(|name| !["GRAFANA_TOKEN"].contains(name));
-            let missing = own.filter(|name| !knows(name) && !name.strip_suffix("_FILE").is_some_and(knows));
+            let missing =
+                own.filter(|name| !knows(name) && !name.strip_suffix("_FILE").is_some_and(knows));
             unknown.extend(missing.map(str::to_owned));
         }
     }
@@ -72,16 +99,32 @@ fn each_role_logs_in_to_nats_with_its_own_file() {
     ] {
         let login = json!({"nats": {"login": {"kind": kind, "secret": {"name": "logins"}}}});
         let release = helm.release(Case::with("default", &login));
-        for (pod, key, user) in
-            [("-worker", "worker", "tarsy-worker"), ("-migrate", "administrator", "tarsy-administrator")]
-        {
-            let (_, spec) = release.pods().into_iter().find(|(name, _)| name.ends_with(pod)).unwrap();
+        for (pod, key, user) in [
+            ("-worker", "worker", "tarsy-worker"),
+            ("-migrate", "administrator", "tarsy-administrator"),
+        ] {
+            let (_, spec) = release
+                .pods()
+                .into_iter()
+                .find(|(name, _)| name.ends_with(pod))
+                .unwrap();
             let item = json!({"key": key, "path": format!("nats/{kind}")});
-            assert!(spec["volumes"].to_string().contains(&item.to_string()), "{kind}: {}", spec["volumes"]);
+            assert!(
+                spec["volumes"].to_string().contains(&item.to_string()),
+                "{kind}: {}",
+                spec["volumes"]
+            );
             let variables = spec["containers"][0]["env"].as_array().unwrap();
-            let value =
-                |name: &str| variables.iter().find(|found| found["name"] == name).map(|found| text(&found["value"]));
-            assert_eq!(value(variable), Some(format!("/var/run/secrets/tarsy/nats/{kind}").as_str()));
+            let value = |name: &str| {
+                variables
+                    .iter()
+                    .find(|found| found["name"] == name)
+                    .map(|found| text(&found["value"]))
+            };
+            assert_eq!(
+                value(variable),
+                Some(format!("/var/run/secrets/tarsy/nats/{kind}").as_str())
+            );
             assert_eq!(value("NATS_USER"), (kind == "password").then_some(user));
         }
     }
@@ -94,11 +137,15 @@ fn every_rendered_configuration_is_one_that_the_binary_accepts() {
     for (case, release) in helm.releases() {
         for map in release.of_kind("ConfigMap") {
             if let Some(file) = map["data"]["tarsy.yaml"].as_str() {
-                let config = Config::parse("tarsy.yaml", file, &|name| Some(format!("value of {name}")));
+                let config =
+                    Config::parse("tarsy.yaml", file, &|name| Some(format!("value of {name}")));
                 assert!(config.is_ok(), "{case}: {}", config.unwrap_err());
                 let path = tempfile::NamedTempFile::new().unwrap();
                 std::fs::write(path.path(), file).unwrap();
-                assert!(LlmService::load(Some(path.path()), &|_| None).is_ok(), "{case}");
+                assert!(
+                    LlmService::load(Some(path.path()), &|_| None).is_ok(),
+                    "{case}"
+                );
                 seen += 1;
             }
             if let Some(file) = map["data"]["queue.yaml"].as_str() {
@@ -116,9 +163,16 @@ fn every_rendered_configuration_is_one_that_the_binary_accepts() {
 fn the_migration_and_the_workers_agree_on_the_streams() {
     let Some(helm) = Helm::find() else { return };
     let release = helm.release(Case::with("production", &json!({})));
-    let (all, hook) = (release.object("ConfigMap", "release-tarsy"), release.object("ConfigMap", "-migrate"));
-    let read = |file: &Value| Config::parse("file", text(file), &|name| Some(name.to_owned())).unwrap();
-    let (worker, migrate) = (read(&all["data"]["tarsy.yaml"]), read(&hook["data"]["queue.yaml"]));
+    let (all, hook) = (
+        release.object("ConfigMap", "release-tarsy"),
+        release.object("ConfigMap", "-migrate"),
+    );
+    let read =
+        |file: &Value| Config::parse("file", text(file), &|name| Some(name.to_owned())).unwrap();
+    let (worker, migrate) = (
+        read(&all["data"]["tarsy.yaml"]),
+        read(&hook["data"]["queue.yaml"]),
+    );
     assert_eq!(
         (&worker.streams, &worker.worker, &worker.receive),
         (&migrate.streams, &migrate.worker, &migrate.receive)
@@ -133,15 +187,24 @@ fn the_chart_assumes_the_defaults_of_the_binary() {
     let built_in = Config::load(None, &|_| None).unwrap();
     let endpoint = json!({"mode": "keda", "keda": {"monitoringEndpoint": "nats-headless:8222"}});
     let keda = helm.release(Case::with("default", &json!({"autoscaling": endpoint})));
-    let target = &keda.object("ScaledObject", "-worker")["spec"]["advanced"]["scalingModifiers"]["target"];
+    let target =
+        &keda.object("ScaledObject", "-worker")["spec"]["advanced"]["scalingModifiers"]["target"];
     assert_eq!(text(target), built_in.worker.slots.to_string());
     let secs = |duration: std::time::Duration| format!("{}s", duration.as_secs());
     assert!(
-        keda.notes.contains(&format!("  {} (worker.drain_timeout)", secs(built_in.worker.drain_timeout))),
+        keda.notes.contains(&format!(
+            "  {} (worker.drain_timeout)",
+            secs(built_in.worker.drain_timeout)
+        )),
         "{}",
         keda.notes
     );
-    assert!(keda.notes.contains(&format!("its lease ({})", secs(built_in.worker.lease))), "{}", keda.notes);
+    assert!(
+        keda.notes
+            .contains(&format!("its lease ({})", secs(built_in.worker.lease))),
+        "{}",
+        keda.notes
+    );
     let grace = |set: Value| helm.render(&[Case::with("default", &set)]).remove(0);
     let needed = built_in.llm_service.drain_timeout.as_secs() + 10;
     assert!(grace(json!({"llmService": {"terminationGracePeriodSeconds": needed}})).is_ok());

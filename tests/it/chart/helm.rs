@@ -37,16 +37,24 @@ pub(super) struct Case {
 impl Case {
     /// A file in `ci/`, with these values in place of its own.
     pub(super) fn with(file: &str, set: &Value) -> Self {
-        Self { name: file.to_owned(), values: json!({"files": [format!("ci/{file}-values.yaml")], "set": set}) }
+        Self {
+            name: file.to_owned(),
+            values: json!({"files": [format!("ci/{file}-values.yaml")], "set": set}),
+        }
     }
 
     /// One case for each file in `ci/`.
     pub(super) fn all() -> Vec<Self> {
-        let files = std::fs::read_dir(chart().join("ci")).unwrap().map(|file| file.unwrap().file_name());
+        let files = std::fs::read_dir(chart().join("ci"))
+            .unwrap()
+            .map(|file| file.unwrap().file_name());
         let mut names: Vec<String> = files.map(|name| name.into_string().unwrap()).collect();
         names.sort();
         assert!(names.len() > 5, "{names:?}");
-        names.iter().map(|name| Self::with(name.strip_suffix("-values.yaml").unwrap(), &json!({}))).collect()
+        names
+            .iter()
+            .map(|name| Self::with(name.strip_suffix("-values.yaml").unwrap(), &json!({})))
+            .collect()
     }
 }
 
@@ -56,7 +64,9 @@ pub(super) fn chart() -> &'static Path {
 
 /// A file in `tests/chart`.
 pub(super) fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chart").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/chart")
+        .join(name)
 }
 
 impl Helm {
@@ -79,9 +89,11 @@ impl Helm {
     /// Renders each case.
     pub(super) fn render(&self, cases: &[Case]) -> Vec<Rendered> {
         let values = cases.iter().map(|case| case.values.clone()).collect();
-        let rendered = self.ask("render", values, &[]).into_iter().map(|answer| match answer["fault"].as_str() {
-            Some(fault) => Err(fault.to_owned()),
-            None => Ok(release(&answer)),
+        let rendered = self.ask("render", values, &[]).into_iter().map(|answer| {
+            match answer["fault"].as_str() {
+                Some(fault) => Err(fault.to_owned()),
+                None => Ok(release(&answer)),
+            }
         });
         rendered.collect()
     }
@@ -107,7 +119,11 @@ impl Helm {
 
     /// The messages of `helm lint --strict` for each case.
     pub(super) fn lint(&self, cases: &[Case]) -> Vec<Value> {
-        self.ask("lint", cases.iter().map(|case| case.values.clone()).collect(), &[])
+        self.ask(
+            "lint",
+            cases.iter().map(|case| case.values.clone()).collect(),
+            &[],
+        )
     }
 
     /// The content of YAML files below the chart.
@@ -118,35 +134,60 @@ impl Helm {
     /// The first fault of each object by the strict schemas of these versions of Kubernetes.
     pub(super) fn validate(&self, objects: &[Value], versions: &[&str]) -> Vec<Option<String>> {
         let answer = self.ask("validate", objects.into(), versions);
-        answer.into_iter().map(|fault| fault.as_str().map(str::to_owned)).collect()
+        answer
+            .into_iter()
+            .map(|fault| fault.as_str().map(str::to_owned))
+            .collect()
     }
 }
 
 fn release(answer: &Value) -> Release {
     let templates = answer["objects"].as_object().unwrap();
     let objects = templates.iter().flat_map(|(template, objects)| {
-        objects.as_array().unwrap().iter().map(|object| (template.clone(), object.clone()))
+        objects
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|object| (template.clone(), object.clone()))
     });
-    Release { objects: objects.collect(), notes: answer["notes"].as_str().unwrap().to_owned() }
+    Release {
+        objects: objects.collect(),
+        notes: answer["notes"].as_str().unwrap().to_owned(),
+    }
 }
 
 impl Release {
     /// The objects of this kind.
     pub(super) fn of_kind(&self, kind: &str) -> Vec<&Value> {
-        self.objects.iter().map(|(_, object)| object).filter(|object| object["kind"] == kind).collect()
+        self.objects
+            .iter()
+            .map(|(_, object)| object)
+            .filter(|object| object["kind"] == kind)
+            .collect()
     }
 
     /// The object of this kind whose name ends like this.
     pub(super) fn object(&self, kind: &str, name: &str) -> &Value {
-        let found = self.of_kind(kind).into_iter().find(|object| text(&object["metadata"]["name"]).ends_with(name));
+        let found = self
+            .of_kind(kind)
+            .into_iter()
+            .find(|object| text(&object["metadata"]["name"]).ends_with(name));
         found.unwrap_or_else(|| panic!("there is no {kind} {name}"))
     }
 
     /// The name and the specification of every pod.
     pub(super) fn pods(&self) -> Vec<(String, &Value)> {
         let pods = self.objects.iter().filter_map(|(_, object)| {
-            let spec = if object["kind"] == "Pod" { &object["spec"] } else { &object["spec"]["template"]["spec"] };
-            let name = format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]));
+            let spec = if object["kind"] == "Pod" {
+                &object["spec"]
+            } else {
+                &object["spec"]["template"]["spec"]
+            };
+            let name = format!(
+                "{} {}",
+                text(&object["kind"]),
+                text(&object["metadata"]["name"])
+            );
             spec["containers"].is_array().then_some((name, spec))
         });
         pods.collect()
@@ -162,7 +203,8 @@ pub(super) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 /// The containers of all pods that run tarsy, with the name of the pod.
 pub(super) fn own_containers(release: &Release) -> Vec<(String, &Value)> {
     let pods = release.pods().into_iter();
-    let named = pods.flat_map(|(name, pod)| containers(pod).map(move |container| (name.clone(), container)));
+    let named = pods
+        .flat_map(|(name, pod)| containers(pod).map(move |container| (name.clone(), container)));
     let is_own = |container: &Value| {
         let image = text(&container["image"]);
         image.starts_with(&format!("{IMAGE}:"))
@@ -178,12 +220,21 @@ pub(super) fn text(value: &Value) -> &str {
 
 /// The standard output of a program that reads `input`; its standard error is that of the test.
 pub(super) fn run(command: &mut Command, input: &str) -> String {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }

@@ -33,10 +33,20 @@ pub(super) fn ask(python: &Path, request: &str) -> String {
 impl Library {
     fn start(python: &Path) -> Self {
         let mut command = Command::new(python);
-        command.arg(script("helm.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg(script("helm.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
-        let (requests, answers) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        Self { process, requests, answers: BufReader::new(answers) }
+        let (requests, answers) = (
+            process.stdin.take().unwrap(),
+            process.stdout.take().unwrap(),
+        );
+        Self {
+            process,
+            requests,
+            answers: BufReader::new(answers),
+        }
     }
 
     fn ask(&mut self, request: &str) -> String {
@@ -45,7 +55,10 @@ impl Library {
         let mut answer = String::new();
         self.answers.read_line(&mut answer).unwrap();
         if answer.is_empty() {
-            panic!("the library of Helm has ended with {:?}, see standard error: {request}", self.process.wait());
+            panic!(
+                "the library of Helm has ended with {:?}, see standard error: {request}",
+                self.process.wait()
+            );
         }
         answer
     }

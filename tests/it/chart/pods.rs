@@ -5,8 +5,16 @@ use serde_json::{Value, json};
 use super::helm::{Case, Helm, containers, text};
 
 /// The volumes that the profile `restricted` of Pod Security permits.
-const VOLUMES: [&str; 8] =
-    ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"];
+const VOLUMES: [&str; 8] = [
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+];
 
 /// What the profile `restricted` forbids in this pod, and what this chart forbids beside it.
 fn violations(pod: &Value) -> Vec<String> {
@@ -20,25 +28,66 @@ fn violations(pod: &Value) -> Vec<String> {
         check(pod[key].is_null(), format!("{key} is set"));
     }
     let shared = &pod["securityContext"];
-    check(shared["runAsNonRoot"] == true, "it may run as root".to_owned());
-    check(shared["runAsUser"].as_u64().is_some_and(|user| user > 0), "its user is not set".to_owned());
-    check(shared["seccompProfile"]["type"] == "RuntimeDefault", "it has no seccomp profile".to_owned());
-    check(pod["enableServiceLinks"] == false, "it gets variables of services".to_owned());
-    check(pod["automountServiceAccountToken"].is_boolean(), "it gets a token by default".to_owned());
+    check(
+        shared["runAsNonRoot"] == true,
+        "it may run as root".to_owned(),
+    );
+    check(
+        shared["runAsUser"].as_u64().is_some_and(|user| user > 0),
+        "its user is not set".to_owned(),
+    );
+    check(
+        shared["seccompProfile"]["type"] == "RuntimeDefault",
+        "it has no seccomp profile".to_owned(),
+    );
+    check(
+        pod["enableServiceLinks"] == false,
+        "it gets variables of services".to_owned(),
+    );
+    check(
+        pod["automountServiceAccountToken"].is_boolean(),
+        "it gets a token by default".to_owned(),
+    );
     for volume in pod["volumes"].as_array().into_iter().flatten() {
-        let kinds: Vec<&String> = volume.as_object().unwrap().keys().filter(|key| *key != "name").collect();
-        check(kinds.iter().all(|kind| VOLUMES.contains(&kind.as_str())), format!("volume {kinds:?}"));
+        let kinds: Vec<&String> = volume
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|key| *key != "name")
+            .collect();
+        check(
+            kinds.iter().all(|kind| VOLUMES.contains(&kind.as_str())),
+            format!("volume {kinds:?}"),
+        );
     }
     for container in containers(pod) {
         let (name, own) = (text(&container["name"]), &container["securityContext"]);
-        check(own["allowPrivilegeEscalation"] == false, format!("{name} may gain privileges"));
-        check(own["readOnlyRootFilesystem"] == true, format!("{name} may write to its image"));
-        check(own["capabilities"] == json!({"drop": ["ALL"]}), format!("{name} has capabilities"));
-        check(own["privileged"].is_null() && own["runAsNonRoot"] != false, format!("{name} is privileged"));
+        check(
+            own["allowPrivilegeEscalation"] == false,
+            format!("{name} may gain privileges"),
+        );
+        check(
+            own["readOnlyRootFilesystem"] == true,
+            format!("{name} may write to its image"),
+        );
+        check(
+            own["capabilities"] == json!({"drop": ["ALL"]}),
+            format!("{name} has capabilities"),
+        );
+        check(
+            own["privileged"].is_null() && own["runAsNonRoot"] != false,
+            format!("{name} is privileged"),
+        );
         let ports = container["ports"].as_array().into_iter().flatten();
-        check(ports.clone().all(|port| port["hostPort"].is_null()), format!("{name} has a port of the node"));
+        check(
+            ports.clone().all(|port| port["hostPort"].is_null()),
+            format!("{name} has a port of the node"),
+        );
         for limit in ["requests", "limits"] {
-            check(container["resources"][limit]["memory"].is_string(), format!("{name} has no {limit} of memory"));
+            check(
+                container["resources"][limit]["memory"].is_string(),
+                format!("{name} has no {limit} of memory"),
+            );
         }
     }
     found
@@ -75,9 +124,15 @@ fn a_pod_that_is_not_restricted_is_found() {
         ("/securityContext/runAsNonRoot", json!(false)),
         ("/securityContext/seccompProfile/type", json!("Unconfined")),
         ("/enableServiceLinks", json!(true)),
-        ("/volumes", json!([{"name": "v", "hostPath": {"path": "/"}}])),
+        (
+            "/volumes",
+            json!([{"name": "v", "hostPath": {"path": "/"}}]),
+        ),
         ("/containers/0/securityContext/capabilities/drop", json!([])),
-        ("/containers/0/securityContext/readOnlyRootFilesystem", json!(false)),
+        (
+            "/containers/0/securityContext/readOnlyRootFilesystem",
+            json!(false),
+        ),
         ("/containers/0/resources/limits", json!({})),
     ] {
         let mut bad = good.clone();
@@ -93,13 +148,20 @@ fn a_pod_that_is_not_restricted_is_found() {
 fn liveness_asks_the_process_itself_and_no_neighbour() {
     let Some(helm) = Helm::find() else { return };
     for (case, release) in helm.releases() {
-        let is_own = |object: &&&Value| text(&object["metadata"]["name"]).starts_with("release-tarsy");
+        let is_own =
+            |object: &&&Value| text(&object["metadata"]["name"]).starts_with("release-tarsy");
         for deployment in release.of_kind("Deployment").iter().filter(is_own) {
             let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-            for (probe, path) in
-                [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
-            {
-                assert_eq!(container[probe]["httpGet"], json!({"path": path, "port": "metrics"}), "{case} {probe}");
+            for (probe, path) in [
+                ("startupProbe", "/healthz"),
+                ("livenessProbe", "/healthz"),
+                ("readinessProbe", "/readyz"),
+            ] {
+                assert_eq!(
+                    container[probe]["httpGet"],
+                    json!({"path": path, "port": "metrics"}),
+                    "{case} {probe}"
+                );
             }
         }
     }
@@ -113,21 +175,38 @@ fn secrets_are_files_and_each_pod_has_only_its_own() {
     for (name, pod) in release.pods() {
         for container in containers(pod) {
             for variable in container["env"].as_array().into_iter().flatten() {
-                assert!(variable["valueFrom"]["secretKeyRef"].is_null(), "{name}: {variable}");
+                assert!(
+                    variable["valueFrom"]["secretKeyRef"].is_null(),
+                    "{name}: {variable}"
+                );
             }
         }
-        let sources =
-            pod["volumes"].as_array().unwrap().iter().filter_map(|volume| volume["projected"]["sources"].as_array());
-        let paths = sources.flatten().flat_map(|source| source["secret"]["items"].as_array().unwrap().iter());
+        let sources = pod["volumes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|volume| volume["projected"]["sources"].as_array());
+        let paths = sources
+            .flatten()
+            .flat_map(|source| source["secret"]["items"].as_array().unwrap().iter());
         let mut paths: Vec<&str> = paths.map(|item| text(&item["path"])).collect();
         paths.sort_unstable();
         found.push((name.rsplit('-').next().unwrap().to_owned(), paths.join(" ")));
     }
     found.sort();
     let expected = [
-        ("migrate", "database/ca.crt database/password database/url nats/ca.crt nats/creds nats/tls.crt nats/tls.key"),
-        ("receiver", "nats/ca.crt nats/creds nats/tls.crt nats/tls.key receive/token"),
-        ("service", "client-ca/ca.crt keys/ANTHROPIC_API_KEY keys/GEMINI_API_KEY llm/token tls/tls.crt tls/tls.key"),
+        (
+            "migrate",
+            "database/ca.crt database/password database/url nats/ca.crt nats/creds nats/tls.crt nats/tls.key",
+        ),
+        (
+            "receiver",
+            "nats/ca.crt nats/creds nats/tls.crt nats/tls.key receive/token",
+        ),
+        (
+            "service",
+            "client-ca/ca.crt keys/ANTHROPIC_API_KEY keys/GEMINI_API_KEY llm/token tls/tls.crt tls/tls.key",
+        ),
         ("test", "nats/ca.crt nats/creds nats/tls.crt nats/tls.key"),
         (
             "worker",
@@ -135,21 +214,34 @@ fn secrets_are_files_and_each_pod_has_only_its_own() {
              nats/tls.crt nats/tls.key notifications/slack-token",
         ),
     ];
-    assert_eq!(found, expected.map(|(pod, files)| (pod.to_owned(), files.to_owned())));
+    assert_eq!(
+        found,
+        expected.map(|(pod, files)| (pod.to_owned(), files.to_owned()))
+    );
 }
 
 #[test]
 fn the_web_server_has_the_secrets_of_a_role_that_only_reads() {
     let Some(helm) = Helm::find() else { return };
     let release = helm.release(Case::with("web", &json!({})));
-    let (_, pod) = release.pods().into_iter().find(|(name, _)| name.ends_with("-web")).unwrap();
-    let sources =
-        pod["volumes"].as_array().unwrap().iter().filter_map(|volume| volume["projected"]["sources"].as_array());
+    let (_, pod) = release
+        .pods()
+        .into_iter()
+        .find(|(name, _)| name.ends_with("-web"))
+        .unwrap();
+    let sources = pod["volumes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|volume| volume["projected"]["sources"].as_array());
     let files: Vec<(String, String)> = sources
         .flatten()
         .map(|source| {
             let secret = &source["secret"];
-            (text(&secret["name"]).to_owned(), text(&secret["items"][0]["path"]).to_owned())
+            (
+                text(&secret["name"]).to_owned(),
+                text(&secret["items"][0]["path"]).to_owned(),
+            )
         })
         .collect();
     let expected = [
@@ -158,10 +250,17 @@ fn the_web_server_has_the_secrets_of_a_role_that_only_reads() {
         ("tarsy-reader-password", "database/password"),
         ("tarsy-proxy", "web/proxy"),
     ];
-    assert_eq!(files, expected.map(|(secret, path)| (secret.to_owned(), path.to_owned())));
+    assert_eq!(
+        files,
+        expected.map(|(secret, path)| (secret.to_owned(), path.to_owned()))
+    );
     let map = release.object("ConfigMap", "release-tarsy");
     let hosts = text(&map["data"]["queue.yaml"]);
-    assert!(hosts.contains("release-tarsy-web.") && hosts.contains("public_url: https://tarsy.example.com"), "{hosts}");
+    assert!(
+        hosts.contains("release-tarsy-web.")
+            && hosts.contains("public_url: https://tarsy.example.com"),
+        "{hosts}"
+    );
 }
 
 #[test]
@@ -173,7 +272,11 @@ fn a_role_with_its_own_address_does_not_get_the_workers_password() {
         "migrations": {"urlSecret": {"name": "m"}, "passwordSecret": {"name": ""}},
     });
     let release = helm.release(Case::with("web", &set));
-    let has = |kind, name| release.object(kind, name)["spec"]["template"].to_string().contains("\"shared\"");
+    let has = |kind, name| {
+        release.object(kind, name)["spec"]["template"]
+            .to_string()
+            .contains("\"shared\"")
+    };
     assert!(has("Deployment", "-worker"));
     assert!(!has("Deployment", "-web") && !has("Job", "-migrate"));
 }
@@ -187,10 +290,16 @@ fn a_secret_in_the_values_is_rendered_into_secrets_only() {
         "receiver": {"token": {"value": "w0rd-of-receiver"}},
     });
     let release = helm.release(Case::with("trial", &words));
-    let (secrets, others): (Vec<_>, Vec<_>) =
-        release.objects.iter().partition(|(_, object)| object["kind"] == "Secret");
-    let with_word =
-        |objects: &[&(String, Value)]| objects.iter().filter(|(_, object)| object.to_string().contains("w0rd")).count();
+    let (secrets, others): (Vec<_>, Vec<_>) = release
+        .objects
+        .iter()
+        .partition(|(_, object)| object["kind"] == "Secret");
+    let with_word = |objects: &[&(String, Value)]| {
+        objects
+            .iter()
+            .filter(|(_, object)| object.to_string().contains("w0rd"))
+            .count()
+    };
     assert_eq!((with_word(&secrets), with_word(&others)), (1, 0));
     assert!(!release.notes.contains("w0rd"), "{}", release.notes);
 }

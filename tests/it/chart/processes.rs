@@ -27,28 +27,54 @@ struct Node {
 impl Node {
     fn new(release: Release, secrets: &[(&str, &[(&str, &str)])]) -> Self {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        let secrets =
-            secrets.iter().map(|(name, keys)| (("Secret", (*name).to_owned()), keys.iter().map(owned).collect()));
+        let secrets = secrets.iter().map(|(name, keys)| {
+            (
+                ("Secret", (*name).to_owned()),
+                keys.iter().map(owned).collect(),
+            )
+        });
         let (secrets, files) = (secrets.collect(), tempfile::tempdir().unwrap());
-        Self { release, secrets, files, services: Vec::new() }
+        Self {
+            release,
+            secrets,
+            files,
+            services: Vec::new(),
+        }
     }
 
     /// Starts the only container of a pod.
     fn start(&self, name: &str) -> Tarsy {
         let pods = self.release.pods();
-        let (_, spec) = pods.iter().find(|(pod, _)| pod.ends_with(name)).unwrap_or_else(|| panic!("no pod {name}"));
+        let (_, spec) = pods
+            .iter()
+            .find(|(pod, _)| pod.ends_with(name))
+            .unwrap_or_else(|| panic!("no pod {name}"));
         let pod = json!({"metadata": {"name": format!("{name}-0"), "uid": format!("uid of {name}-0")}, "spec": spec});
         let mut objects = self.secrets.clone();
         for config in self.release.of_kind("ConfigMap") {
             let data = config["data"].as_object().unwrap().iter();
-            let data = data.map(|(key, value)| (key.clone(), text(value).to_owned())).collect();
-            objects.insert(("ConfigMap", text(&config["metadata"]["name"]).to_owned()), data);
+            let data = data
+                .map(|(key, value)| (key.clone(), text(value).to_owned()))
+                .collect();
+            objects.insert(
+                ("ConfigMap", text(&config["metadata"]["name"]).to_owned()),
+                data,
+            );
         }
         let (folder, services) = (self.files.path().join(name), self.services.clone());
-        let place = Place { folder, ip: None, group: None, services };
+        let place = Place {
+            folder,
+            ip: None,
+            group: None,
+            services,
+        };
         let start = prepare(&pod, &pod["spec"]["containers"][0], &objects, &place).unwrap();
         let args: Vec<&str> = start.args.iter().map(String::as_str).collect();
-        let env: Vec<(&str, &str)> = start.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let env: Vec<(&str, &str)> = start
+            .env
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         Tarsy::spawn(name, &args, &env)
     }
 
@@ -57,10 +83,16 @@ impl Node {
         let mut migrate = self.start("-migrate");
         assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
         let mut llm = self.start("-llm-service");
-        self.services.push(("release-tarsy-llm-service.space.svc:50051".to_owned(), llm.ready().await));
+        self.services.push((
+            "release-tarsy-llm-service.space.svc:50051".to_owned(),
+            llm.ready().await,
+        ));
         let mut worker = self.start("-worker");
         let metrics = worker.ready().await;
-        eventually("the worker is ready", || async { http::get(&metrics, "/readyz").await.status == 200 }).await;
+        eventually("the worker is ready", || async {
+            http::get(&metrics, "/readyz").await.status == 200
+        })
+        .await;
         (llm, worker, metrics)
     }
 
@@ -103,12 +135,19 @@ async fn the_rendered_pods_migrate_investigate_the_alert_of_the_test_and_drain()
     let post = |headers: Vec<(&'static str, String)>| {
         let address = alerts.clone();
         async move {
-            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            http::post(&address, "/alert", &headers, b"disk full").await.status
+            let headers: Vec<(&str, &str)> = headers
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
+                .collect();
+            http::post(&address, "/alert", &headers, b"disk full")
+                .await
+                .status
         }
     };
-    eventually("the receiver takes alerts", || async { post(vec![("authorization", bearer.clone())]).await == 202 })
-        .await;
+    eventually("the receiver takes alerts", || async {
+        post(vec![("authorization", bearer.clone())]).await == 202
+    })
+    .await;
     assert_eq!(post(vec![]).await, 401);
 
     for role in [&mut worker, &mut receiver, &mut llm] {
@@ -123,7 +162,11 @@ async fn pods_with_the_least_rights_at_nats_investigate_an_alert() {
     let (nats, database) = (guarded().await, TestDatabase::empty());
     let address = database.url().to_owned();
     // A word of each role's own would not show more: the user decides what is permitted.
-    let words = [("worker", PASSWORD), ("receiver", PASSWORD), ("administrator", PASSWORD)];
+    let words = [
+        ("worker", PASSWORD),
+        ("receiver", PASSWORD),
+        ("administrator", PASSWORD),
+    ];
     let secrets: [(&str, &[(&str, &str)]); 4] = [
         ("tarsy-nats", &words),
         ("tarsy-database", &[("url", &address)]),
@@ -139,17 +182,36 @@ async fn pods_with_the_least_rights_at_nats_investigate_an_alert() {
     let mut receiver = node.start("-receiver");
     let alerts = receiver.ready().await;
     let bearer = format!("Bearer {TOKEN}");
-    let posted = async || http::post(&alerts, "/alert", &[("authorization", &bearer)], b"disk full").await.status;
+    let posted = async || {
+        http::post(
+            &alerts,
+            "/alert",
+            &[("authorization", &bearer)],
+            b"disk full",
+        )
+        .await
+        .status
+    };
     eventually("the receiver takes alerts", async || posted().await == 202).await;
-    let completed = "SELECT count(*) FROM alert_sessions WHERE status = 'completed' AND settled_at IS NOT NULL";
-    eventually("both alerts are investigated", async || database.number(completed) >= 2).await;
+    let completed =
+        "SELECT count(*) FROM alert_sessions WHERE status = 'completed' AND settled_at IS NOT NULL";
+    eventually("both alerts are investigated", async || {
+        database.number(completed) >= 2
+    })
+    .await;
     for log in [worker.log(), receiver.log()] {
-        assert!(!log.to_lowercase().contains("permissions violation"), "{log}");
+        assert!(
+            !log.to_lowercase().contains("permissions violation"),
+            "{log}"
+        );
     }
 
     // The user of another role is not enough: the worker cannot claim.
     set["nats"]["login"]["users"] = json!({"worker": "tarsy-producer"});
     node.release = helm.release(Case::with("default", &set));
     let wrong = node.start("-worker");
-    eventually("the broker refuses it", async || wrong.log().to_lowercase().contains("permission")).await;
+    eventually("the broker refuses it", async || {
+        wrong.log().to_lowercase().contains("permission")
+    })
+    .await;
 }

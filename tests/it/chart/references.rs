@@ -22,23 +22,40 @@ struct Reference {
 
 impl Reference {
     fn new(map: &str, key: &'static str, present: &str) -> Self {
-        Self { map: map.to_owned(), key, present: json!(present), absent: json!(ABSENT) }
+        Self {
+            map: map.to_owned(),
+            key,
+            present: json!(present),
+            absent: json!(ABSENT),
+        }
     }
 
     fn list(map: &str, key: &'static str, present: &str) -> Self {
-        Self { map: map.to_owned(), key, present: json!([present]), absent: json!([ABSENT]) }
+        Self {
+            map: map.to_owned(),
+            key,
+            present: json!([present]),
+            absent: json!([ABSENT]),
+        }
     }
 
     fn with(self, absent: &str) -> Self {
-        Self { absent: json!(absent), ..self }
+        Self {
+            absent: json!(absent),
+            ..self
+        }
     }
 
     /// As a refusal names it: `config.agent_chains.default.stages[0].llm_provider`.
     fn path(&self) -> String {
-        let parts = self.map.split('/').skip(1).map(|part| match part.parse::<usize>() {
-            Ok(index) => format!("[{index}]"),
-            Err(_) => format!(".{part}"),
-        });
+        let parts = self
+            .map
+            .split('/')
+            .skip(1)
+            .map(|part| match part.parse::<usize>() {
+                Ok(index) => format!("[{index}]"),
+                Err(_) => format!(".{part}"),
+            });
         format!("config{}.{}", parts.collect::<String>(), self.key)
     }
 
@@ -89,9 +106,11 @@ fn references() -> Vec<Reference> {
         ]
     };
     let mut all: Vec<Reference> = layers.iter().flat_map(of_layer).collect();
-    for synthesis in
-        ["/defaults/synthesis".to_owned(), format!("{chain}/synthesis"), format!("{chain}/stages/0/synthesis")]
-    {
+    for synthesis in [
+        "/defaults/synthesis".to_owned(),
+        format!("{chain}/synthesis"),
+        format!("{chain}/stages/0/synthesis"),
+    ] {
         all.push(Reference::new(&synthesis, "agent", "sre"));
         all.push(Reference::new(&synthesis, "llm_provider", "main"));
     }
@@ -107,7 +126,8 @@ fn references() -> Vec<Reference> {
         Reference::new("/llm_providers/main", "api_key_env", "GEMINI_API_KEY"),
         Reference::new("/llm_providers/main", "provider", "anthropic"),
         Reference::new("/mcp_servers/k8s", "token_env", "K8S_TOKEN"),
-        Reference::new("/mcp_servers/k8s", "url", "http://localhost:8080/mcp").with("http://127.0.0.1:8081/mcp"),
+        Reference::new("/mcp_servers/k8s", "url", "http://localhost:8080/mcp")
+            .with("http://127.0.0.1:8081/mcp"),
     ]);
     all
 }
@@ -117,11 +137,19 @@ fn a_value_that_names_an_absent_one_is_refused_and_any_other_is_accepted() {
     let Some(helm) = Helm::find() else { return };
     let references = references();
     let case = |value: &dyn Fn(&Reference) -> Value| -> Vec<Case> {
-        references.iter().map(|reference| Case::with("default", &reference.values(&value(reference)))).collect()
+        references
+            .iter()
+            .map(|reference| Case::with("default", &reference.values(&value(reference))))
+            .collect()
     };
     let present = helm.render(&case(&|reference| reference.present.clone()));
     for (reference, rendered) in references.iter().zip(present) {
-        assert!(rendered.is_ok(), "{}: {:?}", reference.path(), rendered.err());
+        assert!(
+            rendered.is_ok(),
+            "{}: {:?}",
+            reference.path(),
+            rendered.err()
+        );
     }
     let absent = helm.render(&case(&|reference| reference.absent.clone()));
     for (reference, rendered) in references.iter().zip(absent) {
@@ -140,9 +168,15 @@ fn a_key_in_a_config_map_and_a_program_that_no_image_has_are_refused() {
             json!({"config": {"llm_providers": {"a": {"provider": "google", "api_key": "abc"}}}}),
             "a.api_key would be a key",
         ),
-        (json!({"config": {"mcp_servers": {"k": {"command": "kubernetes-mcp-server"}}}}), "k.command is a program"),
+        (
+            json!({"config": {"mcp_servers": {"k": {"command": "kubernetes-mcp-server"}}}}),
+            "k.command is a program",
+        ),
     ];
-    let cases: Vec<Case> = set.iter().map(|(set, _)| Case::with("default", set)).collect();
+    let cases: Vec<Case> = set
+        .iter()
+        .map(|(set, _)| Case::with("default", set))
+        .collect();
     for ((_, expected), rendered) in set.iter().zip(helm.render(&cases)) {
         let fault = rendered.unwrap_err();
         assert!(fault.contains(expected), "{fault}");
@@ -163,9 +197,16 @@ fn without_a_least_number_of_workers_their_absence_is_no_alert() {
             "metrics": {"prometheusRule": {"enabled": true}},
         });
         let release = helm.render(&[Case::with("keda", &set)]).remove(0).unwrap();
-        let groups = release.of_kind("PrometheusRule")[0]["spec"]["groups"].as_array().unwrap().clone();
-        let rules = groups.iter().flat_map(|group| group["rules"].as_array().unwrap().clone());
-        rules.filter_map(|rule| Some(rule["alert"].as_str()?.to_owned())).collect::<Vec<_>>()
+        let groups = release.of_kind("PrometheusRule")[0]["spec"]["groups"]
+            .as_array()
+            .unwrap()
+            .clone();
+        let rules = groups
+            .iter()
+            .flat_map(|group| group["rules"].as_array().unwrap().clone());
+        rules
+            .filter_map(|rule| Some(rule["alert"].as_str()?.to_owned()))
+            .collect::<Vec<_>>()
     };
     let (none, one) = (rules(0), rules(1));
     assert_eq!(one.len(), none.len() + 1);

@@ -20,13 +20,34 @@ fn a_change_of_the_configuration_rolls_only_the_pods_that_read_it() {
         names.map(|name| template(&before, name) != template(&after, name))
     };
     assert_eq!(rolled(&json!({})), [false, false, false]);
-    assert_eq!(rolled(&json!({"config": {"defaults": {"max_iterations": 7}}})), [true, true, false]);
-    assert_eq!(rolled(&json!({"config": {"worker": {"slots": 9}}})), [true, true, true]);
-    assert_eq!(rolled(&json!({"networkPolicy": {"enabled": false}})), [false, false, false]);
-    let gitops = |checksum: &str| helm.release(Case::with("gitops", &json!({"configChecksum": checksum})));
-    assert_ne!(template(&gitops("1"), "-worker"), template(&gitops("2"), "-worker"));
-    let trial = |token: &str| helm.release(Case::with("trial", &json!({"receiver": {"token": {"value": token}}})));
-    assert_ne!(template(&trial("1"), "-receiver"), template(&trial("2"), "-receiver"));
+    assert_eq!(
+        rolled(&json!({"config": {"defaults": {"max_iterations": 7}}})),
+        [true, true, false]
+    );
+    assert_eq!(
+        rolled(&json!({"config": {"worker": {"slots": 9}}})),
+        [true, true, true]
+    );
+    assert_eq!(
+        rolled(&json!({"networkPolicy": {"enabled": false}})),
+        [false, false, false]
+    );
+    let gitops =
+        |checksum: &str| helm.release(Case::with("gitops", &json!({"configChecksum": checksum})));
+    assert_ne!(
+        template(&gitops("1"), "-worker"),
+        template(&gitops("2"), "-worker")
+    );
+    let trial = |token: &str| {
+        helm.release(Case::with(
+            "trial",
+            &json!({"receiver": {"token": {"value": token}}}),
+        ))
+    };
+    assert_ne!(
+        template(&trial("1"), "-receiver"),
+        template(&trial("2"), "-receiver")
+    );
 }
 
 #[test]
@@ -36,24 +57,42 @@ fn the_migration_runs_before_the_workers_in_each_mode() {
     let weight = |kind: &str| {
         let annotations = &hook.object(kind, "-migrate")["metadata"]["annotations"];
         assert_eq!(annotations["helm.sh/hook"], "pre-install,pre-upgrade");
-        text(&annotations["helm.sh/hook-weight"]).parse::<i32>().unwrap()
+        text(&annotations["helm.sh/hook-weight"])
+            .parse::<i32>()
+            .unwrap()
     };
     assert!(weight("ServiceAccount") < weight("ConfigMap") && weight("ConfigMap") < weight("Job"));
     // The objects that the hook mounts: none of them belongs to the release, which does not exist yet.
     let pod = &hook.object("Job", "-migrate")["spec"]["template"]["spec"];
-    assert_eq!(pod["volumes"][1]["configMap"]["name"], "release-tarsy-migrate");
+    assert_eq!(
+        pod["volumes"][1]["configMap"]["name"],
+        "release-tarsy-migrate"
+    );
 
-    let job = |set: Value| helm.release(Case::with("gitops", &set)).of_kind("Job")[0]["metadata"].clone();
+    let job =
+        |set: Value| helm.release(Case::with("gitops", &set)).of_kind("Job")[0]["metadata"].clone();
     let plain = job(json!({}));
-    assert_eq!(plain["annotations"], json!({"argocd.argoproj.io/hook": "PreSync"}));
-    assert_eq!(job(json!({"configChecksum": "2026-11-23"}))["name"], plain["name"]);
+    assert_eq!(
+        plain["annotations"],
+        json!({"argocd.argoproj.io/hook": "PreSync"})
+    );
+    assert_eq!(
+        job(json!({"configChecksum": "2026-11-23"}))["name"],
+        plain["name"]
+    );
     // A Job cannot be changed.
     assert_ne!(job(json!({"image": {"tag": "2"}}))["name"], plain["name"]);
 
     let start = helm.release(Case::with("trial", &json!({})));
-    assert_eq!(template(&start, "-worker")["spec"]["initContainers"][0]["args"][0], "migrate");
+    assert_eq!(
+        template(&start, "-worker")["spec"]["initContainers"][0]["args"][0],
+        "migrate"
+    );
     assert_eq!(start.of_kind("Job").len(), 0);
-    let none = helm.release(Case::with("default", &json!({"migrations": {"mode": "none"}})));
+    let none = helm.release(Case::with(
+        "default",
+        &json!({"migrations": {"mode": "none"}}),
+    ));
     assert_eq!(none.of_kind("Job").len(), 0);
     assert!(none.notes.contains("run `tarsy migrate`"), "{}", none.notes);
 }
@@ -61,11 +100,24 @@ fn the_migration_runs_before_the_workers_in_each_mode() {
 /// What a pod needs before it can be created, as kinds and names: of this release or of others.
 fn needs(pod: &Value) -> Vec<(&'static str, String)> {
     let volumes = pod["volumes"].as_array().unwrap();
-    let sources = volumes.iter().flat_map(|volume| volume["projected"]["sources"].as_array().into_iter().flatten());
+    let sources = volumes.iter().flat_map(|volume| {
+        volume["projected"]["sources"]
+            .as_array()
+            .into_iter()
+            .flatten()
+    });
     let secrets = sources.map(|source| ("Secret", text(&source["secret"]["name"]).to_owned()));
-    let maps = volumes.iter().filter_map(|volume| volume["configMap"]["name"].as_str());
-    let account = ("ServiceAccount", text(&pod["serviceAccountName"]).to_owned());
-    secrets.chain(maps.map(|name| ("ConfigMap", name.to_owned()))).chain([account]).collect()
+    let maps = volumes
+        .iter()
+        .filter_map(|volume| volume["configMap"]["name"].as_str());
+    let account = (
+        "ServiceAccount",
+        text(&pod["serviceAccountName"]).to_owned(),
+    );
+    secrets
+        .chain(maps.map(|name| ("ConfigMap", name.to_owned())))
+        .chain([account])
+        .collect()
 }
 
 #[test]
@@ -89,13 +141,21 @@ fn what_the_migration_needs_is_there_before_its_hook_runs() {
         let release = helm.release(Case::with(file, &set));
         let job = release.of_kind("Job")[0];
         let rank = |object: &Value| {
-            let order = object["metadata"]["annotations"][order].as_str().unwrap_or("0");
+            let order = object["metadata"]["annotations"][order]
+                .as_str()
+                .unwrap_or("0");
             order.parse::<i32>().unwrap()
         };
         for (kind, name) in needs(&job["spec"]["template"]["spec"]) {
-            let own = release.of_kind(kind).into_iter().find(|object| object["metadata"]["name"] == name.as_str());
+            let own = release
+                .of_kind(kind)
+                .into_iter()
+                .find(|object| object["metadata"]["name"] == name.as_str());
             let Some(own) = own else { continue };
-            assert_eq!(own["metadata"]["annotations"][phase], job["metadata"]["annotations"][phase], "{set}: {kind}");
+            assert_eq!(
+                own["metadata"]["annotations"][phase], job["metadata"]["annotations"][phase],
+                "{set}: {kind}"
+            );
             assert!(rank(own) < rank(job), "{set}: {kind} {name}");
         }
     }
@@ -107,26 +167,52 @@ fn keda_adds_the_lag_of_all_four_consumers_and_owns_the_number() {
     let release = helm.release(Case::with("keda", &json!({})));
     assert!(release.object("Deployment", "-worker")["spec"]["replicas"].is_null());
     let spec = &release.object("ScaledObject", "-worker")["spec"];
-    let consumers: Vec<&str> = Priority::ALL.iter().map(|priority| priority.as_str()).collect();
+    let consumers: Vec<&str> = Priority::ALL
+        .iter()
+        .map(|priority| priority.as_str())
+        .collect();
     let triggers = spec["triggers"].as_array().unwrap();
-    let found: Vec<&str> = triggers.iter().map(|trigger| text(&trigger["metadata"]["consumer"])).collect();
+    let found: Vec<&str> = triggers
+        .iter()
+        .map(|trigger| text(&trigger["metadata"]["consumer"]))
+        .collect();
     assert_eq!(found, consumers);
-    assert_eq!(spec["advanced"]["scalingModifiers"]["formula"], consumers.join(" + "));
+    assert_eq!(
+        spec["advanced"]["scalingModifiers"]["formula"],
+        consumers.join(" + ")
+    );
     for trigger in triggers {
         assert_eq!(
             (&trigger["name"], &trigger["metadata"]["stream"]),
             (&trigger["metadata"]["consumer"], &json!("TARSY_ALERTS"))
         );
-        assert!(trigger["metadata"].as_object().unwrap().values().all(Value::is_string), "{trigger}");
+        assert!(
+            trigger["metadata"]
+                .as_object()
+                .unwrap()
+                .values()
+                .all(Value::is_string),
+            "{trigger}"
+        );
     }
     // A worker more for each six alerts, as many as it has slots.
     assert_eq!(spec["advanced"]["scalingModifiers"]["target"], "6");
     // Without the length of the queue half of the twenty workers run.
-    assert_eq!(spec["fallback"], json!({"failureThreshold": 3, "replicas": 10}));
+    assert_eq!(
+        spec["fallback"],
+        json!({"failureThreshold": 3, "replicas": 10})
+    );
     let fallback = json!({"replicas": 4, "behavior": "currentReplicasIfHigher"});
-    let release = helm.release(Case::with("keda", &json!({"autoscaling": {"keda": {"fallback": fallback}}})));
-    let expected = json!({"failureThreshold": 3, "replicas": 4, "behavior": "currentReplicasIfHigher"});
-    assert_eq!(release.object("ScaledObject", "-worker")["spec"]["fallback"], expected);
+    let release = helm.release(Case::with(
+        "keda",
+        &json!({"autoscaling": {"keda": {"fallback": fallback}}}),
+    ));
+    let expected =
+        json!({"failureThreshold": 3, "replicas": 4, "behavior": "currentReplicasIfHigher"});
+    assert_eq!(
+        release.object("ScaledObject", "-worker")["spec"]["fallback"],
+        expected
+    );
 }
 
 #[test]
@@ -143,9 +229,15 @@ fn a_disruption_budget_stands_where_several_pods_may_run() {
         names
     };
     assert_eq!(names(Case::with("trial", &json!({}))), Vec::<String>::new());
-    assert_eq!(names(Case::with("keda", &json!({}))), ["release-tarsy-llm-service", "release-tarsy-worker"]);
+    assert_eq!(
+        names(Case::with("keda", &json!({}))),
+        ["release-tarsy-llm-service", "release-tarsy-worker"]
+    );
     let off = json!({"worker": {"podDisruptionBudget": {"enabled": false}}});
-    assert_eq!(names(Case::with("keda", &off)), ["release-tarsy-llm-service"]);
+    assert_eq!(
+        names(Case::with("keda", &off)),
+        ["release-tarsy-llm-service"]
+    );
 }
 
 #[test]
@@ -160,22 +252,35 @@ fn every_selector_finds_the_pods_of_its_own_component_only() {
         let selectors = release.objects.iter().filter_map(|(_, object)| {
             let spec = &object["spec"];
             let selector = match text(&object["kind"]) {
-                "Deployment" | "StatefulSet" | "PodDisruptionBudget" => &spec["selector"]["matchLabels"],
+                "Deployment" | "StatefulSet" | "PodDisruptionBudget" => {
+                    &spec["selector"]["matchLabels"]
+                }
                 "Service" => &spec["selector"],
                 "NetworkPolicy" => &spec["podSelector"]["matchLabels"],
                 _ => return None,
             };
-            Some((text(&object["metadata"]["name"]), selector.as_object().unwrap()))
+            Some((
+                text(&object["metadata"]["name"]),
+                selector.as_object().unwrap(),
+            ))
         });
-        let own = selectors.filter(|(name, _)| name.starts_with("release-tarsy") && !name.ends_with("-test"));
+        let own = selectors
+            .filter(|(name, _)| name.starts_with("release-tarsy") && !name.ends_with("-test"));
         for (name, selector) in own {
             let found: Vec<_> = pods
                 .iter()
-                .filter(|labels| selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
+                .filter(|labels| {
+                    selector
+                        .iter()
+                        .all(|(key, value)| labels.get(key) == Some(value))
+                })
                 .collect();
             assert_eq!(found.len(), 1, "{case}: {name}");
             let role = name.trim_end_matches("-metrics");
-            assert!(role.ends_with(text(&found[0]["app.kubernetes.io/component"])), "{case}: {name}");
+            assert!(
+                role.ends_with(text(&found[0]["app.kubernetes.io/component"])),
+                "{case}: {name}"
+            );
         }
     }
 }
@@ -186,14 +291,24 @@ fn the_notes_add_up_how_long_a_drain_may_take() {
     let release = helm.release(Case::with("production", &json!({})));
     let spec = &template(&release, "-worker")["spec"];
     assert_eq!(spec["terminationGracePeriodSeconds"], 90);
-    for line in ["  1m (worker.drain_timeout)", "  15 s for the last checkpoint", "  90 s until Kubernetes kills it"] {
+    for line in [
+        "  1m (worker.drain_timeout)",
+        "  15 s for the last checkpoint",
+        "  90 s until Kubernetes kills it",
+    ] {
         assert!(release.notes.contains(line), "{line}: {}", release.notes);
     }
     let warned = helm.release(Case::with(
         "default",
         &json!({"llmService": {"token": {"secret": {"name": ""}}, "allowUnauthenticated": true}}),
     ));
-    assert!(warned.notes.contains("WARNING: every pod that reaches the LLM service"), "{}", warned.notes);
+    assert!(
+        warned
+            .notes
+            .contains("WARNING: every pod that reaches the LLM service"),
+        "{}",
+        warned.notes
+    );
 }
 
 #[test]
@@ -202,8 +317,15 @@ fn the_notes_warn_of_a_web_server_with_the_database_role_of_the_workers() {
     let warning = "WARNING: the web server has the database address of the workers";
     let own = helm.release(Case::with("web", &json!({})));
     assert!(!own.notes.contains(warning), "{}", own.notes);
-    let shared = helm.release(Case::with("web", &json!({"web": {"databaseUrlSecret": {"name": ""}}})));
-    assert!(shared.notes.contains(warning) && shared.notes.contains("tarsy_reader"), "{}", shared.notes);
+    let shared = helm.release(Case::with(
+        "web",
+        &json!({"web": {"databaseUrlSecret": {"name": ""}}}),
+    ));
+    assert!(
+        shared.notes.contains(warning) && shared.notes.contains("tarsy_reader"),
+        "{}",
+        shared.notes
+    );
 }
 
 #[test]
@@ -212,9 +334,13 @@ fn policies_let_each_role_reach_only_what_it_needs() {
     let policy = json!({"networkPolicy": {"workerEgress": [], "notificationPorts": []}});
     let release = helm.release(Case::with("production", &policy));
     let ports = |name: &str, direction: &str| {
-        let rules = release.object("NetworkPolicy", name)["spec"][direction].as_array().unwrap();
-        let ports =
-            rules.iter().flat_map(|rule| rule["ports"].as_array().unwrap()).map(|port| port["port"].as_u64().unwrap());
+        let rules = release.object("NetworkPolicy", name)["spec"][direction]
+            .as_array()
+            .unwrap();
+        let ports = rules
+            .iter()
+            .flat_map(|rule| rule["ports"].as_array().unwrap())
+            .map(|port| port["port"].as_u64().unwrap());
         let mut ports: Vec<u64> = ports.collect();
         ports.sort_unstable();
         ports.dedup();
@@ -229,40 +355,93 @@ fn policies_let_each_role_reach_only_what_it_needs() {
     let web = helm.release(Case::with("web", &json!({})));
     let rules = web.object("NetworkPolicy", "-web")["spec"].clone();
     let of = |direction: &str| -> Vec<u64> {
-        let rules = rules[direction].as_array().unwrap().iter().flat_map(|rule| rule["ports"].as_array().unwrap());
+        let rules = rules[direction]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|rule| rule["ports"].as_array().unwrap());
         rules.map(|port| port["port"].as_u64().unwrap()).collect()
     };
-    assert_eq!((of("ingress"), of("egress")), (vec![9090, 8476], vec![53, 53, 4222, 5432]));
+    assert_eq!(
+        (of("ingress"), of("egress")),
+        (vec![9090, 8476], vec![53, 53, 4222, 5432])
+    );
     let egress = release.object("NetworkPolicy", "-llm-service")["spec"]["egress"].to_string();
-    assert!(egress.contains(r#""except":["169.254.0.0/16"]"#), "{egress}");
+    assert!(
+        egress.contains(r#""except":["169.254.0.0/16"]"#),
+        "{egress}"
+    );
     let sns = json!({"networkPolicy": {"receiverEgress": [{"ports": [{"port": 443, "protocol": "TCP"}]}]}});
-    let receiver = helm.release(Case::with("production", &sns)).object("NetworkPolicy", "-receiver")["spec"].clone();
-    assert!(receiver["egress"].to_string().contains(r#""port":443"#), "{receiver}");
+    let receiver = helm
+        .release(Case::with("production", &sns))
+        .object("NetworkPolicy", "-receiver")["spec"]
+        .clone();
+    assert!(
+        receiver["egress"].to_string().contains(r#""port":443"#),
+        "{receiver}"
+    );
     // With routes the workers reach their ports, and no metadata service.
-    let routes = helm.release(Case::with("production", &json!({"networkPolicy": {"workerEgress": []}})));
+    let routes = helm.release(Case::with(
+        "production",
+        &json!({"networkPolicy": {"workerEgress": []}}),
+    ));
     let egress = routes.object("NetworkPolicy", "-worker")["spec"]["egress"].to_string();
-    assert!(egress.contains(r#""port":443"#) && egress.contains(r#""except":["169.254.0.0/16"]"#), "{egress}");
+    assert!(
+        egress.contains(r#""port":443"#) && egress.contains(r#""except":["169.254.0.0/16"]"#),
+        "{egress}"
+    );
 }
 
 #[test]
 fn an_autoscaler_owns_the_number_of_pods_and_a_budget_counts_its_maximum() {
     let Some(helm) = Helm::find() else { return };
-    let release =
-        helm.release(Case::with("hpa", &json!({"receiver": {"autoscaling": {"maxReplicas": 1, "minReplicas": 1}}})));
-    for (name, range) in [("-worker", [2, 10]), ("-llm-service", [2, 5]), ("-receiver", [1, 1])] {
+    let release = helm.release(Case::with(
+        "hpa",
+        &json!({"receiver": {"autoscaling": {"maxReplicas": 1, "minReplicas": 1}}}),
+    ));
+    for (name, range) in [
+        ("-worker", [2, 10]),
+        ("-llm-service", [2, 5]),
+        ("-receiver", [1, 1]),
+    ] {
         let autoscaler = &release.object("HorizontalPodAutoscaler", name)["spec"];
-        assert_eq!([&autoscaler["minReplicas"], &autoscaler["maxReplicas"]], [&json!(range[0]), &json!(range[1])]);
-        assert_eq!(autoscaler["scaleTargetRef"]["name"], json!(format!("release-tarsy{name}")));
-        assert_eq!(release.object("Deployment", name)["spec"]["replicas"], Value::Null, "{name}");
+        assert_eq!(
+            [&autoscaler["minReplicas"], &autoscaler["maxReplicas"]],
+            [&json!(range[0]), &json!(range[1])]
+        );
+        assert_eq!(
+            autoscaler["scaleTargetRef"]["name"],
+            json!(format!("release-tarsy{name}"))
+        );
+        assert_eq!(
+            release.object("Deployment", name)["spec"]["replicas"],
+            Value::Null,
+            "{name}"
+        );
         let budgets = release.of_kind("PodDisruptionBudget");
-        let has_budget = budgets.iter().any(|budget| text(&budget["metadata"]["name"]).ends_with(name));
+        let has_budget = budgets
+            .iter()
+            .any(|budget| text(&budget["metadata"]["name"]).ends_with(name));
         assert_eq!(has_budget, range[1] > 1, "{name}");
     }
-    let metrics = |name: &str| release.object("HorizontalPodAutoscaler", name)["spec"]["metrics"][0].clone();
-    assert_eq!(metrics("-llm-service")["pods"]["metric"]["name"], "tarsy_llm_requests_in_flight");
+    let metrics =
+        |name: &str| release.object("HorizontalPodAutoscaler", name)["spec"]["metrics"][0].clone();
+    assert_eq!(
+        metrics("-llm-service")["pods"]["metric"]["name"],
+        "tarsy_llm_requests_in_flight"
+    );
     let cpu = json!({"type": "Utilization", "averageUtilization": 70});
-    assert_eq!(metrics("-receiver")["resource"], json!({"name": "cpu", "target": cpu}));
+    assert_eq!(
+        metrics("-receiver")["resource"],
+        json!({"name": "cpu", "target": cpu})
+    );
     let fixed = helm.release(Case::with("production", &json!({})));
-    assert_eq!(fixed.of_kind("HorizontalPodAutoscaler"), Vec::<&Value>::new());
-    assert_eq!(fixed.object("Deployment", "-llm-service")["spec"]["replicas"], 3);
+    assert_eq!(
+        fixed.of_kind("HorizontalPodAutoscaler"),
+        Vec::<&Value>::new()
+    );
+    assert_eq!(
+        fixed.object("Deployment", "-llm-service")["spec"]["replicas"],
+        3
+    );
 }

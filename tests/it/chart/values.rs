@@ -7,12 +7,15 @@ use serde_json::{Value, json};
 use super::helm::{Case, Helm, chart};
 
 fn schema() -> Value {
-    serde_json::from_str(&std::fs::read_to_string(chart().join("values.schema.json")).unwrap()).unwrap()
+    serde_json::from_str(&std::fs::read_to_string(chart().join("values.schema.json")).unwrap())
+        .unwrap()
 }
 
 /// Keys that only one of both has, below `path`.
 fn differences(path: &str, values: &Value, schema: &Value, found: &mut Vec<String>) {
-    let (Some(values), Some(known)) = (values.as_object(), schema["properties"].as_object()) else { return };
+    let (Some(values), Some(known)) = (values.as_object(), schema["properties"].as_object()) else {
+        return;
+    };
     for key in values.keys().filter(|key| !known.contains_key(*key)) {
         found.push(format!("{path}{key} is not in values.schema.json"));
     }
@@ -35,7 +38,12 @@ fn the_schema_has_exactly_the_keys_of_the_values() {
     let mut found = Vec::new();
     differences("", &values, &schema(), &mut found);
     assert_eq!(found, Vec::<String>::new());
-    differences("", &json!({"imago": 1}), &json!({"properties": {}}), &mut found);
+    differences(
+        "",
+        &json!({"imago": 1}),
+        &json!({"properties": {}}),
+        &mut found,
+    );
     assert_eq!(found, ["imago is not in values.schema.json"]);
 }
 
@@ -56,7 +64,11 @@ fn open_objects(path: &str, schema: &Value, found: &mut Vec<(String, Value)>) {
 fn only_objects_of_kubernetes_and_of_tarsy_are_open() {
     let mut open = Vec::new();
     open_objects("", &schema(), &mut open);
-    assert_eq!(open.iter().filter(|(_, further)| further.is_null()).count(), 0, "{open:?}");
+    assert_eq!(
+        open.iter().filter(|(_, further)| further.is_null()).count(),
+        0,
+        "{open:?}"
+    );
     // Sections of tarsy.yaml, which `tarsy config check` examines; parts of pods and policies; the alert of the test.
     let foreign = [
         ".config.",
@@ -80,8 +92,15 @@ fn only_objects_of_kubernetes_and_of_tarsy_are_open() {
         "extraObjects[]",
         ".test.alert",
     ];
-    let any: Vec<_> = open.iter().filter(|(_, further)| *further == json!(true)).map(|(path, _)| path).collect();
-    let others: Vec<_> = any.iter().filter(|path| !foreign.iter().any(|known| path.contains(known))).collect();
+    let any: Vec<_> = open
+        .iter()
+        .filter(|(_, further)| *further == json!(true))
+        .map(|(path, _)| path)
+        .collect();
+    let others: Vec<_> = any
+        .iter()
+        .filter(|path| !foreign.iter().any(|known| path.contains(known)))
+        .collect();
     assert_eq!(others, Vec::<&&String>::new());
 }
 
@@ -92,7 +111,10 @@ fn an_unknown_key_is_refused_wherever_it_stands() {
     closed_objects(&mut Vec::new(), &schema(), &mut paths);
     assert!(paths.len() > 40, "{}", paths.len());
     let cases = paths.iter().map(|path| {
-        let wrong = path.iter().rev().fold(json!({"unknownKey": 1}), |inner, key| json!({key.as_str(): inner}));
+        let wrong = path.iter().rev().fold(
+            json!({"unknownKey": 1}),
+            |inner, key| json!({key.as_str(): inner}),
+        );
         Case::with("production", &wrong)
     });
     let cases: Vec<Case> = cases.collect();
@@ -129,7 +151,10 @@ fn a_value_of_the_wrong_kind_is_refused() {
         json!({"llmService": {"keys": [{"variable": "lower", "secret": {"name": "s", "key": "k"}}]}}),
         json!({"config": {"wroker": {}}}),
     ];
-    let cases: Vec<Case> = wrong.iter().map(|set| Case::with("production", set)).collect();
+    let cases: Vec<Case> = wrong
+        .iter()
+        .map(|set| Case::with("production", set))
+        .collect();
     for (set, rendered) in wrong.iter().zip(helm.render(&cases)) {
         let fault = rendered.expect_err(&set.to_string());
         assert!(fault.contains("schema"), "{set}: {fault}");
@@ -139,6 +164,14 @@ fn a_value_of_the_wrong_kind_is_refused() {
 #[test]
 fn the_readme_has_the_values_with_their_comments() {
     let Some(_) = Helm::find() else { return };
-    let check = Command::new("python3").arg(chart().join("../readme.py")).arg("--check").output().unwrap();
-    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+    let check = Command::new("python3")
+        .arg(chart().join("../readme.py"))
+        .arg("--check")
+        .output()
+        .unwrap();
+    assert!(
+        check.status.success(),
+        "{}",
+        String::from_utf8_lossy(&check.stderr)
+    );
 }

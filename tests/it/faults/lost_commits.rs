@@ -29,13 +29,25 @@ fn transcript() -> String {
 async fn start_system(watched: &[&str]) -> TestSystem {
     let transcript = Some(transcript());
     let sweep = std::time::Duration::from_secs(1);
-    TestSystem::start_with(Setup { watched, allow: &[TOOL], transcript, sweep, ..Setup::default() }).await
+    TestSystem::start_with(Setup {
+        watched,
+        allow: &[TOOL],
+        transcript,
+        sweep,
+        ..Setup::default()
+    })
+    .await
 }
 
 async fn publish(system: &TestSystem) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body: MARK.into(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
@@ -58,15 +70,28 @@ fn restore(database: &TestDatabase) {
 }
 
 fn loss_events(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
-    seen.iter().filter(|event| event.metadata["kind"] == "lost_commits").collect()
+    seen.iter()
+        .filter(|event| event.metadata["kind"] == "lost_commits")
+        .collect()
 }
 
 /// Asserts that stream and table have the same events with one end, and that the call was sent once.
 async fn assert_recovered(system: &TestSystem, session: SessionId, timeline: &mut Timeline) {
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("the alert is settled", async || system.database.number(left) == 0).await;
-    assert_eq!(system.tool_calls().values().sum::<u32>(), 1, "{:#?}", timeline.seen);
+    eventually("the alert is settled", async || {
+        system.database.number(left) == 0
+    })
+    .await;
+    assert_eq!(
+        system.tool_calls().values().sum::<u32>(),
+        1,
+        "{:#?}",
+        timeline.seen
+    );
     system.assert_invariants(session, &timeline.seen).await;
 }
 
@@ -88,9 +113,17 @@ async fn commits_lost_during_a_call_are_noticed_and_the_call_is_not_sent_again()
     let losses = loss_events(&timeline.seen);
     assert_eq!(losses.len(), 1, "{:#?}", timeline.seen);
     assert_eq!(losses[0].metadata["restored"], lost_call.session_seq);
-    assert_eq!(losses[0].metadata["calls_not_sent_again"], serde_json::json!([format!("drill.{TOOL}")]));
-    let journal = system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
-    assert_eq!(journal, "prompt prompt sent_before feedback answer lost tool_result answer ended");
+    assert_eq!(
+        losses[0].metadata["calls_not_sent_again"],
+        serde_json::json!([format!("drill.{TOOL}")])
+    );
+    let journal = system
+        .database
+        .text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
+    assert_eq!(
+        journal,
+        "prompt prompt sent_before feedback answer lost tool_result answer ended"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,7 +165,11 @@ async fn an_alert_whose_rows_are_lost_is_redelivered_without_repeating_its_calls
     assert_eq!(loss_events(&timeline.seen)[0].metadata["kept"], 0);
     let numbers = "SELECT count(*) FROM (SELECT execution_id FROM timeline_events WHERE execution_id IS NOT NULL \
         GROUP BY execution_id HAVING count(*) <> max(sequence_number) OR count(*) <> count(DISTINCT sequence_number)) x";
-    assert_eq!(system.database.number(numbers), 0, "the numbers within an execution have no gap and no repetition");
+    assert_eq!(
+        system.database.number(numbers),
+        0,
+        "the numbers within an execution have no gap and no repetition"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -147,17 +184,30 @@ async fn a_lost_end_is_recovered_without_a_second_end() {
     asked.open().await;
     timeline.finish().await;
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("the alert is settled", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled", async || {
+        system.database.number(left) == 0
+    })
+    .await;
     worker.kill().await;
     restore(&system.database);
     let asked = system.model_calls();
     let (_next, _) = system.worker("w2").await;
-    eventually("the alert is settled again", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled again", async || {
+        system.database.number(left) == 0
+    })
+    .await;
     assert_eq!(system.model_calls(), asked, "no model call is made again");
-    let stored = Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
+    let stored = Outbox::events(&system.database.store(), session, 0, 1000)
+        .await
+        .unwrap();
     assert_eq!(stored, timeline.seen, "the table equals the stream again");
-    let stored = system.database.text("SELECT status || ' ' || final_analysis FROM alert_sessions");
-    assert!(stored.starts_with("completed Cause: a drill [") && stored.ends_with("]. The end."), "{stored}");
+    let stored = system
+        .database
+        .text("SELECT status || ' ' || final_analysis FROM alert_sessions");
+    assert!(
+        stored.starts_with("completed Cause: a drill [") && stored.ends_with("]. The end."),
+        "{stored}"
+    );
     let mut again = system.follow(session).await;
     again.finish().await;
     assert_eq!(again.seen, timeline.seen);
@@ -174,9 +224,17 @@ async fn a_confirmed_write_is_on_disk_whatever_the_server_default_is() {
         "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS \
          $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$",
     );
-    database.execute("CREATE TRIGGER see AFTER INSERT ON alerts FOR EACH ROW EXECUTE FUNCTION see()");
-    database.store().receive(received(SessionId(Uuid::now_v7()), b"disk full")).await.unwrap();
-    assert_eq!(database.text("SELECT string_agg(setting, ' ') FROM seen"), "on");
+    database
+        .execute("CREATE TRIGGER see AFTER INSERT ON alerts FOR EACH ROW EXECUTE FUNCTION see()");
+    database
+        .store()
+        .receive(received(SessionId(Uuid::now_v7()), b"disk full"))
+        .await
+        .unwrap();
+    assert_eq!(
+        database.text("SELECT string_agg(setting, ' ') FROM seen"),
+        "on"
+    );
 }
 
 /// Publishes a forged analysis and end on the timeline's subject.
@@ -189,8 +247,14 @@ async fn forge(system: &TestSystem, session: SessionId, from: u32) {
             "content": content, "metadata": {"stop_reason": "final_answer"}, "created_at": "2026-11-22T10:00:00Z",
         })
     };
-    for event in [forged(from, "final_analysis", "Cause: FORGED"), forged(from + 1, "session_completed", "done")] {
-        client.publish(timeline_subject(session), event.to_string().into()).await.unwrap();
+    for event in [
+        forged(from, "final_analysis", "Cause: FORGED"),
+        forged(from + 1, "session_completed", "done"),
+    ] {
+        client
+            .publish(timeline_subject(session), event.to_string().into())
+            .await
+            .unwrap();
     }
     client.flush().await.unwrap();
 }
@@ -201,9 +265,19 @@ async fn a_forged_end_ends_nothing_and_is_not_shown_to_a_watcher_with_a_database
     let (mut worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
     let store = Arc::new(system.database.store());
-    let mut watcher = Follower::start(&system.connect().await, session, 0, Some(Arc::clone(&store)));
+    let mut watcher = Follower::start(
+        &system.connect().await,
+        session,
+        0,
+        Some(Arc::clone(&store)),
+    );
     let asked = system.gates.next().await;
-    let number = u32::try_from(system.database.number("SELECT event_seq::bigint FROM alert_sessions")).unwrap();
+    let number = u32::try_from(
+        system
+            .database
+            .number("SELECT event_seq::bigint FROM alert_sessions"),
+    )
+    .unwrap();
     let mut published = system.follow(session).await;
     while published.seen.len() < number as usize {
         published.next().await;
@@ -222,9 +296,15 @@ async fn a_forged_end_ends_nothing_and_is_not_shown_to_a_watcher_with_a_database
             seen.push(event);
         }
     }
-    assert!(seen.iter().all(|event| !event.content.contains("FORGED")), "{seen:#?}");
+    assert!(
+        seen.iter().all(|event| !event.content.contains("FORGED")),
+        "{seen:#?}"
+    );
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("the alert is settled", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled", async || {
+        system.database.number(left) == 0
+    })
+    .await;
     assert_eq!(loss_events(&seen), Vec::<&TimelineEvent>::new());
     system.assert_invariants(session, &seen).await;
 }

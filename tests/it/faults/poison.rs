@@ -52,7 +52,11 @@ impl Intake for AbortingIntake {
         self.0.prepare(received).await
     }
 
-    async fn plan(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
+    async fn plan(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+    ) -> Result<Planned, PrepareError> {
         self.0.plan(received, prepared).await
     }
 }
@@ -60,12 +64,27 @@ impl Intake for AbortingIntake {
 /// The program of the processes of [`Fleet`], which run this test binary. Without [`IS_WORKER`] it ends at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_worker_process_aborts_at_a_poison_alert() {
-    let Some(name) = std::env::var_os(IS_WORKER) else { return };
-    logs::install("tarsy=info", logs::Format::Text { ansi: false }, Recorder::default()).unwrap();
+    let Some(name) = std::env::var_os(IS_WORKER) else {
+        return;
+    };
+    logs::install(
+        "tarsy=info",
+        logs::Format::Text { ansi: false },
+        Recorder::default(),
+    )
+    .unwrap();
     // The aborts leave no core files.
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+    setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    )
+    .unwrap();
     let variable = |name: &str| std::env::var(name).unwrap();
-    let config = Config::load(Some(&PathBuf::from(variable("TARSY_CONFIG"))), &process_env).unwrap();
+    let config =
+        Config::load(Some(&PathBuf::from(variable("TARSY_CONFIG"))), &process_env).unwrap();
     let addresses = Addresses {
         nats_url: variable("NATS_URL"),
         database_url: Some(variable("DATABASE_URL")),
@@ -77,16 +96,25 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
     let options = worker::Options {
         addresses,
         name: name.into_string().unwrap(),
-        pod: Pod::given(std::env::var("TARSY_POD_UID").ok(), std::env::var_os("TARSY_POD_STATE").map(PathBuf::from)),
+        pod: Pod::given(
+            std::env::var("TARSY_POD_UID").ok(),
+            std::env::var_os("TARSY_POD_STATE").map(PathBuf::from),
+        ),
         listen: "127.0.0.1:0".parse().unwrap(),
         mask: Mask::default(),
         clock_offset: Default::default(),
     };
-    let ended =
-        worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), AbortingIntake)
-            .await;
+    let ended = worker::run_with(
+        options,
+        config,
+        shutdown::on_signals(shutdown::StopOn::Signal).unwrap(),
+        AbortingIntake,
+    )
+    .await;
     // As in `main`, an error is no panic, and a hanging database call does not hold the process.
-    let code = ended.inspect_err(|error| eprintln!("tarsy: {error:#}")).is_err();
+    let code = ended
+        .inspect_err(|error| eprintln!("tarsy: {error:#}"))
+        .is_err();
     std::process::exit(i32::from(code));
 }
 
@@ -99,7 +127,11 @@ struct Fleet {
 
 impl Fleet {
     async fn start(system: &TestSystem, size: usize) -> Self {
-        let fleet = Self { deaths: Arc::default(), end: CancellationToken::new(), members: TaskTracker::new() };
+        let fleet = Self {
+            deaths: Arc::default(),
+            end: CancellationToken::new(),
+            members: TaskTracker::new(),
+        };
         for number in 1..=size {
             let env = system.env(system.database.url());
             let mut first = member(&env, number);
@@ -147,7 +179,12 @@ async fn publish(system: &TestSystem, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
     let body = format!("{body} {session}").into_bytes();
-    let alert = NewAlert { priority: Priority::Normal, suffix: "ci".parse().ok(), body, headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: "ci".parse().ok(),
+        body,
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
@@ -156,22 +193,41 @@ async fn publish(system: &TestSystem, body: &str) -> SessionId {
 async fn only_dead_letter(system: &TestSystem, session: SessionId) -> (HeaderMap, Vec<u8>) {
     let jetstream = system.jetstream().await;
     let mut stream = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
-    assert_eq!(stream.info().await.unwrap().state.messages, 1, "there is exactly one dead letter");
+    assert_eq!(
+        stream.info().await.unwrap().state.messages,
+        1,
+        "there is exactly one dead letter"
+    );
     let subject = format!("tarsy.dead.attempts_exhausted.{session}");
-    let letter = stream.get_last_raw_message_by_subject(&subject).await.unwrap();
+    let letter = stream
+        .get_last_raw_message_by_subject(&subject)
+        .await
+        .unwrap();
     (letter.headers, letter.payload.to_vec())
 }
 
 async fn settled(system: &TestSystem, alerts: i64) {
     let sql = "SELECT count(*) FROM alerts WHERE settled_at IS NOT NULL";
-    eventually("every alert is settled", async || system.database.number(sql) == alerts).await;
+    eventually("every alert is settled", async || {
+        system.database.number(sql) == alerts
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_that_kills_the_worker_preparing_it_becomes_a_dead_letter() {
-    let system = TestSystem::start_with(Setup { lease: LEASE, attempts: ATTEMPTS, slots: 2, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup {
+        lease: LEASE,
+        attempts: ATTEMPTS,
+        slots: 2,
+        ..Setup::default()
+    })
+    .await;
     // All alerts are queued first, so the poison is claimed by a worker that has prepared no alert yet.
-    let mut good = vec![publish(&system, "disk full").await, publish(&system, "disk full").await];
+    let mut good = vec![
+        publish(&system, "disk full").await,
+        publish(&system, "disk full").await,
+    ];
     let poison = publish(&system, std::str::from_utf8(POISON).unwrap()).await;
     good.push(publish(&system, "disk full").await);
     let mut timeline = system.follow(poison).await;
@@ -180,12 +236,19 @@ async fn an_alert_that_kills_the_worker_preparing_it_becomes_a_dead_letter() {
     good.push(publish(&system, "disk full").await);
 
     let end = timeline.finish().await;
-    assert_eq!((end.event_type.clone(), end.session_seq, timeline.seen.len()), (EventType::SessionFailed, 1, 1));
+    assert_eq!(
+        (end.event_type.clone(), end.session_seq, timeline.seen.len()),
+        (EventType::SessionFailed, 1, 1)
+    );
     assert_eq!(end.metadata["dead_letter"], "attempts_exhausted");
     assert_eq!(fleet.deaths(), ATTEMPTS);
     good.push(publish(&system, "disk full").await);
     for session in &good {
-        assert_eq!(system.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
+        assert_eq!(
+            system.follow(*session).await.finish().await.event_type,
+            EventType::SessionCompleted,
+            "{session}"
+        );
     }
     settled(&system, 6).await;
     system.queue_is_empty().await;
@@ -194,31 +257,65 @@ async fn an_alert_that_kills_the_worker_preparing_it_becomes_a_dead_letter() {
 
     let (headers, body) = only_dead_letter(&system, poison).await;
     let header = |name: &str| headers.get(name).map(|value| value.as_str().to_owned());
-    assert_eq!(header("Tarsy-Dead-Reason").as_deref(), Some("attempts_exhausted"));
-    assert_eq!(header("Tarsy-Dead-Detail").as_deref(), Some("3 workers died while they read it"));
-    assert_eq!(header("Tarsy-Dead-Subject").as_deref(), Some("tarsy.alerts.normal.ci"));
+    assert_eq!(
+        header("Tarsy-Dead-Reason").as_deref(),
+        Some("attempts_exhausted")
+    );
+    assert_eq!(
+        header("Tarsy-Dead-Detail").as_deref(),
+        Some("3 workers died while they read it")
+    );
+    assert_eq!(
+        header("Tarsy-Dead-Subject").as_deref(),
+        Some("tarsy.alerts.normal.ci")
+    );
     assert_eq!(header("Tarsy-Session-Id"), Some(poison.to_string()));
     assert_eq!(body, format!("poison-for-its-reader {poison}").into_bytes());
     let places = "SELECT string_agg(place || ' ' || count, ', ' ORDER BY place) FROM \
                   (SELECT place, count(*) FROM alerts GROUP BY place) x";
     assert_eq!(system.database.text(places), "dead 1, opened 5");
-    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'"), 5);
+    assert_eq!(
+        system
+            .database
+            .number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'"),
+        5
+    );
     fleet.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_work_of_a_single_worker_is_not_given_up_with_a_poison_alert() {
-    let transcript =
-        Some(format!("name: long\nmatch: {SLOW_MODEL}\nanswers: [{{chunks: [{{wait: 2500ms}}, {{text: done}}]}}]"));
-    let setup = Setup { lease: LEASE, attempts: ATTEMPTS, slots: 8, transcript, ..Setup::default() };
+    let transcript = Some(format!(
+        "name: long\nmatch: {SLOW_MODEL}\nanswers: [{{chunks: [{{wait: 2500ms}}, {{text: done}}]}}]"
+    ));
+    let setup = Setup {
+        lease: LEASE,
+        attempts: ATTEMPTS,
+        slots: 8,
+        transcript,
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
-    let mut good = vec![publish(&system, SLOW_MODEL).await, publish(&system, "disk full").await];
+    let mut good = vec![
+        publish(&system, SLOW_MODEL).await,
+        publish(&system, "disk full").await,
+    ];
     let poison = publish(&system, std::str::from_utf8(POISON).unwrap()).await;
-    good.extend([publish(&system, SLOW_MODEL).await, publish(&system, "disk full").await]);
+    good.extend([
+        publish(&system, SLOW_MODEL).await,
+        publish(&system, "disk full").await,
+    ]);
     let fleet = Fleet::start(&system, 1).await;
-    assert_eq!(system.follow(poison).await.finish().await.event_type, EventType::SessionFailed);
+    assert_eq!(
+        system.follow(poison).await.finish().await.event_type,
+        EventType::SessionFailed
+    );
     for session in &good {
-        assert_eq!(system.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
+        assert_eq!(
+            system.follow(*session).await.finish().await.event_type,
+            EventType::SessionCompleted,
+            "{session}"
+        );
     }
     assert_eq!(fleet.deaths(), ATTEMPTS);
     settled(&system, 5).await;
@@ -231,8 +328,13 @@ async fn other_work_of_a_single_worker_is_not_given_up_with_a_poison_alert() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_that_kills_its_workers_becomes_a_dead_letter() {
     let watched = &["answer-1-start"];
-    let mut system =
-        TestSystem::start_with(Setup { watched, lease: LEASE, attempts: ATTEMPTS, ..Setup::default() }).await;
+    let mut system = TestSystem::start_with(Setup {
+        watched,
+        lease: LEASE,
+        attempts: ATTEMPTS,
+        ..Setup::default()
+    })
+    .await;
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     for number in 1..=ATTEMPTS {
@@ -248,13 +350,30 @@ async fn an_investigation_that_kills_its_workers_becomes_a_dead_letter() {
     settled(&system, 1).await;
     system.queue_is_empty().await;
     let whole = "SELECT status || ' ' || stop_reason || ' ' || dead_letter FROM alert_sessions";
-    assert_eq!(system.database.text(whole), "failed attempts_exhausted attempts_exhausted");
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
+    assert_eq!(
+        system.database.text(whole),
+        "failed attempts_exhausted attempts_exhausted"
+    );
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000)
+        .await
+        .unwrap();
     assert_eq!(timeline.seen, stored, "the stream equals the table");
     let (headers, body) = only_dead_letter(&system, session).await;
-    assert_eq!(headers.get("Tarsy-Dead-Subject").unwrap().as_str(), "tarsy.alerts.critical");
-    assert_eq!(body, tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes());
+    assert_eq!(
+        headers.get("Tarsy-Dead-Subject").unwrap().as_str(),
+        "tarsy.alerts.critical"
+    );
+    assert_eq!(
+        body,
+        tarsy::drill::builtin("oom-killed")
+            .unwrap()
+            .alert
+            .as_bytes()
+    );
     let next = publish(&system, "disk full").await;
     system.gates.open_all();
-    assert_eq!(system.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        system.follow(next).await.finish().await.event_type,
+        EventType::SessionCompleted
+    );
 }

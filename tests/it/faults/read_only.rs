@@ -22,7 +22,9 @@ fn allow_writes(database: &TestDatabase) {
 /// Changes the default of later transactions, and closes all connections.
 fn set_default_read_only(database: &TestDatabase, value: &str) {
     let mut connection = database.connection();
-    connection.batch_execute("SET default_transaction_read_only = off").unwrap();
+    connection
+        .batch_execute("SET default_transaction_read_only = off")
+        .unwrap();
     let setting = format!(
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = {value}', \
          current_database()); END $$"
@@ -37,7 +39,11 @@ fn set_default_read_only(database: &TestDatabase, value: &str) {
 async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt() {
     let mut system = TestSystem::start(&["answer-1-middle"]).await;
     // The address accepts any server, so only the probe detects that this one accepts no writes.
-    let joint = if system.database.url().contains('?') { '&' } else { '?' };
+    let joint = if system.database.url().contains('?') {
+        '&'
+    } else {
+        '?'
+    };
     let url = format!("{}{joint}target_session_attrs=any", system.database.url());
     let (_worker, probes) = system.worker_on("w1", &url).await;
     is_ready(&probes, (200, "ok")).await;
@@ -47,13 +53,22 @@ async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt()
     forbid_writes(&system.database);
     is_ready(&probes, (503, "database unavailable")).await;
     let second = system.publish().await;
-    let expired = format!("SELECT lease_expires_at < now() FROM alert_sessions WHERE session_id = '{first}'");
-    eventually_within(Duration::from_secs(20), "the lease has expired", async || system.database.holds(&expired)).await;
+    let expired =
+        format!("SELECT lease_expires_at < now() FROM alert_sessions WHERE session_id = '{first}'");
+    eventually_within(
+        Duration::from_secs(20),
+        "the lease has expired",
+        async || system.database.holds(&expired),
+    )
+    .await;
     // A pull request that was open when the pause began may still deliver one message.
     let received = metric(&probes, "tarsy_alerts_received_total", "").await;
 
     is_ready(&probes, (503, "database unavailable")).await;
-    assert!(received <= 2.0, "alerts are redelivered again and again: {received}");
+    assert!(
+        received <= 2.0,
+        "alerts are redelivered again and again: {received}"
+    );
     allow_writes(&system.database);
     is_ready(&probes, (200, "ok")).await;
     gate.open().await;
@@ -63,12 +78,20 @@ async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt()
         let mut timeline = system.follow(session).await;
         timeline.finish().await;
         system.assert_invariants(session, &timeline.seen).await;
-        let events = timeline.seen.iter().filter(|event| event.event_type == EventType::SessionResumed);
+        let events = timeline
+            .seen
+            .iter()
+            .filter(|event| event.event_type == EventType::SessionResumed);
         resumed.extend(events.map(|event| event.metadata["reason"].as_str().unwrap().to_owned()));
     }
-    assert!(!resumed.contains(&"lease_expired".to_owned()), "no worker died, but a lease expired: {resumed:?}");
+    assert!(
+        !resumed.contains(&"lease_expired".to_owned()),
+        "no worker died, but a lease expired: {resumed:?}"
+    );
     assert_eq!(
-        system.database.number("SELECT max(attempts)::bigint FROM alerts"),
+        system
+            .database
+            .number("SELECT max(attempts)::bigint FROM alerts"),
         1,
         "a delivery during the pause was counted as an attempt"
     );

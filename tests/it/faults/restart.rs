@@ -29,12 +29,22 @@ pub(crate) struct Pod {
 
 impl Pod {
     pub(crate) fn new(system: &TestSystem, uid: &'static str) -> Self {
-        Self { uid, state: system.file(&format!("state-{uid}")) }
+        Self {
+            uid,
+            state: system.file(&format!("state-{uid}")),
+        }
     }
 
     pub(crate) async fn start(&self, system: &TestSystem) -> (Tarsy, String) {
-        let (env, state) = (system.env(system.database.url()), self.state.display().to_string());
-        let env = [&env.each()[..], &[("TARSY_POD_UID", self.uid), ("TARSY_POD_STATE", &state)]].concat();
+        let (env, state) = (
+            system.env(system.database.url()),
+            self.state.display().to_string(),
+        );
+        let env = [
+            &env.each()[..],
+            &[("TARSY_POD_UID", self.uid), ("TARSY_POD_STATE", &state)],
+        ]
+        .concat();
         let mut worker = Tarsy::spawn(NAME, &["worker", "--name", NAME], &env);
         let address = worker.ready().await;
         (worker, address)
@@ -42,7 +52,12 @@ impl Pod {
 }
 
 async fn start_system(slots: u32) -> TestSystem {
-    TestSystem::start_with(Setup { lease: LEASE, slots, ..Setup::default() }).await
+    TestSystem::start_with(Setup {
+        lease: LEASE,
+        slots,
+        ..Setup::default()
+    })
+    .await
 }
 
 /// Publishes an alert of another fingerprint than the drill's, and waits until it is investigated.
@@ -50,19 +65,32 @@ async fn another_is_investigated(system: &TestSystem) {
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
     let body = format!("disk full {session}").into_bytes();
-    let alert = NewAlert { priority: Priority::Normal, suffix: "ci".parse().ok(), body, headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: "ci".parse().ok(),
+        body,
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
-    assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        system.follow(session).await.finish().await.event_type,
+        EventType::SessionCompleted
+    );
 }
 
 /// Epoch, owner and end of the lease.
 fn lease(system: &TestSystem, session: SessionId) -> String {
     let columns = "concat_ws(' ', lease_epoch, lease_owner, lease_expires_at)";
-    system.database.text(&format!("SELECT {columns} FROM alert_sessions WHERE session_id = '{}'", session.0))
+    system.database.text(&format!(
+        "SELECT {columns} FROM alert_sessions WHERE session_id = '{}'",
+        session.0
+    ))
 }
 
 fn resumptions(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
-    seen.iter().filter(|event| event.event_type == EventType::SessionResumed).collect()
+    seen.iter()
+        .filter(|event| event.event_type == EventType::SessionResumed)
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,11 +107,19 @@ async fn a_worker_that_restarts_in_its_pod_goes_on_with_its_sessions_at_once() {
     let mut timeline = system.follow(session).await;
     let mut held = vec![system.gates.next().await];
     system.gates.watch("answer-0-middle");
-    let asked =
-        run(&system, &["ask", &parent.to_string(), "Would a limit of 768Mi be enough?", "--no-watch", "--json"])
-            .await
-            .exits(0)
-            .json();
+    let asked = run(
+        &system,
+        &[
+            "ask",
+            &parent.to_string(),
+            "Would a limit of 768Mi be enough?",
+            "--no-watch",
+            "--json",
+        ],
+    )
+    .await
+    .exits(0)
+    .json();
     let question: SessionId = serde_json::from_value(asked[0]["session_id"].clone()).unwrap();
     let mut answer = system.follow(question).await;
     held.push(system.gates.next().await);
@@ -97,31 +133,62 @@ async fn a_worker_that_restarts_in_its_pod_goes_on_with_its_sessions_at_once() {
     let ready = Instant::now();
     for resumed in [&mut timeline, &mut answer] {
         let event = resumed.until(EventType::SessionResumed).await;
-        println!("resumed {:.2} s after the kill, {:.2} s after the start", since(killed), since(ready));
+        println!(
+            "resumed {:.2} s after the kill, {:.2} s after the start",
+            since(killed),
+            since(ready)
+        );
         assert!(ready.elapsed() < AT_ONCE, "{}", second.log());
-        assert_eq!((event.metadata["reason"].as_str(), event.metadata["epoch"].as_u64()), (Some("restarted"), Some(2)));
-        assert_eq!(event.content, format!("{NAME} died and was started again in its pod"));
+        assert_eq!(
+            (
+                event.metadata["reason"].as_str(),
+                event.metadata["epoch"].as_u64()
+            ),
+            (Some("restarted"), Some(2))
+        );
+        assert_eq!(
+            event.content,
+            format!("{NAME} died and was started again in its pod")
+        );
     }
 
     // The question ends before its message is redelivered. The other session adopts its message while it runs.
-    assert_eq!(answer.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        answer.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     settled(&system, question).await;
     let waiting = system.gates.next().await;
     let redelivered = async || metric(&metrics, "tarsy_alerts_redelivered_total", "").await >= 2.0;
     eventually("both messages are redelivered", redelivered).await;
     system.gates.open_all();
     waiting.open().await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     settled(&system, session).await;
     system.queue_is_empty().await;
     for (session, seen) in [(session, &timeline.seen), (question, &answer.seen)] {
         assert_eq!(resumptions(seen).len(), 1, "{session}");
         system.assert_invariants(session, seen).await;
     }
-    assert_eq!(system.model_calls_of(ExecutionId::derive(session, 1, 1)), [1, 2, 1, 1], "one model call is repeated");
+    assert_eq!(
+        system.model_calls_of(ExecutionId::derive(session, 1, 1)),
+        [1, 2, 1, 1],
+        "one model call is repeated"
+    );
     let sent: u32 = system.tool_calls().values().sum();
-    assert_eq!(sent, 11, "five for each alert, and one for the question: {:?}", system.tool_calls());
-    assert_eq!(metric(&metrics, "tarsy_sessions_resumed_total", "").await, 2.0);
+    assert_eq!(
+        sent,
+        11,
+        "five for each alert, and one for the question: {:?}",
+        system.tool_calls()
+    );
+    assert_eq!(
+        metric(&metrics, "tarsy_sessions_resumed_total", "").await,
+        2.0
+    );
 }
 
 fn since(instant: Instant) -> f64 {
@@ -131,7 +198,10 @@ fn since(instant: Instant) -> f64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_of_another_pod_or_with_an_equal_name_alone_waits_for_the_lease() {
     // Another uid with the same directory, and the same uid with another directory.
-    tokio::join!(restart_elsewhere("b", "state-a"), restart_elsewhere("a", "elsewhere"));
+    tokio::join!(
+        restart_elsewhere("b", "state-a"),
+        restart_elsewhere("a", "elsewhere")
+    );
 }
 
 /// Kills a worker of the pod `a`, and starts one of the same name with this uid and directory.
@@ -147,18 +217,30 @@ async fn restart_elsewhere(uid: &'static str, directory: &str) {
     system.gates.open_all();
     drop(held);
 
-    let other = Pod { uid, state: system.file(directory) };
+    let other = Pod {
+        uid,
+        state: system.file(directory),
+    };
     let _second = other.start(&system).await;
     another_is_investigated(&system).await;
     // On a machine that took longer than a lease for this the session is owned again.
     let end = before.splitn(3, ' ').last().expect("the end of the lease");
     let expired = format!("SELECT '{end}'::timestamptz <= clock_timestamp()");
     let now = lease(&system, session);
-    assert!(now == before || system.database.holds(&expired), "{before} became {now}");
+    assert!(
+        now == before || system.database.holds(&expired),
+        "{before} became {now}"
+    );
     let resumed = timeline.until(EventType::SessionResumed).await;
     assert_eq!(resumed.metadata["reason"], "lease_expired");
-    assert!(system.database.holds(&expired), "the lease is over: {before}");
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert!(
+        system.database.holds(&expired),
+        "the lease is over: {before}"
+    );
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     settled(&system, session).await;
     system.assert_invariants(session, &timeline.seen).await;
 }
@@ -185,7 +267,10 @@ async fn a_second_process_in_a_living_pod_takes_nothing_over() {
     another_is_investigated(&system).await;
     assert_eq!(system.database.text(&owner), before);
     held.open().await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     settled(&system, session).await;
     system.assert_invariants(session, &timeline.seen).await;
     assert_eq!(resumptions(&timeline.seen), Vec::<&TimelineEvent>::new());

@@ -22,45 +22,73 @@ fn transcript() -> String {
 }
 
 async fn start_system(watched: &[&str], allow: &[&str]) -> TestSystem {
-    TestSystem::start_with(Setup { watched, allow, transcript: Some(transcript()), ..Setup::default() }).await
+    TestSystem::start_with(Setup {
+        watched,
+        allow,
+        transcript: Some(transcript()),
+        ..Setup::default()
+    })
+    .await
 }
 
 async fn publish(system: &TestSystem) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body: MARK.into(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
 fn journal(system: &TestSystem) -> String {
-    system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries")
+    system
+        .database
+        .text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries")
 }
 
 /// The result of the call in the conversation, and how often the call was sent.
 fn result_and_sends(system: &TestSystem) -> (String, u32) {
-    let result = system.database.text("SELECT string_agg(content, ' ') FROM entries WHERE kind = 'tool_result'");
+    let result = system
+        .database
+        .text("SELECT string_agg(content, ' ') FROM entries WHERE kind = 'tool_result'");
     (result, system.tool_calls().values().sum())
 }
 
 async fn assert_completed(system: &TestSystem, session: SessionId, seen: &[TimelineEvent]) {
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("the alert is settled", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled", async || {
+        system.database.number(left) == 0
+    })
+    .await;
     system.assert_invariants(session, seen).await;
 }
 
 /// Asserts that the call was sent once, and that its outcome is recorded as unknown.
 async fn assert_lost(system: &TestSystem, session: SessionId, seen: &[TimelineEvent]) {
     assert_completed(system, session, seen).await;
-    assert_eq!(journal(system), "prompt prompt answer started lost tool_result answer ended");
+    assert_eq!(
+        journal(system),
+        "prompt prompt answer started lost tool_result answer ended"
+    );
     let (result, sent) = result_and_sends(system);
     assert_eq!(sent, 1, "{result}");
     assert!(result.contains("Its outcome is unknown"), "{result}");
-    let results: Vec<_> = seen.iter().filter(|event| event.event_type == EventType::ToolResult).collect();
+    let results: Vec<_> = seen
+        .iter()
+        .filter(|event| event.event_type == EventType::ToolResult)
+        .collect();
     assert_eq!(results.len(), 1, "{results:#?}");
     assert_eq!(results[0].metadata["is_error"], true);
-    assert_eq!(system.model_calls().values().sum::<u32>(), 2, "the model answers once after the result");
+    assert_eq!(
+        system.model_calls().values().sum::<u32>(),
+        2,
+        "the model answers once after the result"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,7 +100,11 @@ async fn a_changing_call_of_a_killed_worker_is_lost_and_never_sent_again() {
         let session = publish(&system).await;
         let mut timeline = system.follow(session).await;
         let held = system.gates.next().await;
-        assert_eq!(journal(&system), "prompt prompt answer started", "the call is journaled before it is sent");
+        assert_eq!(
+            journal(&system),
+            "prompt prompt answer started",
+            "the call is journaled before it is sent"
+        );
         worker.kill().await;
         system.gates.open_all();
         drop(held);
@@ -116,9 +148,17 @@ async fn a_changing_call_is_not_sent_again_when_its_server_was_killed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changing_call_is_sent_only_where_the_configuration_allows_it() {
     for (allow, calls, kinds) in [
-        (ALLOWED, 1, "prompt prompt answer started tool_result answer ended"),
+        (
+            ALLOWED,
+            1,
+            "prompt prompt answer started tool_result answer ended",
+        ),
         // The tool is not offered, so nothing was looked at, and the answer is asked for once more.
-        (&[], 0, "prompt prompt answer tool_result answer feedback answer ended"),
+        (
+            &[],
+            0,
+            "prompt prompt answer tool_result answer feedback answer ended",
+        ),
     ] {
         let system = start_system(&[], allow).await;
         let (_worker, _) = system.worker("w1").await;

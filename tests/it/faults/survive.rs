@@ -21,10 +21,15 @@ use crate::support::wait::eventually;
 /// Writes of the drill: the alert asks for a session to join, open, eight checkpoints, finish, settled.
 const WRITES: u32 = 12;
 const MODEL_CALLS: usize = 4;
-const TOOLS: [&str; 5] = ["describe_pod", "pod_events", "query_range", "pod_logs", "deployment_history"];
+const TOOLS: [&str; 5] = [
+    "describe_pod",
+    "pod_events",
+    "query_range",
+    "pod_logs",
+    "deployment_history",
+];
 /// The expected journal, with or without a kill.
-const JOURNAL: &str =
-    "prompt prompt answer tool_result tool_result answer tool_result tool_result answer tool_result answer ended";
+const JOURNAL: &str = "prompt prompt answer tool_result tool_result answer tool_result tool_result answer tool_result answer ended";
 /// Test systems, all at the same time: their workers wait most of the time for the lease of a killed one.
 const SYSTEMS: usize = 6;
 
@@ -45,23 +50,40 @@ struct Row {
 }
 
 fn kill_points() -> Vec<KillPoint> {
-    let writes = (1..=WRITES).flat_map(|n| [KillPoint::Write(n, Side::Before), KillPoint::Write(n, Side::After)]);
-    let answers =
-        (0..MODEL_CALLS).flat_map(|index| ["start", "middle", "end"].map(|part| format!("answer-{index}-{part}")));
-    let tools = TOOLS.iter().flat_map(|tool| ["start", "end"].map(|part| format!("tool-{tool}-{part}")));
-    writes.chain(answers.chain(tools).map(KillPoint::Gate)).collect()
+    let writes = (1..=WRITES).flat_map(|n| {
+        [
+            KillPoint::Write(n, Side::Before),
+            KillPoint::Write(n, Side::After),
+        ]
+    });
+    let answers = (0..MODEL_CALLS)
+        .flat_map(|index| ["start", "middle", "end"].map(|part| format!("answer-{index}-{part}")));
+    let tools = TOOLS
+        .iter()
+        .flat_map(|tool| ["start", "end"].map(|part| format!("tool-{tool}-{part}")));
+    writes
+        .chain(answers.chain(tools).map(KillPoint::Gate))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_survives_a_kill_of_its_worker_at_any_point() {
     let points = kill_points();
-    let systems = points.chunks(points.len().div_ceil(SYSTEMS)).map(|part| kill_at_each(part.to_vec()));
+    let systems = points
+        .chunks(points.len().div_ceil(SYSTEMS))
+        .map(|part| kill_at_each(part.to_vec()));
     let rows: Vec<Vec<Row>> = stream::iter(systems).buffered(SYSTEMS).collect().await;
     let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
     assert_eq!(rows.len(), points.len());
-    println!("{:<28} {:>12} {:>12} {:>10} {:>7}", "owner killed", "model again", "tools again", "resumed", "events");
+    println!(
+        "{:<28} {:>12} {:>12} {:>10} {:>7}",
+        "owner killed", "model again", "tools again", "resumed", "events"
+    );
     for row in &rows {
-        let resumed = row.resumed_after.map_or_else(|| "-".to_owned(), |after| format!("{:.1} s", after.as_secs_f64()));
+        let resumed = row.resumed_after.map_or_else(
+            || "-".to_owned(),
+            |after| format!("{:.1} s", after.as_secs_f64()),
+        );
         println!(
             "{:<28} {:>12} {:>12} {:>10} {:>7}",
             row.point, row.model_calls_repeated, row.tool_calls_repeated, resumed, row.events
@@ -128,7 +150,8 @@ async fn kill_at(point: KillPoint, system: &mut TestSystem, owner: &mut Owner) -
 
     let mut resumed_after = None;
     while let Some(item) = timeline.next().await {
-        if matches!(&item, TimelineUpdate::Event(event) if event.event_type == EventType::SessionResumed) {
+        if matches!(&item, TimelineUpdate::Event(event) if event.event_type == EventType::SessionResumed)
+        {
             resumed_after = Some(killed.elapsed());
         }
     }
@@ -137,15 +160,27 @@ async fn kill_at(point: KillPoint, system: &mut TestSystem, owner: &mut Owner) -
     assert_eq!(end.event_type, EventType::SessionCompleted, "{name}");
     settled(system, session).await;
     system.assert_invariants(session, &seen).await;
-    assert_eq!(system.database.text(&journal_sql(session)), JOURNAL, "{name}");
-    let faults = tarsy::drill::builtin("oom-killed").unwrap().expected().unwrap().check(&seen);
+    assert_eq!(
+        system.database.text(&journal_sql(session)),
+        JOURNAL,
+        "{name}"
+    );
+    let faults = tarsy::drill::builtin("oom-killed")
+        .unwrap()
+        .expected()
+        .unwrap()
+        .check(&seen);
     assert_eq!(faults, Vec::<String>::new(), "{name}");
     // The next session begins without a message of this one.
     system.queue_is_empty().await;
 
     let models = system.model_calls_of(ExecutionId::derive(session, 1, 1));
     let tools = calls_since(&tools_before, system.tool_calls());
-    assert_eq!((models.len(), tools.len()), (MODEL_CALLS, TOOLS.len()), "{name}");
+    assert_eq!(
+        (models.len(), tools.len()),
+        (MODEL_CALLS, TOOLS.len()),
+        "{name}"
+    );
     assert!(tools.values().all(|count| *count <= 2), "{name}: {tools:?}");
     Row {
         point: name,
@@ -157,7 +192,10 @@ async fn kill_at(point: KillPoint, system: &mut TestSystem, owner: &mut Owner) -
 }
 
 /// The number of times that each tool call was sent since then.
-fn calls_since(before: &BTreeMap<String, u32>, now: BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+fn calls_since(
+    before: &BTreeMap<String, u32>,
+    now: BTreeMap<String, u32>,
+) -> BTreeMap<String, u32> {
     let new = now.into_iter().map(|(call, count)| {
         let earlier = before.get(&call).copied().unwrap_or_default();
         (call, count - earlier)
@@ -166,14 +204,20 @@ fn calls_since(before: &BTreeMap<String, u32>, now: BTreeMap<String, u32>) -> BT
 }
 
 fn journal_sql(session: SessionId) -> String {
-    format!("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries WHERE session_id = '{}'", session.0)
+    format!(
+        "SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries WHERE session_id = '{}'",
+        session.0
+    )
 }
 
 /// Waits until the session is settled, which happens after its end is on the stream.
 pub(crate) async fn settled(system: &TestSystem, session: SessionId) {
     let store = system.database.store();
     eventually("the session is settled", async || {
-        tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled
+        tarsy::engine::ports::Sessions::standing(&store, session)
+            .await
+            .unwrap()
+            .settled
     })
     .await;
 }
@@ -195,7 +239,10 @@ async fn a_paused_worker_that_continues_writes_nothing_and_shows_nothing() {
     let resumed = timeline.until(EventType::SessionResumed).await;
     assert_eq!(resumed.metadata["epoch"], 2);
     let waiting = system.gates.next().await;
-    let epoch = format!("SELECT lease_epoch::bigint FROM alert_sessions WHERE session_id = '{}'", session.0);
+    let epoch = format!(
+        "SELECT lease_epoch::bigint FROM alert_sessions WHERE session_id = '{}'",
+        session.0
+    );
     assert_eq!(system.database.number(&epoch), 2);
     held.release();
     first.resume();
@@ -230,7 +277,10 @@ async fn a_worker_paused_in_a_stream_shows_nothing_when_it_continues() {
     let stale = system.gates.next().await;
     first.pause();
     let (_second, _) = system.worker("w2").await;
-    assert_eq!(timeline.until(EventType::SessionResumed).await.metadata["epoch"], 2);
+    assert_eq!(
+        timeline.until(EventType::SessionResumed).await.metadata["epoch"],
+        2
+    );
     let waiting = system.gates.next().await;
     // When the first worker continues, the rest of the answer is in its socket.
     system.gates.open_all();
@@ -254,23 +304,36 @@ async fn half_a_sentence_is_shown_before_it_is_stored() {
     let mut system = TestSystem::start(&["answer-3-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
-    let mut watch = system.tarsy("watch", &["watch", &session.to_string(), "--live", "always"]);
+    let mut watch = system.tarsy(
+        "watch",
+        &["watch", &session.to_string(), "--live", "always"],
+    );
     let waiting = system.gates.next().await;
     let finals = format!(
         "SELECT count(*) FROM timeline_events WHERE session_id = '{}' AND event_type = 'final_analysis'",
         session.0
     );
     assert_eq!(system.database.number(&finals), 0);
-    let answers = format!("SELECT count(*) FROM entries WHERE session_id = '{}' AND kind = 'answer'", session.0);
+    let answers = format!(
+        "SELECT count(*) FROM entries WHERE session_id = '{}' AND kind = 'answer'",
+        session.0
+    );
     assert_eq!(system.database.number(&answers), 3);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let answered =
-        format!("SELECT string_agg(content, ' ') FROM entries WHERE session_id = '{}' AND kind = 'answer'", session.0);
+    let answered = format!(
+        "SELECT string_agg(content, ' ') FROM entries WHERE session_id = '{}' AND kind = 'answer'",
+        session.0
+    );
     let before = words(&system.database.text(&answered));
     // A slow watcher may have received deltas of an earlier answer as well.
     let shown = loop {
         let line = watch.line_with("writing").await;
-        let tail = words(line.split_once('…').unwrap().1.trim_start_matches([' ', '…']));
+        let tail = words(
+            line.split_once('…')
+                .unwrap()
+                .1
+                .trim_start_matches([' ', '…']),
+        );
         if tail.len() > 20 && !before.contains(&tail) {
             break tail;
         }
@@ -280,9 +343,14 @@ async fn half_a_sentence_is_shown_before_it_is_stored() {
     let (code, rest) = watch.finished().await;
     assert_eq!(code, 0);
     assert!(rest.contains("Cause:"), "{rest}");
-    let analysis =
-        system.database.text(&format!("SELECT final_analysis FROM alert_sessions WHERE session_id = '{}'", session.0));
-    assert!(words(&analysis).contains(&shown), "{shown:?} is no part of the analysis");
+    let analysis = system.database.text(&format!(
+        "SELECT final_analysis FROM alert_sessions WHERE session_id = '{}'",
+        session.0
+    ));
+    assert!(
+        words(&analysis).contains(&shown),
+        "{shown:?} is no part of the analysis"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -294,7 +362,9 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     let waiting = system.gates.next().await;
     system.gates.open_all();
     // Without a piece of the answer the service would count as unavailable.
-    while !matches!(timeline.next().await.expect("a delta"), TimelineUpdate::Delta(delta) if delta.iteration == 2) {}
+    while !matches!(timeline.next().await.expect("a delta"), TimelineUpdate::Delta(delta) if delta.iteration == 2)
+    {
+    }
     system.llm.kill().await;
     drop(waiting);
     let address = system.llm_addr().to_owned();
@@ -303,8 +373,16 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     assert_eq!(end.event_type, EventType::SessionCompleted);
     settled(&system, session).await;
     system.assert_invariants(session, &timeline.seen).await;
-    let errors: Vec<_> = timeline.seen.iter().filter(|event| event.event_type == EventType::Error).collect();
-    assert_eq!(errors.len(), 1, "the broken stream has one error event: {errors:#?}");
+    let errors: Vec<_> = timeline
+        .seen
+        .iter()
+        .filter(|event| event.event_type == EventType::Error)
+        .collect();
+    assert_eq!(
+        errors.len(),
+        1,
+        "the broken stream has one error event: {errors:#?}"
+    );
     assert_eq!(errors[0].metadata["kind"], "model");
 }
 
@@ -322,13 +400,22 @@ async fn an_mcp_server_killed_in_the_middle_of_a_call_is_started_again() {
     assert_eq!(end.event_type, EventType::SessionCompleted);
     settled(&system, session).await;
     system.assert_invariants(session, &timeline.seen).await;
-    let results = timeline.seen.iter().filter(|event| event.event_type == EventType::ToolResult);
+    let results = timeline
+        .seen
+        .iter()
+        .filter(|event| event.event_type == EventType::ToolResult);
     assert!(
-        results.clone().all(|event| event.metadata["is_error"] == false),
+        results
+            .clone()
+            .all(|event| event.metadata["is_error"] == false),
         "every call has a result without an error"
     );
-    let ranges: u32 =
-        system.tool_calls().iter().filter(|(call, _)| call.starts_with("query_range")).map(|(_, n)| n).sum();
+    let ranges: u32 = system
+        .tool_calls()
+        .iter()
+        .filter(|(call, _)| call.starts_with("query_range"))
+        .map(|(_, n)| n)
+        .sum();
     assert_eq!(ranges, 2, "the read-only call was sent once more");
 }
 
@@ -348,13 +435,26 @@ async fn a_terminated_worker_releases_its_session_to_another_one() {
     assert_eq!(resumed.metadata["reason"], "released");
     let began = Instant::now();
     assert_eq!(first.finished().await.0, 0);
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     settled(&system, session).await;
     system.assert_invariants(session, &timeline.seen).await;
-    assert_eq!(system.model_calls().values().sum::<u32>(), 4, "no model call was repeated");
+    assert_eq!(
+        system.model_calls().values().sum::<u32>(),
+        4,
+        "no model call was repeated"
+    );
     assert!(began.elapsed() < LEASE * 10);
     let store = system.database.store();
-    let report = store.report(session).await.unwrap().unwrap().session.unwrap();
+    let report = store
+        .report(session)
+        .await
+        .unwrap()
+        .unwrap()
+        .session
+        .unwrap();
     assert_eq!((report.status, report.epoch), (RunStatus::Completed, 3));
 }
 
@@ -365,7 +465,10 @@ async fn deadline_iterations_and_token_totals_survive_a_restart() {
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     let waiting = system.gates.next().await;
-    let deadline = format!("SELECT deadline_at::text FROM alert_sessions WHERE session_id = '{}'", session.0);
+    let deadline = format!(
+        "SELECT deadline_at::text FROM alert_sessions WHERE session_id = '{}'",
+        session.0
+    );
     let before = system.database.text(&deadline);
     first.kill().await;
     system.gates.open_all();

@@ -20,7 +20,14 @@ use crate::support::wait::eventually;
 
 const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy");
 /// Services of tarsy; the others are servers of other projects.
-const ROLES: [&str; 6] = ["migrate", "llm-service", "worker", "receive", "web", "tarsy"];
+const ROLES: [&str; 6] = [
+    "migrate",
+    "llm-service",
+    "worker",
+    "receive",
+    "web",
+    "tarsy",
+];
 
 /// The file, with the secrets that its script made.
 struct Project {
@@ -44,9 +51,13 @@ fn texts(value: &Value) -> Vec<&str> {
 
 /// `${NAME:-default}` becomes the default.
 fn interpolated(value: &str) -> String {
-    let Some((before, rest)) = value.split_once("${") else { return value.to_owned() };
+    let Some((before, rest)) = value.split_once("${") else {
+        return value.to_owned();
+    };
     let (variable, after) = rest.split_once('}').unwrap();
-    let (_, default) = variable.split_once(":-").unwrap_or_else(|| panic!("{variable} has no default"));
+    let (_, default) = variable
+        .split_once(":-")
+        .unwrap_or_else(|| panic!("{variable} has no default"));
     format!("{before}{default}{}", interpolated(after))
 }
 
@@ -62,9 +73,13 @@ fn resolved(yaml: &Yaml<'_>) -> Value {
             let mut fields = Map::new();
             for (key, value) in pairs {
                 match key.as_str().unwrap() {
-                    "<<" => resolved(value).as_object().unwrap().iter().for_each(|(key, value)| {
-                        fields.entry(key).or_insert_with(|| value.clone());
-                    }),
+                    "<<" => resolved(value)
+                        .as_object()
+                        .unwrap()
+                        .iter()
+                        .for_each(|(key, value)| {
+                            fields.entry(key).or_insert_with(|| value.clone());
+                        }),
                     key => _ = fields.insert(interpolated(key), resolved(value)),
                 }
             }
@@ -78,14 +93,20 @@ impl Project {
     fn load() -> Self {
         let file = std::fs::read_to_string(deploy("compose.yaml")).unwrap();
         let file = resolved(&Yaml::load_from_str(&file).unwrap()[0]);
-        let project = Self { file, secrets: tempfile::tempdir().unwrap(), addresses: Vec::new() };
+        let project = Self {
+            file,
+            secrets: tempfile::tempdir().unwrap(),
+            addresses: Vec::new(),
+        };
         project.make_secrets();
         project
     }
 
     fn make_secrets(&self) {
         let mut script = Command::new(deploy("compose/secrets"));
-        script.env("TARSY_SECRETS", self.secrets.path()).env_remove("GEMINI_API_KEY");
+        script
+            .env("TARSY_SECRETS", self.secrets.path())
+            .env_remove("GEMINI_API_KEY");
         assert!(script.status().unwrap().success());
     }
 
@@ -101,10 +122,16 @@ impl Project {
     fn here(&self, service: &str, path: &str) -> Option<String> {
         let service = self.service(service);
         if let Some(name) = path.strip_prefix("/run/secrets/") {
-            assert!(texts(&service["secrets"]).contains(&name), "{service} does not mount {name}");
+            assert!(
+                texts(&service["secrets"]).contains(&name),
+                "{service} does not mount {name}"
+            );
             return Some(self.secrets.path().join(name).display().to_string());
         }
-        let mount = service["configs"].as_array()?.iter().find(|mount| mount["target"] == path)?;
+        let mount = service["configs"]
+            .as_array()?
+            .iter()
+            .find(|mount| mount["target"] == path)?;
         let file = &self.file["configs"][text(&mount["source"])]["file"];
         Some(deploy(text(file)).display().to_string())
     }
@@ -113,24 +140,39 @@ impl Project {
         let environment = &self.service(name)["environment"];
         let listed = texts_of_list(environment);
         let pairs = environment.as_object().into_iter().flatten();
-        let pairs = pairs.map(|(key, value)| (key.clone(), text(value).to_owned())).chain(listed);
-        pairs.map(|(key, value)| (key, self.found(name, &value))).collect()
+        let pairs = pairs
+            .map(|(key, value)| (key.clone(), text(value).to_owned()))
+            .chain(listed);
+        pairs
+            .map(|(key, value)| (key, self.found(name, &value)))
+            .collect()
     }
 
     /// A path or an address as it is on this machine; any other text as it is.
     fn found(&self, service: &str, value: &str) -> String {
-        let address = self.addresses.iter().find(|(known, _)| *known == value).map(|(_, address)| address.clone());
-        address.or_else(|| self.here(service, value)).unwrap_or_else(|| value.to_owned())
+        let address = self
+            .addresses
+            .iter()
+            .find(|(known, _)| *known == value)
+            .map(|(_, address)| address.clone());
+        address
+            .or_else(|| self.here(service, value))
+            .unwrap_or_else(|| value.to_owned())
     }
 
     fn start(&self, name: &str) -> Tarsy {
-        let args = texts(&self.service(name)["command"]).into_iter().map(|arg| match arg {
-            listen if listen.starts_with("0.0.0.0:") => "127.0.0.1:0".to_owned(),
-            arg => self.found(name, arg),
-        });
+        let args = texts(&self.service(name)["command"])
+            .into_iter()
+            .map(|arg| match arg {
+                listen if listen.starts_with("0.0.0.0:") => "127.0.0.1:0".to_owned(),
+                arg => self.found(name, arg),
+            });
         let (args, variables): (Vec<String>, _) = (args.collect(), self.variables(name));
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let variables: Vec<(&str, &str)> = variables
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
         Tarsy::spawn(name, &args, &variables)
     }
 
@@ -138,7 +180,9 @@ impl Project {
     /// role has another name here.
     fn make_reader(&self, database: &str) -> Reader {
         let service = self.service("reader");
-        let [sh, path] = texts(&service["command"])[..] else { panic!("{service}") };
+        let [sh, path] = texts(&service["command"])[..] else {
+            panic!("{service}")
+        };
         let script = std::fs::read_to_string(self.here("reader", path).unwrap()).unwrap();
         let role = format!("tarsy_reader_{}", uuid::Uuid::now_v7().simple());
         let variables = self.variables("reader");
@@ -146,24 +190,40 @@ impl Project {
         let (programs, _) = programs();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
         let url = url::Url::parse(database).unwrap();
-        let (host, port) = (url.host_str().unwrap(), url.port().unwrap_or(5432).to_string());
+        let (host, port) = (
+            url.host_str().unwrap(),
+            url.port().unwrap_or(5432).to_string(),
+        );
         for _ in 0..2 {
             let mut command = Command::new(sh);
-            command.arg("-c").arg(script.replace("tarsy_reader", &role)).envs(&variables);
+            command
+                .arg("-c")
+                .arg(script.replace("tarsy_reader", &role))
+                .envs(&variables);
             // The database of the test instead of that of the container.
-            command.env("PGHOST", host).env("PGPORT", &port).env("PGUSER", url.username()).env("PATH", &path);
+            command
+                .env("PGHOST", host)
+                .env("PGPORT", &port)
+                .env("PGUSER", url.username())
+                .env("PATH", &path);
             command.env("PGDATABASE", url.path().trim_start_matches('/'));
             let made = command.output().unwrap();
             assert!(made.status.success(), "{made:?}");
         }
-        Reader { url: address_of(database, &role), role, admin: database.to_owned() }
+        Reader {
+            url: address_of(database, &role),
+            role,
+            admin: database.to_owned(),
+        }
     }
 
     /// The configuration of nats-server with its includes, without the lines that the server of the test has itself.
     fn nats_settings(&self) -> String {
         let own = ["http:", "jetstream ", "server_name:"];
         let config = std::fs::read_to_string(deploy("compose/nats.conf")).unwrap();
-        let lines = config.lines().filter(|line| !own.iter().any(|own| line.starts_with(own)));
+        let lines = config
+            .lines()
+            .filter(|line| !own.iter().any(|own| line.starts_with(own)));
         let included = lines.map(|line| match line.split_once("include \"") {
             Some((before, rest)) => {
                 let (file, after) = rest.split_once('"').unwrap();
@@ -171,7 +231,10 @@ impl Project {
                     Some(role) => deploy("nats").join(role),
                     None => self.secrets.path().join("nats-passwords.conf"),
                 };
-                format!("{before}\n{}\n{after}\n", std::fs::read_to_string(file).unwrap())
+                format!(
+                    "{before}\n{}\n{after}\n",
+                    std::fs::read_to_string(file).unwrap()
+                )
             }
             None => format!("{line}\n"),
         });
@@ -192,7 +255,9 @@ impl Drop for Reader {
             return;
         }
         let mut admin = PgConnection::establish(&self.admin).expect("connect");
-        admin.batch_execute(&format!("DROP OWNED BY {0}; DROP ROLE {0}", self.role)).expect("drop the role");
+        admin
+            .batch_execute(&format!("DROP OWNED BY {0}; DROP ROLE {0}", self.role))
+            .expect("drop the role");
     }
 }
 
@@ -206,8 +271,12 @@ fn address_of(address: &str, user: &str) -> String {
 
 /// `NAME=value` in a list.
 fn texts_of_list(environment: &Value) -> Vec<(String, String)> {
-    let listed = texts(environment).into_iter().map(|pair| pair.split_once('=').unwrap());
-    listed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    let listed = texts(environment)
+        .into_iter()
+        .map(|pair| pair.split_once('=').unwrap());
+    listed
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,18 +285,37 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
     let nats = NatsServer::start_with(&project.nats_settings()).await;
     let database = TestDatabase::empty();
     project.addresses.push(("nats://nats:4222", nats.url()));
-    project.addresses.push(("postgres://tarsy@postgres:5432/tarsy", database.url().to_owned()));
+    project.addresses.push((
+        "postgres://tarsy@postgres:5432/tarsy",
+        database.url().to_owned(),
+    ));
 
     let mut migrate = project.start("migrate");
     assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
     let mut llm = project.start("llm-service");
-    project.addresses.push(("llm-service:50051", llm.ready().await));
+    project
+        .addresses
+        .push(("llm-service:50051", llm.ready().await));
     let reader = project.make_reader(database.url());
-    project.addresses.push(("postgres://tarsy_reader@postgres:5432/tarsy", reader.url.clone()));
-    let (mut worker, mut receiver, mut web) = (project.start("worker"), project.start("receive"), project.start("web"));
-    let (probes, alerts, pages) = (worker.ready().await, receiver.ready().await, web.ready().await);
+    project.addresses.push((
+        "postgres://tarsy_reader@postgres:5432/tarsy",
+        reader.url.clone(),
+    ));
+    let (mut worker, mut receiver, mut web) = (
+        project.start("worker"),
+        project.start("receive"),
+        project.start("web"),
+    );
+    let (probes, alerts, pages) = (
+        worker.ready().await,
+        receiver.ready().await,
+        web.ready().await,
+    );
     let health = async || run_with(&[], &["health", &probes], b"").await;
-    eventually("the worker is healthy", async || health().await.out == "ok\n").await;
+    eventually("the worker is healthy", async || {
+        health().await.out == "ok\n"
+    })
+    .await;
     health().await.exits(0);
 
     // The command that the head of the file names.
@@ -236,17 +324,37 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
     assert_eq!(code, 0, "{output}{}", example.log());
 
     let bearer = format!("authorization: Bearer {}", project.secret("web-token"));
-    let request = |headers: &str| format!("GET /api/v1/sessions HTTP/1.0\r\nhost: 127.0.0.1:8476\r\n{headers}\r\n\r\n");
-    assert_eq!(http::send(&pages, request("accept: */*").as_bytes()).await.status, 401);
+    let request = |headers: &str| {
+        format!("GET /api/v1/sessions HTTP/1.0\r\nhost: 127.0.0.1:8476\r\n{headers}\r\n\r\n")
+    };
+    assert_eq!(
+        http::send(&pages, request("accept: */*").as_bytes())
+            .await
+            .status,
+        401
+    );
     let listed = http::send(&pages, request(&bearer).as_bytes()).await;
-    assert_eq!(listed.json()["sessions"].as_array().map(Vec::len), Some(1), "{listed:?}");
-    let rights =
-        "SELECT string_agg(DISTINCT privilege_type, ' ') FROM information_schema.role_table_grants WHERE grantee = ";
-    assert_eq!(database.text(&format!("{rights}'{}'", reader.role)), "SELECT");
+    assert_eq!(
+        listed.json()["sessions"].as_array().map(Vec::len),
+        Some(1),
+        "{listed:?}"
+    );
+    let rights = "SELECT string_agg(DISTINCT privilege_type, ' ') FROM information_schema.role_table_grants WHERE grantee = ";
+    assert_eq!(
+        database.text(&format!("{rights}'{}'", reader.role)),
+        "SELECT"
+    );
 
     let bearer = format!("Bearer {}", project.secret("receive-token"));
-    let post = async |headers: &[(&str, &str)]| http::post(&alerts, "/alert", headers, b"disk full").await.status;
-    eventually("the receiver takes alerts", async || post(&[("authorization", &bearer)]).await == 202).await;
+    let post = async |headers: &[(&str, &str)]| {
+        http::post(&alerts, "/alert", headers, b"disk full")
+            .await
+            .status
+    };
+    eventually("the receiver takes alerts", async || {
+        post(&[("authorization", &bearer)]).await == 202
+    })
+    .await;
     assert_eq!(post(&[]).await, 401);
 
     for role in [&mut worker, &mut receiver, &mut web, &mut llm] {
@@ -254,7 +362,10 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
         assert_eq!(role.finished().await.0, 0, "{}", role.log());
     }
     let gone = run_with(&[], &["health", &probes], b"").await.exits(1);
-    assert!(gone.err.contains(&format!("no answer from {probes}")), "{gone:?}");
+    assert!(
+        gone.err.contains(&format!("no answer from {probes}")),
+        "{gone:?}"
+    );
 }
 
 #[test]
@@ -274,7 +385,11 @@ fn every_service_of_tarsy_in_compose_is_confined_and_healthy_by_its_own_program(
         let listens = texts(&service["command"]).contains(&"0.0.0.0:9090");
         assert_eq!(listens, !service["healthcheck"].is_null(), "{name}");
         if listens {
-            assert_eq!(service["healthcheck"]["test"], json!(["CMD", "/usr/bin/tarsy", "health"]), "{name}");
+            assert_eq!(
+                service["healthcheck"]["test"],
+                json!(["CMD", "/usr/bin/tarsy", "health"]),
+                "{name}"
+            );
         }
     }
 }
@@ -288,25 +403,46 @@ fn every_secret_of_compose_is_a_file_that_the_script_makes_once() {
         assert_eq!(secret["file"], format!("./compose/.secrets/{name}"));
     }
     let made = || -> BTreeMap<String, String> {
-        let files = std::fs::read_dir(project.secrets.path()).unwrap().map(|file| file.unwrap().file_name());
-        files.map(|name| name.into_string().unwrap()).map(|name| (name.clone(), project.secret(&name))).collect()
+        let files = std::fs::read_dir(project.secrets.path())
+            .unwrap()
+            .map(|file| file.unwrap().file_name());
+        files
+            .map(|name| name.into_string().unwrap())
+            .map(|name| (name.clone(), project.secret(&name)))
+            .collect()
     };
     let first = made();
     assert_eq!(first.keys().cloned().collect::<BTreeSet<_>>(), names);
-    let passwords = first.iter().filter(|(name, _)| !name.starts_with("nats-passwords") && *name != "provider-key");
+    let passwords = first
+        .iter()
+        .filter(|(name, _)| !name.starts_with("nats-passwords") && *name != "provider-key");
     let passwords: BTreeSet<&String> = passwords.map(|(_, value)| value).collect();
-    assert!(passwords.len() == 9 && passwords.iter().all(|value| value.len() == 48), "{passwords:?}");
+    assert!(
+        passwords.len() == 9 && passwords.iter().all(|value| value.len() == 48),
+        "{passwords:?}"
+    );
     project.make_secrets();
     assert_eq!(made(), first);
     let mut script = Command::new(deploy("compose/secrets"));
-    script.arg("A_KEY").env("TARSY_SECRETS", project.secrets.path()).env("A_KEY", "abc");
+    script
+        .arg("A_KEY")
+        .env("TARSY_SECRETS", project.secrets.path())
+        .env("A_KEY", "abc");
     assert!(script.status().unwrap().success());
     assert_eq!(project.secret("provider-key"), "abc\n");
 
     let services = project.file["services"].as_object().unwrap();
-    let mounted = services.values().flat_map(|service| service["secrets"].as_array().into_iter().flatten());
-    let mounted: BTreeSet<String> =
-        mounted.map(|mount| mount["source"].as_str().unwrap_or_else(|| text(mount)).to_owned()).collect();
+    let mounted = services
+        .values()
+        .flat_map(|service| service["secrets"].as_array().into_iter().flatten());
+    let mounted: BTreeSet<String> = mounted
+        .map(|mount| {
+            mount["source"]
+                .as_str()
+                .unwrap_or_else(|| text(mount))
+                .to_owned()
+        })
+        .collect();
     assert_eq!(mounted, names, "each secret has a service");
 }
 
@@ -318,11 +454,23 @@ fn the_nats_server_of_compose_accepts_its_configuration() {
     let copy = |from: PathBuf, to: &str| std::fs::copy(from, folder.path().join(to)).unwrap();
     std::fs::create_dir(folder.path().join("roles")).unwrap();
     for role in ["administrator", "worker", "watcher", "receiver"] {
-        copy(deploy("nats").join(format!("{role}.conf")), &format!("roles/{role}.conf"));
+        copy(
+            deploy("nats").join(format!("{role}.conf")),
+            &format!("roles/{role}.conf"),
+        );
     }
     copy(deploy("compose/nats.conf"), "nats.conf");
-    copy(project.secrets.path().join("nats-passwords.conf"), "passwords.conf");
-    let server = std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
-    let checked = Command::new(server).arg("-t").arg("-c").arg(folder.path().join("nats.conf")).output().unwrap();
+    copy(
+        project.secrets.path().join("nats-passwords.conf"),
+        "passwords.conf",
+    );
+    let server = std::env::var_os("TARSY_TEST_NATS_SERVER")
+        .expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
+    let checked = Command::new(server)
+        .arg("-t")
+        .arg("-c")
+        .arg(folder.path().join("nats.conf"))
+        .output()
+        .unwrap();
     assert!(checked.status.success(), "{checked:?}");
 }

@@ -25,7 +25,11 @@ impl ConfigDirectory {
 
     fn run(&self, arguments: &[&str], file: Option<&Path>) -> Output {
         let mut tarsy = Command::new(env!("CARGO_BIN_EXE_tarsy"));
-        tarsy.args(arguments).current_dir(self.0.path()).env_clear().env("K8S_TOKEN", "s3cret");
+        tarsy
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_clear()
+            .env("K8S_TOKEN", "s3cret");
         if let Some(file) = file {
             tarsy.arg("--config").arg(file);
         }
@@ -35,7 +39,9 @@ impl ConfigDirectory {
 
 /// Standard output, then standard error.
 fn printed(output: &Output) -> String {
-    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
 }
 
 const FIVE_FAULTS: &str = "\
@@ -66,17 +72,39 @@ fn five_faults_of_a_file_are_printed_together_with_exit_code_78() {
     let printed = printed(&output);
     assert_eq!(output.status.code(), Some(78), "{printed}");
     let faults = [
-        ("agents.sre.iteration_strategy", "line 5", "(did you mean native-thinking?)"),
-        ("agents.sre.max_iteration", "line 6", "(did you mean max_iterations?)"),
-        ("agent_chains.k8s.stages[0].agents[0].llm_provider", "line 12", "(did you mean gemini?)"),
-        ("mcp_servers.k8s.env.TOKEN", "line 16", "variable PROM_TOKEN is not set"),
+        (
+            "agents.sre.iteration_strategy",
+            "line 5",
+            "(did you mean native-thinking?)",
+        ),
+        (
+            "agents.sre.max_iteration",
+            "line 6",
+            "(did you mean max_iterations?)",
+        ),
+        (
+            "agent_chains.k8s.stages[0].agents[0].llm_provider",
+            "line 12",
+            "(did you mean gemini?)",
+        ),
+        (
+            "mcp_servers.k8s.env.TOKEN",
+            "line 16",
+            "variable PROM_TOKEN is not set",
+        ),
         ("worker.lease", "line 18", "\"soon\"; accepted: a duration"),
     ];
     let mut lines = printed.lines();
-    assert!(lines.next().is_some_and(|line| line.ends_with("tarsy.yaml: 5 faults")), "{printed}");
+    assert!(
+        lines
+            .next()
+            .is_some_and(|line| line.ends_with("tarsy.yaml: 5 faults")),
+        "{printed}"
+    );
     for (key, line, problem) in faults {
         let fault = lines.next().unwrap_or_default();
-        let whole = fault.trim_start().starts_with(key) && fault.contains(line) && fault.contains(problem);
+        let whole =
+            fault.trim_start().starts_with(key) && fault.contains(line) && fault.contains(problem);
         assert!(whole, "{key}: {fault}");
     }
     assert_eq!(lines.next(), None);
@@ -101,10 +129,18 @@ fn the_value_of_a_secret_variable_is_in_no_output() {
     let directory = ConfigDirectory::new();
     let valid = "mcp_servers: {a: {url: 'https://mcp.example/${K8S_TOKEN}/mcp'}}\n\
                  streams: {placement: {cluster: 'c-${K8S_TOKEN}'}}\n";
-    for arguments in [&["config", "show"][..], &["config", "show", "--json"], &["config", "check"]] {
+    for arguments in [
+        &["config", "show"][..],
+        &["config", "show", "--json"],
+        &["config", "check"],
+    ] {
         let printed = printed(&directory.run(arguments, Some(&directory.file(valid))));
         assert!(!printed.contains("s3cret"), "{arguments:?}: {printed}");
-        assert_eq!(printed.contains("/${K8S_TOKEN}/mcp"), arguments.contains(&"show"), "{arguments:?}: {printed}");
+        assert_eq!(
+            printed.contains("/${K8S_TOKEN}/mcp"),
+            arguments.contains(&"show"),
+            "{arguments:?}: {printed}"
+        );
     }
     for faulty in [
         "mcp_servers: {a: {url: 'ftp://${K8S_TOKEN}'}}",
@@ -112,7 +148,12 @@ fn the_value_of_a_secret_variable_is_in_no_output() {
         "streams: {placement: {cluster: 'a b ${K8S_TOKEN}'}, storage: '${K8S_TOKEN}'}",
         "agents: {a: {iteration_strategy: '${K8S_TOKEN}'}}",
     ] {
-        for arguments in [&["config", "show"][..], &["config", "check"], &["config", "check", "--json"], &["worker"]] {
+        for arguments in [
+            &["config", "show"][..],
+            &["config", "check"],
+            &["config", "check", "--json"],
+            &["worker"],
+        ] {
             let output = directory.run(arguments, Some(&directory.file(faulty)));
             let printed = printed(&output);
             assert_eq!(output.status.code(), Some(78), "{faulty}: {printed}");
@@ -129,9 +170,18 @@ fn the_settings_in_force_are_printed_for_programs() {
     let text = String::from_utf8(shown.stdout).unwrap();
     assert_eq!(text.lines().count(), 1);
     let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(settings["llm_providers"]["scripted"]["provider"], "scripted");
+    assert_eq!(
+        settings["llm_providers"]["scripted"]["provider"],
+        "scripted"
+    );
     // JSON is YAML.
-    assert_eq!(directory.config("check", Some(&directory.file(&text))).status.code(), Some(0));
+    assert_eq!(
+        directory
+            .config("check", Some(&directory.file(&text)))
+            .status
+            .code(),
+        Some(0)
+    );
 }
 
 #[test]
@@ -141,7 +191,10 @@ fn without_a_file_the_built_in_configuration_is_shown() {
     assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
     assert!(String::from_utf8_lossy(&shown.stdout).contains("provider: scripted"));
     let file = directory.file(&String::from_utf8(shown.stdout).unwrap());
-    assert_eq!(directory.config("check", Some(&file)).status.code(), Some(0));
+    assert_eq!(
+        directory.config("check", Some(&file)).status.code(),
+        Some(0)
+    );
 }
 
 #[test]
@@ -149,5 +202,9 @@ fn a_missing_file_is_a_fault() {
     let directory = ConfigDirectory::new();
     let output = directory.config("check", Some(Path::new("none.yaml")));
     assert_eq!(output.status.code(), Some(78));
-    assert!(printed(&output).starts_with("none.yaml: 1 fault\n  cannot be read: "), "{}", printed(&output));
+    assert!(
+        printed(&output).starts_with("none.yaml: 1 fault\n  cannot be read: "),
+        "{}",
+        printed(&output)
+    );
 }

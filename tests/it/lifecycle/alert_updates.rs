@@ -17,7 +17,8 @@ use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const HOUR: Duration = Duration::from_secs(3_600);
-const CALL: &str = "{tool: drill.describe_pod, arguments: {namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p}}";
+const CALL: &str =
+    "{tool: drill.describe_pod, arguments: {namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p}}";
 const AGENTS: &str = "
 agents: {native: {}, scribe: {iteration_strategy: react}, left: {}, right: {}}
 agent_chains:
@@ -29,8 +30,9 @@ agent_chains:
 const NOTICE: &str = "The alert has changed since the investigation began.";
 
 fn transcripts() -> [String; 5] {
-    let transcript =
-        |agent: &str, answers: &str| format!("name: {agent}\nmatch: Node\nagent: {agent}\nanswers:\n{answers}");
+    let transcript = |agent: &str, answers: &str| {
+        format!("name: {agent}\nmatch: Node\nagent: {agent}\nanswers:\n{answers}")
+    };
     let written = "Thought: look\\nAction: drill.describe_pod\\nAction Input: {\\\"namespace\\\": \\\"checkout\\\", \
                    \\\"pod\\\": \\\"checkout-7d9f8b6c5-x2x9p\\\"}";
     let end = "  - chunks: [{text: 'Cause: a switch [[*]].'}]\n";
@@ -48,9 +50,15 @@ fn transcripts() -> [String; 5] {
                  - chunks: [{{text: \"Thought: enough\\nFinal Answer: Cause: a switch [[*]].\"}}]\n"
             ),
         ),
-        transcript("left", &format!("  - chunks: [{{gate: asked}}, {{call: {CALL}}}]\n{end}")),
+        transcript(
+            "left",
+            &format!("  - chunks: [{{gate: asked}}, {{call: {CALL}}}]\n{end}"),
+        ),
         transcript("right", end),
-        transcript("synthesis", "  - chunks: [{text: 'Cause: a switch [[left:1]].'}]\n"),
+        transcript(
+            "synthesis",
+            "  - chunks: [{text: 'Cause: a switch [[left:1]].'}]\n",
+        ),
     ]
 }
 
@@ -59,10 +67,20 @@ async fn start(watched: &[&str], cooldown: Duration) -> (TestSystem, GrpcRecorde
 }
 
 /// `sections` follow `dedupe.cooldown` in the configuration.
-async fn start_with(watched: &[&str], cooldown: Duration, sections: &str) -> (TestSystem, GrpcRecorder) {
+async fn start_with(
+    watched: &[&str],
+    cooldown: Duration,
+    sections: &str,
+) -> (TestSystem, GrpcRecorder) {
     let transcripts = transcripts();
     let transcripts = transcripts.each_ref().map(String::as_str);
-    let setup = Setup { watched, cooldown, sections, transcripts: &transcripts, ..Setup::default() };
+    let setup = Setup {
+        watched,
+        cooldown,
+        sections,
+        transcripts: &transcripts,
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
     let recorder = GrpcRecorder::before(system.llm_addr()).await;
     (system, recorder)
@@ -92,7 +110,11 @@ fn group(firing: &[&str], resolved: &[&str], severity: &str) -> String {
         .map(|node| alert("firing", node))
         .chain(resolved.iter().map(|node| alert("resolved", node)))
         .collect();
-    let status = if firing.is_empty() { "resolved" } else { "firing" };
+    let status = if firing.is_empty() {
+        "resolved"
+    } else {
+        "firing"
+    };
     json!({
         "version": "4", "groupKey": "{}:{alertname=\"NodeDown\"}", "truncatedAlerts": 0, "status": status,
         "receiver": "tarsy", "groupLabels": {"alertname": "NodeDown"}, "commonLabels": {"alertname": "NodeDown"},
@@ -104,7 +126,12 @@ fn group(firing: &[&str], resolved: &[&str], severity: &str) -> String {
 async fn publish(system: &TestSystem, body: &str, chain: &str) -> SessionId {
     let id = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: id.to_string(), "Tarsy-Chain": chain});
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: body.into(), headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body: body.into(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     id
 }
@@ -118,18 +145,24 @@ async fn join(system: &TestSystem, body: &str) -> TimelineEvent {
 }
 
 fn updates(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
-    seen.iter().filter(|event| event.event_type == EventType::AlertUpdated).collect()
+    seen.iter()
+        .filter(|event| event.event_type == EventType::AlertUpdated)
+        .collect()
 }
 
 fn entries(system: &TestSystem) -> i64 {
-    system.database.number("SELECT count(*) FROM entries WHERE kind = 'alert_updated'")
+    system
+        .database
+        .number("SELECT count(*) FROM entries WHERE kind = 'alert_updated'")
 }
 
 /// The fenced reports of the requests; the same report is in each later request of an execution.
 fn sent(recorder: &GrpcRecorder) -> Vec<String> {
     let sent = recorder.sent();
     let sent = sent.split(NOTICE).skip(1).map(|after| {
-        let (_, after) = after.split_once("``````text\n").expect("a longer fence than the alert has");
+        let (_, after) = after
+            .split_once("``````text\n")
+            .expect("a longer fence than the alert has");
         after.split_once("\n``````").unwrap().0.to_owned()
     });
     sent.collect()
@@ -146,21 +179,42 @@ async fn more_nodes_are_sent_once_before_the_next_call_in_both_strategies() {
         assert_eq!(joined.metadata["update"], 1);
         let repeated = join(&system, &group(&["n1", "n2", "n3", "n4"], &[], "warning")).await;
         assert_eq!(repeated.metadata.get("update"), None);
-        assert_eq!(entries(&system), 0, "nothing is sent while the model answers");
+        assert_eq!(
+            entries(&system),
+            0,
+            "nothing is sent while the model answers"
+        );
         system.gates.open_all();
         held.open().await;
         let mut timeline = system.follow(session).await;
         let end = timeline.finish().await;
-        assert_eq!((end.event_type, end.metadata.get("late_updates")), (EventType::SessionCompleted, None));
+        assert_eq!(
+            (end.event_type, end.metadata.get("late_updates")),
+            (EventType::SessionCompleted, None)
+        );
 
         let sent = sent(&recorder);
-        let [report] = sent.as_slice() else { panic!("one more call: {sent:?}") };
-        assert!(report.starts_with("3 more alerts fire\n- fires: NodeDown instance=\"n2\""), "{report}");
+        let [report] = sent.as_slice() else {
+            panic!("one more call: {sent:?}")
+        };
+        assert!(
+            report.starts_with("3 more alerts fire\n- fires: NodeDown instance=\"n2\""),
+            "{report}"
+        );
         assert!(!report.contains("\"n1\""), "{report}");
-        assert!(report.lines().all(|line| !line.starts_with("Observation")), "{report}");
+        assert!(
+            report.lines().all(|line| !line.starts_with("Observation")),
+            "{report}"
+        );
         let events = updates(&timeline.seen);
-        assert_eq!((entries(&system), events.len(), events[0].content == *report), (1, 1, true));
-        assert_eq!((&events[0].metadata["firing"], &events[0].metadata["update"]), (&json!(3), &json!(1)));
+        assert_eq!(
+            (entries(&system), events.len(), events[0].content == *report),
+            (1, 1, true)
+        );
+        assert_eq!(
+            (&events[0].metadata["firing"], &events[0].metadata["update"]),
+            (&json!(3), &json!(1))
+        );
         system.assert_invariants(session, &timeline.seen).await;
 
         // The investigation was about all four nodes, and not about a fifth one.
@@ -171,8 +225,16 @@ async fn more_nodes_are_sent_once_before_the_next_call_in_both_strategies() {
         assert_eq!(covered.metadata["reason"], "cooldown");
         assert_eq!(system.model_calls(), paid);
         let grown = publish(&system, &group(&["n1", "n2", "n5"], &[], "warning"), chain).await;
-        assert_eq!(system.follow(grown).await.finish().await.event_type, EventType::SessionCompleted);
-        assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 2);
+        assert_eq!(
+            system.follow(grown).await.finish().await.event_type,
+            EventType::SessionCompleted
+        );
+        assert_eq!(
+            system
+                .database
+                .number("SELECT count(*) FROM alert_sessions"),
+            2
+        );
     }
 }
 
@@ -188,7 +250,10 @@ async fn a_killed_worker_leaves_the_update_to_the_next_one() {
     drop(held);
     let _second = worker(&system, &recorder, "w2").await;
     let mut timeline = system.follow(session).await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     let events = updates(&timeline.seen);
     assert_eq!((entries(&system), events.len()), (1, 1));
     let summary = "1 more alert fires; the severity is now critical";
@@ -214,14 +279,37 @@ async fn a_resolved_group_is_sent_and_what_comes_after_the_last_call_is_not() {
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     let sent = sent(&recorder);
-    assert!(sent[0].starts_with("1 alert is resolved\n- resolved: NodeDown instance=\"n2\""), "{sent:?}");
-    assert!(sent[0].contains("\nthe alert is resolved\n- resolved: NodeDown instance=\"n1\""), "{sent:?}");
-    assert_eq!((sent.len(), entries(&system), updates(&timeline.seen).len()), (1, 1, 1));
+    assert!(
+        sent[0].starts_with("1 alert is resolved\n- resolved: NodeDown instance=\"n2\""),
+        "{sent:?}"
+    );
+    assert!(
+        sent[0].contains("\nthe alert is resolved\n- resolved: NodeDown instance=\"n1\""),
+        "{sent:?}"
+    );
+    assert_eq!(
+        (sent.len(), entries(&system), updates(&timeline.seen).len()),
+        (1, 1, 1)
+    );
     assert_eq!(end.metadata["late_updates"], 1);
-    assert!(end.content.ends_with("1 change of the alert came too late for it"), "{}", end.content);
+    assert!(
+        end.content
+            .ends_with("1 change of the alert came too late for it"),
+        "{}",
+        end.content
+    );
     let late = publish(&system, &group(&["n3"], &[], "warning"), "native").await;
-    assert_eq!(system.follow(late).await.finish().await.event_type, EventType::SessionCompleted);
-    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 2, "the cooldown does not cover it");
+    assert_eq!(
+        system.follow(late).await.finish().await.event_type,
+        EventType::SessionCompleted
+    );
+    assert_eq!(
+        system
+            .database
+            .number("SELECT count(*) FROM alert_sessions"),
+        2,
+        "the cooldown does not cover it"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -231,12 +319,25 @@ async fn every_agent_that_still_calls_the_model_is_informed() {
     let session = publish(&system, &group(&["n1"], &[], "warning"), "team").await;
     let held = system.gates.next().await;
     let mut timeline = system.follow(session).await;
-    assert_eq!(timeline.until(EventType::FinalAnalysis).await.agent.as_deref(), Some("right"));
+    assert_eq!(
+        timeline
+            .until(EventType::FinalAnalysis)
+            .await
+            .agent
+            .as_deref(),
+        Some("right")
+    );
     join(&system, &group(&["n1", "n2"], &[], "warning")).await;
     system.gates.open_all();
     held.open().await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
-    let agents: Vec<_> = updates(&timeline.seen).into_iter().filter_map(|event| event.agent.as_deref()).collect();
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
+    let agents: Vec<_> = updates(&timeline.seen)
+        .into_iter()
+        .filter_map(|event| event.agent.as_deref())
+        .collect();
     assert_eq!(agents, ["left", "synthesis"], "the other one had ended");
     let covered = join(&system, &group(&["n2"], &[], "warning")).await;
     assert_eq!(covered.metadata["reason"], "cooldown");
@@ -256,16 +357,41 @@ async fn two_hundred_joins_are_counted_and_have_few_events() {
         publish(&system, &group(&nodes, &[], "warning"), "native").await;
     }
     let joined = "SELECT count(*) FROM alerts WHERE place = 'joined'";
-    eventually("all alerts have joined", async || system.database.number(joined) == joins).await;
+    eventually("all alerts have joined", async || {
+        system.database.number(joined) == joins
+    })
+    .await;
     system.gates.open_all();
     held.open().await;
     let mut timeline = system.follow(session).await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
-    let of = |event_type| timeline.seen.iter().filter(|event| event.event_type == event_type).count();
-    let shown = (1..=9).chain([10, 20, 50, 100, 200]).filter(|number| *number <= joins).count();
-    assert_eq!((of(EventType::AlertJoined), of(EventType::AlertUpdated)), (shown, 1));
-    assert_eq!(system.database.number("SELECT joined_alerts::bigint FROM alert_sessions"), joins);
-    let updates = system.database.number("SELECT updates::bigint FROM alert_sessions");
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
+    let of = |event_type| {
+        timeline
+            .seen
+            .iter()
+            .filter(|event| event.event_type == event_type)
+            .count()
+    };
+    let shown = (1..=9)
+        .chain([10, 20, 50, 100, 200])
+        .filter(|number| *number <= joins)
+        .count();
+    assert_eq!(
+        (of(EventType::AlertJoined), of(EventType::AlertUpdated)),
+        (shown, 1)
+    );
+    assert_eq!(
+        system
+            .database
+            .number("SELECT joined_alerts::bigint FROM alert_sessions"),
+        joins
+    );
+    let updates = system
+        .database
+        .number("SELECT updates::bigint FROM alert_sessions");
     assert!((1..=19).contains(&updates), "{updates}");
     assert_eq!(sent(&recorder).len(), 1);
     system.assert_invariants(session, &timeline.seen).await;

@@ -23,20 +23,32 @@ fn transcripts() -> [String; 3] {
     [
         transcript(
             "fast",
-            &format!("  - chunks: [{CALL}]\n  - chunks: [gate: fast-thinks, text: 'Cause: limit [[*]]']\n"),
+            &format!(
+                "  - chunks: [{CALL}]\n  - chunks: [gate: fast-thinks, text: 'Cause: limit [[*]]']\n"
+            ),
         ),
         transcript(
             "slow",
-            &format!("  - chunks: [{CALL}]\n  - chunks: [gate: slow-thinks, text: 'Cause: heap [[*]]']\n"),
+            &format!(
+                "  - chunks: [{CALL}]\n  - chunks: [gate: slow-thinks, text: 'Cause: heap [[*]]']\n"
+            ),
         ),
-        transcript("synthesis", "  - chunks: [text: 'Cause: heap above limit']\n"),
+        transcript(
+            "synthesis",
+            "  - chunks: [text: 'Cause: heap above limit']\n",
+        ),
     ]
 }
 
 async fn team(watched: &[&str]) -> (TestSystem, SessionId, Timeline) {
     let transcripts = transcripts();
     let transcripts = transcripts.each_ref().map(String::as_str);
-    let setup = Setup { watched, sections: TEAM, transcripts: &transcripts, ..Setup::default() };
+    let setup = Setup {
+        watched,
+        sections: TEAM,
+        transcripts: &transcripts,
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
     let session = system.publish().await;
     let timeline = system.follow(session).await;
@@ -73,23 +85,45 @@ async fn a_kill_beside_a_completed_agent_repeats_only_the_unfinished_call() {
     waiting.open().await;
 
     let (_second, _) = system.worker("w2").await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     let seen = std::mem::take(&mut timeline.seen);
     settled(&system, session).await;
     system.assert_invariants(session, &seen).await;
 
-    let calls = |stage_no, agent_no| system.model_calls_of(ExecutionId::derive(session, stage_no, agent_no));
-    assert_eq!(calls(1, 1), [1, 1], "the completed agent makes no further call");
+    let calls = |stage_no, agent_no| {
+        system.model_calls_of(ExecutionId::derive(session, stage_no, agent_no))
+    };
+    assert_eq!(
+        calls(1, 1),
+        [1, 1],
+        "the completed agent makes no further call"
+    );
     assert_eq!(calls(1, 2), [1, 2], "the call in flight is made again");
     assert_eq!(calls(2, 1), [1]);
-    let analyses = seen.iter().filter(|event| event.event_type == EventType::FinalAnalysis);
+    let analyses = seen
+        .iter()
+        .filter(|event| event.event_type == EventType::FinalAnalysis);
     let without_source = |text: &str| text.split(" [").next().unwrap().to_owned();
-    let analyses: Vec<_> =
-        analyses.map(|event| (event.agent.clone().unwrap(), without_source(&event.content))).collect();
-    let expected = [("fast", "Cause: limit"), ("slow", "Cause: heap"), ("synthesis", "Cause: heap above limit")];
-    assert_eq!(analyses, expected.map(|(agent, analysis)| (agent.to_owned(), analysis.to_owned())));
+    let analyses: Vec<_> = analyses
+        .map(|event| (event.agent.clone().unwrap(), without_source(&event.content)))
+        .collect();
+    let expected = [
+        ("fast", "Cause: limit"),
+        ("slow", "Cause: heap"),
+        ("synthesis", "Cause: heap above limit"),
+    ];
+    assert_eq!(
+        analyses,
+        expected.map(|(agent, analysis)| (agent.to_owned(), analysis.to_owned()))
+    );
     for numbers in numbers(&seen) {
-        assert_eq!(numbers, (1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
+        assert_eq!(
+            numbers,
+            (1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>()
+        );
     }
     let prompt = format!(
         "SELECT content FROM entries WHERE session_id = '{}' AND execution_id = '{}' AND kind = 'prompt' AND entry_no = 2",
@@ -97,7 +131,10 @@ async fn a_kill_beside_a_completed_agent_repeats_only_the_unfinished_call() {
         ExecutionId::derive(session, 2, 1)
     );
     let stored = system.database.text(&prompt);
-    let parts = ["<!-- STAGE_CONTEXT_START -->\n### fast\n\nCause: limit [", "]\n\n### slow\n\nCause: heap ["];
+    let parts = [
+        "<!-- STAGE_CONTEXT_START -->\n### fast\n\nCause: limit [",
+        "]\n\n### slow\n\nCause: heap [",
+    ];
     assert!(parts.iter().all(|part| stored.contains(part)), "{stored}");
 }
 
@@ -108,13 +145,19 @@ async fn a_cancel_ends_two_agents_in_their_calls_their_stage_and_the_session() {
     let both = [system.gates.next().await, system.gates.next().await];
     let mut cancel = system.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
     assert_eq!(cancel.finished().await.0, 0, "{}", cancel.log());
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCancelled);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCancelled
+    );
     system.gates.open_all();
     for waiting in both {
         waiting.open().await;
     }
     let cancelled = RunStatus::Cancelled.as_str();
-    assert_eq!(status_of(&system, "agent_executions", session), format!("{cancelled} {cancelled}"));
+    assert_eq!(
+        status_of(&system, "agent_executions", session),
+        format!("{cancelled} {cancelled}")
+    );
     assert_eq!(status_of(&system, "stages", session), cancelled);
     assert_eq!(status_of(&system, "alert_sessions", session), cancelled);
     settled(&system, session).await;

@@ -8,7 +8,11 @@ use crate::support::system::{Setup, TestSystem};
 const PAGES: &str = "https://tarsy.example.com/ops";
 
 async fn system(sections: &str) -> TestSystem {
-    TestSystem::start_with(Setup { sections, ..Setup::default() }).await
+    TestSystem::start_with(Setup {
+        sections,
+        ..Setup::default()
+    })
+    .await
 }
 
 /// Standard output of a command that succeeds.
@@ -28,7 +32,10 @@ async fn submit(system: &TestSystem) -> (SessionId, Value) {
     let alert = system.file("alert.txt");
     std::fs::write(&alert, "disk full").unwrap();
     let submitted = json(system, &["submit", "--json", alert.to_str().unwrap()]).await;
-    (SessionId::parse(submitted["session_id"].as_str().unwrap()).unwrap(), submitted)
+    (
+        SessionId::parse(submitted["session_id"].as_str().unwrap()).unwrap(),
+        submitted,
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,23 +45,53 @@ async fn every_output_about_a_session_leads_to_its_page() {
     let page = format!("{PAGES}/sessions/{session}");
     assert_eq!(submitted["url"], *page);
     // No worker has the alert, so the command itself ends it.
-    let cancelled = json(&system, &["sessions", "cancel", "--json", &session.to_string()]).await;
-    assert_eq!((&cancelled["url"], &cancelled["status"]), (&page.as_str().into(), &"cancelled".into()));
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 10).await.unwrap();
+    let cancelled = json(
+        &system,
+        &["sessions", "cancel", "--json", &session.to_string()],
+    )
+    .await;
+    assert_eq!(
+        (&cancelled["url"], &cancelled["status"]),
+        (&page.as_str().into(), &"cancelled".into())
+    );
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 10)
+        .await
+        .unwrap();
     assert_eq!(stored.last().unwrap().metadata["url"], *page);
 
     let session = system.publish().await;
     let page = format!("{PAGES}/sessions/{session}");
     let (_worker, _) = system.worker("w1").await;
-    assert_eq!(system.follow(session).await.finish().await.metadata["url"], *page);
+    assert_eq!(
+        system.follow(session).await.finish().await.metadata["url"],
+        *page
+    );
     let id = session.to_string();
-    assert_eq!(json(&system, &["sessions", "show", "--json", &id]).await["url"], *page);
-    assert_eq!(json(&system, &["sessions", "list", "--json"]).await["url"], *page);
-    assert!(output(&system, &["sessions", "show", &id]).await.contains(&page));
-    assert!(output(&system, &["sessions", "show", "--report", &id]).await.contains(&format!("- **Page:** <{page}>")));
+    assert_eq!(
+        json(&system, &["sessions", "show", "--json", &id]).await["url"],
+        *page
+    );
+    assert_eq!(
+        json(&system, &["sessions", "list", "--json"]).await["url"],
+        *page
+    );
+    assert!(
+        output(&system, &["sessions", "show", &id])
+            .await
+            .contains(&page)
+    );
+    assert!(
+        output(&system, &["sessions", "show", "--report", &id])
+            .await
+            .contains(&format!("- **Page:** <{page}>"))
+    );
     let mut watch = system.tarsy("watch", &["watch", &id]);
     watch.finished().await;
-    assert!(watch.log().contains(&format!("Web: {page}")), "{}", watch.log());
+    assert!(
+        watch.log().contains(&format!("Web: {page}")),
+        "{}",
+        watch.log()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,9 +99,26 @@ async fn without_an_address_nothing_has_a_link() {
     let system = system("").await;
     let (session, submitted) = submit(&system).await;
     assert_eq!(submitted.get("url"), None);
-    let cancelled = json(&system, &["sessions", "cancel", "--json", &session.to_string()]).await;
+    let cancelled = json(
+        &system,
+        &["sessions", "cancel", "--json", &session.to_string()],
+    )
+    .await;
     assert_eq!(cancelled.get("url"), None);
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 10).await.unwrap();
-    assert_eq!(stored.last().unwrap().metadata, serde_json::json!({"stop_reason": "cancelled"}));
-    assert_eq!(json(&system, &["sessions", "show", "--json", &session.to_string()]).await.get("url"), None);
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 10)
+        .await
+        .unwrap();
+    assert_eq!(
+        stored.last().unwrap().metadata,
+        serde_json::json!({"stop_reason": "cancelled"})
+    );
+    assert_eq!(
+        json(
+            &system,
+            &["sessions", "show", "--json", &session.to_string()]
+        )
+        .await
+        .get("url"),
+        None
+    );
 }

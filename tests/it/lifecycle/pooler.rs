@@ -42,7 +42,11 @@ async fn start(program: &std::path::Path, system: &TestSystem, settings: &str) -
     std::fs::write(&file, configuration).unwrap();
     // It refuses to run as root, and any user can read its configuration.
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(file.parent().unwrap(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        file.parent().unwrap(),
+        std::fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
     let mut arguments = vec![file.to_str().unwrap()];
     if rustix::process::geteuid().is_root() {
         arguments.extend(["-u", "nobody"]);
@@ -75,10 +79,19 @@ async fn a_pooler_that_shares_connections_is_refused_with_a_sentence() {
     // Where the settings are ignored, `tarsy doctor` can read, and says that no worker starts.
     for (setting, of_doctor) in [
         ("pool_mode = transaction", 1),
-        ("pool_mode = transaction\nserver_round_robin = 1\nmin_pool_size = 4", 1),
+        (
+            "pool_mode = transaction\nserver_round_robin = 1\nmin_pool_size = 4",
+            1,
+        ),
         ("pool_mode = statement", 1),
-        ("pool_mode = transaction\nignore_startup_parameters = options", 0),
-        ("pool_mode = session\nignore_startup_parameters = options", 0),
+        (
+            "pool_mode = transaction\nignore_startup_parameters = options",
+            0,
+        ),
+        (
+            "pool_mode = session\nignore_startup_parameters = options",
+            0,
+        ),
     ] {
         let (_pooler, url) = start(&program, &system, setting).await;
         for (command, expected) in [("worker", 78), ("doctor", of_doctor)] {
@@ -100,14 +113,28 @@ async fn a_worker_investigates_through_a_pooler_of_sessions_with_its_own_time_li
     let (_worker, _) = system.worker_on("w1", &url).await;
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     system.assert_invariants(session, &timeline.seen).await;
     let (_, log) = ended(&system, &["doctor"], &url).await;
     assert!(log.contains("ok postgres"), "{log}");
 
     // The server ends a statement of this client that waits for a row; what it may not write it does not write.
-    let options = ConnectOptions { lock_timeout: Duration::from_millis(300), ..ConnectOptions::new(&url) };
-    let store = Store::new(&ConnectOptions { only_reads: true, ..options }).unwrap();
-    let refused = store.cancel_unanswered(session).await.unwrap_err().to_string();
+    let options = ConnectOptions {
+        lock_timeout: Duration::from_millis(300),
+        ..ConnectOptions::new(&url)
+    };
+    let store = Store::new(&ConnectOptions {
+        only_reads: true,
+        ..options
+    })
+    .unwrap();
+    let refused = store
+        .cancel_unanswered(session)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("read-only transaction"), "{refused}");
 }

@@ -20,14 +20,25 @@ const CONNECTIONS: &str = "tarsy_mcp_session_connections";
 async fn start(server: &HostileServer) -> TestSystem {
     let servers = server.config_line("own", "scope: session");
     let transcript = Some(RECORDING.to_owned());
-    TestSystem::start_with(Setup { servers: &servers, transcript, ..Setup::default() }).await
+    TestSystem::start_with(Setup {
+        servers: &servers,
+        transcript,
+        ..Setup::default()
+    })
+    .await
 }
 
 /// Publishes an alert that joins no other session.
 async fn publish(system: &TestSystem) -> SessionId {
     let session = SessionId(Uuid::now_v7());
-    let headers = json!({SESSION_ID: session.to_string(), "Tarsy-Fingerprint": session.to_string()});
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    let headers =
+        json!({SESSION_ID: session.to_string(), "Tarsy-Fingerprint": session.to_string()});
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body: MARK.into(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
@@ -40,13 +51,23 @@ async fn two_sessions_have_two_children_that_end_with_them() {
     let sessions = [publish(&system).await, publish(&system).await];
     server.called("wait", 2).await;
     let children = || children_of(worker.pid(), "bridge.sh");
-    assert_eq!((children().len(), server.connections()), (3, 3), "one of each session, and one that lists the tools");
+    assert_eq!(
+        (children().len(), server.connections()),
+        (3, 3),
+        "one of each session, and one that lists the tools"
+    );
     metric_is(&address, CONNECTIONS, "", 2.0).await;
     server.go();
     for session in sessions {
-        assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+        assert_eq!(
+            system.follow(session).await.finish().await.event_type,
+            EventType::SessionCompleted
+        );
     }
-    eventually("the children of the sessions have ended", async || children().len() == 1 && server.open() == 1).await;
+    eventually("the children of the sessions have ended", async || {
+        children().len() == 1 && server.open() == 1
+    })
+    .await;
     metric_is(&address, CONNECTIONS, "", 0.0).await;
 }
 
@@ -59,13 +80,19 @@ async fn a_resumed_session_has_a_new_child_and_the_old_one_ends_with_its_worker(
     server.called("wait", 1).await;
     assert_eq!(server.open(), 2);
     worker.kill().await;
-    eventually("the children end with the killed worker", async || server.open() == 0).await;
+    eventually("the children end with the killed worker", async || {
+        server.open() == 0
+    })
+    .await;
     let (mut next, address) = system.worker("w2").await;
     server.called("wait", 2).await;
     metric_is(&address, CONNECTIONS, "", 1.0).await;
     server.go();
     let mut timeline = system.follow(session).await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     metric_is(&address, CONNECTIONS, "", 0.0).await;
     next.terminate();
     assert!(next.ended().await.success());

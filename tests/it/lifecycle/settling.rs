@@ -22,7 +22,14 @@ async fn publish(system: &TestSystem, count: usize, what: &str) -> Vec<SessionId
         let session = SessionId(Uuid::now_v7());
         let body = format!("disk {number} of db-{number} is full: {what}").into_bytes();
         let headers = json!({SESSION_ID: session.to_string()});
-        nats.publish_alert(NewAlert { priority: Priority::Normal, suffix: None, body, headers }).await.unwrap();
+        nats.publish_alert(NewAlert {
+            priority: Priority::Normal,
+            suffix: None,
+            body,
+            headers,
+        })
+        .await
+        .unwrap();
         sessions.push(session);
     }
     sessions
@@ -35,7 +42,10 @@ async fn jetstream(system: &TestSystem) -> Context {
 async fn completed(system: &TestSystem, count: usize) {
     let sql = "SELECT count(*) FROM alert_sessions WHERE status = 'completed'";
     let count = i64::try_from(count).unwrap();
-    eventually("every alert is investigated", async || system.database.number(sql) == count).await;
+    eventually("every alert is investigated", async || {
+        system.database.number(sql) == count
+    })
+    .await;
 }
 
 /// Returns when the worker is ready and `/readyz` answers with this text.
@@ -49,7 +59,10 @@ async fn readiness_is(address: &str, body: &str) {
 
 async fn all_settled(system: &TestSystem, sessions: &[SessionId]) {
     let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NULL";
-    eventually("everything is settled", async || system.database.number(sql) == 0).await;
+    eventually("everything is settled", async || {
+        system.database.number(sql) == 0
+    })
+    .await;
     for session in sessions {
         let mut timeline = system.follow(*session).await;
         timeline.finish().await;
@@ -60,17 +73,30 @@ async fn all_settled(system: &TestSystem, sessions: &[SessionId]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it_returns() {
-    let system = TestSystem::start_with(Setup { slots: 4, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup {
+        slots: 4,
+        ..Setup::default()
+    })
+    .await;
     let (_worker, address) = system.worker("w1").await;
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;
-    jetstream(&system).await.delete_stream("TARSY_TIMELINE").await.unwrap();
+    jetstream(&system)
+        .await
+        .delete_stream("TARSY_TIMELINE")
+        .await
+        .unwrap();
     metric_is(&address, "tarsy_timeline_available", "", 0.0).await;
     readiness_is(&address, "ok, but the timeline stream is unavailable\n").await;
 
     let alerts: u16 = by_depth("TARSY_SETTLING_ALERTS", 12, 40);
     let sessions = publish(&system, alerts.into(), "no stream").await;
     completed(&system, alerts.into()).await;
-    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL"), 0);
+    assert_eq!(
+        system
+            .database
+            .number("SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL"),
+        0
+    );
     // A session is completed in the database before its slot is free.
     metric_is(&address, "tarsy_settling", "", alerts.into()).await;
     metric_is(&address, "tarsy_sessions_running", "", 0.0).await;
@@ -83,13 +109,20 @@ async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_timeline_stream_delays_no_investigation() {
-    let system = TestSystem::start_with(Setup { slots: 4, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup {
+        slots: 4,
+        ..Setup::default()
+    })
+    .await;
     let (mut worker, address) = system.worker("w1").await;
     let jetstream = jetstream(&system).await;
     let mut stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
     let config = stream.info().await.unwrap().config.clone();
-    let full =
-        jetstream::stream::Config { max_messages: 1, discard: jetstream::stream::DiscardPolicy::New, ..config.clone() };
+    let full = jetstream::stream::Config {
+        max_messages: 1,
+        discard: jetstream::stream::DiscardPolicy::New,
+        ..config.clone()
+    };
     jetstream.update_stream(full).await.unwrap();
     let sessions = publish(&system, 12, "full").await;
     completed(&system, 12).await;

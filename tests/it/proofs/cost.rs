@@ -49,22 +49,33 @@ async fn an_investigation_has_thirteen_statements_and_no_connection() {
         // When the publisher of the session starts.
         READS,
         // The prompts, then each answer and the results of each of its tools; the end is part of the last answer.
-        ("Writes one checkpoint: all of it or nothing, so ", 2 * ITERATIONS),
+        (
+            "Writes one checkpoint: all of it or nothing, so ",
+            2 * ITERATIONS,
+        ),
         // The last stage ends with the session.
         ("Epoch and token stay: a renewal that arrives lat", 1),
         ("Reads whether an alert or session has ended and ", 1),
         ("Marks what has ended as settled and deletes the ", 1),
     ];
-    let kind = |(words, count): (&str, usize)| (words.chars().take(48).collect::<String>(), count * COUNT);
+    let kind =
+        |(words, count): (&str, usize)| (words.chars().take(48).collect::<String>(), count * COUNT);
     let mut statements = by_kind(log);
     if !is_proof() {
         // On a busy machine a publisher that falls behind its worker reads once more.
         let (reads, count) = kind(READS);
         let found = statements.insert(reads, count).unwrap_or_default();
-        assert!((count..2 * count).contains(&found), "{found} reads of events");
+        assert!(
+            (count..2 * count).contains(&found),
+            "{found} reads of events"
+        );
     }
     assert_eq!(statements, BTreeMap::from_iter(expected.map(kind)));
-    assert_eq!(connections(log)[1], 0, "a connection that is closed is opened again");
+    assert_eq!(
+        connections(log)[1],
+        0,
+        "a connection that is closed is opened again"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,7 +83,11 @@ async fn a_worker_with_many_slots_opens_the_connections_of_its_pool_once() {
     const POOL_SIZE: usize = 4;
     const INVESTIGATIONS: usize = 20;
     const INVESTIGATIONS_IN_PROOF: usize = 60;
-    let count = if is_proof() { INVESTIGATIONS_IN_PROOF } else { INVESTIGATIONS };
+    let count = if is_proof() {
+        INVESTIGATIONS_IN_PROOF
+    } else {
+        INVESTIGATIONS
+    };
     let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
     let setup = Setup {
         slots: 16,
@@ -88,10 +103,16 @@ async fn a_worker_with_many_slots_opens_the_connections_of_its_pool_once() {
     worker.logged("claiming started").await;
     investigate(&system, count, count).await;
     let [opened, closed] = connections(&postgres.log()[before..]);
-    assert_eq!(closed, CONNECTIONS_AT_START, "a connection that is closed is opened again");
+    assert_eq!(
+        closed, CONNECTIONS_AT_START,
+        "a connection that is closed is opened again"
+    );
     // Renewals have a connection of their own.
     let kept = opened - closed;
-    assert!((1..=POOL_SIZE + 1).contains(&kept), "{kept} connections were opened");
+    assert!(
+        (1..=POOL_SIZE + 1).contains(&kept),
+        "{kept} connections were opened"
+    );
 }
 
 /// Publishes this many alerts, and returns when `settled` sessions are settled in all.
@@ -100,5 +121,8 @@ async fn investigate(system: &TestSystem, count: usize, settled: usize) {
     let sql = format!(
         "SELECT count(*) = {settled} FROM alert_sessions WHERE status = 'completed' AND settled_at IS NOT NULL"
     );
-    eventually("the sessions are settled", async || system.database.holds(&sql)).await;
+    eventually("the sessions are settled", async || {
+        system.database.holds(&sql)
+    })
+    .await;
 }

@@ -72,7 +72,9 @@ async fn hold(held: &mut JoinSet<()>, last: u8, listener: SocketAddr, bytes: &[u
 /// A connection from `127.0.0.<last>` that has sent these bytes; `None` if it was refused.
 async fn begin(last: u8, listener: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
     let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
+    socket
+        .bind(SocketAddr::from(([127, 0, 0, last], 0)))
+        .unwrap();
     let mut stream = socket.connect(listener).await.ok()?;
     stream.write_all(bytes).await.ok()?;
     Some(stream)
@@ -90,23 +92,41 @@ async fn slowest(ask: impl AsyncFn()) -> Duration {
 }
 
 /// Compares with the same requests without the crowd: on a busy machine, every answer takes longer.
-async fn is_served_beside_a_crowd(listener: &str, each: usize, bytes: &'static [u8], ask: impl AsyncFn()) {
+async fn is_served_beside_a_crowd(
+    listener: &str,
+    each: usize,
+    bytes: &'static [u8],
+    ask: impl AsyncFn(),
+) {
     let alone = slowest(&ask).await;
     let crowd = Crowd::around(listener.parse().unwrap(), each, bytes).await;
     let beside = slowest(&ask).await;
     crowd.assert_is_there();
-    println!("{listener}: the slowest of ten answers took {alone:.1?} alone, {beside:.1?} beside a crowd");
+    println!(
+        "{listener}: the slowest of ten answers took {alone:.1?} alone, {beside:.1?} beside a crowd"
+    );
     assert!(beside < MAX_WAIT + 10 * alone, "{beside:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_with_a_token_are_answered_beside_a_crowd_at_the_llm_service() {
     let env = [("TARSY_LLM_TOKEN", TOKEN)];
-    let mut service = Tarsy::spawn("llm-service", &["llm-service", "--listen", "127.0.0.1:0"], &env);
+    let mut service = Tarsy::spawn(
+        "llm-service",
+        &["llm-service", "--listen", "127.0.0.1:0"],
+        &env,
+    );
     let address = service.ready().await;
     let client = || {
         let token = Some(TokenSource::Value(TOKEN.to_owned()));
-        Client::with_credentials(&address, Credentials { token, ..Credentials::default() }).unwrap()
+        Client::with_credentials(
+            &address,
+            Credentials {
+                token,
+                ..Credentials::default()
+            },
+        )
+        .unwrap()
     };
     let worker = client();
     worker.check().await.unwrap();
@@ -121,9 +141,18 @@ async fn calls_with_a_token_are_answered_beside_a_crowd_at_the_llm_service() {
 async fn pages_with_a_token_are_answered_beside_a_crowd_of_unfinished_logins() {
     let system = TestSystem::start(&[]).await;
     let web = Web::start(&system, &[("TARSY_WEB_TOKEN", TOKEN)]).await;
-    let login = head("POST", "/login", &[("origin", "http://tarsy")], Some(60_000)).leak();
+    let login = head(
+        "POST",
+        "/login",
+        &[("origin", "http://tarsy")],
+        Some(60_000),
+    )
+    .leak();
     is_served_beside_a_crowd(&web.address, 512, login, async || {
-        assert_eq!(web.ask("GET", "/api/v1/sessions", &[BEARER]).await.status, 200);
+        assert_eq!(
+            web.ask("GET", "/api/v1/sessions", &[BEARER]).await.status,
+            200
+        );
     })
     .await;
 }
@@ -132,7 +161,10 @@ async fn pages_with_a_token_are_answered_beside_a_crowd_of_unfinished_logins() {
 async fn proven_alerts_are_accepted_beside_a_crowd_of_unfinished_signed_bodies() {
     let config = "sources:\n  shop: {type: /name, title: '{/name}', key: [/name], auth: {hmac_sha256: \
                   {header: X-Sign, secret_env: SHOP}}}\n";
-    let env = [("TARSY_RECEIVE_TOKEN", TOKEN), ("SHOP", "s3cret-of-the-shop")];
+    let env = [
+        ("TARSY_RECEIVE_TOKEN", TOKEN),
+        ("SHOP", "s3cret-of-the-shop"),
+    ];
     let (receiver, _directory) = Receiver::configured(config, &env).await;
     let signed = head("POST", "/hooks/shop", &[("x-sign", "00")], Some(60_000)).leak();
     let body = br#"{"name":"db-3 is down"}"#;
@@ -140,8 +172,18 @@ async fn proven_alerts_are_accepted_beside_a_crowd_of_unfinished_signed_bodies()
     let signature = HEXLOWER.encode(hmac::sign(&key, body).as_ref());
     is_served_beside_a_crowd(&receiver.address, 16, signed, async || {
         let with_token = http::post(&receiver.address, "/alert", &[BEARER], b"a").await;
-        let with_signature = http::post(&receiver.address, "/hooks/shop", &[("x-sign", &signature)], body).await;
-        assert_eq!([with_token.status, with_signature.status], [202, 202], "{with_signature:?}");
+        let with_signature = http::post(
+            &receiver.address,
+            "/hooks/shop",
+            &[("x-sign", &signature)],
+            body,
+        )
+        .await;
+        assert_eq!(
+            [with_token.status, with_signature.status],
+            [202, 202],
+            "{with_signature:?}"
+        );
     })
     .await;
 }

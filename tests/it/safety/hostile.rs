@@ -11,7 +11,11 @@ use tarsy::investigation::react::read;
 
 use super::processor_time::Clock;
 
-const LENGTHS: &[usize] = if cfg!(debug_assertions) { &[60 * 1024] } else { &[60 * 1024, 1024 * 1024] };
+const LENGTHS: &[usize] = if cfg!(debug_assertions) {
+    &[60 * 1024]
+} else {
+    &[60 * 1024, 1024 * 1024]
+};
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 50 });
 /// The best run counts, because other processes use this machine as well.
 const RUNS: usize = 5;
@@ -84,29 +88,79 @@ fn composed(length: usize) -> Vec<(String, String)> {
     // The number of lines when each line has one more space than the line before.
     let side = (2 * length).isqrt();
     let input = |text: String| format!("Action: a.b\nAction Input: {text}");
-    let deep: String = (0..side).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
-    let deep_list: String = (0..side).map(|n| format!("{}- - k:\n", " ".repeat(n))).collect();
-    let fields: String = (0..length / 18).map(|n| format!("\"key{n}\": [1,],\n")).collect();
+    let deep: String = (0..side)
+        .map(|n| format!("{}k:\n", " ".repeat(n)))
+        .collect();
+    let deep_list: String = (0..side)
+        .map(|n| format!("{}- - k:\n", " ".repeat(n)))
+        .collect();
+    let fields: String = (0..length / 18)
+        .map(|n| format!("\"key{n}\": [1,],\n"))
+        .collect();
     [
-        ("spaces, then quotes", input(format!("a:{}{}", " ".repeat(half), "' ".repeat(half / 2)))),
-        ("asterisks before a mark", format!("Thought: x{}{}", "*".repeat(half), "Action:".repeat(half / 7))),
+        (
+            "spaces, then quotes",
+            input(format!("a:{}{}", " ".repeat(half), "' ".repeat(half / 2))),
+        ),
+        (
+            "asterisks before a mark",
+            format!(
+                "Thought: x{}{}",
+                "*".repeat(half),
+                "Action:".repeat(half / 7)
+            ),
+        ),
         (
             "blank lines before every call",
-            format!("Final Answer: x{}", format!("\nAction: a.b{}", "\n".repeat(500)).repeat(length / 512)),
+            format!(
+                "Final Answer: x{}",
+                format!("\nAction: a.b{}", "\n".repeat(500)).repeat(length / 512)
+            ),
         ),
-        ("a call, then blank lines", format!("Final Answer: x\n{}{}", "Action:\n".repeat(half / 8), "\n".repeat(half))),
+        (
+            "a call, then blank lines",
+            format!(
+                "Final Answer: x\n{}{}",
+                "Action:\n".repeat(half / 8),
+                "\n".repeat(half)
+            ),
+        ),
         ("a mapping deeper and deeper", input(format!("\n{deep}"))),
         ("a list deeper and deeper", input(format!("\n{deep_list}"))),
-        ("braces deeper and deeper", input("{\"a\": [".repeat(length / 7))),
+        (
+            "braces deeper and deeper",
+            input("{\"a\": [".repeat(length / 7)),
+        ),
         ("many fields", input(format!("{{{fields}}}"))),
         ("many fields without an end", input(format!("{{{fields}"))),
-        ("many mappings without an end", input("a: {\"b\": 1,\n".repeat(length / 12))),
-        ("texts of three quotes without an end", input("{\"a\": \"\"\"x\n".repeat(length / 12))),
-        ("a text in its block", input(format!("a: |\n{}", "  x: y\n".repeat(length / 7)))),
-        ("lines that go on", input(format!("a: b\n{}", "  c d\n".repeat(length / 6)))),
-        ("words and then an object", input(format!("words\n{}", "{x\n".repeat(length / 3)))),
-        ("comments", input(format!("a: 1\n{}", "# b\n".repeat(length / 4)))),
-        ("a long name", format!("Action: {}\nAction Input: {{}}", "a.".repeat(half))),
+        (
+            "many mappings without an end",
+            input("a: {\"b\": 1,\n".repeat(length / 12)),
+        ),
+        (
+            "texts of three quotes without an end",
+            input("{\"a\": \"\"\"x\n".repeat(length / 12)),
+        ),
+        (
+            "a text in its block",
+            input(format!("a: |\n{}", "  x: y\n".repeat(length / 7))),
+        ),
+        (
+            "lines that go on",
+            input(format!("a: b\n{}", "  c d\n".repeat(length / 6))),
+        ),
+        (
+            "words and then an object",
+            input(format!("words\n{}", "{x\n".repeat(length / 3))),
+        ),
+        (
+            "comments",
+            input(format!("a: 1\n{}", "# b\n".repeat(length / 4))),
+        ),
+        (
+            "a long name",
+            format!("Action: {}\nAction Input: {{}}", "a.".repeat(half)),
+        ),
         ("a long key", input(format!("{}: 1", "k".repeat(length)))),
         ("one long word", "x".repeat(length)),
     ]
@@ -115,12 +169,24 @@ fn composed(length: usize) -> Vec<(String, String)> {
 }
 
 fn shapes(length: usize) -> Vec<(String, String)> {
-    let places = ["", "Final Answer: ", "Thought: x", "Action: a.b\nAction Input: ", "Action: a.b\nAction Input: a: {"];
-    let is_whole = !cfg!(debug_assertions) || std::env::var("TARSY_TEST_DEPTH").is_ok_and(|depth| depth == "prove");
+    let places = [
+        "",
+        "Final Answer: ",
+        "Thought: x",
+        "Action: a.b\nAction Input: ",
+        "Action: a.b\nAction Input: a: {",
+    ];
+    let is_whole = !cfg!(debug_assertions)
+        || std::env::var("TARSY_TEST_DEPTH").is_ok_and(|depth| depth == "prove");
     let mut shapes = composed(length);
-    let all =
-        (0..places.len()).flat_map(|at| REPEATED.iter().enumerate().map(move |(number, text)| (at, number, text)));
-    for (at, _, repeated) in all.filter(|(at, number, _)| is_whole || number % places.len() == *at) {
+    let all = (0..places.len()).flat_map(|at| {
+        REPEATED
+            .iter()
+            .enumerate()
+            .map(move |(number, text)| (at, number, text))
+    });
+    for (at, _, repeated) in all.filter(|(at, number, _)| is_whole || number % places.len() == *at)
+    {
         let place = places[at];
         let text = format!("{place}{}", repeated.repeat(length / repeated.len()));
         shapes.push((format!("{place:?} and then {repeated:?}"), text));
@@ -151,6 +217,9 @@ fn a_hostile_megabyte_is_parsed_at_once() {
     for (best, name) in figures.iter().take(10) {
         println!("{best:>12.2?}  {name}");
     }
-    let slow: Vec<_> = figures.into_iter().filter(|(best, _)| *best >= LIMIT).collect();
+    let slow: Vec<_> = figures
+        .into_iter()
+        .filter(|(best, _)| *best >= LIMIT)
+        .collect();
     assert_eq!(slow, Vec::new());
 }

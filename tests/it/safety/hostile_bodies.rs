@@ -11,12 +11,23 @@ use tarsy::investigation::intake::{Hints, Intake};
 
 use super::processor_time::Clock;
 
-const LENGTH: usize = if cfg!(debug_assertions) { 60 * 1024 } else { 1024 * 1024 };
+const LENGTH: usize = if cfg!(debug_assertions) {
+    60 * 1024
+} else {
+    1024 * 1024
+};
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 150 });
 /// The best run counts, because other processes use this machine as well.
 const RUNS: usize = 3;
 
-const STARTS: [&str; 6] = ["{\"a\":\"", "{\"a\":", "[", "[\"", "[{\"a\":\"x\"},", "a=1&b="];
+const STARTS: [&str; 6] = [
+    "{\"a\":\"",
+    "{\"a\":",
+    "[",
+    "[\"",
+    "[{\"a\":\"x\"},",
+    "a=1&b=",
+];
 const REPEATED: [&str; 40] = [
     "\"",
     "\\\"",
@@ -68,13 +79,20 @@ const REDUCE_FACTOR: u32 = 4;
 #[test]
 fn a_hostile_body_is_reduced_in_linear_time() {
     let mut slowest = (Duration::ZERO, String::new());
-    for (start, repeated) in STARTS.iter().flat_map(|start| REPEATED.map(|repeated| (start, repeated))) {
+    for (start, repeated) in STARTS
+        .iter()
+        .flat_map(|start| REPEATED.map(|repeated| (start, repeated)))
+    {
         let text = format!("{start}{}", repeated.repeat(LENGTH / repeated.len()));
         let time = || {
             let clock = Clock::start();
             let reduced = Intake::default().reduced(text.as_bytes(), &Hints::default(), REDUCED);
             let elapsed = clock.elapsed();
-            assert!(reduced.is_ok_and(|reduced| reduced.is_some_and(|reduced| reduced.body.len() <= REDUCED)));
+            assert!(
+                reduced.is_ok_and(
+                    |reduced| reduced.is_some_and(|reduced| reduced.body.len() <= REDUCED)
+                )
+            );
             elapsed
         };
         let mut best = time();
@@ -84,7 +102,10 @@ fn a_hostile_body_is_reduced_in_linear_time() {
                 best = best.min(time());
             }
         }
-        assert!(best < LIMIT * REDUCE_FACTOR, "{start} {repeated:?} needs {best:?}");
+        assert!(
+            best < LIMIT * REDUCE_FACTOR,
+            "{start} {repeated:?} needs {best:?}"
+        );
         slowest = slowest.max((best, format!("{start} {repeated:?}")));
     }
     println!("the slowest of {LENGTH} bytes that are reduced: {slowest:?}");
@@ -93,10 +114,20 @@ fn a_hostile_body_is_reduced_in_linear_time() {
 #[test]
 fn a_hostile_body_is_decoded_in_linear_time() {
     let mut slowest = (Duration::ZERO, String::new());
-    for (start, repeated) in STARTS.iter().flat_map(|start| REPEATED.map(|repeated| (start, repeated))) {
+    for (start, repeated) in STARTS
+        .iter()
+        .flat_map(|start| REPEATED.map(|repeated| (start, repeated)))
+    {
         let half = LENGTH / 2;
-        let spaced = format!("{start}{}{}", repeated.repeat(half / repeated.len()), " ".repeat(half));
-        for text in [format!("{start}{}", repeated.repeat(LENGTH / repeated.len())), spaced] {
+        let spaced = format!(
+            "{start}{}{}",
+            repeated.repeat(half / repeated.len()),
+            " ".repeat(half)
+        );
+        for text in [
+            format!("{start}{}", repeated.repeat(LENGTH / repeated.len())),
+            spaced,
+        ] {
             let time = |_| {
                 let clock = Clock::start();
                 let decoded = decode(text.as_bytes(), ContentHeaders::default());

@@ -26,7 +26,11 @@ fn repeated(part: &str) -> String {
 fn log(every: usize) -> String {
     let mut text = String::new();
     for number in 0.. {
-        let rest = if number % every == every - 1 { "password=hunter2-0f" } else { "status=200 took=13ms" };
+        let rest = if number % every == every - 1 {
+            "password=hunter2-0f"
+        } else {
+            "status=200 took=13ms"
+        };
         text += &format!(
             "2026-11-22T10:00:{:02}.{number:03}Z INFO checkout-7d9f8b6c5-x2x{number} GET /api/v1/orders/{number} {rest}\n",
             number % 60
@@ -75,7 +79,11 @@ fn measured(mask: &Mask, text: &str) -> (Duration, usize) {
         let (begun, clock) = (Instant::now(), Clock::start());
         masked = mask.apply(text).matches(MASKED).count();
         // Processor time grows in ticks of milliseconds, which is too coarse for the limits with optimisation.
-        if DEBUG { clock.elapsed() } else { begun.elapsed() }
+        if DEBUG {
+            clock.elapsed()
+        } else {
+            begun.elapsed()
+        }
     };
     let best = std::iter::repeat_with(run).take(RUNS).min().unwrap();
     (best, masked)
@@ -90,12 +98,23 @@ fn a_megabyte_is_masked_in_twenty_milliseconds() {
         ("log with passwords", log(200)),
         ("json", json()),
         ("yaml", yaml()),
-        ("json of a log", serde_json::json!({"stdout": log(usize::MAX)}).to_string()),
-        ("prose", repeated("The pod was restarted because its memory limit was too low for the load of the morning. ")),
+        (
+            "json of a log",
+            serde_json::json!({"stdout": log(usize::MAX)}).to_string(),
+        ),
+        (
+            "prose",
+            repeated(
+                "The pod was restarted because its memory limit was too low for the load of the morning. ",
+            ),
+        ),
     ] {
         let (took, masked) = measured(&known, &text);
         let took = took.mul_f64(BYTES as f64 / text.len() as f64);
-        println!("{name}: {:.1} ms, {masked} masked", took.as_secs_f64() * 1000.0);
+        println!(
+            "{name}: {:.1} ms, {masked} masked",
+            took.as_secs_f64() * 1000.0
+        );
         if took > LIMIT {
             slow.push((name, took));
         }

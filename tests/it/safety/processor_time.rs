@@ -11,11 +11,16 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        Self { on_processor: on_processor(), begun: Instant::now() }
+        Self {
+            on_processor: on_processor(),
+            begun: Instant::now(),
+        }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
-        let on_processor = on_processor().zip(self.on_processor).map(|(now, begun)| now.saturating_sub(begun));
+        let on_processor = on_processor()
+            .zip(self.on_processor)
+            .map(|(now, begun)| now.saturating_sub(begun));
         on_processor.unwrap_or_else(|| self.begun.elapsed())
     }
 }

@@ -37,7 +37,10 @@ impl Overheard {
 }
 
 fn shown(subject: &str, headers: Option<&HeaderMap>, payload: &[u8]) -> String {
-    format!("{subject} {headers:?} {}\n", String::from_utf8_lossy(payload))
+    format!(
+        "{subject} {headers:?} {}\n",
+        String::from_utf8_lossy(payload)
+    )
 }
 
 /// Every message of every stream: subject, headers and payload.
@@ -52,7 +55,11 @@ pub(crate) async fn streams(system: &TestSystem) -> Traces {
         let mut text = format!("{info:?}\n");
         for sequence in info.state.first_sequence..=info.state.last_sequence {
             if let Ok(message) = stream.get_raw_message(sequence).await {
-                text.push_str(&shown(&message.subject, Some(&message.headers), &message.payload));
+                text.push_str(&shown(
+                    &message.subject,
+                    Some(&message.headers),
+                    &message.payload,
+                ));
             }
         }
         traces.push((format!("stream {name}"), text));
@@ -67,13 +74,22 @@ pub(crate) fn tables(system: &TestSystem) -> Traces {
          FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name) \
          WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')",
     );
-    let columns: Vec<Vec<&str>> = columns.lines().map(|line| line.splitn(3, ' ').collect()).collect();
+    let columns: Vec<Vec<&str>> = columns
+        .lines()
+        .map(|line| line.splitn(3, ' ').collect())
+        .collect();
     assert!(columns.len() > 100, "{columns:?}");
     columns
         .into_iter()
         .map(|column| {
-            let [table, name, kind] = column[..] else { panic!("{column:?}") };
-            let value = if kind == "bytea" { format!("encode({name}, 'escape')") } else { format!("{name}::text") };
+            let [table, name, kind] = column[..] else {
+                panic!("{column:?}")
+            };
+            let value = if kind == "bytea" {
+                format!("encode({name}, 'escape')")
+            } else {
+                format!("{name}::text")
+            };
             let sql = format!("SELECT coalesce(string_agg({value}, E'\\n'), '') FROM {table}");
             (format!("column {table}.{name}"), system.database.text(&sql))
         })

@@ -34,14 +34,20 @@ impl Authority {
     pub(crate) fn sign(&self, pair: &Pair, names: &[&str]) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &*self.issuer).unwrap();
+        let certificate = CertificateParams::new(names)
+            .unwrap()
+            .signed_by(&key, &*self.issuer)
+            .unwrap();
         std::fs::write(&pair.key, key.serialize_pem()).unwrap();
         std::fs::write(&pair.certificate, certificate.pem()).unwrap();
     }
 
     pub(crate) fn pair(&self, directory: &Path, name: &str, names: &[&str]) -> Pair {
         let file = |end: &str| directory.join(format!("{name}.{end}"));
-        let pair = Pair { certificate: file("crt"), key: file("key") };
+        let pair = Pair {
+            certificate: file("crt"),
+            key: file("key"),
+        };
         self.sign(&pair, names);
         pair
     }
@@ -52,9 +58,15 @@ pub(crate) fn localhost_tls(folder: &Path) -> (TlsAcceptor, PathBuf) {
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let file = folder.join("ca.pem");
     std::fs::write(&file, signed.cert.pem()).unwrap();
-    let key = rustls::pki_types::PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
+    let key =
+        rustls::pki_types::PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
     let ring = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(ring).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_no_client_auth().with_single_cert(vec![signed.cert.der().clone()], key).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(ring)
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let config = config
+        .with_no_client_auth()
+        .with_single_cert(vec![signed.cert.der().clone()], key)
+        .unwrap();
     (Arc::new(config).into(), file)
 }

@@ -25,7 +25,11 @@ impl Figures {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         let last = sorted.len().checked_sub(1).expect("nothing was measured");
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index below the length")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an index below the length"
+        )]
         let index = (last as f64 * part).round() as usize;
         sorted[index]
     }
@@ -43,8 +47,13 @@ impl FromIterator<Duration> for Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [median, most, worst] = [self.median(), self.quantile(0.99), self.worst()].map(|figure| figure.as_millis());
-        write!(f, "median {median} ms, 99 % {most} ms, worst {worst} ms of {}", self.count())
+        let [median, most, worst] =
+            [self.median(), self.quantile(0.99), self.worst()].map(|figure| figure.as_millis());
+        write!(
+            f,
+            "median {median} ms, 99 % {most} ms, worst {worst} ms of {}",
+            self.count()
+        )
     }
 }
 
@@ -62,12 +71,17 @@ pub(crate) fn by_depth<N: std::str::FromStr>(variable: &str, suite: N, proof: N)
 /// A number from the environment, or the default.
 pub(crate) fn from_env<N: std::str::FromStr>(variable: &str, default: N) -> N {
     match std::env::var(variable) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")),
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{variable}={text} is not a number")),
         Err(_) => default,
     }
 }
 
 /// The time from the first to the second; zero when the second is earlier.
-pub(crate) fn between(from: chrono::DateTime<chrono::Utc>, to: chrono::DateTime<chrono::Utc>) -> Duration {
+pub(crate) fn between(
+    from: chrono::DateTime<chrono::Utc>,
+    to: chrono::DateTime<chrono::Utc>,
+) -> Duration {
     (to - from).to_std().unwrap_or_default()
 }

@@ -33,7 +33,12 @@ impl Gatekeeper {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("gates");
         let listener = UnixListener::bind(&socket).unwrap();
-        let watched = Arc::new(Mutex::new(watched.iter().map(|gate| (*gate).to_owned()).collect::<Vec<_>>()));
+        let watched = Arc::new(Mutex::new(
+            watched
+                .iter()
+                .map(|gate| (*gate).to_owned())
+                .collect::<Vec<_>>(),
+        ));
         let (sender, arrivals) = mpsc::channel(64);
         let wanted = Arc::clone(&watched);
         tokio::spawn(async move {
@@ -41,7 +46,12 @@ impl Gatekeeper {
                 tokio::spawn(receive(stream, Arc::clone(&wanted), sender.clone()));
             }
         });
-        Self { _directory: directory, socket, watched, arrivals }
+        Self {
+            _directory: directory,
+            socket,
+            watched,
+            arrivals,
+        }
     }
 
     pub(crate) fn socket(&self) -> &Path {
@@ -60,16 +70,25 @@ impl Gatekeeper {
 
     /// The next arrival at a watched gate.
     pub(crate) async fn next(&mut self) -> Arrived {
-        tokio::time::timeout(TIMEOUT, self.arrival()).await.expect("no arrival at a watched gate")
+        tokio::time::timeout(TIMEOUT, self.arrival())
+            .await
+            .expect("no arrival at a watched gate")
     }
 
     /// The next arrival, without a time limit. Cancel safe.
     pub(crate) async fn arrival(&mut self) -> Arrived {
-        self.arrivals.recv().await.expect("the gatekeeper is running")
+        self.arrivals
+            .recv()
+            .await
+            .expect("the gatekeeper is running")
     }
 }
 
-async fn receive(stream: UnixStream, watched: Arc<Mutex<Vec<String>>>, arrivals: mpsc::Sender<Arrived>) {
+async fn receive(
+    stream: UnixStream,
+    watched: Arc<Mutex<Vec<String>>>,
+    arrivals: mpsc::Sender<Arrived>,
+) {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     if stream.read_line(&mut line).await.is_err() {
@@ -77,7 +96,11 @@ async fn receive(stream: UnixStream, watched: Arc<Mutex<Vec<String>>>, arrivals:
     }
     let line = line.trim_end();
     let (gate, detail) = line.split_once(' ').unwrap_or((line, ""));
-    let arrived = Arrived { gate: gate.to_owned(), detail: detail.to_owned(), stream };
+    let arrived = Arrived {
+        gate: gate.to_owned(),
+        detail: detail.to_owned(),
+        stream,
+    };
     let held = watched.lock().unwrap().contains(&arrived.gate);
     if held {
         arrivals.send(arrived).await.ok();

@@ -24,7 +24,10 @@ impl GrpcRecorder {
                 tokio::spawn(relay(client, service.clone(), Arc::clone(&kept)));
             }
         });
-        Self { address, connections }
+        Self {
+            address,
+            connections,
+        }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -45,7 +48,10 @@ impl GrpcRecorder {
         let mut calls: BTreeMap<(usize, u32), Vec<u8>> = BTreeMap::new();
         for (connection, bytes) in self.connections.lock().unwrap().iter().enumerate() {
             for Frame { stream, payload } in frames(bytes) {
-                calls.entry((connection, stream)).or_default().extend(payload);
+                calls
+                    .entry((connection, stream))
+                    .or_default()
+                    .extend(payload);
             }
         }
         calls.values().flat_map(|body| messages(body)).collect()
@@ -53,7 +59,9 @@ impl GrpcRecorder {
 }
 
 async fn relay(client: TcpStream, service: String, kept: Arc<Mutex<Vec<Vec<u8>>>>) {
-    let Ok(server) = TcpStream::connect(service).await else { return };
+    let Ok(server) = TcpStream::connect(service).await else {
+        return;
+    };
     let ((mut from, mut back), (mut answers, mut to)) = (client.into_split(), server.into_split());
     let number = {
         let mut kept = kept.lock().unwrap();
@@ -70,12 +78,17 @@ async fn relay(client: TcpStream, service: String, kept: Arc<Mutex<Vec<Vec<u8>>>
         }
         to.shutdown().await.ok();
     };
-    tokio::join!(there, tokio::io::copy(&mut answers, &mut back)).1.ok();
+    tokio::join!(there, tokio::io::copy(&mut answers, &mut back))
+        .1
+        .ok();
 }
 
 /// The payloads of all DATA frames.
 fn bodies(bytes: &[u8]) -> Vec<u8> {
-    frames(bytes).into_iter().flat_map(|frame| frame.payload.to_vec()).collect()
+    frames(bytes)
+        .into_iter()
+        .flat_map(|frame| frame.payload.to_vec())
+        .collect()
 }
 
 /// A DATA frame.
@@ -88,9 +101,14 @@ struct Frame<'a> {
 fn frames(bytes: &[u8]) -> Vec<Frame<'_>> {
     let (mut all, mut rest) = (Vec::new(), bytes.get(24..).unwrap_or_default());
     while let [a, b, c, kind, _flags, s, t, u, v, after @ ..] = rest {
-        let length = usize::try_from(u32::from_be_bytes([0, *a, *b, *c])).unwrap().min(after.len());
+        let length = usize::try_from(u32::from_be_bytes([0, *a, *b, *c]))
+            .unwrap()
+            .min(after.len());
         if *kind == 0 {
-            all.push(Frame { stream: u32::from_be_bytes([*s, *t, *u, *v]), payload: &after[..length] });
+            all.push(Frame {
+                stream: u32::from_be_bytes([*s, *t, *u, *v]),
+                payload: &after[..length],
+            });
         }
         rest = &after[length..];
     }
@@ -103,7 +121,9 @@ fn messages(mut body: &[u8]) -> Vec<Vec<u8>> {
     while let [compressed, a, b, c, d, rest @ ..] = body {
         assert_eq!(*compressed, 0, "a message is not compressed");
         let length = usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).unwrap();
-        let Some(message) = rest.get(..length) else { break };
+        let Some(message) = rest.get(..length) else {
+            break;
+        };
         all.push(message.to_vec());
         body = &rest[length..];
     }

@@ -20,7 +20,10 @@ pub(crate) enum Mode {
     /// Connections are reset, also new ones.
     Cut,
     /// Every piece is delayed, and its bytes pass at a limited rate.
-    Slow { latency: Duration, bytes_per_ms: u32 },
+    Slow {
+        latency: Duration,
+        bytes_per_ms: u32,
+    },
     /// No byte passes now; all pass later.
     Stalled,
     /// Bytes are dropped silently. An affected connection stays half-open for ever, also after the link is repaired;
@@ -44,7 +47,11 @@ impl Link {
         let (mode, seen) = watch::channel(Mode::Open);
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, server, seen));
-        Self { port, mode, _accepting: accepting }
+        Self {
+            port,
+            mode,
+            _accepting: accepting,
+        }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -59,7 +66,9 @@ impl Link {
 async fn accept(listener: TcpListener, server: u16, mode: watch::Receiver<Mode>) {
     let mut connections = JoinSet::new();
     loop {
-        let Ok((client, _)) = listener.accept().await else { continue };
+        let Ok((client, _)) = listener.accept().await else {
+            continue;
+        };
         connections.spawn(relay(client, server, mode.clone()));
         while connections.try_join_next().is_some() {}
     }
@@ -95,7 +104,12 @@ async fn swallow(mut client: TcpStream) {
 }
 
 /// One direction of a connection.
-async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>, deaf: Arc<AtomicBool>) {
+async fn pump(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut mode: watch::Receiver<Mode>,
+    deaf: Arc<AtomicBool>,
+) {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let now = *mode.borrow_and_update();
@@ -130,14 +144,19 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::
             continue;
         }
         let delay = match now {
-            Mode::Slow { latency, bytes_per_ms } => {
+            Mode::Slow {
+                latency,
+                bytes_per_ms,
+            } => {
                 let bytes = u32::try_from(count).unwrap_or(u32::MAX);
                 latency + Duration::from_millis(u64::from(bytes / bytes_per_ms.max(1)))
             }
             _ => Duration::ZERO,
         };
         tokio::time::sleep(delay).await; // the slowness itself
-        if *mode.borrow() == Mode::Stalled && mode.wait_for(|mode| *mode != Mode::Stalled).await.is_err() {
+        if *mode.borrow() == Mode::Stalled
+            && mode.wait_for(|mode| *mode != Mode::Stalled).await.is_err()
+        {
             return;
         }
         if to.write_all(&buffer[..count]).await.is_err() {

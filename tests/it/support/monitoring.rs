@@ -18,7 +18,11 @@ pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).filter(|path| !path.is_empty());
     if found.is_none() {
         let test = std::thread::current().name().unwrap_or_default().to_owned();
-        writeln!(std::io::stderr(), "\n!!! SKIPPED {test}: {variable} is not set; ./dev test sets it\n").ok();
+        writeln!(
+            std::io::stderr(),
+            "\n!!! SKIPPED {test}: {variable} is not set; ./dev test sets it\n"
+        )
+        .ok();
     }
     found.map(PathBuf::from)
 }
@@ -32,26 +36,41 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) async fn start(program: &Path, args: &[OsString]) -> Self {
         let mut command = killed_with_this_process(program);
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut process = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut process = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let log = BufReader::new(process.stderr.take().unwrap());
         let (sender, listening) = oneshot::channel();
         std::thread::spawn(move || {
             let mut sender = Some(sender);
             // Reads to the end, so that the server never blocks on its log.
             for line in log.lines().map_while(Result::ok) {
-                let address = line.contains("Listening on").then(|| line.split_once("address=")).flatten();
+                let address = line
+                    .contains("Listening on")
+                    .then(|| line.split_once("address="))
+                    .flatten();
                 if let Some((_, address)) = address
                     && let Some(sender) = sender.take()
                 {
-                    sender.send(address.split_whitespace().next().unwrap().to_owned()).ok();
+                    sender
+                        .send(address.split_whitespace().next().unwrap().to_owned())
+                        .ok();
                 }
             }
         });
-        let mut server = Self { process, address: String::new() };
+        let mut server = Self {
+            process,
+            address: String::new(),
+        };
         let waited = tokio::time::timeout(READY_WITHIN, listening).await;
-        server.address =
-            waited.expect("the server is ready in time").unwrap_or_else(|_| panic!("{} ended", program.display()));
+        server.address = waited
+            .expect("the server is ready in time")
+            .unwrap_or_else(|_| panic!("{} ended", program.display()));
         server
     }
 

@@ -1,5 +1,10 @@
 //! A nats-server of its own for each test.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests fail the test")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "helpers of tests fail the test"
+)]
 
 pub(crate) mod cluster;
 pub(crate) mod jwt;
@@ -70,11 +75,21 @@ impl NatsServer {
 
     /// A server that does not run yet.
     fn stopped(port: u16, settings: &str) -> Self {
-        let program =
-            std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
-        let directory = tempfile::Builder::new().prefix("tarsy-test-nats-").tempdir().expect("a directory");
+        let program = std::env::var_os("TARSY_TEST_NATS_SERVER")
+            .expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
+        let directory = tempfile::Builder::new()
+            .prefix("tarsy-test-nats-")
+            .tempdir()
+            .expect("a directory");
         let (settings, program) = (settings.to_owned(), program.into());
-        Self { directory, settings, has_jetstream: true, port, program, process: None }
+        Self {
+            directory,
+            settings,
+            has_jetstream: true,
+            port,
+            program,
+            process: None,
+        }
     }
 
     /// The URL for clients.
@@ -97,7 +112,11 @@ impl NatsServer {
 
     /// Sends a signal to the process, if it runs.
     pub(crate) fn signal(&self, signal: Signal) {
-        if let Some(pid) = self.process.as_ref().and_then(|process| Pid::from_raw(process.id().cast_signed())) {
+        if let Some(pid) = self
+            .process
+            .as_ref()
+            .and_then(|process| Pid::from_raw(process.id().cast_signed()))
+        {
             kill_process(pid, signal).expect("the server can be signalled");
         }
     }
@@ -111,7 +130,8 @@ impl NatsServer {
     /// Starts the server again on the same port with an empty store.
     pub(crate) async fn restart_empty(&mut self) {
         self.kill();
-        std::fs::remove_dir_all(self.directory.path().join("store")).expect("the store can be removed");
+        std::fs::remove_dir_all(self.directory.path().join("store"))
+            .expect("the store can be removed");
         self.launch().await;
     }
 
@@ -123,9 +143,13 @@ impl NatsServer {
 
     /// Returns when the process has ended by itself.
     pub(crate) async fn ended(&mut self) {
-        let Some(mut process) = self.process.take() else { return };
+        let Some(mut process) = self.process.take() else {
+            return;
+        };
         let ended = tokio::task::spawn_blocking(move || process.wait());
-        let status = tokio::time::timeout(ENDED_WITHIN, ended).await.expect("nats-server ended in time");
+        let status = tokio::time::timeout(ENDED_WITHIN, ended)
+            .await
+            .expect("nats-server ended in time");
         status.expect("the waiting thread").expect("its status");
     }
 
@@ -139,7 +163,10 @@ impl NatsServer {
             }
             tokio::time::sleep(RETRY_DELAY).await; // pacing of tries
         }
-        panic!("nats-server on port {} ended {TRIES} times: {last_words}", self.port);
+        panic!(
+            "nats-server on port {} ended {TRIES} times: {last_words}",
+            self.port
+        );
     }
 
     /// Starts the server.
@@ -150,9 +177,19 @@ impl NatsServer {
     async fn try_launch(&mut self) -> Result<(), String> {
         let config = self.directory.path().join("nats.conf");
         let store = self.directory.path().join("store");
-        let jetstream = format!("jetstream {{ store_dir: \"{}\", max_file_store: 4G }}", store.display());
-        let jetstream = if self.has_jetstream { jetstream } else { String::new() };
-        let text = format!("listen: \"127.0.0.1:{}\"\n{jetstream}\n{}\n", self.port, self.settings);
+        let jetstream = format!(
+            "jetstream {{ store_dir: \"{}\", max_file_store: 4G }}",
+            store.display()
+        );
+        let jetstream = if self.has_jetstream {
+            jetstream
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "listen: \"127.0.0.1:{}\"\n{jetstream}\n{}\n",
+            self.port, self.settings
+        );
         std::fs::write(&config, text).expect("the configuration can be written");
 
         let mut process = killed_with_this_process(&self.program)
@@ -168,7 +205,9 @@ impl NatsServer {
         let (ready, became_ready) = oneshot::channel();
         std::thread::spawn(move || read_log(BufReader::new(log), ready));
         let waited = tokio::time::timeout(READY_WITHIN, became_ready).await;
-        let started = waited.expect("nats-server was ready in time").expect("the thread that reads its log");
+        let started = waited
+            .expect("nats-server was ready in time")
+            .expect("the thread that reads its log");
         if started.is_err() {
             self.kill();
         }
@@ -207,7 +246,10 @@ fn read_log(log: impl BufRead, ready: oneshot::Sender<Result<(), String>>) {
 /// A command that the kernel kills when the test process dies, where a tool for that exists.
 pub(crate) fn killed_with_this_process(binary: &Path) -> Command {
     static HAS_TOOL: LazyLock<bool> = LazyLock::new(|| {
-        let tried = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
+        let tried = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "true"])
+            .stderr(Stdio::null())
+            .status();
         tried.is_ok_and(|status| status.success())
     });
     if *HAS_TOOL {

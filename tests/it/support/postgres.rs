@@ -47,14 +47,27 @@ impl TestDatabase {
 
     /// A database that exists, and is not dropped.
     pub(crate) fn kept(url: String) -> Self {
-        Self { url, name: String::new(), admin: String::new(), looking: Mutex::default() }
+        Self {
+            url,
+            name: String::new(),
+            admin: String::new(),
+            looking: Mutex::default(),
+        }
     }
 
     fn copy_of(template: &str, admin: String) -> Self {
         let name = format!("tarsy_t_{}", Uuid::now_v7().simple());
         let sql = format!("CREATE DATABASE {name} TEMPLATE {template}");
-        PgConnection::establish(&admin).expect("connect").batch_execute(&sql).expect("create a database");
-        Self { url: url_of(&admin, &name), name, admin, looking: Mutex::default() }
+        PgConnection::establish(&admin)
+            .expect("connect")
+            .batch_execute(&sql)
+            .expect("create a database");
+        Self {
+            url: url_of(&admin, &name),
+            name,
+            admin,
+            looking: Mutex::default(),
+        }
     }
 
     /// The URL of the database.
@@ -112,7 +125,8 @@ impl Drop for TestDatabase {
             return;
         }
         let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        let dropped = PgConnection::establish(&self.admin).map(|mut admin| admin.batch_execute(&sql));
+        let dropped =
+            PgConnection::establish(&self.admin).map(|mut admin| admin.batch_execute(&sql));
         if !std::thread::panicking() {
             dropped.expect("connect").expect("drop the test's database");
         }
@@ -123,17 +137,31 @@ async fn make_template() -> String {
     let template = format!("tarsy_template_{}", migrations_hash());
     let making = format!("{template}_making");
     let mut admin = admin();
-    diesel::sql_query("SELECT pg_advisory_lock($1)").bind::<BigInt, _>(LOCK).execute(&mut admin).expect("the lock");
+    diesel::sql_query("SELECT pg_advisory_lock($1)")
+        .bind::<BigInt, _>(LOCK)
+        .execute(&mut admin)
+        .expect("the lock");
     let exists = format!("EXISTS (SELECT FROM pg_database WHERE datname = '{template}')");
-    let exists: bool = diesel::select(diesel::dsl::sql::<Bool>(&exists)).get_result(&mut admin).expect("a look");
+    let exists: bool = diesel::select(diesel::dsl::sql::<Bool>(&exists))
+        .get_result(&mut admin)
+        .expect("a look");
     if !exists {
         // The template gets its name when it is complete, so an incomplete one is never copied.
-        admin.batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)")).expect("drop");
-        admin.batch_execute(&format!("CREATE DATABASE {making} TEMPLATE template0")).expect("create the template");
-        migrate(&ConnectOptions::new(url_of(&admin_url(), &making)), MIGRATION_TIMEOUT)
-            .await
-            .expect("migrate the template");
-        admin.batch_execute(&format!("ALTER DATABASE {making} RENAME TO {template}")).expect("rename the template");
+        admin
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)"))
+            .expect("drop");
+        admin
+            .batch_execute(&format!("CREATE DATABASE {making} TEMPLATE template0"))
+            .expect("create the template");
+        migrate(
+            &ConnectOptions::new(url_of(&admin_url(), &making)),
+            MIGRATION_TIMEOUT,
+        )
+        .await
+        .expect("migrate the template");
+        admin
+            .batch_execute(&format!("ALTER DATABASE {making} RENAME TO {template}"))
+            .expect("rename the template");
     }
     template
 }
@@ -142,7 +170,9 @@ fn migrations_hash() -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     let mut files: Vec<_> = std::fs::read_dir(directory)
         .expect("migrations")
-        .flat_map(|migration| std::fs::read_dir(migration.expect("migration").path()).expect("migration"))
+        .flat_map(|migration| {
+            std::fs::read_dir(migration.expect("migration").path()).expect("migration")
+        })
         .map(|file| file.expect("file").path())
         .collect();
     files.sort();
@@ -151,11 +181,16 @@ fn migrations_hash() -> String {
         hash.update(file.file_name().expect("name").as_encoded_bytes());
         hash.update(std::fs::read(&file).expect("sql"));
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn admin_url() -> String {
-    std::env::var(ADMIN_VARIABLE).unwrap_or_else(|_| panic!("{ADMIN_VARIABLE} is not set: run ./dev test"))
+    std::env::var(ADMIN_VARIABLE)
+        .unwrap_or_else(|_| panic!("{ADMIN_VARIABLE} is not set: run ./dev test"))
 }
 
 pub(super) fn admin() -> PgConnection {
@@ -164,7 +199,9 @@ pub(super) fn admin() -> PgConnection {
 
 /// The admin URL with another database.
 fn url_of(admin: &str, database: &str) -> String {
-    let (base, parameters) = admin.split_once('?').map_or((admin, None), |(base, rest)| (base, Some(rest)));
+    let (base, parameters) = admin
+        .split_once('?')
+        .map_or((admin, None), |(base, rest)| (base, Some(rest)));
     let (server, _) = base.rsplit_once('/').expect("a URL with a database");
     match parameters {
         Some(parameters) => format!("{server}/{database}?{parameters}"),

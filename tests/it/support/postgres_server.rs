@@ -43,11 +43,20 @@ pub(crate) struct PostgresServer {
 
 /// The directory with the programs of the shared server, and the user that may run them, if it is not this one.
 pub(crate) fn programs() -> (PathBuf, Option<u32>) {
-    let ask = |query: &str| -> String { diesel::select(sql::<Text>(query)).get_result(&mut admin()).expect(query) };
+    let ask = |query: &str| -> String {
+        diesel::select(sql::<Text>(query))
+            .get_result(&mut admin())
+            .expect(query)
+    };
     let programs = PathBuf::from(ask("(SELECT setting FROM pg_config WHERE name = 'BINDIR')"));
     let data = ask("current_setting('data_directory')");
-    let owner = std::fs::metadata(data).expect("the shared server is on this machine").uid();
-    (programs, Some(owner).filter(|owner| *owner != geteuid().as_raw()))
+    let owner = std::fs::metadata(data)
+        .expect("the shared server is on this machine")
+        .uid();
+    (
+        programs,
+        Some(owner).filter(|owner| *owner != geteuid().as_raw()),
+    )
 }
 
 impl PostgresServer {
@@ -60,15 +69,28 @@ impl PostgresServer {
     pub(crate) async fn start_with(settings: &[&str]) -> Self {
         let (programs, user) = programs();
         let directory = Self::directory_of(user);
-        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let mut server = Self { directory, programs, user, port: free_port(), settings, process: None };
+        let settings = settings
+            .iter()
+            .map(|setting| (*setting).to_owned())
+            .collect();
+        let mut server = Self {
+            directory,
+            programs,
+            user,
+            port: free_port(),
+            settings,
+            process: None,
+        };
         server.make_cluster();
         server.launch().await;
         server
     }
 
     fn directory_of(user: Option<u32>) -> tempfile::TempDir {
-        let directory = tempfile::Builder::new().prefix("tarsy-test-postgres-").tempdir().expect("a directory");
+        let directory = tempfile::Builder::new()
+            .prefix("tarsy-test-postgres-")
+            .tempdir()
+            .expect("a directory");
         if user.is_some() {
             chown(directory.path(), user, None).expect("change the owner of the directory");
         }
@@ -98,30 +120,45 @@ impl PostgresServer {
             std::fs::set_permissions(&to, Permissions::from_mode(0o600)).expect("its mode");
             chown(&to, self.user, self.user).expect("its owner");
         }
-        let admitted = "host all postgres 127.0.0.1/32 trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
-        std::fs::write(self.data().join("pg_hba.conf"), admitted).expect("the rules of access can be written");
+        let admitted =
+            "host all postgres 127.0.0.1/32 trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+        std::fs::write(self.data().join("pg_hba.conf"), admitted)
+            .expect("the rules of access can be written");
         let mut admin = PgConnection::establish(&self.url()).expect("the superuser");
         for statement in ["ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()"] {
-            diesel::sql_query(statement).execute(&mut admin).expect(statement);
+            diesel::sql_query(statement)
+                .execute(&mut admin)
+                .expect(statement);
         }
         let url = self.url();
-        eventually_within(READY_WITHIN, "the server has read its configuration", async || {
-            let mut admin = PgConnection::establish(&url).expect("the superuser");
-            diesel::select(sql::<Text>("current_setting('ssl')"))
-                .get_result::<String>(&mut admin)
-                .is_ok_and(|on| on == "on")
-        })
+        eventually_within(
+            READY_WITHIN,
+            "the server has read its configuration",
+            async || {
+                let mut admin = PgConnection::establish(&url).expect("the superuser");
+                diesel::select(sql::<Text>("current_setting('ssl')"))
+                    .get_result::<String>(&mut admin)
+                    .is_ok_and(|on| on == "on")
+            },
+        )
         .await;
     }
 
     /// Makes a role with a password that is not known, and admits every role but the superuser with a password only.
     pub(crate) async fn require_passwords(&self, role: &str) {
-        let admitted = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
-        std::fs::write(self.data().join("pg_hba.conf"), admitted).expect("the rules of access can be written");
+        let admitted =
+            "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+        std::fs::write(self.data().join("pg_hba.conf"), admitted)
+            .expect("the rules of access can be written");
         let mut admin = PgConnection::establish(&self.url()).expect("the superuser");
-        let statements = [format!("CREATE ROLE {role} LOGIN PASSWORD 'unknown'"), "SELECT pg_reload_conf()".to_owned()];
+        let statements = [
+            format!("CREATE ROLE {role} LOGIN PASSWORD 'unknown'"),
+            "SELECT pg_reload_conf()".to_owned(),
+        ];
         for statement in statements {
-            diesel::sql_query(&statement).execute(&mut admin).expect(&statement);
+            diesel::sql_query(&statement)
+                .execute(&mut admin)
+                .expect(&statement);
         }
         let without = self.url().replace("postgres@", &format!("{role}@"));
         let refuses = async || PgConnection::establish(&without).is_err();
@@ -151,16 +188,21 @@ impl PostgresServer {
                 // The child may have ended with its parent.
                 kill_process(*child, Signal::KILL).ok();
             }
-            eventually_within(READY_WITHIN, "every process of the server has ended", async || {
-                !children.iter().any(|child| is_running(*child))
-            })
+            eventually_within(
+                READY_WITHIN,
+                "every process of the server has ended",
+                async || !children.iter().any(|child| is_running(*child)),
+            )
             .await;
         }
     }
 
     /// Sends `kill -9` to one backend; the server ends all others and recovers. Returns whether a backend existed.
     pub(crate) fn kill_backend(&self) -> bool {
-        let backend = self.process.as_ref().and_then(|process| children_of(process.id(), "idle").into_iter().next());
+        let backend = self
+            .process
+            .as_ref()
+            .and_then(|process| children_of(process.id(), "idle").into_iter().next());
         backend.is_some_and(|backend| kill_process(backend, Signal::KILL).is_ok())
     }
 
@@ -177,7 +219,12 @@ impl PostgresServer {
             .arg("-D")
             .arg(self.data())
             .args(["-p", &self.port.to_string()])
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="])
+            .args([
+                "-c",
+                "listen_addresses=127.0.0.1",
+                "-c",
+                "unix_socket_directories=",
+            ])
             .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -187,7 +234,12 @@ impl PostgresServer {
         let url = self.url();
         eventually_within(READY_WITHIN, "postgres is ready", async || {
             let ended = process.try_wait().expect("its state");
-            assert_eq!(ended, None, "{}", std::fs::read_to_string(&log).unwrap_or_default());
+            assert_eq!(
+                ended,
+                None,
+                "{}",
+                std::fs::read_to_string(&log).unwrap_or_default()
+            );
             PgConnection::establish(&url).is_ok()
         })
         .await;
@@ -206,7 +258,9 @@ impl PostgresServer {
             Some(user) => {
                 let mut command = Command::new("setpriv");
                 command.args([format!("--reuid={user}"), format!("--regid={user}")]);
-                command.args(["--clear-groups", "--pdeathsig=KILL", "--"]).arg(binary);
+                command
+                    .args(["--clear-groups", "--pdeathsig=KILL", "--"])
+                    .arg(binary);
                 command
             }
         };

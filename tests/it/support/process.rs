@@ -55,7 +55,12 @@ impl Tarsy {
     }
 
     /// Starts another program that behaves like tarsy.
-    pub(crate) fn spawn_program(program: &Path, name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
+    pub(crate) fn spawn_program(
+        program: &Path,
+        name: &str,
+        args: &[&str],
+        env: &[(&str, &str)],
+    ) -> Self {
         let mut command = Command::new(program);
         for (variable, _) in std::env::vars_os() {
             let name = variable.to_string_lossy();
@@ -66,7 +71,11 @@ impl Tarsy {
         // Most tests are about alerts that no recording knows.
         command.env("TARSY_ANSWER_UNKNOWN", "true");
         command.args(args).envs(env.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let (sender, out) = mpsc::channel(4096);
         let stdout = child.stdout.take().unwrap();
@@ -94,17 +103,32 @@ impl Tarsy {
                 keep.grown.notify_waiters();
             }
         });
-        Self { name: name.to_owned(), child: Some(child), out, log, reader: Some(reader) }
+        Self {
+            name: name.to_owned(),
+            child: Some(child),
+            out,
+            log,
+            reader: Some(reader),
+        }
     }
 
     /// In place of a process that is started later.
     pub(super) fn not_started(name: &str) -> Self {
         let (_, out) = mpsc::channel(1);
-        Self { name: name.to_owned(), child: None, out, log: Arc::default(), reader: None }
+        Self {
+            name: name.to_owned(),
+            child: None,
+            out,
+            log: Arc::default(),
+            reader: None,
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.as_ref().and_then(Child::id).expect("the process has ended, or was not started")
+        self.child
+            .as_ref()
+            .and_then(Child::id)
+            .expect("the process has ended, or was not started")
     }
 
     fn child(&mut self) -> &mut Child {
@@ -123,7 +147,13 @@ impl Tarsy {
         loop {
             let line = self.out.recv().await?;
             if line.contains("ready ") {
-                return Some(line.trim().rsplit("ready ").next().unwrap_or_default().to_owned());
+                return Some(
+                    line.trim()
+                        .rsplit("ready ")
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned(),
+                );
             }
         }
     }
@@ -150,7 +180,14 @@ impl Tarsy {
         let found = async {
             loop {
                 let grown = self.log.grown.notified();
-                if let Some(line) = self.log.lines.lock().unwrap().iter().find(|line| line.contains(text)) {
+                if let Some(line) = self
+                    .log
+                    .lines
+                    .lock()
+                    .unwrap()
+                    .iter()
+                    .find(|line| line.contains(text))
+                {
                     return line.clone();
                 }
                 grown.await;
@@ -203,39 +240,65 @@ impl Tarsy {
     /// As [`Self::finished`], for a process with much to do: a limit against a process that hangs, not for its speed.
     pub(crate) async fn finished_within(&mut self, timeout: Duration) -> (i32, String) {
         let status = tokio::time::timeout(timeout, self.child().wait()).await;
-        let status = status.unwrap_or_else(|_| panic!("{} does not end", self.name)).unwrap();
+        let status = status
+            .unwrap_or_else(|_| panic!("{} does not end", self.name))
+            .unwrap();
         let mut rest = String::new();
         while let Some(line) = self.out.recv().await {
             rest.push_str(&line);
         }
         // The last lines of the log may still be in the pipe.
         if let Some(reader) = self.reader.take() {
-            tokio::time::timeout(TIMEOUT, reader).await.expect("the log has an end").unwrap();
+            tokio::time::timeout(TIMEOUT, reader)
+                .await
+                .expect("the log has an end")
+                .unwrap();
         }
         (status.code().unwrap_or(-1), rest)
     }
 
     /// Everything on standard error so far.
     pub(crate) fn log(&self) -> String {
-        self.log.lines.lock().unwrap().iter().map(|line| format!("{line}\n")).collect()
+        self.log
+            .lines
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 }
 
 /// The peak of the resident memory of a process, in MiB.
 pub(crate) fn peak_memory(process: &Tarsy) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim()
+        .trim_end_matches(" kB")
+        .trim()
+        .parse::<u64>()
+        .unwrap()
+        / 1024
 }
 
 /// The child processes whose command line contains `text`; none where the kernel has no `/proc`.
 pub(crate) fn children_of(parent: u32, text: &str) -> Vec<Pid> {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let is_child = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-        let of = fields.split_whitespace().nth(1).and_then(|of| of.parse::<u32>().ok());
+        let of = fields
+            .split_whitespace()
+            .nth(1)
+            .and_then(|of| of.parse::<u32>().ok());
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         of == Some(parent) && String::from_utf8_lossy(&line).contains(text)
     };
@@ -245,7 +308,9 @@ pub(crate) fn children_of(parent: u32, text: &str) -> Vec<Pid> {
 /// Whether a process exists and is no zombie; true where the kernel has no `/proc`.
 pub(crate) fn is_running(pid: Pid) -> bool {
     match std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
-        Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X'])),
+        Ok(stat) => stat
+            .rsplit_once(") ")
+            .is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X'])),
         Err(_) => !Path::new("/proc/self/stat").exists(),
     }
 }
@@ -275,13 +340,21 @@ async fn next_piece(reader: &mut (impl AsyncRead + Unpin), rest: &mut Vec<u8>) -
 /// Waits until a metric has this value, because metrics change shortly after the counted event is visible.
 pub(crate) async fn metric_is(address: &str, name: &str, labels: &str, value: f64) {
     let what = format!("{name}{{{labels}}} is {value}");
-    eventually(&what, async || (metric(address, name, labels).await - value).abs() <= f64::EPSILON).await;
+    eventually(&what, async || {
+        (metric(address, name, labels).await - value).abs() <= f64::EPSILON
+    })
+    .await;
 }
 
 /// The value of a metric, summed up over its labels that contain `labels`; 0 when there is none.
 pub(crate) async fn metric(address: &str, name: &str, labels: &str) -> f64 {
     let body = http::get(address, "/metrics").await.body;
-    let ours =
-        |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']) && rest.contains(labels));
-    body.lines().filter(ours).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    let ours = |line: &&str| {
+        line.strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with(['{', ' ']) && rest.contains(labels))
+    };
+    body.lines()
+        .filter(ours)
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
 }

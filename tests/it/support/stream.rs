@@ -24,7 +24,8 @@ impl TestSystem {
     /// A plain JetStream client.
     pub(crate) async fn jetstream(&self) -> Context {
         let urls = self.nats_url();
-        let servers: Vec<async_nats::ServerAddr> = urls.split(',').map(|url| url.parse().unwrap()).collect();
+        let servers: Vec<async_nats::ServerAddr> =
+            urls.split(',').map(|url| url.parse().unwrap()).collect();
         jetstream::new(async_nats::connect(servers.as_slice()).await.unwrap())
     }
 
@@ -32,7 +33,10 @@ impl TestSystem {
     pub(crate) async fn follower_reads(&self) {
         let jetstream = self.jetstream().await;
         eventually("a watcher reads the stream", async || {
-            jetstream.get_stream(TIMELINE).await.is_ok_and(|stream| stream.cached_info().state.consumer_count > 0)
+            jetstream
+                .get_stream(TIMELINE)
+                .await
+                .is_ok_and(|stream| stream.cached_info().state.consumer_count > 0)
         })
         .await;
     }
@@ -58,13 +62,28 @@ impl TestSystem {
             let stored = store.events(*session, 0, 100_000).await.unwrap();
             assert_eq!(seen, &stored, "the stream equals the table");
             let numbers = seen.iter().map(|event| event.session_seq);
-            assert!(numbers.eq(1..=u32::try_from(seen.len()).unwrap()), "{session}: a gap");
-            assert!(seen.last().unwrap().event_type.is_end(), "{session}: {:?}", seen.last());
+            assert!(
+                numbers.eq(1..=u32::try_from(seen.len()).unwrap()),
+                "{session}: a gap"
+            );
+            assert!(
+                seen.last().unwrap().event_type.is_end(),
+                "{session}: {:?}",
+                seen.last()
+            );
         }
         let alerts = self.database.number("SELECT count(*) FROM alerts");
-        assert_eq!(i64::try_from(timelines.len()).unwrap(), alerts, "every alert has a timeline");
+        assert_eq!(
+            i64::try_from(timelines.len()).unwrap(),
+            alerts,
+            "every alert has a timeline"
+        );
         self.assert_row_invariants("true");
-        assert_eq!(self.database.number("SELECT count(*) FROM alerts WHERE settled_at IS NULL"), 0);
+        assert_eq!(
+            self.database
+                .number("SELECT count(*) FROM alerts WHERE settled_at IS NULL"),
+            0
+        );
         timelines
     }
 
@@ -73,12 +92,19 @@ impl TestSystem {
         let jetstream = self.jetstream().await;
         // A cluster without a leader answers with an error.
         eventually("every alert is acknowledged", async || {
-            let Ok(stream) = jetstream.get_stream("TARSY_ALERTS").await else { return false };
+            let Ok(stream) = jetstream.get_stream("TARSY_ALERTS").await else {
+                return false;
+            };
             let mut left = stream.cached_info().state.messages;
             for priority in Priority::ALL {
-                let consumer: Result<Consumer<Config>, _> = stream.get_consumer(priority.as_str()).await;
-                let Ok(mut consumer) = consumer else { return false };
-                let Ok(info) = consumer.info().await else { return false };
+                let consumer: Result<Consumer<Config>, _> =
+                    stream.get_consumer(priority.as_str()).await;
+                let Ok(mut consumer) = consumer else {
+                    return false;
+                };
+                let Ok(info) = consumer.info().await else {
+                    return false;
+                };
                 left += info.num_pending + u64::try_from(info.num_ack_pending).unwrap();
             }
             left == 0
@@ -90,7 +116,10 @@ impl TestSystem {
 async fn read(jetstream: &Context) -> Result<Timelines, async_nats::Error> {
     let mut stream = jetstream.get_stream("TARSY_TIMELINE").await?;
     let expected = stream.info().await?.state.messages;
-    let config = Config { ack_policy: AckPolicy::None, ..Config::default() };
+    let config = Config {
+        ack_policy: AckPolicy::None,
+        ..Config::default()
+    };
     let consumer: PullConsumer = stream.create_consumer(config).await?;
     let (mut timelines, mut seen) = (Timelines::new(), 0);
     while seen < expected {
@@ -108,7 +137,9 @@ async fn read(jetstream: &Context) -> Result<Timelines, async_nats::Error> {
 pub(crate) fn join_events(joined: usize) -> usize {
     let shown = |count: &usize| {
         let digits = count.to_string();
-        digits.len() == 1 || (digits.starts_with(['1', '2', '5']) && digits[1..].chars().all(|digit| digit == '0'))
+        digits.len() == 1
+            || (digits.starts_with(['1', '2', '5'])
+                && digits[1..].chars().all(|digit| digit == '0'))
     };
     (1..=joined).filter(shown).count()
 }

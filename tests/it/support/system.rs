@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tarsy::bus::{ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate};
+use tarsy::bus::{
+    ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate,
+};
 use tarsy::config::{Config, process_env};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
@@ -109,7 +111,11 @@ pub(crate) struct TestSystem {
 impl TestSystem {
     /// Starts everything except workers; the gates in `watched` hold their arrivals.
     pub(crate) async fn start(watched: &[&str]) -> Self {
-        Self::start_with(Setup { watched, ..Setup::default() }).await
+        Self::start_with(Setup {
+            watched,
+            ..Setup::default()
+        })
+        .await
     }
 
     /// Starts everything except workers, with these options.
@@ -126,7 +132,11 @@ impl TestSystem {
             std::fs::write(system.file("transcripts").join("stage.yaml"), transcript).unwrap();
         }
         for (number, transcript) in setup.transcripts.iter().enumerate() {
-            std::fs::write(system.file("transcripts").join(format!("{number}.yaml")), transcript).unwrap();
+            std::fs::write(
+                system.file("transcripts").join(format!("{number}.yaml")),
+                transcript,
+            )
+            .unwrap();
         }
         // The service starts while the streams are made.
         system.spawn_llm_service("127.0.0.1:0");
@@ -165,7 +175,13 @@ impl TestSystem {
             database_secrets: Default::default(),
         };
         let config = Config::load(Some(&self.file("tarsy.yaml")), &process_env).unwrap();
-        Box::pin(tarsy::roles::migrate::run(&addresses, &config, MIGRATION_TIMEOUT)).await.unwrap();
+        Box::pin(tarsy::roles::migrate::run(
+            &addresses,
+            &config,
+            MIGRATION_TIMEOUT,
+        ))
+        .await
+        .unwrap();
     }
 
     async fn migrate_with(&self, program: &Path) {
@@ -175,7 +191,13 @@ impl TestSystem {
     }
 
     fn config(&self, setup: &Setup<'_>) -> String {
-        let Setup { slots, reserved, attempts, sections, .. } = setup;
+        let Setup {
+            slots,
+            reserved,
+            attempts,
+            sections,
+            ..
+        } = setup;
         let program = program();
         format!(
             "mcp_servers:\n  drill:\n    command: {program}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
@@ -207,9 +229,21 @@ impl TestSystem {
         let (calls, gates) = (self.file("model_calls"), self.gates.socket().to_owned());
         let (calls, transcripts) = (calls.to_str().unwrap(), self.file("transcripts"));
         let transcripts = ["--transcripts", transcripts.to_str().unwrap()];
-        let args = ["llm-service", "--pace", "0ms", "--listen", listen, "--calls-file", calls];
+        let args = [
+            "llm-service",
+            "--pace",
+            "0ms",
+            "--listen",
+            listen,
+            "--calls-file",
+            calls,
+        ];
         let args = [&args[..], &transcripts[..]].concat();
-        self.llm = Tarsy::spawn("llm-service", &args, &[("TARSY_GATES", gates.to_str().unwrap())]);
+        self.llm = Tarsy::spawn(
+            "llm-service",
+            &args,
+            &[("TARSY_GATES", gates.to_str().unwrap())],
+        );
     }
 
     /// Starts the LLM service in place of the present one, with these options and variables.
@@ -245,7 +279,10 @@ impl TestSystem {
             ("NATS_URL", self.nats_url()),
             ("DATABASE_URL", database_url.to_owned()),
             ("TARSY_LLM_ADDR", self.llm_addr.clone()),
-            ("TARSY_CONFIG", self.file("tarsy.yaml").display().to_string()),
+            (
+                "TARSY_CONFIG",
+                self.file("tarsy.yaml").display().to_string(),
+            ),
         ])
     }
 
@@ -281,21 +318,37 @@ impl TestSystem {
 
     /// The number of times that each tool call was sent.
     pub(crate) fn tool_calls(&self) -> BTreeMap<String, u32> {
-        self.counted("tool_calls", |line| format!("{} {}", line["tool"].as_str().unwrap(), line["arguments"]))
+        self.counted("tool_calls", |line| {
+            format!("{} {}", line["tool"].as_str().unwrap(), line["arguments"])
+        })
     }
 
     /// The number of requests for each model call of an execution, by its index.
     pub(crate) fn model_calls_of(&self, execution: ExecutionId) -> Vec<u32> {
         let id = execution.to_string();
-        let counts =
-            self.counted("model_calls", |line| format!("{} {}", line["execution_id"].as_str().unwrap(), line["index"]));
-        counts.into_iter().filter(|(key, _)| key.starts_with(&id)).map(|(_, count)| count).collect()
+        let counts = self.counted("model_calls", |line| {
+            format!(
+                "{} {}",
+                line["execution_id"].as_str().unwrap(),
+                line["index"]
+            )
+        });
+        counts
+            .into_iter()
+            .filter(|(key, _)| key.starts_with(&id))
+            .map(|(_, count)| count)
+            .collect()
     }
 
     fn counted(&self, file: &str, key: impl Fn(&Value) -> String) -> BTreeMap<String, u32> {
         let mut counts = BTreeMap::new();
-        for line in std::fs::read_to_string(self.file(file)).unwrap_or_default().lines() {
-            *counts.entry(key(&serde_json::from_str(line).unwrap())).or_default() += 1;
+        for line in std::fs::read_to_string(self.file(file))
+            .unwrap_or_default()
+            .lines()
+        {
+            *counts
+                .entry(key(&serde_json::from_str(line).unwrap()))
+                .or_default() += 1;
         }
         counts
     }
@@ -304,15 +357,25 @@ impl TestSystem {
     /// the table has no gap and no row of an older epoch after a newer one, the journal has no gap.
     pub(crate) async fn assert_invariants(&self, session: SessionId, seen: &[TimelineEvent]) {
         let store = Arc::new(self.database.store());
-        let stored = tarsy::engine::ports::Outbox::events(&*store, session, 0, 1000).await.unwrap();
+        let stored = tarsy::engine::ports::Outbox::events(&*store, session, 0, 1000)
+            .await
+            .unwrap();
         assert_eq!(seen, stored, "the stream equals the table");
         let numbers: Vec<u32> = seen.iter().map(|event| event.session_seq).collect();
-        assert_eq!(numbers, (1..=u32::try_from(seen.len()).unwrap()).collect::<Vec<_>>());
+        assert_eq!(
+            numbers,
+            (1..=u32::try_from(seen.len()).unwrap()).collect::<Vec<_>>()
+        );
         assert!(seen.last().unwrap().event_type.is_end());
         let row = format!("session_id = '{}'", session.0);
         // The store records the settlement after the last event is on the stream.
-        let settled = format!("SELECT NOT EXISTS (SELECT FROM alert_sessions WHERE {row} AND settled_at IS NULL)");
-        eventually_within(SWEEP, "the session is settled", async || self.database.holds(&settled)).await;
+        let settled = format!(
+            "SELECT NOT EXISTS (SELECT FROM alert_sessions WHERE {row} AND settled_at IS NULL)"
+        );
+        eventually_within(SWEEP, "the session is settled", async || {
+            self.database.holds(&settled)
+        })
+        .await;
         self.assert_row_invariants(&row);
     }
 }
@@ -326,9 +389,18 @@ pub(crate) async fn publish_on(url: &str) -> SessionId {
 
 /// Publishes the drill's alert to this broker, for a session with this id.
 pub(crate) async fn publish_as(url: &str, session: SessionId) {
-    let body = tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes().to_vec();
+    let body = tarsy::drill::builtin("oom-killed")
+        .unwrap()
+        .alert
+        .as_bytes()
+        .to_vec();
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
-    let alert = NewAlert { priority: Priority::Critical, suffix: None, body, headers };
+    let alert = NewAlert {
+        priority: Priority::Critical,
+        suffix: None,
+        body,
+        headers,
+    };
     connect(url).await.publish_alert(alert).await.unwrap();
 }
 
@@ -343,13 +415,21 @@ fn written(duration: Duration) -> String {
 
 async fn connect(url: &str) -> Nats {
     let retry = ConnectRetry::UpTo(Duration::from_secs(5));
-    let options = Options { url: url.to_owned(), role: "test".to_owned(), credentials: Default::default(), retry };
+    let options = Options {
+        url: url.to_owned(),
+        role: "test".to_owned(),
+        credentials: Default::default(),
+        retry,
+    };
     Nats::connect(&options).await.unwrap()
 }
 
 /// Follows a session on this broker's stream alone, from the first event on.
 pub(crate) async fn follow_on(url: &str, session: SessionId) -> Timeline {
-    Timeline { follower: Follower::start::<Store>(&connect(url).await, session, 0, None), seen: Vec::new() }
+    Timeline {
+        follower: Follower::start::<Store>(&connect(url).await, session, 0, None),
+        seen: Vec::new(),
+    }
 }
 
 /// The environment of a process of tarsy.
@@ -358,7 +438,9 @@ pub(crate) struct Env([(&'static str, String); 4]);
 
 impl Env {
     pub(crate) fn each(&self) -> [(&str, &str); 4] {
-        self.0.each_ref().map(|(name, value)| (*name, value.as_str()))
+        self.0
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()))
     }
 }
 
@@ -372,7 +454,9 @@ impl Timeline {
     /// The next event or delta; panics after [`TIMEOUT`].
     pub(crate) async fn next(&mut self) -> Option<TimelineUpdate> {
         let next = tokio::time::timeout(TIMEOUT, self.follower.next()).await;
-        let item = next.unwrap_or_else(|_| panic!("no event or delta in time after {:#?}", self.seen.last()))?;
+        let item = next.unwrap_or_else(|_| {
+            panic!("no event or delta in time after {:#?}", self.seen.last())
+        })?;
         if let TimelineUpdate::Event(event) = &item {
             self.seen.push(event.clone());
         }
@@ -383,7 +467,9 @@ impl Timeline {
     pub(crate) async fn until(&mut self, event_type: EventType) -> TimelineEvent {
         loop {
             match self.next().await {
-                Some(TimelineUpdate::Event(event)) if event.event_type == event_type => return event,
+                Some(TimelineUpdate::Event(event)) if event.event_type == event_type => {
+                    return event;
+                }
                 Some(TimelineUpdate::Event(_) | TimelineUpdate::Delta(_)) => {}
                 None => panic!("no {event_type} before the end"),
             }
@@ -393,6 +479,9 @@ impl Timeline {
     /// Follows to the end.
     pub(crate) async fn finish(&mut self) -> TimelineEvent {
         while self.next().await.is_some() {}
-        self.seen.last().cloned().expect("the timeline has an event")
+        self.seen
+            .last()
+            .cloned()
+            .expect("the timeline has an event")
     }
 }

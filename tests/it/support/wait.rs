@@ -13,7 +13,11 @@ pub(crate) async fn eventually(what: &str, holds: impl AsyncFnMut() -> bool) {
 }
 
 /// Like [`eventually`], with another timeout.
-pub(crate) async fn eventually_within(timeout: Duration, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn eventually_within(
+    timeout: Duration,
+    what: &str,
+    mut holds: impl AsyncFnMut() -> bool,
+) {
     let limit = Instant::now() + timeout;
     while !holds().await {
         assert!(Instant::now() < limit, "not within {timeout:?}: {what}");

@@ -48,7 +48,12 @@ impl Cluster {
     }
 
     pub(super) fn kubeconfig(&self) -> String {
-        self.folder.path().join("kubeconfig").to_str().unwrap().to_owned()
+        self.folder
+            .path()
+            .join("kubeconfig")
+            .to_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// The lines `METHOD path` of all requests.

@@ -32,11 +32,18 @@ pub(super) struct Shown {
 
 /// Makes the calls in one investigation with these servers; returns the results in the order of the calls.
 pub(super) async fn results(servers: &str, calls: &[Value]) -> Vec<Shown> {
-    let setup = Setup { servers, transcript: Some(recording(calls)), ..Setup::default() };
+    let setup = Setup {
+        servers,
+        transcript: Some(recording(calls)),
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
     let (_worker, _) = system.worker("w1").await;
     let session = publish(&system, MARK).await;
-    assert_eq!(ended(&system, session).await.last().unwrap().event_type, EventType::SessionCompleted);
+    assert_eq!(
+        ended(&system, session).await.last().unwrap().event_type,
+        EventType::SessionCompleted
+    );
     shown(&system, session)
 }
 
@@ -44,7 +51,12 @@ pub(super) async fn results(servers: &str, calls: &[Value]) -> Vec<Shown> {
 pub(super) async fn publish(system: &TestSystem, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: body.into(), headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body: body.into(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
@@ -63,7 +75,8 @@ pub(super) fn shown(system: &TestSystem, session: SessionId) -> Vec<Shown> {
          FROM entries WHERE session_id = '{}' AND kind = 'tool_result'",
         session.0
     );
-    let rows: Vec<(String, String, Option<bool>)> = serde_json::from_str(&system.database.text(&sql)).unwrap();
+    let rows: Vec<(String, String, Option<bool>)> =
+        serde_json::from_str(&system.database.text(&sql)).unwrap();
     let shown = |(tool, content, is_error): (String, String, Option<bool>)| Shown {
         tool,
         content,

@@ -54,7 +54,10 @@ impl Python {
 }
 
 fn found(test: &str, variable: &str) -> Option<PathBuf> {
-    let found = std::env::var(variable).ok().filter(|path| !path.is_empty()).map(PathBuf::from);
+    let found = std::env::var(variable)
+        .ok()
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from);
     if found.is_none() {
         skip(test, &format!("{variable} is not set, ./dev test sets it"));
     }
@@ -63,7 +66,11 @@ fn found(test: &str, variable: &str) -> Option<PathBuf> {
 
 /// Whether a program is on PATH; a line about the skipped tests says if it is not.
 pub(super) fn is_on_path(test: &str, program: &str) -> bool {
-    let run = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let run = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     let runs = run.is_ok_and(|status| status.success());
     if !runs {
         skip(test, &format!("there is no {program} on PATH"));
@@ -73,7 +80,9 @@ pub(super) fn is_on_path(test: &str, program: &str) -> bool {
 
 /// Printed directly, because the harness captures the output of tests.
 fn skip(test: &str, why: &str) {
-    std::io::stderr().write_all(format!("\nSKIPPED: tool_servers::{test}: {why}\n\n").as_bytes()).unwrap();
+    std::io::stderr()
+        .write_all(format!("\nSKIPPED: tool_servers::{test}: {why}\n\n").as_bytes())
+        .unwrap();
 }
 
 /// A line of `mcp_servers`.

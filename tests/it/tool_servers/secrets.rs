@@ -43,18 +43,34 @@ fn write_repository(folder: &Path, seeds: &[Seed]) {
     for (number, seed) in seeds.iter().enumerate() {
         let message = format!("Change the settings of {}", seed.name);
         let file = format!("before\n{}\nafter\n", seed.text);
-        let begin = format!("commit refs/heads/seed-{number}\ncommitter tarsy <tarsy@example.com> 1700000000 +0000\n");
-        write!(input, "{begin}data {}\n{message}\nM 100644 inline settings.txt\n", message.len()).unwrap();
+        let begin = format!(
+            "commit refs/heads/seed-{number}\ncommitter tarsy <tarsy@example.com> 1700000000 +0000\n"
+        );
+        write!(
+            input,
+            "{begin}data {}\n{message}\nM 100644 inline settings.txt\n",
+            message.len()
+        )
+        .unwrap();
         write!(input, "data {}\n{file}\n", file.len()).unwrap();
     }
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
-        git.arg("-C").arg(folder).args(args).env("GIT_CONFIG_GLOBAL", "/dev/null").stdin(Stdio::piped());
+        git.arg("-C")
+            .arg(folder)
+            .args(args)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .stdin(Stdio::piped());
         git.stdout(Stdio::null()).spawn().unwrap()
     };
     assert!(git(&["init", "--quiet"]).wait().unwrap().success());
     let mut import = git(&["fast-import", "--quiet"]);
-    import.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    import
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
     assert!(import.wait().unwrap().success());
 }
 
@@ -65,7 +81,9 @@ fn cluster(seeds: &[Seed]) -> Value {
         let metadata = json!({"name": format!("seed-{number}"), "namespace": "shop"});
         let containers = [json!({"name": "app", "image": "app:1"})];
         let status = json!({"phase": "Running", "containerStatuses": []});
-        pods.push(json!({"metadata": metadata, "spec": {"containers": containers}, "status": status}));
+        pods.push(
+            json!({"metadata": metadata, "spec": {"containers": containers}, "status": status}),
+        );
         maps.push(json!({"metadata": metadata, "data": {"settings": seed.text}}));
         let lines: Vec<&str> = seed.text.split('\n').collect();
         logs.insert(format!("shop/seed-{number}/app"), json!({"current": lines}));
@@ -84,14 +102,29 @@ fn calls<'a>(seeds: &'a [Seed], files: &Path, repository: &Path) -> Vec<SeedCall
     let mut calls = Vec::new();
     for (number, seed) in seeds.iter().enumerate() {
         let name = format!("seed-{number}");
-        let mut add = |tool: &str, arguments: Value| calls.push(SeedCall { seed, call: call(tool, &arguments) });
-        add("files.read_text_file", json!({"path": files.join(format!("{name}.txt"))}));
-        add("git.git_show", json!({"repo_path": repository, "revision": name}));
+        let mut add = |tool: &str, arguments: Value| {
+            calls.push(SeedCall {
+                seed,
+                call: call(tool, &arguments),
+            })
+        };
+        add(
+            "files.read_text_file",
+            json!({"path": files.join(format!("{name}.txt"))}),
+        );
+        add(
+            "git.git_show",
+            json!({"repo_path": repository, "revision": name}),
+        );
         // The server writes a word before the text.
         add("all.echo", json!({"message": seed.text}));
         if number % IN_CLUSTER == 0 {
-            add("kubernetes.pods_log", json!({"namespace": "shop", "name": name, "tail": 10_000}));
-            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": name});
+            add(
+                "kubernetes.pods_log",
+                json!({"namespace": "shop", "name": name, "tail": 10_000}),
+            );
+            let object =
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": name});
             add("kubernetes.resources_get", object);
         }
     }
@@ -110,12 +143,27 @@ fn recording(calls: &[SeedCall<'_>]) -> String {
 fn shown_to_the_model(calls: &[SeedCall<'_>], shown: &[Shown]) -> BTreeSet<String> {
     assert_eq!(shown.len(), calls.len());
     let mut leaks = BTreeSet::new();
-    for (SeedCall { seed, call }, Shown { tool, content, is_error }) in calls.iter().zip(shown) {
-        assert!(!is_error && call["call"]["tool"] == **tool, "{tool}: {}: {content}", seed.name);
+    for (
+        SeedCall { seed, call },
+        Shown {
+            tool,
+            content,
+            is_error,
+        },
+    ) in calls.iter().zip(shown)
+    {
+        assert!(
+            !is_error && call["call"]["tool"] == **tool,
+            "{tool}: {}: {content}",
+            seed.name
+        );
         if seed.shown_in(content).is_some() {
             leaks.insert(format!("{tool}: {}: {content}", seed.name));
         } else if !content.contains("[masked]") {
-            leaks.insert(format!("{tool}: {}: nothing is masked: {content}", seed.name));
+            leaks.insert(format!(
+                "{tool}: {}: nothing is masked: {content}",
+                seed.name
+            ));
         }
     }
     leaks
@@ -123,7 +171,9 @@ fn shown_to_the_model(calls: &[SeedCall<'_>], shown: &[Shown]) -> BTreeSet<Strin
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn secrets_in_the_results_of_real_servers_are_neither_stored_nor_sent_nor_logged() {
-    let (Some(node), Some(python)) = (Node::find("secrets"), Python::find("secrets")) else { return };
+    let (Some(node), Some(python)) = (Node::find("secrets"), Python::find("secrets")) else {
+        return;
+    };
     if !is_on_path("secrets", "git") {
         return;
     }
@@ -131,11 +181,16 @@ async fn secrets_in_the_results_of_real_servers_are_neither_stored_nor_sent_nor_
     let seeds: Vec<Seed> = seeds().into_iter().step_by(step).collect();
     let folder = tempfile::tempdir().unwrap();
     let [files, repository] = ["files", "repository"].map(|name| folder.path().join(name));
-    for (folder, write) in [(&files, write_files as fn(&Path, &[Seed])), (&repository, write_repository)] {
+    for (folder, write) in [
+        (&files, write_files as fn(&Path, &[Seed])),
+        (&repository, write_repository),
+    ] {
         std::fs::create_dir(folder).unwrap();
         write(folder, &seeds);
     }
-    let Some(cluster) = Cluster::start("secrets", &cluster(&seeds)).await else { return };
+    let Some(cluster) = Cluster::start("secrets", &cluster(&seeds)).await else {
+        return;
+    };
     let kubernetes = json!({
         "command": node.program("kubernetes-mcp-server"), "args": ["--read-only", "--kubeconfig", cluster.kubeconfig()],
     });
@@ -146,10 +201,19 @@ async fn secrets_in_the_results_of_real_servers_are_neither_stored_nor_sent_nor_
         line("all", &node.everything()),
     ];
     let calls = calls(&seeds, &files, &repository);
-    let (servers, sections) = (servers.concat(), "defaults: {max_iterations: 100, iteration_timeout: 5m}\n");
+    let (servers, sections) = (
+        servers.concat(),
+        "defaults: {max_iterations: 100, iteration_timeout: 5m}\n",
+    );
     // A worker that takes over knows no secret of the calls. On a busy machine a short lease could end.
     let lease = Duration::from_secs(60);
-    let setup = Setup { servers: &servers, sections, lease, transcript: Some(recording(&calls)), ..Setup::default() };
+    let setup = Setup {
+        servers: &servers,
+        sections,
+        lease,
+        transcript: Some(recording(&calls)),
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
     let recorder = GrpcRecorder::before(system.llm_addr()).await;
     let environment = system.env(system.database.url());
@@ -158,21 +222,39 @@ async fn secrets_in_the_results_of_real_servers_are_neither_stored_nor_sent_nor_
     let mut worker = Tarsy::spawn("worker", &["worker", "--log-level", "trace"], &environment);
     worker.ready().await;
     let session = publish(&system, MARK).await;
-    assert_eq!(ended(&system, session).await.last().unwrap().event_type, EventType::SessionCompleted);
+    assert_eq!(
+        ended(&system, session).await.last().unwrap().event_type,
+        EventType::SessionCompleted
+    );
 
-    assert_eq!(shown_to_the_model(&calls, &shown(&system, session)), BTreeSet::new());
+    assert_eq!(
+        shown_to_the_model(&calls, &shown(&system, session)),
+        BTreeSet::new()
+    );
     let mut traces = traces::streams(&system).await;
     traces.extend(traces::tables(&system));
-    let logs = [("log of the worker", worker.log()), ("log of the llm-service", system.llm.log())];
+    let logs = [
+        ("log of the worker", worker.log()),
+        ("log of the llm-service", system.llm.log()),
+    ];
     traces.extend(logs.map(|(place, log)| (place.to_owned(), log)));
     let prompts = recorder.sent();
     assert!(prompts.contains("[masked]") && prompts.contains("seed-0"));
     traces.push(("prompts".to_owned(), prompts));
     let search = SeedSearch::new(&seeds);
     let samples: String = seeds.iter().map(|seed| seed.text.as_str()).collect();
-    let names = seeds.iter().map(|seed| seed.name.as_str()).collect::<BTreeSet<_>>();
-    assert_eq!(search.names(&readings(&samples)), names, "the search finds what is there");
-    let found = traces.iter().map(|(place, text)| (place, search.names(&readings(text))));
+    let names = seeds
+        .iter()
+        .map(|seed| seed.name.as_str())
+        .collect::<BTreeSet<_>>();
+    assert_eq!(
+        search.names(&readings(&samples)),
+        names,
+        "the search finds what is there"
+    );
+    let found = traces
+        .iter()
+        .map(|(place, text)| (place, search.names(&readings(text))));
     let shown: Vec<_> = found.filter(|(_, seeds)| !seeds.is_empty()).collect();
     assert_eq!(shown, Vec::new());
 }

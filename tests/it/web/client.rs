@@ -33,7 +33,11 @@ impl Web {
         let mut process = Tarsy::spawn("web", &["web", "--listen", listen], &env);
         let address = process.ready().await;
         let metrics = metrics_of(&mut process).await;
-        Self { process, address, metrics }
+        Self {
+            process,
+            address,
+            metrics,
+        }
     }
 
     /// A request without a body. It is of HTTP/1.0, so that the answer ends with its connection.
@@ -69,7 +73,10 @@ impl Web {
 /// A request up to its body, with the address as its host unless `headers` have another one.
 fn head(address: &str, method: &str, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.0\r\n");
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+    if !headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("host"))
+    {
         text.push_str(&format!("host: {address}\r\n"));
     }
     for (name, value) in headers {
@@ -101,18 +108,29 @@ pub(crate) struct Sse {
 
 impl Sse {
     pub(crate) async fn open(address: &str, path: &str, headers: &[(&str, &str)]) -> Self {
-        Self::try_open(address, path, headers).await.expect("an answer")
+        Self::try_open(address, path, headers)
+            .await
+            .expect("an answer")
     }
 
     /// `None` when no server answers.
-    pub(crate) async fn try_open(address: &str, path: &str, headers: &[(&str, &str)]) -> Option<Self> {
+    pub(crate) async fn try_open(
+        address: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Option<Self> {
         let mut stream = TcpStream::connect(address).await.ok()?;
         let headers = [headers, &[("accept", "text/event-stream")]].concat();
-        stream.write_all(&head(address, "GET", path, &headers)).await.ok()?;
+        stream
+            .write_all(&head(address, "GET", path, &headers))
+            .await
+            .ok()?;
         let mut lines = BufReader::new(stream);
         let mut text = String::new();
         loop {
-            let read = tokio::time::timeout(TIMEOUT, lines.read_line(&mut text)).await.expect("a head in time");
+            let read = tokio::time::timeout(TIMEOUT, lines.read_line(&mut text))
+                .await
+                .expect("a head in time");
             if read.ok()? == 0 {
                 return None;
             }
@@ -121,12 +139,18 @@ impl Sse {
             }
         }
         let status = text.split(' ').nth(1).unwrap().parse().unwrap();
-        Some(Self { status, head: text, lines })
+        Some(Self {
+            status,
+            head: text,
+            lines,
+        })
     }
 
     /// The next frame, without comments and retry times; `None` at the end of the connection.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
-        tokio::time::timeout(TIMEOUT, self.read()).await.expect("a frame or the end in time")
+        tokio::time::timeout(TIMEOUT, self.read())
+            .await
+            .expect("a frame or the end in time")
     }
 
     async fn read(&mut self) -> Option<Frame> {

@@ -19,7 +19,11 @@ const BEARER: (&str, &str) = ("authorization", "Bearer s3cret-of-the-web");
 fn operations(document: &Value) -> BTreeSet<(String, String)> {
     let paths = document["paths"].as_object().unwrap().iter();
     let named = paths.flat_map(|(path, methods)| {
-        methods.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone()))
+        methods
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|method| (method.to_uppercase(), path.clone()))
     });
     named.collect()
 }
@@ -41,20 +45,44 @@ fn schema_of(document: &Value, operation: &str, status: u16) -> jsonschema::Vali
 /// Asserts that the document describes the answer of an operation, for example `GET /sessions`.
 pub(super) fn assert_fits(document: &Value, operation: &str, status: u16, answer: &Value) {
     let validator = schema_of(document, operation, status);
-    let errors: Vec<String> = validator.iter_errors(answer).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert_eq!(errors, Vec::<String>::new(), "{operation} {status}: {answer}");
+    let errors: Vec<String> = validator
+        .iter_errors(answer)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
+    assert_eq!(
+        errors,
+        Vec::<String>::new(),
+        "{operation} {status}: {answer}"
+    );
 }
 
 /// Sends a request of an operation about this session.
-async fn send(web: &Web, operation: &str, session: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+async fn send(
+    web: &Web,
+    operation: &str,
+    session: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
     let (method, path) = operation.split_once(' ').unwrap();
-    let path = format!("/api/v1{}", path.replace("{part}", session).replace("{number}", "1"));
-    if method == "POST" { web.post(&path, headers, body).await } else { web.ask(method, &path, headers).await }
+    let path = format!(
+        "/api/v1{}",
+        path.replace("{part}", session).replace("{number}", "1")
+    );
+    if method == "POST" {
+        web.post(&path, headers, body).await
+    } else {
+        web.ask(method, &path, headers).await
+    }
 }
 
 fn assert_refused(document: &Value, operation: &str, status: u16, answer: &Answer) {
     assert_eq!(answer.status, status, "{operation}: {answer:?}");
-    assert_eq!(answer.header("content-type"), Some("application/json"), "{operation}: {answer:?}");
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/json"),
+        "{operation}: {answer:?}"
+    );
     assert_fits(document, operation, status, &answer.json());
 }
 
@@ -62,13 +90,26 @@ async fn web(system: &TestSystem, env: &[(&str, &str)]) -> Web {
     let section = "web: {allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}, streams_per_user: 1}\n";
     std::fs::write(system.file("web.yaml"), section).unwrap();
     let config = system.file("web.yaml").display().to_string();
-    Web::start(system, &[&[("TARSY_CONFIG", config.as_str()), ("TARSY_WEB_TOKEN", TOKEN)], env].concat()).await
+    Web::start(
+        system,
+        &[
+            &[
+                ("TARSY_CONFIG", config.as_str()),
+                ("TARSY_WEB_TOKEN", TOKEN),
+            ],
+            env,
+        ]
+        .concat(),
+    )
+    .await
 }
 
 #[test]
 fn the_description_has_every_method_of_every_route_and_no_other() {
     let document: Value = serde_json::from_str(tarsy::web::OPENAPI).unwrap();
-    let described = operations(&document).into_iter().map(|(method, path)| (method, format!("/api/v1{path}")));
+    let described = operations(&document)
+        .into_iter()
+        .map(|(method, path)| (method, format!("/api/v1{path}")));
     assert_eq!(described.collect::<BTreeSet<_>>(), in_source("src/web/api"));
 }
 
@@ -86,16 +127,24 @@ async fn what_people_request_is_answered_as_described() {
     let last = if done.ends_with('0') { "1" } else { "0" };
     let running = format!("{}{last}", &done[..done.len() - 1]);
     let headers = json!({SESSION_ID: running});
-    let alert = NewAlert { priority: Priority::High, suffix: None, body: b"KubePodOOMKilled".to_vec(), headers };
+    let alert = NewAlert {
+        priority: Priority::High,
+        suffix: None,
+        body: b"KubePodOOMKilled".to_vec(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     let _held = system.gates.next().await;
 
     let (submit, rerun) = ("POST /alerts", "POST /sessions/{part}/rerun");
-    let record =
-        |text: &str| json!({"Sns": {"TopicArn": "arn:aws:sns:eu-1:1:alarms", "Subject": text, "Message": text}});
-    let two_alerts = json!({"Records": [record("one is full"), record("another is full")]}).to_string();
+    let record = |text: &str| json!({"Sns": {"TopicArn": "arn:aws:sns:eu-1:1:alarms", "Subject": text, "Message": text}});
+    let two_alerts =
+        json!({"Records": [record("one is full"), record("another is full")]}).to_string();
     let too_long = "x".repeat(600_000);
-    let (ask, cancel) = ("POST /sessions/{part}/questions", "POST /sessions/{part}/cancel");
+    let (ask, cancel) = (
+        "POST /sessions/{part}/questions",
+        "POST /sessions/{part}/cancel",
+    );
     let long = format!("{{\"question\": \"{}\"}}", "x".repeat(70_000));
     let (unknown, question) = (Uuid::now_v7().to_string(), r#"{"question": "Why?"}"#);
     for (operation, session, body, status) in [
@@ -135,7 +184,10 @@ async fn what_people_request_is_answered_as_described() {
         ("GET /sessions/{part}/calls/{number}", &done, "", 200),
     ] {
         let answer = send(&web, operation, session, &[BEARER], body).await;
-        assert_eq!(answer.status, status, "{operation} {session} {body}: {answer:?}");
+        assert_eq!(
+            answer.status, status,
+            "{operation} {session} {body}: {answer:?}"
+        );
         assert_fits(&document, operation, status, &answer.json());
     }
     system.gates.open_all();
@@ -147,9 +199,17 @@ async fn every_operation_refuses_as_described() {
     let web = web(&system, &[]).await;
     let document: Value = serde_json::from_str(tarsy::web::OPENAPI).unwrap();
     let session = Uuid::now_v7().to_string();
-    let operations: Vec<String> =
-        operations(&document).into_iter().map(|(method, path)| format!("{method} {path}")).collect();
-    let body_of = |operation: &str| if operation.ends_with("/rerun") { "" } else { r#"{"question": "Why?"}"# };
+    let operations: Vec<String> = operations(&document)
+        .into_iter()
+        .map(|(method, path)| format!("{method} {path}"))
+        .collect();
+    let body_of = |operation: &str| {
+        if operation.ends_with("/rerun") {
+            ""
+        } else {
+            r#"{"question": "Why?"}"#
+        }
+    };
     for operation in &operations {
         let body = body_of(operation);
         for (headers, status) in [(&[][..], 401), (&[BEARER, ("host", "evil.example")], 421)] {
@@ -157,7 +217,14 @@ async fn every_operation_refuses_as_described() {
             assert_refused(&document, operation, status, &answer);
         }
         if operation.starts_with("POST") {
-            let answer = send(&web, operation, &session, &[BEARER, ("sec-fetch-site", "cross-site")], body).await;
+            let answer = send(
+                &web,
+                operation,
+                &session,
+                &[BEARER, ("sec-fetch-site", "cross-site")],
+                body,
+            )
+            .await;
             assert_refused(&document, operation, 403, &answer);
         }
     }
@@ -165,10 +232,18 @@ async fn every_operation_refuses_as_described() {
     let _stream = web.stream("/api/v1/events", &[BEARER]).await;
     for operation in ["GET /events", "GET /sessions/{part}/events"] {
         let headers = [BEARER, ("accept", "text/event-stream")];
-        assert_refused(&document, operation, 429, &send(&web, operation, &session, &headers, "").await);
+        assert_refused(
+            &document,
+            operation,
+            429,
+            &send(&web, operation, &session, &headers, "").await,
+        );
     }
 
-    let nowhere = [("DATABASE_URL", "postgres://postgres@127.0.0.1:1/none"), ("NATS_URL", "nats://127.0.0.1:1")];
+    let nowhere = [
+        ("DATABASE_URL", "postgres://postgres@127.0.0.1:1/none"),
+        ("NATS_URL", "nats://127.0.0.1:1"),
+    ];
     let alone = self::web(&system, &nowhere).await;
     let answers = operations.iter().map(async |operation| {
         let answer = send(&alone, operation, &session, &[BEARER], body_of(operation)).await;

@@ -10,7 +10,12 @@ use crate::support::figures::is_proof;
 use crate::support::system::TestSystem;
 
 fn ids(page: &Value) -> Vec<String> {
-    page["sessions"].as_array().unwrap().iter().map(|s| s["session_id"].as_str().unwrap().to_owned()).collect()
+    page["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["session_id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Inserts sessions that have ended, each with events, calls and tokens, as the workers would have written them.
@@ -60,9 +65,20 @@ async fn pages_follow_each_other_by_key_and_filters_select() {
     });
     assert_eq!(failed["counts"], counts);
     let entry = &failed["sessions"][0];
-    assert_eq!((&entry["cause"], &entry["owners"], &entry["title"]), (&json!("limit 20"), &json!(2), &json!("Pod 20")));
+    assert_eq!(
+        (&entry["cause"], &entry["owners"], &entry["title"]),
+        (&json!("limit 20"), &json!(2), &json!("Pod 20"))
+    );
     let found = web.json("/sessions?q=%22pod+17%22").await;
-    assert_eq!(found["sessions"].as_array().unwrap().iter().map(|s| &s["title"]).collect::<Vec<_>>(), ["Pod 17"]);
+    assert_eq!(
+        found["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| &s["title"])
+            .collect::<Vec<_>>(),
+        ["Pod 17"]
+    );
     assert_eq!(web.json("/sessions?since=10s").await["sessions"], json!([]));
 }
 
@@ -78,7 +94,10 @@ async fn each_filter_of_the_api_selects_and_a_wrong_word_is_refused_by_its_name(
     );
     system.database.store().complete_words().await.unwrap();
     let web = Web::start(&system, &[]).await;
-    let (today, tomorrow) = ("today", (chrono::Utc::now() + chrono::TimeDelta::days(1)).format("%Y-%m-%dT%H:%M"));
+    let (today, tomorrow) = (
+        "today",
+        (chrono::Utc::now() + chrono::TimeDelta::days(1)).format("%Y-%m-%dT%H:%M"),
+    );
     for (query, count) in [
         ("severity=critical", 5),
         ("severity=critical,high", 25),
@@ -99,17 +118,43 @@ async fn each_filter_of_the_api_selects_and_a_wrong_word_is_refused_by_its_name(
     // The next page has the filter of the first one.
     let first = web.json("/sessions?severity=critical&limit=3").await;
     let next = first["next"].as_str().unwrap();
-    let second = web.json(&format!("/sessions?severity=critical&limit=3&before={next}")).await;
-    assert_eq!((ids(&first).len(), ids(&second).len(), &second["next"]), (3, 2, &Value::Null));
+    let second = web
+        .json(&format!(
+            "/sessions?severity=critical&limit=3&before={next}"
+        ))
+        .await;
+    assert_eq!(
+        (ids(&first).len(), ids(&second).len(), &second["next"]),
+        (3, 2, &Value::Null)
+    );
     for (query, reason) in [
-        ("severity=bad", "severity: accepted: critical, high, normal, low"),
-        ("status=lost", "status: accepted: running, completed, failed, cancelled, timed_out, limited"),
-        ("label=x", "label: accepted: key=value, for example namespace=checkout"),
-        ("since=tomorrow", "since: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z"),
-        ("until=x", "until: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z"),
+        (
+            "severity=bad",
+            "severity: accepted: critical, high, normal, low",
+        ),
+        (
+            "status=lost",
+            "status: accepted: running, completed, failed, cancelled, timed_out, limited",
+        ),
+        (
+            "label=x",
+            "label: accepted: key=value, for example namespace=checkout",
+        ),
+        (
+            "since=tomorrow",
+            "since: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z",
+        ),
+        (
+            "until=x",
+            "until: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z",
+        ),
     ] {
         let answer = web.get(&format!("/api/v1/sessions?{query}")).await;
-        assert_eq!((answer.status, answer.json()), (400, json!({"error": reason})), "{query}");
+        assert_eq!(
+            (answer.status, answer.json()),
+            (400, json!({"error": reason})),
+            "{query}"
+        );
         // A page shows the list without that word.
         let page = web.get(&format!("/?{query}")).await;
         assert_eq!(page.status, 200, "{query}");
@@ -120,7 +165,9 @@ async fn each_filter_of_the_api_selects_and_a_wrong_word_is_refused_by_its_name(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_five_hundred_sessions_is_read_in_time() {
     let system = TestSystem::start(&[]).await;
-    system.database.execute(&format!("{}ANALYZE;", SESSIONS.replace("COUNT", "999")));
+    system
+        .database
+        .execute(&format!("{}ANALYZE;", SESSIONS.replace("COUNT", "999")));
     let web = Web::start(&system, &[]).await;
     assert_eq!(ids(&web.json("/sessions?limit=500").await).len(), 500);
     let mut best = Duration::MAX;

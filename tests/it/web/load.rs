@@ -48,8 +48,10 @@ async fn assert_affordable(path: impl Fn(SessionId) -> String) {
     let history = u32::try_from(from_env("TARSY_WEB_HISTORY", HISTORY)).unwrap();
     raise_file_limit(readers);
     let system = TestSystem::start(&[]).await;
-    let section =
-        format!("web: {{connections: {0}, connections_per_address: {0}, streams_per_user: {0}}}\n", readers + 100);
+    let section = format!(
+        "web: {{connections: {0}, connections_per_address: {0}, streams_per_user: {0}}}\n",
+        readers + 100
+    );
     std::fs::write(system.file("web.yaml"), section).unwrap();
     let config = system.file("web.yaml").display().to_string();
     let web = Web::start(&system, &[("TARSY_CONFIG", &config)]).await;
@@ -69,7 +71,11 @@ async fn assert_affordable(path: impl Fn(SessionId) -> String) {
         assert_eq!(next_number(&mut stream).await, history);
         stream
     };
-    let mut streams: Vec<Sse> = stream::iter(0..readers).map(|_| open()).buffer_unordered(AT_ONCE).collect().await;
+    let mut streams: Vec<Sse> = stream::iter(0..readers)
+        .map(|_| open())
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
     let idle = (resident(&web).await - before) / readers as f64;
     let mut times: Vec<Duration> = Vec::new();
     for number in history + 1..=history + FURTHER {
@@ -95,10 +101,21 @@ async fn assert_affordable(path: impl Fn(SessionId) -> String) {
         idle / 1024.0,
         each / 1024.0
     );
-    let fixed = if readers < READERS_IN_PROOF { FIXED_BYTES } else { 0.0 };
+    let fixed = if readers < READERS_IN_PROOF {
+        FIXED_BYTES
+    } else {
+        0.0
+    };
     let most = MAX_BYTES + fixed / readers as f64;
-    assert!(idle.max(each) <= most, "{idle} and {each} of {most} bytes for each reader");
-    assert_eq!(metric(&web.metrics, "tarsy_web_followers", "").await, 1.0, "they share one follower");
+    assert!(
+        idle.max(each) <= most,
+        "{idle} and {each} of {most} bytes for each reader"
+    );
+    assert_eq!(
+        metric(&web.metrics, "tarsy_web_followers", "").await,
+        1.0,
+        "they share one follower"
+    );
 }
 
 /// The number of the next event. Other frames have none.
@@ -127,7 +144,15 @@ async fn emit(system: &TestSystem, session: SessionId, number: u32) {
     let event = json!({"session_id": session, "session_seq": number});
     let client = async_nats::connect(system.nats_url()).await.unwrap();
     let context = async_nats::jetstream::new(client);
-    context.publish(format!("tarsy.timeline.{session}"), event.to_string().into()).await.unwrap().await.unwrap();
+    context
+        .publish(
+            format!("tarsy.timeline.{session}"),
+            event.to_string().into(),
+        )
+        .await
+        .unwrap()
+        .await
+        .unwrap();
 }
 
 async fn resident(web: &Web) -> f64 {
@@ -141,7 +166,17 @@ fn raise_file_limit(readers: usize) {
     let wanted = u64::try_from(readers).unwrap() + 2_000;
     if limit.current.is_some_and(|current| current < wanted) {
         let current = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
-        setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: limit.maximum }).unwrap();
-        assert!(current >= wanted, "{readers} readers need {wanted} open files, and `ulimit -Hn` is {current}");
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(current),
+                maximum: limit.maximum,
+            },
+        )
+        .unwrap();
+        assert!(
+            current >= wanted,
+            "{readers} readers need {wanted} open files, and `ulimit -Hn` is {current}"
+        );
     }
 }

@@ -6,13 +6,27 @@ use super::Web;
 use crate::support::system::TestSystem;
 
 const SECRET: &str = "s3cret-of-the-proxy";
-const ADA: [(&str, &str); 3] =
-    [("x-tarsy-proxy-secret", SECRET), ("x-forwarded-email", "ada@example.com"), ("sec-fetch-site", "same-origin")];
+const ADA: [(&str, &str); 3] = [
+    ("x-tarsy-proxy-secret", SECRET),
+    ("x-forwarded-email", "ada@example.com"),
+    ("sec-fetch-site", "same-origin"),
+];
 
 async fn web(system: &TestSystem) -> Web {
-    std::fs::write(system.file("web.yaml"), "web: {auth: proxy, allow: {ask: ['*'], cancel: ['*']}}\n").unwrap();
+    std::fs::write(
+        system.file("web.yaml"),
+        "web: {auth: proxy, allow: {ask: ['*'], cancel: ['*']}}\n",
+    )
+    .unwrap();
     let config = system.file("web.yaml").display().to_string();
-    Web::start(system, &[("TARSY_CONFIG", &config), ("TARSY_WEB_PROXY_SECRET", SECRET)]).await
+    Web::start(
+        system,
+        &[
+            ("TARSY_CONFIG", &config),
+            ("TARSY_WEB_PROXY_SECRET", SECRET),
+        ],
+    )
+    .await
 }
 
 async fn output(system: &TestSystem, args: &[&str]) -> String {
@@ -43,17 +57,28 @@ async fn who_cancels_and_who_asks_is_shown_in_the_terminal() {
     );
     let id = session.to_string();
     let watched = output(&system, &["watch", &id]).await;
-    assert!(watched.contains("cancelled") && watched.contains("by ada@example.com"), "{watched}");
+    assert!(
+        watched.contains("cancelled") && watched.contains("by ada@example.com"),
+        "{watched}"
+    );
     drop(held);
     system.gates.open_all();
 
     let session = system.publish().await;
     system.follow(session).await.finish().await;
-    let asked = post(&web, &format!("/api/v1/sessions/{session}/questions"), r#"{"question": "Why?"}"#).await;
+    let asked = post(
+        &web,
+        &format!("/api/v1/sessions/{session}/questions"),
+        r#"{"question": "Why?"}"#,
+    )
+    .await;
     let question = SessionId::parse(asked["session_id"].as_str().unwrap()).unwrap();
     system.follow(question).await.finish().await;
     let watched = output(&system, &["watch", &question.to_string()]).await;
-    assert!(watched.contains("by ada@example.com") && watched.contains("Why?"), "{watched}");
+    assert!(
+        watched.contains("by ada@example.com") && watched.contains("Why?"),
+        "{watched}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -58,11 +58,21 @@ pub(super) struct Row {
 
 impl Row {
     fn get(route: &'static str, users: Users, status: u16) -> Self {
-        Self { method: "GET", route, path: route.to_owned(), users, status, body: "" }
+        Self {
+            method: "GET",
+            route,
+            path: route.to_owned(),
+            users,
+            status,
+            body: "",
+        }
     }
 
     fn post(route: &'static str, users: Users, status: u16) -> Self {
-        Self { method: "POST", ..Self::get(route, users, status) }
+        Self {
+            method: "POST",
+            ..Self::get(route, users, status)
+        }
     }
 
     fn with(self, body: &'static str) -> Self {
@@ -101,20 +111,32 @@ impl Row {
         if self.path == "/api/v1/events" {
             let stream = web.stream(&self.path, headers).await;
             if stream.status == 200 {
-                return Answer { status: 200, head: stream.head, body: String::new() };
+                return Answer {
+                    status: 200,
+                    head: stream.head,
+                    body: String::new(),
+                };
             }
         }
         if self.method != "POST" {
             return web.ask(self.method, &self.path, headers).await;
         }
         let is_form = !self.is_of_api();
-        web.post(&self.path, &[headers, if is_form { &[FORM] } else { &[] }].concat(), self.body).await
+        web.post(
+            &self.path,
+            &[headers, if is_form { &[FORM] } else { &[] }].concat(),
+            self.body,
+        )
+        .await
     }
 }
 
 /// A row for each method of each route, about a session that has ended; and addresses and methods without one.
 pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
-    use Users::{Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts, Rerunners, Submitters};
+    use Users::{
+        Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts, Rerunners,
+        Submitters,
+    };
     let rows = [
         Row::get("/", Readers, 200),
         Row::get("/sessions/{part}", Readers, 200),
@@ -148,7 +170,11 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::get("/api/v1/sessions/{part}/events", Readers, 200),
         Row::get("/api/v1/sessions/{part}/events/{number}", Readers, 200),
         Row::get("/api/v1/sessions/{part}/calls", ReadersOfPrompts, 200),
-        Row::get("/api/v1/sessions/{part}/calls/{number}", ReadersOfPrompts, 200),
+        Row::get(
+            "/api/v1/sessions/{part}/calls/{number}",
+            ReadersOfPrompts,
+            200,
+        ),
         Row::post("/api/v1/sessions/{part}/questions", Askers, 202).with(r#"{"question": "Why?"}"#),
         Row::post("/api/v1/sessions/{part}/cancel", Cancellers, 409),
         Row::post("/api/v1/sessions/{part}/rerun", Rerunners, 202),
@@ -162,12 +188,24 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::post("/queue", Readers, 405).without_route(),
         Row::post("/api/v1/sessions", Readers, 405).without_route(),
     ];
-    let values = [("{part}", session), ("{number}", "1"), ("{state}", "off"), ("/theme/{name}", "/theme/dark")];
+    let values = [
+        ("{part}", session),
+        ("{number}", "1"),
+        ("{state}", "off"),
+        ("/theme/{name}", "/theme/dark"),
+    ];
     let path = |row: &Row| {
-        let path = values.iter().fold(row.path.clone(), |path, (name, value)| path.replace(name, value));
+        let path = values.iter().fold(row.path.clone(), |path, (name, value)| {
+            path.replace(name, value)
+        });
         path.replace("/assets/{name}", asset)
     };
-    rows.into_iter().map(|row| Row { path: path(&row), ..row }).collect()
+    rows.into_iter()
+        .map(|row| Row {
+            path: path(&row),
+            ..row
+        })
+        .collect()
 }
 
 /// The methods of the routes in the source of a folder, with their paths.
@@ -180,7 +218,11 @@ pub(super) fn in_source(folder: &str) -> BTreeSet<(String, String)> {
             routes.extend(in_source(&name));
         } else if name.ends_with(".rs") {
             let text = std::fs::read_to_string(entry.path()).unwrap();
-            let prefix = if name.starts_with("src/web/api/") { "/api/v1" } else { "" };
+            let prefix = if name.starts_with("src/web/api/") {
+                "/api/v1"
+            } else {
+                ""
+            };
             let found = text.split(".route(").skip(1).flat_map(methods);
             routes.extend(found.map(|(method, path)| (method, format!("{prefix}{path}"))));
         }
@@ -197,8 +239,12 @@ fn methods(rest: &str) -> Vec<(String, String)> {
     });
     let call = &rest[..end.expect("the end of a call")];
     let path = call.split('"').nth(1).expect("a path");
-    let named = METHODS.iter().filter(|method| call.contains(&format!("{method}(")));
-    let methods: Vec<_> = named.map(|method| (method.to_uppercase(), path.to_owned())).collect();
+    let named = METHODS
+        .iter()
+        .filter(|method| call.contains(&format!("{method}(")));
+    let methods: Vec<_> = named
+        .map(|method| (method.to_uppercase(), path.to_owned()))
+        .collect();
     assert!(!methods.is_empty(), "a route without a method: {call}");
     methods
 }
@@ -206,6 +252,8 @@ fn methods(rest: &str) -> Vec<(String, String)> {
 #[test]
 fn every_method_of_every_route_has_a_row() {
     let rows = rows("", "").into_iter().filter(|row| !row.route.is_empty());
-    let rows: BTreeSet<_> = rows.map(|row| (row.method.to_owned(), row.route.to_owned())).collect();
+    let rows: BTreeSet<_> = rows
+        .map(|row| (row.method.to_owned(), row.route.to_owned()))
+        .collect();
     assert_eq!(rows, in_source("src/web"));
 }

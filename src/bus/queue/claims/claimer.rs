@@ -20,7 +20,10 @@ use crate::bus::stream::pull::PullReply;
 use crate::engine::backoff::Backoff;
 
 /// Short at its longest, because a leader may be lost again a few seconds after it was elected.
-const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), max: Duration::from_secs(2) };
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    max: Duration::from_secs(2),
+};
 
 pub(super) struct Claimer {
     nats: Nats,
@@ -129,11 +132,18 @@ impl Claimer {
         let round = self.rotation.next(self.slots.available(Priority::Critical));
         let mut claimed = 0;
         for priority in round.order {
-            let batch = round.max_alerts.saturating_sub(claimed).min(self.slots.available(priority));
+            let batch = round
+                .max_alerts
+                .saturating_sub(claimed)
+                .min(self.slots.available(priority));
             if batch == 0 || self.pulls.pending.has(priority) {
                 continue;
             }
-            let request = pull::BatchConfig { batch, no_wait: true, ..pull::BatchConfig::default() };
+            let request = pull::BatchConfig {
+                batch,
+                no_wait: true,
+                ..pull::BatchConfig::default()
+            };
             or_lost(self.pulls.send(priority, request, REPLY_TIMEOUT).await)?;
             while self.pulls.pending.has(priority) {
                 let reply = self.next_reply().await?;
@@ -202,7 +212,9 @@ impl Claimer {
     /// At the end: releases every message that arrives until no request can be left at the server.
     async fn finish(&mut self) {
         let limit = Instant::now() + self.settings.expires + Duration::from_secs(1);
-        while let Ok(Some(reply)) = tokio::time::timeout_at(limit, self.pulls.next_outstanding()).await {
+        while let Ok(Some(reply)) =
+            tokio::time::timeout_at(limit, self.pulls.next_outstanding()).await
+        {
             if self.release(reply).await.is_break() {
                 return;
             }
@@ -225,7 +237,9 @@ impl Claimer {
 
     /// Turns the message of a reply into a job; returns whether it has become one. Without a slot it is released.
     async fn claim(&mut self, reply: PullReply) -> Claiming<bool> {
-        let Some(claimed) = or_lost(self.pulls.record(reply))?.and_then(|message| self.read(message)) else {
+        let Some(claimed) =
+            or_lost(self.pulls.record(reply))?.and_then(|message| self.read(message))
+        else {
             return Continue(false);
         };
         let Some(slot) = self.slots.take(claimed.priority) else {
@@ -243,7 +257,9 @@ impl Claimer {
 
     /// Releases the message of a reply.
     async fn release(&mut self, reply: PullReply) -> Claiming {
-        if let Some(claimed) = or_lost(self.pulls.record(reply))?.and_then(|message| self.read(message)) {
+        if let Some(claimed) =
+            or_lost(self.pulls.record(reply))?.and_then(|message| self.read(message))
+        {
             claimed.job.delivery.release().await;
         }
         Continue(())
@@ -265,12 +281,19 @@ impl Claimer {
         if !self.watchdog.is_due() {
             return Continue(());
         }
-        let waiting = or_lost(self.pulls.waiting(|priority| self.slots.available(priority) > 0).await)?;
+        let waiting = or_lost(
+            self.pulls
+                .waiting(|priority| self.slots.available(priority) > 0)
+                .await,
+        )?;
         let Some(priority) = self.watchdog.record_check(waiting) else {
             return Continue(());
         };
         metrics::counter!("tarsy_claim_stalls_total").increment(1);
         or_lost(self.pulls.replace_inbox().await)?;
-        Break(Interruption::Lost(Lost(format!("{} alerts wait and none is delivered", priority.as_str()))))
+        Break(Interruption::Lost(Lost(format!(
+            "{} alerts wait and none is delivered",
+            priority.as_str()
+        ))))
     }
 }

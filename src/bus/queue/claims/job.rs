@@ -40,16 +40,26 @@ impl Claimed {
     /// `None` for a message that no consumer of the queue has delivered.
     pub(super) fn read(context: &Context, message: Message, max_body_bytes: usize) -> Option<Self> {
         let reply = message.reply.clone()?;
-        let message = jetstream::Message { message, context: context.clone() };
+        let message = jetstream::Message {
+            message,
+            context: context.clone(),
+        };
         let info = message.info().ok()?;
         let priority = Priority::parse(info.consumer)?;
-        let derived_id = derived_id(info.stream, info.stream_sequence, info.published.unix_timestamp_nanos());
+        let derived_id = derived_id(
+            info.stream,
+            info.stream_sequence,
+            info.published.unix_timestamp_nanos(),
+        );
         let stream_sequence = info.stream_sequence;
         let deliveries = u64::try_from(info.delivered).unwrap_or_default();
 
         let headers = headers::allowed(message.headers.as_ref());
         let (alert_id, fault) = match chosen_session_id(&headers) {
-            Ok(chosen) => (chosen.unwrap_or(derived_id), too_large(message.payload.len(), max_body_bytes)),
+            Ok(chosen) => (
+                chosen.unwrap_or(derived_id),
+                too_large(message.payload.len(), max_body_bytes),
+            ),
             Err(invalid) => (derived_id, Some(invalid.into())),
         };
         let keep = message.payload.len() <= max_body_bytes;
@@ -63,30 +73,60 @@ impl Claimed {
             stream_sequence,
             queued_at,
         };
-        let delivery = Arc::new(JetStreamDelivery { client: context.client(), reply });
-        Some(Self { job: Job { received, derived_id, fault, delivery }, priority, deliveries })
+        let delivery = Arc::new(JetStreamDelivery {
+            client: context.client(),
+            reply,
+        });
+        Some(Self {
+            job: Job {
+                received,
+                derived_id,
+                fault,
+                delivery,
+            },
+            priority,
+            deliveries,
+        })
     }
 
     pub(super) fn with_slot(self, slot: OwnedSemaphorePermit) -> ClaimedJob {
-        ClaimedJob { job: self.job, priority: self.priority, deliveries: self.deliveries, slot }
+        ClaimedJob {
+            job: self.job,
+            priority: self.priority,
+            deliveries: self.deliveries,
+            slot,
+        }
     }
 }
 
 /// The session id of the message at `sequence` of `stream`, from the Unix time at which it was stored.
 pub(in crate::bus) fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
-    SessionId::of_delivery(stream, sequence, u64::try_from(stored_at_ns / 1_000_000).unwrap_or(0))
+    SessionId::of_delivery(
+        stream,
+        sequence,
+        u64::try_from(stored_at_ns / 1_000_000).unwrap_or(0),
+    )
 }
 
 /// When the stream stored a message, from the Unix time.
 pub(in crate::bus) fn stored_at(unix_ns: i128) -> DateTime<Utc> {
-    i64::try_from(unix_ns).map(DateTime::from_timestamp_nanos).unwrap_or_default()
+    i64::try_from(unix_ns)
+        .map(DateTime::from_timestamp_nanos)
+        .unwrap_or_default()
 }
 
 /// Whether a message that was read from the stream of alerts belongs to this alert.
 pub(in crate::bus) fn belongs_to(alert: SessionId, message: &StreamMessage) -> bool {
     // If the header names an id that another alert uses, the message belongs to the alert with the derived id.
-    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers))).ok().flatten();
-    chosen == Some(alert) || derived_id(ALERTS, message.sequence, message.time.unix_timestamp_nanos()) == alert
+    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers)))
+        .ok()
+        .flatten();
+    chosen == Some(alert)
+        || derived_id(
+            ALERTS,
+            message.sequence,
+            message.time.unix_timestamp_nanos(),
+        ) == alert
 }
 
 fn too_large(bytes: usize, max_body_bytes: usize) -> Option<Refusal> {

@@ -42,12 +42,24 @@ pub struct Claims {
 
 impl Claims {
     /// Starts to claim alerts while `slots` has permits and `flow` is [`Flow::Claim`]. Each job holds one permit.
-    pub fn start(nats: &Nats, settings: ClaimSettings, slots: Arc<Semaphore>, flow: watch::Receiver<Flow>) -> Self {
+    pub fn start(
+        nats: &Nats,
+        settings: ClaimSettings,
+        slots: Arc<Semaphore>,
+        flow: watch::Receiver<Flow>,
+    ) -> Self {
         let (sender, jobs) = mpsc::channel(MAX_JOBS);
         let slots = Slots::new(slots, settings.reserved_critical_slots);
-        let settings = ClaimSettings { expires: settings.expires.min(MAX_EXPIRES), ..settings };
+        let settings = ClaimSettings {
+            expires: settings.expires.min(MAX_EXPIRES),
+            ..settings
+        };
         let task = tokio::spawn(Claimer::run(nats.clone(), settings, slots, flow, sender));
-        Self { jobs, task, nats: nats.clone() }
+        Self {
+            jobs,
+            task,
+            nats: nats.clone(),
+        }
     }
 
     /// The next job; `None` after the loop has ended. Cancel safe.

@@ -37,11 +37,24 @@ pub(super) struct PendingPulls {
 impl PendingPulls {
     /// Adds a request for `batch` alerts, whose messages and heartbeats come at least every `idle_timeout`; returns its
     /// number.
-    pub(super) fn add(&mut self, priority: Priority, batch: usize, idle_timeout: Duration) -> usize {
+    pub(super) fn add(
+        &mut self,
+        priority: Priority,
+        batch: usize,
+        idle_timeout: Duration,
+    ) -> usize {
         let number = self.sent;
         self.sent += 1;
         let deadline = Instant::now() + idle_timeout;
-        self.pending.insert(priority, PendingPull { number, left: batch, idle_timeout, deadline });
+        self.pending.insert(
+            priority,
+            PendingPull {
+                number,
+                left: batch,
+                idle_timeout,
+                deadline,
+            },
+        );
         number
     }
 
@@ -69,7 +82,10 @@ impl PendingPulls {
 
     /// A heartbeat of request `number` has arrived.
     pub(super) fn heartbeat(&mut self, number: usize) {
-        self.pending.values_mut().filter(|pull| pull.number == number).for_each(PendingPull::extend);
+        self.pending
+            .values_mut()
+            .filter(|pull| pull.number == number)
+            .for_each(PendingPull::extend);
     }
 
     /// The server has ended request `number`.
@@ -95,13 +111,18 @@ mod tests {
         let high = pulls.add(Priority::High, 2, IDLE_TIMEOUT);
         let low = pulls.add(Priority::Low, 1, IDLE_TIMEOUT);
         pulls.delivered(Priority::High);
-        assert!(pulls.has(Priority::High) && pulls.has(Priority::Low) && !pulls.has(Priority::Normal));
+        assert!(
+            pulls.has(Priority::High) && pulls.has(Priority::Low) && !pulls.has(Priority::Normal)
+        );
         pulls.ended(low);
         pulls.delivered(Priority::High);
         assert!(pulls.is_empty());
         let again = pulls.add(Priority::High, 1, IDLE_TIMEOUT);
         pulls.ended(high);
-        assert!(pulls.has(Priority::High), "the status of an earlier request does not end a later one");
+        assert!(
+            pulls.has(Priority::High),
+            "the status of an earlier request does not end a later one"
+        );
         pulls.ended(again);
         assert!(pulls.is_empty());
     }
@@ -116,7 +137,10 @@ mod tests {
         assert_eq!(pulls.deadline(), Some(begun + IDLE_TIMEOUT));
         tokio::time::advance(IDLE_TIMEOUT / 2).await;
         pulls.heartbeat(first);
-        assert_eq!(pulls.deadline(), Some(begun + IDLE_TIMEOUT + IDLE_TIMEOUT / 2));
+        assert_eq!(
+            pulls.deadline(),
+            Some(begun + IDLE_TIMEOUT + IDLE_TIMEOUT / 2)
+        );
         pulls.clear();
         assert_eq!(pulls.deadline(), None);
     }

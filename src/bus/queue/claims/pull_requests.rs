@@ -44,7 +44,13 @@ impl PullRequests {
     pub(super) async fn open(nats: &Nats) -> Result<Self, Error> {
         let inbox = PullInbox::open(nats).await?;
         let pending = PendingPulls::default();
-        Ok(Self { nats: nats.clone(), inbox, consumers: Vec::new(), pending, unknown_until: None })
+        Ok(Self {
+            nats: nats.clone(),
+            inbox,
+            consumers: Vec::new(),
+            pending,
+            unknown_until: None,
+        })
     }
 
     /// Looks the consumers up, unless that is done.
@@ -54,8 +60,13 @@ impl PullRequests {
         }
         let mut consumers = Vec::with_capacity(Priority::ALL.len());
         for priority in Priority::ALL {
-            let found = self.nats.jetstream.get_consumer_from_stream(priority.as_str(), ALERTS).await;
-            let consumer = found.map_err(|error| Error::admin(priority.consumer(), "read", &error))?;
+            let found = self
+                .nats
+                .jetstream
+                .get_consumer_from_stream(priority.as_str(), ALERTS)
+                .await;
+            let consumer =
+                found.map_err(|error| Error::admin(priority.consumer(), "read", &error))?;
             consumers.push((priority, consumer));
         }
         self.consumers = consumers;
@@ -106,7 +117,11 @@ impl PullRequests {
 
     /// The next reply to a request that may still be at the server; `None` when there is no such request.
     pub(super) async fn next_outstanding(&mut self) -> Option<PullReply> {
-        if self.pending.is_empty() && self.unknown_until.is_none_or(|until| until <= Instant::now()) {
+        if self.pending.is_empty()
+            && self
+                .unknown_until
+                .is_none_or(|until| until <= Instant::now())
+        {
             return None;
         }
         let deadline = self.pending.deadline().or(self.unknown_until);
@@ -122,7 +137,11 @@ impl PullRequests {
         is_wanted: impl Fn(Priority) -> bool + Send + Sync,
     ) -> Result<Vec<ConsumerProgress>, Lost> {
         let mut waiting = Vec::new();
-        for (priority, consumer) in self.consumers.iter().filter(|(priority, _)| is_wanted(*priority)) {
+        for (priority, consumer) in self
+            .consumers
+            .iter()
+            .filter(|(priority, _)| is_wanted(*priority))
+        {
             let info = tokio::time::timeout(REPLY_TIMEOUT, consumer.get_info()).await;
             let info = info.map_err(|_| Lost("no answer about a consumer".to_owned()))??;
             waiting.extend(ConsumerProgress::of(*priority, &info));

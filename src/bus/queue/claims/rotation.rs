@@ -26,10 +26,17 @@ impl PriorityRotation {
         let mut order = Priority::ALL;
         if position == LOWEST_FIRST_INTERVAL - 1 {
             order.reverse();
-            return Round { order, max_alerts: free.min(1) };
+            return Round {
+                order,
+                max_alerts: free.min(1),
+            };
         }
-        let until_lowest = usize::try_from(LOWEST_FIRST_INTERVAL - 1 - position).unwrap_or(usize::MAX);
-        Round { order, max_alerts: free.min(until_lowest) }
+        let until_lowest =
+            usize::try_from(LOWEST_FIRST_INTERVAL - 1 - position).unwrap_or(usize::MAX);
+        Round {
+            order,
+            max_alerts: free.min(until_lowest),
+        }
     }
 
     /// Counts a slot that was granted to an alert.

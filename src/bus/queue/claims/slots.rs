@@ -16,7 +16,11 @@ pub(super) struct Slots {
 
 impl Slots {
     pub(super) fn new(semaphore: Arc<Semaphore>, reserved_critical: usize) -> Self {
-        Self { semaphore, free: None, reserved_critical }
+        Self {
+            semaphore,
+            free: None,
+            reserved_critical,
+        }
     }
 
     /// Acquires every slot that is free now.
@@ -36,10 +40,15 @@ impl Slots {
 
     /// How many alerts of this priority may be claimed now.
     pub(super) fn available(&self, priority: Priority) -> usize {
-        let free = self.free.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let free = self
+            .free
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
         match priority {
             Priority::Critical => free,
-            Priority::High | Priority::Normal | Priority::Low => free.saturating_sub(self.reserved_critical),
+            Priority::High | Priority::Normal | Priority::Low => {
+                free.saturating_sub(self.reserved_critical)
+            }
         }
     }
 

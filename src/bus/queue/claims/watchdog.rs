@@ -20,7 +20,10 @@ impl ConsumerProgress {
     pub(super) fn of(priority: Priority, info: &Info) -> Option<Self> {
         let limit = usize::try_from(info.config.max_ack_pending).unwrap_or(usize::MAX);
         let is_waiting = info.num_pending > 0 && info.num_ack_pending < limit;
-        is_waiting.then_some(Self { priority, delivered: info.delivered.consumer_sequence })
+        is_waiting.then_some(Self {
+            priority,
+            delivered: info.delivered.consumer_sequence,
+        })
     }
 }
 
@@ -37,7 +40,12 @@ pub(super) struct Watchdog {
 impl Watchdog {
     /// Checks after `stall_after` without a claim, and a second time `recheck_after` later.
     pub(super) fn new(stall_after: Duration, recheck_after: Duration) -> Self {
-        Self { stall_after, recheck_after, next_check: Instant::now() + stall_after, suspects: Vec::new() }
+        Self {
+            stall_after,
+            recheck_after,
+            next_check: Instant::now() + stall_after,
+            suspects: Vec::new(),
+        }
     }
 
     /// An alert was claimed, or none was wanted until now: starts the interval again.
@@ -52,8 +60,10 @@ impl Watchdog {
 
     /// Records the consumers that have alerts to deliver; returns a priority without progress since the check before.
     pub(super) fn record_check(&mut self, waiting: Vec<ConsumerProgress>) -> Option<Priority> {
-        let stalled =
-            waiting.iter().find(|progress| self.suspects.contains(progress)).map(|progress| progress.priority);
+        let stalled = waiting
+            .iter()
+            .find(|progress| self.suspects.contains(progress))
+            .map(|progress| progress.priority);
         if stalled.is_some() || waiting.is_empty() {
             self.reset();
         } else {
@@ -72,7 +82,10 @@ mod tests {
     const RECHECK_AFTER: Duration = Duration::from_secs(2);
 
     fn waiting(priority: Priority, delivered: u64) -> Vec<ConsumerProgress> {
-        vec![ConsumerProgress { priority, delivered }]
+        vec![ConsumerProgress {
+            priority,
+            delivered,
+        }]
     }
 
     #[tokio::test(start_paused = true)]
@@ -85,7 +98,10 @@ mod tests {
         assert!(!watchdog.is_due());
         tokio::time::advance(RECHECK_AFTER).await;
         assert!(watchdog.is_due());
-        assert_eq!(watchdog.record_check(waiting(Priority::High, 7)), Some(Priority::High));
+        assert_eq!(
+            watchdog.record_check(waiting(Priority::High, 7)),
+            Some(Priority::High)
+        );
         assert!(!watchdog.is_due(), "a stall is reported once per interval");
     }
 

@@ -46,8 +46,13 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
         return list(&args.view);
     }
     let model = provider::resolve(global, &args)?;
-    let player = if model.is_some() { Player::Model } else { Player::Recording };
-    let found = drill::find(&args.name).and_then(|drill| drill.check(player, SERVER).map(|()| drill));
+    let player = if model.is_some() {
+        Player::Model
+    } else {
+        Player::Recording
+    };
+    let found =
+        drill::find(&args.name).and_then(|drill| drill.check(player, SERVER).map(|()| drill));
     let drill = match found {
         Ok(drill) => drill,
         Err(fault) => {
@@ -57,7 +62,11 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
     };
     let program = std::env::current_exe()?;
     if args.print_config {
-        print(&[show(&drill::system_config(&drill.reference(), &program, model)?)])?;
+        print(&[show(&drill::system_config(
+            &drill.reference(),
+            &program,
+            model,
+        )?)])?;
         return Ok(Exit::Done);
     }
     if let Some(model) = &model
@@ -73,10 +82,20 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
     let mut addresses = addresses(global);
     set_up(&addresses, &config, drill.name).await?;
 
-    let logging = if global.log_level.is_none() { Logging::Errors } else { Logging::Inherited };
+    let logging = if global.log_level.is_none() {
+        Logging::Errors
+    } else {
+        Logging::Inherited
+    };
     let counters = Counters::new()?;
     let mut processes = DrillProcesses::new(&program, logging, &counters);
-    let run = Run { drill: &drill, config: &config, model: model.as_ref(), args: &args, counters: &counters };
+    let run = Run {
+        drill: &drill,
+        config: &config,
+        model: model.as_ref(),
+        args: &args,
+        counters: &counters,
+    };
     let result = run.perform(&mut processes, &mut addresses).await;
     processes.stop().await;
     result
@@ -96,7 +115,11 @@ fn list(view: &ViewArgs) -> anyhow::Result<Exit> {
     for drill in BUILTIN {
         let (name, title) = (drill.name, drill.title()?);
         let line = json!({"name": name, "title": title});
-        print(&[if view.json { json_line(&line)? } else { format!("{name:<16} {title}") }])?;
+        print(&[if view.json {
+            json_line(&line)?
+        } else {
+            format!("{name:<16} {title}")
+        }])?;
     }
     Ok(Exit::Done)
 }
@@ -107,17 +130,26 @@ async fn set_up(addresses: &Addresses, config: &Config, name: &str) -> anyhow::R
     let nats = addresses.nats_for_command("drill").await?;
     // Migrating would change the streams of the system that uses these servers.
     if nats.has_topology().await? && nats.verify_topology(&topology(config)).await.is_err() {
-        bail!("these servers are in use with other settings, and a drill needs its own: ./dev demo {name} starts them");
+        bail!(
+            "these servers are in use with other settings, and a drill needs its own: ./dev demo {name} starts them"
+        );
     }
     let done = migrate::run(addresses, config, MIGRATION_TIMEOUT).await?;
     let ensured = done.ensured;
     let fresh = ensured.created + ensured.updated;
-    let detail = format!("{} migrations, {fresh} streams and consumers changed", done.database.applied.len());
+    let detail = format!(
+        "{} migrations, {fresh} streams and consumers changed",
+        done.database.applied.len()
+    );
     ok("migrate", &detail, Some(began))
 }
 
 impl Run<'_> {
-    async fn perform(&self, processes: &mut DrillProcesses<'_>, addresses: &mut Addresses) -> anyhow::Result<Exit> {
+    async fn perform(
+        &self,
+        processes: &mut DrillProcesses<'_>,
+        addresses: &mut Addresses,
+    ) -> anyhow::Result<Exit> {
         self.start(processes, addresses).await?;
         let session = SessionId(Uuid::now_v7());
         let nats = addresses.nats_for_command("drill").await?;
@@ -130,31 +162,55 @@ impl Run<'_> {
             headers: json!({SESSION_ID: session, FINGERPRINT: format!("drill {session}")}),
         };
         let published = nats.publish_alert(alert).await?;
-        note(&format!("Alert {} → {}{}\n", self.drill.name, published.subject, follow_line(addresses, session)))?;
+        note(&format!(
+            "Alert {} → {}{}\n",
+            self.drill.name,
+            published.subject,
+            follow_line(addresses, session)
+        ))?;
 
         let mut seen: Vec<TimelineEvent> = Vec::new();
         let mut is_due = self.args.kill;
         let mut kill: Option<Kill> = None;
-        let options = Options { ends_with_us: true, ..self.args.view.options(&TerminalEnv::of_process()) };
-        let sources = Sources { nats, store: Some(store.into()), public_url: None };
-        let target = Target { session, queue: None };
+        let options = Options {
+            ends_with_us: true,
+            ..self.args.view.options(&TerminalEnv::of_process())
+        };
+        let sources = Sources {
+            nats,
+            store: Some(store.into()),
+            public_url: None,
+        };
+        let target = Target {
+            session,
+            queue: None,
+        };
         let exit = sources.show(target, options.clone(), |item| {
             if let TimelineItem::Event(event) = item {
                 seen.push(event.clone());
                 if is_due && is_time_to_kill(event) {
                     is_due = false;
-                    kill = Some(Kill { worker: processes.kill_owner(&seen)?, after: event.session_seq });
+                    kill = Some(Kill {
+                        worker: processes.kill_owner(&seen)?,
+                        after: event.session_seq,
+                    });
                 }
             }
             Ok(())
         });
         let exit = exit.await?;
         let exit = match (exit, self.model) {
-            (Exit::Done | Exit::Failed, Some(model)) => self.judge_report(model, &sources, session, &seen).await?,
+            (Exit::Done | Exit::Failed, Some(model)) => {
+                self.judge_report(model, &sources, session, &seen).await?
+            }
             (Exit::Done, None) => judge(self.drill, &seen, self.args)?,
             (other, _) => other,
         };
-        let exit = if exit == Exit::Interrupted { exit } else { self.summary(&sources, session, kill, exit).await? };
+        let exit = if exit == Exit::Interrupted {
+            exit
+        } else {
+            self.summary(&sources, session, kill, exit).await?
+        };
         match &self.args.ask {
             Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
             Some(_) | None => Ok(exit),
@@ -162,24 +218,47 @@ impl Run<'_> {
     }
 
     /// Starts the LLM service and two workers.
-    async fn start(&self, processes: &mut DrillProcesses<'_>, addresses: &mut Addresses) -> anyhow::Result<()> {
+    async fn start(
+        &self,
+        processes: &mut DrillProcesses<'_>,
+        addresses: &mut Addresses,
+    ) -> anyhow::Result<()> {
         addresses.llm_addr = processes.start_llm_service(self.drill, self.model).await?;
         let asked = match self.model {
             None => "SCRIPTED: replays a recording, no model is called".to_owned(),
             Some(model) => {
-                let key = provider::key(model).map_or_else(|| "no key".to_owned(), |name| format!("key of {name}"));
-                format!("REAL: {} {}, {key}", model.provider.provider, model.provider.model)
+                let key = provider::key(model)
+                    .map_or_else(|| "no key".to_owned(), |name| format!("key of {name}"));
+                format!(
+                    "REAL: {} {}, {key}",
+                    model.provider.provider, model.provider.model
+                )
             }
         };
-        ok("llm-service", &format!("{}, {asked}", addresses.llm_addr), None)?;
+        ok(
+            "llm-service",
+            &format!("{}, {asked}", addresses.llm_addr),
+            None,
+        )?;
         for name in ["w1", "w2"] {
-            let role = Role { drill: &self.drill.reference(), model: self.model, now: self.drill.evidence()?.now };
+            let role = Role {
+                drill: &self.drill.reference(),
+                model: self.model,
+                now: self.drill.evidence()?.now,
+            };
             processes.start_worker(name, &role, addresses).await?;
         }
-        let read_only = self.drill.evidence()?.tools.iter().filter(|tool| tool.read_only).count();
+        let read_only = self
+            .drill
+            .evidence()?
+            .tools
+            .iter()
+            .filter(|tool| tool.read_only)
+            .count();
         let (slots, lease) = (self.config.worker.slots, self.config.worker.lease.as_secs());
-        let detail =
-            format!("{slots} slots each; tools: drill ({read_only}, all read-only); lease {lease} s for this drill");
+        let detail = format!(
+            "{slots} slots each; tools: drill ({read_only}, all read-only); lease {lease} s for this drill"
+        );
         ok("workers w1, w2", &detail, None)
     }
 
@@ -193,9 +272,16 @@ impl Run<'_> {
         exit: Exit,
     ) -> anyhow::Result<Exit> {
         let store = sources.store.as_ref().context("no database")?;
-        let (events, evidence) = (store.events(session, 0, ALL_EVENTS).await?, self.drill.evidence()?);
+        let (events, evidence) = (
+            store.events(session, 0, ALL_EVENTS).await?,
+            self.drill.evidence()?,
+        );
         let tool_requests = self.counters.tool_requests()?;
-        let model_requests = if self.model.is_none() { Some(self.counters.model_requests()?) } else { None };
+        let model_requests = if self.model.is_none() {
+            Some(self.counters.model_requests()?)
+        } else {
+            None
+        };
         let facts = Facts {
             events: &events,
             evidence: &evidence,
@@ -209,13 +295,20 @@ impl Run<'_> {
             note(&line)?;
         }
         if !self.args.servers_end {
-            note(&format!("\nThe result stays in this database: tarsy sessions show {}", session.short()))?;
+            note(&format!(
+                "\nThe result stays in this database: tarsy sessions show {}",
+                session.short()
+            ))?;
         }
         let faults = facts.faults();
         for fault in &faults {
             write_error(&format!("drill {}: {fault}", self.drill.name));
         }
-        Ok(if faults.is_empty() { exit } else { Exit::Failed })
+        Ok(if faults.is_empty() {
+            exit
+        } else {
+            Exit::Failed
+        })
     }
 
     /// Judges the report of a real model with the rubric of the drill.
@@ -231,11 +324,25 @@ impl Run<'_> {
         let mut events = seen.to_vec();
         events.sort_by_key(|event| event.session_seq);
         events.dedup_by_key(|event| event.session_seq);
-        if self.args.kill && !events.iter().any(|event| event.event_type == EventType::SessionResumed) {
+        if self.args.kill
+            && !events
+                .iter()
+                .any(|event| event.event_type == EventType::SessionResumed)
+        {
             note("No worker was killed: the model called no tool in its second turn.")?;
         }
-        let format = if self.args.view.json { Format::Json } else { Format::Text };
-        Investigation { drill: self.drill, model, events: &events, session: &stored }.print(format)
+        let format = if self.args.view.json {
+            Format::Json
+        } else {
+            Format::Text
+        };
+        Investigation {
+            drill: self.drill,
+            model,
+            events: &events,
+            session: &stored,
+        }
+        .print(format)
     }
 }
 
@@ -244,23 +351,44 @@ impl Run<'_> {
 fn follow_line(addresses: &Addresses, session: SessionId) -> String {
     let url = &addresses.nats_url;
     match std::env::current_exe() {
-        Ok(program) if !url.contains('@') && addresses.nats_credentials == NatsCredentials::default() => {
-            format!("\nFollow in another terminal: NATS_URL={url} {} watch {session}", program.display())
+        Ok(program)
+            if !url.contains('@') && addresses.nats_credentials == NatsCredentials::default() =>
+        {
+            format!(
+                "\nFollow in another terminal: NATS_URL={url} {} watch {session}",
+                program.display()
+            )
         }
         _ => String::new(),
     }
 }
 
 /// Asks a question about the investigation, shows the session that answers it, and checks that it has an answer.
-async fn ask(sources: &Sources, parent: SessionId, question: &str, options: Options) -> anyhow::Result<Exit> {
+async fn ask(
+    sources: &Sources,
+    parent: SessionId,
+    question: &str,
+    options: Options,
+) -> anyhow::Result<Exit> {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string()});
     let (priority, suffix) = (Priority::Critical, "drill".parse().ok());
     let body = question.as_bytes().to_vec();
-    sources.nats.publish_question(NewAlert { priority, suffix, body, headers }).await?;
+    sources
+        .nats
+        .publish_question(NewAlert {
+            priority,
+            suffix,
+            body,
+            headers,
+        })
+        .await?;
     note(&format!("\nA question: {question}\n"))?;
     let mut seen = Vec::new();
-    let target = Target { session, queue: None };
+    let target = Target {
+        session,
+        queue: None,
+    };
     let exit = sources.show(target, options, |item| {
         if let TimelineItem::Event(event) = item {
             seen.push(event.event_type.clone());
@@ -269,34 +397,54 @@ async fn ask(sources: &Sources, parent: SessionId, question: &str, options: Opti
     });
     let exit = exit.await?;
     let wanted = [EventType::UserQuestion, EventType::FinalAnalysis];
-    let missing: Vec<_> = wanted.iter().filter(|wanted| !seen.contains(wanted)).collect();
+    let missing: Vec<_> = wanted
+        .iter()
+        .filter(|wanted| !seen.contains(wanted))
+        .collect();
     for event in &missing {
         write_error(&format!("the question: no event {event}"));
     }
-    Ok(if exit == Exit::Done && !missing.is_empty() { Exit::Failed } else { exit })
+    Ok(if exit == Exit::Done && !missing.is_empty() {
+        Exit::Failed
+    } else {
+        exit
+    })
 }
 
 /// Whether a tool call of the second iteration is durable: its tools are running.
 fn is_time_to_kill(event: &TimelineEvent) -> bool {
-    event.event_type == EventType::LlmToolCall && event.iteration.is_some_and(|n| n >= KILL_IN_ITERATION)
+    event.event_type == EventType::LlmToolCall
+        && event.iteration.is_some_and(|n| n >= KILL_IN_ITERATION)
 }
 
 /// Whether the timeline is as the drill expects, and was resumed if its owner was killed.
 fn judge(drill: &Drill, seen: &[TimelineEvent], args: &DrillArgs) -> anyhow::Result<Exit> {
-    let expected = drill.expected().map_err(|error| anyhow::anyhow!("{error}"))?;
+    let expected = drill
+        .expected()
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
     let mut faults = expected.check(seen);
-    if args.kill && !seen.iter().any(|event| event.event_type == EventType::SessionResumed) {
+    if args.kill
+        && !seen
+            .iter()
+            .any(|event| event.event_type == EventType::SessionResumed)
+    {
         faults.push("the owner was killed, but no worker resumed the session".to_owned());
     }
     for fault in &faults {
         write_error(&format!("drill {}: {fault}", drill.name));
     }
-    Ok(if faults.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if faults.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 /// Prints progress on standard error; standard output is for the timeline.
 fn ok(what: &str, detail: &str, since: Option<Instant>) -> anyhow::Result<()> {
-    let took = since.map(|since| format!("{:.1} s", since.elapsed().as_secs_f64())).unwrap_or_default();
+    let took = since
+        .map(|since| format!("{:.1} s", since.elapsed().as_secs_f64()))
+        .unwrap_or_default();
     let line = format!("  ok  {what:<19}  {detail:<50}  {took:>6}");
     note(line.trim_end())
 }

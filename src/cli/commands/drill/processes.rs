@@ -25,8 +25,14 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The variables of a role that the processes of a drill do not have: they may run beside it.
-const VARIABLES_OF_ROLES: [&str; 6] =
-    ["TARSY_CONFIG", "TARSY_LISTEN", "TARSY_METRICS_LISTEN", "TARSY_WORKER_NAME", "TARSY_POD_UID", "TARSY_POD_STATE"];
+const VARIABLES_OF_ROLES: [&str; 6] = [
+    "TARSY_CONFIG",
+    "TARSY_LISTEN",
+    "TARSY_METRICS_LISTEN",
+    "TARSY_WORKER_NAME",
+    "TARSY_POD_UID",
+    "TARSY_POD_STATE",
+];
 
 /// The log level of the processes of a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +63,13 @@ pub(super) struct DrillProcesses<'p> {
 impl<'p> DrillProcesses<'p> {
     /// No process is started yet; `program` is this binary.
     pub(super) fn new(program: &'p Path, logging: Logging, counters: &'p Counters) -> Self {
-        Self { program, logging, counters, llm: None, workers: Vec::new() }
+        Self {
+            program,
+            logging,
+            counters,
+            llm: None,
+            workers: Vec::new(),
+        }
     }
 
     /// Starts the LLM service and returns its address. It knows the recordings of `drill`, and may use the key and the
@@ -68,12 +80,19 @@ impl<'p> DrillProcesses<'p> {
         model: Option<&RealModel>,
     ) -> anyhow::Result<String> {
         // Without the settings of a tarsy.yaml in this folder: they are for another service.
-        let mut command =
-            self.command(["llm-service", "--with-parent", "--listen", "127.0.0.1:0", "--config", "/dev/null"]);
+        let mut command = self.command([
+            "llm-service",
+            "--with-parent",
+            "--listen",
+            "127.0.0.1:0",
+            "--config",
+            "/dev/null",
+        ]);
         if let Some(RealModel { provider, .. }) = model {
-            for (option, value) in
-                [("--allow-key-env", &provider.api_key_env), ("--allow-base-url", &provider.base_url)]
-            {
+            for (option, value) in [
+                ("--allow-key-env", &provider.api_key_env),
+                ("--allow-base-url", &provider.base_url),
+            ] {
                 if !value.is_empty() {
                     command.args([option, value]);
                 }
@@ -95,8 +114,16 @@ impl<'p> DrillProcesses<'p> {
         role: &Role<'_>,
         addresses: &Addresses,
     ) -> anyhow::Result<()> {
-        let mut command =
-            self.command(["worker", "--with-parent", "--listen", "127.0.0.1:0", "--name", name, "--drill", role.drill]);
+        let mut command = self.command([
+            "worker",
+            "--with-parent",
+            "--listen",
+            "127.0.0.1:0",
+            "--name",
+            name,
+            "--drill",
+            role.drill,
+        ]);
         if let Some(model) = role.model {
             command.arg("--drill-provider").arg(model.written()?);
         }
@@ -104,17 +131,28 @@ impl<'p> DrillProcesses<'p> {
             command.arg("--clock-at").arg(now.to_rfc3339());
         }
         command.arg("--drill-calls-file").arg(self.counters.tools());
-        command.env("NATS_URL", &addresses.nats_url).env("TARSY_LLM_ADDR", &addresses.llm_addr);
-        command.env("DATABASE_URL", addresses.database_url.as_deref().unwrap_or_default());
+        command
+            .env("NATS_URL", &addresses.nats_url)
+            .env("TARSY_LLM_ADDR", &addresses.llm_addr);
+        command.env(
+            "DATABASE_URL",
+            addresses.database_url.as_deref().unwrap_or_default(),
+        );
         let mut child = command.spawn().with_context(|| format!("worker {name}"))?;
-        ready(&mut child).await.with_context(|| format!("worker {name}"))?;
+        ready(&mut child)
+            .await
+            .with_context(|| format!("worker {name}"))?;
         self.workers.push((name, child));
         Ok(())
     }
 
     fn command<const N: usize>(&self, args: [&str; N]) -> Command {
         let mut command = Command::new(self.program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
         for variable in VARIABLES_OF_ROLES {
             command.env_remove(variable);
         }
@@ -130,24 +168,41 @@ impl<'p> DrillProcesses<'p> {
 
     /// Kills the worker of the last start or resume with SIGKILL, and returns its name.
     pub(super) fn kill_owner(&mut self, events: &[TimelineEvent]) -> anyhow::Result<String> {
-        let owner = events.iter().rev().find_map(|event| event.metadata.get("worker")?.as_str()).context("no owner")?;
+        let owner = events
+            .iter()
+            .rev()
+            .find_map(|event| event.metadata.get("worker")?.as_str())
+            .context("no owner")?;
         let found = self.workers.iter_mut().find(|(name, _)| *name == owner);
         let Some((name, child)) = found else {
             bail!("the session is owned by {owner}, which is not a worker of this drill");
         };
         let pid = child.id().context("the owner has ended already")?;
         child.start_kill()?;
-        let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "" };
-        note(&format!("{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"))?;
+        let clear = if std::io::stderr().is_terminal() {
+            "\r\u{1b}[2K"
+        } else {
+            ""
+        };
+        note(&format!(
+            "{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"
+        ))?;
         Ok((*name).to_owned())
     }
 
     /// Ends every process, the workers first.
     pub(super) async fn stop(&mut self) {
-        let children = self.workers.drain(..).map(|(_, child)| child).chain(self.llm.take());
+        let children = self
+            .workers
+            .drain(..)
+            .map(|(_, child)| child)
+            .chain(self.llm.take());
         for mut child in children.collect::<Vec<_>>() {
             terminate(&child);
-            if tokio::time::timeout(STOP_TIMEOUT, child.wait()).await.is_err() {
+            if tokio::time::timeout(STOP_TIMEOUT, child.wait())
+                .await
+                .is_err()
+            {
                 child.kill().await.ok();
             }
         }
@@ -155,7 +210,10 @@ impl<'p> DrillProcesses<'p> {
 }
 
 fn terminate(child: &Child) {
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+    let pid = child
+        .id()
+        .and_then(|pid| i32::try_from(pid).ok())
+        .and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         // The process may have ended at this moment.
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
@@ -169,7 +227,9 @@ async fn ready(child: &mut Child) -> anyhow::Result<String> {
     let read = tokio::time::timeout(START_TIMEOUT, BufReader::new(out).read_line(&mut line)).await;
     read.with_context(|| format!("not ready after {} s", START_TIMEOUT.as_secs()))??;
     ensure!(!line.is_empty(), "ended before it was ready");
-    let address =
-        line.trim().strip_prefix("ready ").with_context(|| format!("printed \"{}\" instead of ready", line.trim()))?;
+    let address = line
+        .trim()
+        .strip_prefix("ready ")
+        .with_context(|| format!("printed \"{}\" instead of ready", line.trim()))?;
     Ok(address.to_owned())
 }

@@ -101,7 +101,10 @@ fn lines<T: DeserializeOwned>(file: &Path) -> anyhow::Result<Vec<T>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error.into()),
     };
-    Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+    Ok(text
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?)
 }
 
 impl Facts<'_> {
@@ -110,26 +113,59 @@ impl Facts<'_> {
         let mut lines = vec!["Measured in this run:".to_owned()];
         let mut add = |what: &str, text: String| lines.push(format!("  {what:<WIDTH$} {text}"));
         if let Some(Kill { worker, after }) = self.kill {
-            add("killed", format!("worker {worker} with SIGKILL after event {after}"));
+            add(
+                "killed",
+                format!("worker {worker} with SIGKILL after event {after}"),
+            );
         }
         if let Some((event, waited)) = self.resumed() {
             let worker = worker(event).unwrap_or("?");
-            let (seq, waited, lease) = (event.session_seq, format::span(waited), self.lease.as_secs());
-            add("taken over", format!("by {worker} after {waited} (event {seq}; the lease is {lease} s)"));
+            let (seq, waited, lease) = (
+                event.session_seq,
+                format::span(waited),
+                self.lease.as_secs(),
+            );
+            add(
+                "taken over",
+                format!("by {worker} after {waited} (event {seq}; the lease is {lease} s)"),
+            );
         }
         add("sent again", self.sent_again());
         add("changes", self.changes());
-        let (events, end) = (self.events.len(), self.events.iter().filter(|event| event.event_type.is_end()).count());
-        let gaps = if self.has_gaps() { "with gaps" } else { "without a gap" };
-        add("timeline", format!("{}, numbered {gaps}, {}", format::count(events, "event"), format::count(end, "end")));
+        let (events, end) = (
+            self.events.len(),
+            self.events
+                .iter()
+                .filter(|event| event.event_type.is_end())
+                .count(),
+        );
+        let gaps = if self.has_gaps() {
+            "with gaps"
+        } else {
+            "without a gap"
+        };
+        add(
+            "timeline",
+            format!(
+                "{}, numbered {gaps}, {}",
+                format::count(events, "event"),
+                format::count(end, "end")
+            ),
+        );
         lines
     }
 
     /// What contradicts the guarantees; empty if nothing does.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        for tool in self.repeats().keys().filter(|tool| !self.is_read_only(tool)) {
-            faults.push(format!("{SERVER}.{tool} may change something and was sent twice"));
+        for tool in self
+            .repeats()
+            .keys()
+            .filter(|tool| !self.is_read_only(tool))
+        {
+            faults.push(format!(
+                "{SERVER}.{tool} may change something and was sent twice"
+            ));
         }
         if self.has_gaps() {
             faults.push("the stored timeline has gaps".to_owned());
@@ -139,8 +175,14 @@ impl Facts<'_> {
 
     fn sent_again(&self) -> String {
         let repeats = self.repeats();
-        let (again, of) = (repeats.values().sum::<usize>(), format::count(self.tool_requests.len(), "tool call"));
-        let names: Vec<String> = repeats.keys().map(|tool| format!("{SERVER}.{tool}")).collect();
+        let (again, of) = (
+            repeats.values().sum::<usize>(),
+            format::count(self.tool_requests.len(), "tool call"),
+        );
+        let names: Vec<String> = repeats
+            .keys()
+            .map(|tool| format!("{SERVER}.{tool}"))
+            .collect();
         let tools = match (again, repeats.keys().all(|tool| self.is_read_only(tool))) {
             (0, _) => format!("0 of {of}"),
             (_, true) => format!("{again} of {of}, read-only: {}", names.join(", ")),
@@ -153,16 +195,30 @@ impl Facts<'_> {
         distinct.sort();
         distinct.dedup();
         let again = requests.len() - distinct.len();
-        format!("{tools}; {again} of {}", format::count(requests.len(), "model call"))
+        format!(
+            "{tools}; {again} of {}",
+            format::count(requests.len(), "model call")
+        )
     }
 
     fn changes(&self) -> String {
-        let sent = self.tool_requests.iter().filter(|request| !self.is_read_only(&request.tool)).count();
+        let sent = self
+            .tool_requests
+            .iter()
+            .filter(|request| !self.is_read_only(&request.tool))
+            .count();
         let repeats = self.repeats();
-        let twice: usize = repeats.iter().filter(|(tool, _)| !self.is_read_only(tool)).map(|(_, count)| count).sum();
+        let twice: usize = repeats
+            .iter()
+            .filter(|(tool, _)| !self.is_read_only(tool))
+            .map(|(_, count)| count)
+            .sum();
         match sent {
             0 => "0 calls sent that may change something".to_owned(),
-            _ => format!("{} sent that may change something, {twice} of them twice", format::count(sent, "call")),
+            _ => format!(
+                "{} sent that may change something, {twice} of them twice",
+                format::count(sent, "call")
+            ),
         }
     }
 
@@ -176,9 +232,16 @@ impl Facts<'_> {
         let mut repeats = BTreeMap::new();
         for (place, request) in self.tool_requests.iter().enumerate() {
             let is_same = |other: &&ToolRequest| *other == request;
-            let earlier = self.tool_requests.iter().take(place).filter(is_same).count();
-            let wanted =
-                asked.iter().filter(|(tool, with)| *tool == request.tool && *with == request.arguments).count();
+            let earlier = self
+                .tool_requests
+                .iter()
+                .take(place)
+                .filter(is_same)
+                .count();
+            let wanted = asked
+                .iter()
+                .filter(|(tool, with)| *tool == request.tool && *with == request.arguments)
+                .count();
             // The timeline shows masked arguments, so a first request may have none that is equal.
             if earlier >= wanted.max(1) {
                 *repeats.entry(request.tool.as_str()).or_default() += 1;
@@ -192,16 +255,24 @@ impl Facts<'_> {
         let Kill { worker: killed, .. } = self.kill?;
         self.events.windows(2).find_map(|pair| match pair {
             [before, event]
-                if event.event_type == EventType::SessionResumed && worker(event) != Some(killed.as_str()) =>
+                if event.event_type == EventType::SessionResumed
+                    && worker(event) != Some(killed.as_str()) =>
             {
-                Some((event, (event.created_at - before.created_at).to_std().unwrap_or_default()))
+                Some((
+                    event,
+                    (event.created_at - before.created_at)
+                        .to_std()
+                        .unwrap_or_default(),
+                ))
             }
             _ => None,
         })
     }
 
     fn has_gaps(&self) -> bool {
-        (1_u32..).zip(self.events).any(|(expected, event)| event.session_seq != expected)
+        (1_u32..)
+            .zip(self.events)
+            .any(|(expected, event)| event.session_seq != expected)
     }
 }
 
@@ -214,8 +285,16 @@ fn asked(event: &TimelineEvent) -> Option<(&str, Value)> {
     if event.event_type != EventType::LlmToolCall {
         return None;
     }
-    let tool = event.metadata.get("tool_name")?.as_str()?.strip_prefix(SERVER)?.strip_prefix('.')?;
-    Some((tool, serde_json::from_str(&event.content).unwrap_or_default()))
+    let tool = event
+        .metadata
+        .get("tool_name")?
+        .as_str()?
+        .strip_prefix(SERVER)?
+        .strip_prefix('.')?;
+    Some((
+        tool,
+        serde_json::from_str(&event.content).unwrap_or_default(),
+    ))
 }
 
 #[cfg(test)]
@@ -233,7 +312,13 @@ tools:
   mend: {description: Mends., read_only: false, schema: {type: object}, answers: []}
 ";
 
-    fn event(session_seq: u32, seconds: i64, event_type: EventType, content: &str, metadata: Value) -> TimelineEvent {
+    fn event(
+        session_seq: u32,
+        seconds: i64,
+        event_type: EventType,
+        content: &str,
+        metadata: Value,
+    ) -> TimelineEvent {
         TimelineEvent {
             session_id: SessionId(Uuid::nil()),
             session_seq,
@@ -253,12 +338,22 @@ tools:
     }
 
     fn request(tool: &str, arguments: Value) -> ToolRequest {
-        ToolRequest { tool: tool.to_owned(), arguments }
+        ToolRequest {
+            tool: tool.to_owned(),
+            arguments,
+        }
     }
 
     fn story() -> Vec<TimelineEvent> {
-        let call =
-            |seq, tool, content: &str| event(seq, 1, EventType::LlmToolCall, content, json!({"tool_name": tool}));
+        let call = |seq, tool, content: &str| {
+            event(
+                seq,
+                1,
+                EventType::LlmToolCall,
+                content,
+                json!({"tool_name": tool}),
+            )
+        };
         vec![
             event(1, 0, EventType::SessionStarted, "", json!({"worker": "w1"})),
             call(2, "drill.look", r#"{"pod":"a"}"#),
@@ -271,13 +366,27 @@ tools:
 
     fn sent() -> Vec<ToolRequest> {
         let look = || request("look", json!({"pod": "a"}));
-        vec![look(), look(), look(), request("mend", json!({"key": "k1"}))]
+        vec![
+            look(),
+            look(),
+            look(),
+            request("mend", json!({"key": "k1"})),
+        ]
     }
 
-    fn lines_and_faults(events: &[TimelineEvent], sent: &[ToolRequest]) -> (Vec<String>, Vec<String>) {
+    fn lines_and_faults(
+        events: &[TimelineEvent],
+        sent: &[ToolRequest],
+    ) -> (Vec<String>, Vec<String>) {
         let evidence = Evidence::parse(EVIDENCE, |_| Ok(String::new())).unwrap();
-        let kill = Kill { worker: "w1".to_owned(), after: 3 };
-        let model = |index| ModelRequest { execution_id: "e".to_owned(), index };
+        let kill = Kill {
+            worker: "w1".to_owned(),
+            after: 3,
+        };
+        let model = |index| ModelRequest {
+            execution_id: "e".to_owned(),
+            index,
+        };
         let facts = Facts {
             events,
             evidence: &evidence,
@@ -300,10 +409,19 @@ tools:
             "  changes      1 call sent that may change something, 0 of them twice",
             "  timeline     6 events, numbered without a gap, 1 end",
         ];
-        assert_eq!((lines, faults), (expected.map(str::to_owned).to_vec(), Vec::new()));
+        assert_eq!(
+            (lines, faults),
+            (expected.map(str::to_owned).to_vec(), Vec::new())
+        );
         let (lines, _) = lines_and_faults(&story(), &[]);
-        assert_eq!(lines[3], "  sent again   0 of 0 tool calls; 1 of 3 model calls");
-        assert_eq!(lines[4], "  changes      0 calls sent that may change something");
+        assert_eq!(
+            lines[3],
+            "  sent again   0 of 0 tool calls; 1 of 3 model calls"
+        );
+        assert_eq!(
+            lines[4],
+            "  changes      0 calls sent that may change something"
+        );
     }
 
     #[test]
@@ -312,18 +430,40 @@ tools:
         events.remove(0);
         let twice = [sent(), vec![request("mend", json!({"key": "k1"}))]].concat();
         let (lines, faults) = lines_and_faults(&events, &twice);
-        assert_eq!(lines[3], "  sent again   2 of 5 tool calls: drill.look, drill.mend; 1 of 3 model calls");
-        assert_eq!(lines[4], "  changes      2 calls sent that may change something, 1 of them twice");
-        assert_eq!(lines[5], "  timeline     5 events, numbered with gaps, 1 end");
-        assert_eq!(faults, ["drill.mend may change something and was sent twice", "the stored timeline has gaps"]);
+        assert_eq!(
+            lines[3],
+            "  sent again   2 of 5 tool calls: drill.look, drill.mend; 1 of 3 model calls"
+        );
+        assert_eq!(
+            lines[4],
+            "  changes      2 calls sent that may change something, 1 of them twice"
+        );
+        assert_eq!(
+            lines[5],
+            "  timeline     5 events, numbered with gaps, 1 end"
+        );
+        assert_eq!(
+            faults,
+            [
+                "drill.mend may change something and was sent twice",
+                "the stored timeline has gaps"
+            ]
+        );
     }
 
     #[test]
     fn requests_are_read_from_their_files_which_end_with_the_counters() {
         let counters = Counters::new().unwrap();
         assert_eq!(counters.tool_requests().unwrap(), Vec::new());
-        std::fs::write(counters.tools(), "{\"tool\":\"look\",\"arguments\":{},\"traceparent\":\"00\"}\n").unwrap();
-        assert_eq!(counters.tool_requests().unwrap(), [request("look", json!({}))]);
+        std::fs::write(
+            counters.tools(),
+            "{\"tool\":\"look\",\"arguments\":{},\"traceparent\":\"00\"}\n",
+        )
+        .unwrap();
+        assert_eq!(
+            counters.tool_requests().unwrap(),
+            [request("look", json!({}))]
+        );
         let folder = counters.folder.clone();
         drop(counters);
         assert!(!folder.exists());

@@ -37,7 +37,9 @@ pub(super) struct NotReady(String);
 /// # Errors
 /// When there is no such provider, or the configuration has faults.
 pub(super) fn resolve(global: &GlobalArgs, args: &DrillArgs) -> anyhow::Result<Option<RealModel>> {
-    let Some(named) = args.provider.as_deref() else { return Ok(None) };
+    let Some(named) = args.provider.as_deref() else {
+        return Ok(None);
+    };
     let mut model = match configured(global, named)? {
         Some(model) => model,
         None => shorthand(named, args.base_url.as_deref())?,
@@ -46,7 +48,9 @@ pub(super) fn resolve(global: &GlobalArgs, args: &DrillArgs) -> anyhow::Result<O
         url.clone_into(&mut model.provider.base_url);
     }
     if model.provider.backend() == Backend::Scripted {
-        bail!("the provider {named} replays recordings: leave --provider out to replay that of the drill");
+        bail!(
+            "the provider {named} replays recordings: leave --provider out to replay that of the drill"
+        );
     }
     Ok(Some(model))
 }
@@ -57,21 +61,30 @@ fn configured(global: &GlobalArgs, name: &str) -> anyhow::Result<Option<RealMode
         return Ok(None);
     }
     let provider = load_config(global)?.llm_providers.remove(name);
-    Ok(provider.map(|provider| RealModel { name: name.to_owned(), provider }))
+    Ok(provider.map(|provider| RealModel {
+        name: name.to_owned(),
+        provider,
+    }))
 }
 
 /// A provider without a configuration: one of [`SHORTHANDS`], or a word of `llm_providers` with a model.
 fn shorthand(named: &str, base_url: Option<&str>) -> anyhow::Result<RealModel> {
-    let (word, model) = named.split_once(':').map_or((named, None), |(word, model)| (word, Some(model)));
+    let (word, model) = named
+        .split_once(':')
+        .map_or((named, None), |(word, model)| (word, Some(model)));
     let known = SHORTHANDS.iter().find(|(known, _)| *known == word);
-    let (provider, default) = known.map_or((word, None), |(_, default)| (default.provider, Some(default.model)));
+    let (provider, default) = known.map_or((word, None), |(_, default)| {
+        (default.provider, Some(default.model))
+    });
     if !LlmProvider::is_known(provider) {
         let words = SHORTHANDS.map(|(word, _)| word).join(", ");
         bail!(
             "no provider \"{word}\": name one of llm_providers in tarsy.yaml, or {words}, each with :model if you like"
         );
     }
-    let model = model.or(default).with_context(|| format!("which model of {word}? write --provider {word}:MODEL"))?;
+    let model = model
+        .or(default)
+        .with_context(|| format!("which model of {word}? write --provider {word}:MODEL"))?;
     if LlmProvider::needs_base_url(provider) && base_url.is_none() {
         bail!("where does {word} run? write --base-url URL, such as http://127.0.0.1:8000/v1/");
     }
@@ -83,7 +96,10 @@ fn shorthand(named: &str, base_url: Option<&str>) -> anyhow::Result<RealModel> {
     let file = json!({"llm_providers": {word: fields}});
     let mut config = Config::parse("--provider", &file.to_string(), &process_env)?;
     let provider: Option<LlmProvider> = config.llm_providers.remove(word);
-    Ok(RealModel { name: word.to_owned(), provider: provider.context("the provider cannot be read")? })
+    Ok(RealModel {
+        name: word.to_owned(),
+        provider: provider.context("the provider cannot be read")?,
+    })
 }
 
 /// Checks the key, and the server if it has to run on a machine of the user.
@@ -105,15 +121,23 @@ pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), Not
     }
     if is_local || args.base_url.is_some() {
         let address = address(provider, known);
-        let is_open = match address.as_ref().map(|url| (url.host_str(), url.port_or_known_default())) {
+        let is_open = match address
+            .as_ref()
+            .map(|url| (url.host_str(), url.port_or_known_default()))
+        {
             Some((Some(host), Some(port))) => {
                 let connect = TcpStream::connect((host.trim_matches(['[', ']']).to_owned(), port));
-                tokio::time::timeout(CONNECT_TIMEOUT, connect).await.is_ok_and(|connected| connected.is_ok())
+                tokio::time::timeout(CONNECT_TIMEOUT, connect)
+                    .await
+                    .is_ok_and(|connected| connected.is_ok())
             }
             _ => false,
         };
         if !is_open {
-            let shown = address.map_or_else(|| provider.base_url.clone(), |url| url.origin().ascii_serialization());
+            let shown = address.map_or_else(
+                || provider.base_url.clone(),
+                |url| url.origin().ascii_serialization(),
+            );
             return Err(NotReady(format!(
                 "no server answers at {shown}: start it, or name its address with --base-url"
             )));
@@ -125,7 +149,8 @@ pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), Not
 /// A named key is needed in any case. Otherwise a server of the user's own, and Vertex AI, can do without one.
 fn needs_key(provider: &LlmProvider) -> bool {
     let is_elsewhere = provider.provider == LOCAL.provider || !provider.base_url.is_empty();
-    let is_vertex = !provider.vertex_ai.project.is_empty() || !provider.vertex_ai.credentials_env.is_empty();
+    let is_vertex =
+        !provider.vertex_ai.project.is_empty() || !provider.vertex_ai.credentials_env.is_empty();
     !provider.api_key_env.is_empty() || !is_elsewhere && !is_vertex
 }
 
@@ -133,18 +158,34 @@ fn needs_key(provider: &LlmProvider) -> bool {
 pub(super) fn key(model: &RealModel) -> Option<String> {
     let is_set = |name: &str| {
         let names = [name.to_owned(), format!("{name}_FILE")];
-        names.iter().any(|name| process_env(name).is_some_and(|value| !value.trim().is_empty()))
+        names
+            .iter()
+            .any(|name| process_env(name).is_some_and(|value| !value.trim().is_empty()))
     };
     let named = Some(model.provider.api_key_env.clone()).filter(|name| !name.is_empty());
-    let known = known::by_name(&model.provider.provider).map(|known| known.keys).unwrap_or_default();
-    let all = named.map_or_else(|| known.iter().map(|name| (*name).to_owned()).collect(), |name| vec![name]);
+    let known = known::by_name(&model.provider.provider)
+        .map(|known| known.keys)
+        .unwrap_or_default();
+    let all = named.map_or_else(
+        || known.iter().map(|name| (*name).to_owned()).collect(),
+        |name| vec![name],
+    );
     all.into_iter().find(|name| is_set(name))
 }
 
 fn address(provider: &LlmProvider, known: Option<&Known>) -> Option<Url> {
-    let variable = known.and_then(|known| process_env(known.base_url_variable)).filter(|text| !text.trim().is_empty());
-    let text = Some(provider.base_url.clone()).filter(|url| !url.is_empty()).or(variable);
-    let text = text.or_else(|| known?.addresses.first().map(|address| (*address).to_owned()))?;
+    let variable = known
+        .and_then(|known| process_env(known.base_url_variable))
+        .filter(|text| !text.trim().is_empty());
+    let text = Some(provider.base_url.clone())
+        .filter(|url| !url.is_empty())
+        .or(variable);
+    let text = text.or_else(|| {
+        known?
+            .addresses
+            .first()
+            .map(|address| (*address).to_owned())
+    })?;
     Url::parse(&known.map_or_else(|| text.clone(), |known| known.address_of(&text))).ok()
 }
 
@@ -155,21 +196,50 @@ mod tests {
     #[test]
     fn a_shorthand_names_a_provider_and_its_model() {
         for (named, name, provider, model, backend) in [
-            ("gemini", "gemini", "google", "gemini-2.5-flash", Backend::GoogleNative),
-            ("gemini:gemini-3-pro", "gemini", "google", "gemini-3-pro", Backend::GoogleNative),
-            ("ollama:qwen3:8b", "ollama", "ollama", "qwen3:8b", Backend::Genai),
+            (
+                "gemini",
+                "gemini",
+                "google",
+                "gemini-2.5-flash",
+                Backend::GoogleNative,
+            ),
+            (
+                "gemini:gemini-3-pro",
+                "gemini",
+                "google",
+                "gemini-3-pro",
+                Backend::GoogleNative,
+            ),
+            (
+                "ollama:qwen3:8b",
+                "ollama",
+                "ollama",
+                "qwen3:8b",
+                Backend::Genai,
+            ),
             ("openai", "openai", "openai", "gpt-5-mini", Backend::Genai),
         ] {
             let found = shorthand(named, None).unwrap();
-            let seen = (found.name.as_str(), found.provider.provider.as_str(), found.provider.model.as_str());
-            assert_eq!((seen, found.provider.backend()), ((name, provider, model), backend), "{named}");
+            let seen = (
+                found.name.as_str(),
+                found.provider.provider.as_str(),
+                found.provider.model.as_str(),
+            );
+            assert_eq!(
+                (seen, found.provider.backend()),
+                ((name, provider, model), backend),
+                "{named}"
+            );
         }
     }
 
     #[test]
     fn an_unknown_provider_is_refused_with_the_known_ones() {
         let refused = shorthand("gemni", None).unwrap_err().to_string();
-        assert!(refused.contains("no provider \"gemni\"") && refused.contains("gemini, google, openai"), "{refused}");
+        assert!(
+            refused.contains("no provider \"gemni\"") && refused.contains("gemini, google, openai"),
+            "{refused}"
+        );
     }
 
     #[test]

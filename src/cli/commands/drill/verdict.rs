@@ -48,7 +48,12 @@ impl Investigation<'_> {
     /// When a file of the drill is invalid or the output is closed.
     pub(super) fn print(&self, format: Format) -> anyhow::Result<Exit> {
         let evidence = self.drill.evidence()?;
-        let trial = Trial { events: self.events, alert: self.drill.alert, evidence: &evidence, server: SERVER };
+        let trial = Trial {
+            events: self.events,
+            alert: self.drill.alert,
+            evidence: &evidence,
+            server: SERVER,
+        };
         let rubric = self.drill.rubric(SERVER)?;
         let grade = rubric.grade(&trial);
         let effort = self.effort();
@@ -59,42 +64,81 @@ impl Investigation<'_> {
         Ok(match grade.outcome {
             Outcome::Solved => Exit::Done,
             Outcome::Void => Exit::Failed,
-            Outcome::Unsafe | Outcome::Abstained | Outcome::Wrong | Outcome::Unproven => Exit::NotSolved,
+            Outcome::Unsafe | Outcome::Abstained | Outcome::Wrong | Outcome::Unproven => {
+                Exit::NotSolved
+            }
         })
     }
 
     fn effort(&self) -> Effort {
-        let of = |event_type| self.events.iter().filter(move |event| event.event_type == event_type);
+        let of = |event_type| {
+            self.events
+                .iter()
+                .filter(move |event| event.event_type == event_type)
+        };
         let finished = self.session.finished_at.unwrap_or(self.session.created_at);
-        let took = (finished - self.session.created_at).to_std().unwrap_or_default();
+        let took = (finished - self.session.created_at)
+            .to_std()
+            .unwrap_or_default();
         Effort {
             seconds: took.as_secs_f64(),
-            turns: self.session.models.iter().map(|model| model.calls - model.failed).sum(),
+            turns: self
+                .session
+                .models
+                .iter()
+                .map(|model| model.calls - model.failed)
+                .sum(),
             calls: of(EventType::LlmToolCall).count(),
-            misses: of(EventType::ToolResult).filter(|result| result.content.trim() == NOT_RECORDED).count(),
-            cost: self.model.provider.price.map(|price| cost(price, &self.session.models)),
+            misses: of(EventType::ToolResult)
+                .filter(|result| result.content.trim() == NOT_RECORDED)
+                .count(),
+            cost: self
+                .model
+                .provider
+                .price
+                .map(|price| cost(price, &self.session.models)),
         }
     }
 
     fn lines(&self, grade: &Grade, effort: &Effort, reference: &str) -> Vec<String> {
         let outcome = grade.outcome.as_str();
-        let mut lines = vec![String::new(), format!("Drill {}, {}: {outcome}", self.drill.name, self.asked())];
-        let width = grade.checks.iter().map(|check| check.id.len()).max().unwrap_or_default();
-        let line =
-            |Check { id, ok, seen }: &Check| format!("  {}  {id:<width$}  {seen}", if *ok { "ok" } else { "no" });
+        let mut lines = vec![
+            String::new(),
+            format!("Drill {}, {}: {outcome}", self.drill.name, self.asked()),
+        ];
+        let width = grade
+            .checks
+            .iter()
+            .map(|check| check.id.len())
+            .max()
+            .unwrap_or_default();
+        let line = |Check { id, ok, seen }: &Check| {
+            format!("  {}  {id:<width$}  {seen}", if *ok { "ok" } else { "no" })
+        };
         lines.extend(grade.checks.iter().map(line));
         if grade.outcome != Outcome::Solved {
             lines.push(format!("  The cause is: {reference}"));
         }
-        lines.push(format!("  Further facts named: {} of {}", grade.detail.found, grade.detail.of));
+        lines.push(format!(
+            "  Further facts named: {} of {}",
+            grade.detail.found, grade.detail.of
+        ));
         let not_recorded = match effort.misses {
             0 => String::new(),
             misses => format!(", {misses} of them not recorded"),
         };
         let took = format::span(std::time::Duration::from_secs_f64(effort.seconds));
-        let (turns, calls) = (format::count(effort.turns, "turn"), format::count(effort.calls, "tool call"));
+        let (turns, calls) = (
+            format::count(effort.turns, "turn"),
+            format::count(effort.calls, "tool call"),
+        );
         lines.push(format!("  {took}, {turns}, {calls}{not_recorded}"));
-        lines.extend(self.session.models.iter().map(|model| format!("  {}", words::model(model))));
+        lines.extend(
+            self.session
+                .models
+                .iter()
+                .map(|model| format!("  {}", words::model(model))),
+        );
         lines.push(match effort.cost {
             Some(cost) => format!("  Cost: ${cost:.4}"),
             None => "  Cost: unknown, the provider has no price in tarsy.yaml".to_owned(),
@@ -103,12 +147,16 @@ impl Investigation<'_> {
     }
 
     fn asked(&self) -> String {
-        let LlmProvider { provider, model, .. } = &self.model.provider;
+        let LlmProvider {
+            provider, model, ..
+        } = &self.model.provider;
         format!("{provider} {model}")
     }
 
     fn object(&self, grade: &Grade, effort: &Effort) -> serde_json::Value {
-        let LlmProvider { provider, model, .. } = &self.model.provider;
+        let LlmProvider {
+            provider, model, ..
+        } = &self.model.provider;
         json!({
             "drill": self.drill.name,
             "provider": {"name": self.model.name, "provider": provider, "model": model},
@@ -135,8 +183,9 @@ pub(super) enum Format {
 
 /// The price of all calls in US dollars.
 fn cost(price: Price, models: &[ModelReport]) -> f64 {
-    let dollars =
-        |tokens: i64, price: f64| f64::from(u32::try_from(tokens.max(0)).unwrap_or(u32::MAX)) * price / PRICED_TOKENS;
+    let dollars = |tokens: i64, price: f64| {
+        f64::from(u32::try_from(tokens.max(0)).unwrap_or(u32::MAX)) * price / PRICED_TOKENS
+    };
     let of = |model: &ModelReport| {
         let usage = model.usage;
         dollars(usage.input - usage.cached, price.input)
@@ -151,7 +200,9 @@ fn cost(price: Price, models: &[ModelReport]) -> f64 {
 /// # Errors
 /// When the store has none.
 pub(super) fn session(report: Option<crate::store::AlertReport>) -> anyhow::Result<SessionReport> {
-    report.and_then(|report| report.session).context("the database has no such session")
+    report
+        .and_then(|report| report.session)
+        .context("the database has no such session")
 }
 
 #[cfg(test)]
@@ -161,7 +212,12 @@ mod tests {
 
     #[test]
     fn cached_input_and_thinking_have_their_own_prices() {
-        let usage = Tokens { input: 1_500_000, cached: 500_000, output: 100_000, thinking: 100_000 };
+        let usage = Tokens {
+            input: 1_500_000,
+            cached: 500_000,
+            output: 100_000,
+            thinking: 100_000,
+        };
         let model = ModelReport {
             provider: "gemini".into(),
             backend: "google-native".into(),
@@ -170,7 +226,11 @@ mod tests {
             failed: 0,
             usage,
         };
-        let price = Price { input: 2.0, cached_input: 0.5, output: 10.0 };
+        let price = Price {
+            input: 2.0,
+            cached_input: 0.5,
+            output: 10.0,
+        };
         let total = cost(price, &[model.clone(), model]);
         assert!((total - 2.0 * (2.0 + 0.25 + 2.0)).abs() < 1e-9, "{total}");
     }

@@ -34,14 +34,25 @@ pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result
     check_source(&args.message, intake.sources())?;
     let mut body = submit::read(&args.file)?;
     let hints = message::hints(&received(&args.message));
-    let hints = Hints { source: args.message.source.clone().or(hints.source), ..hints };
+    let hints = Hints {
+        source: args.message.source.clone().or(hints.source),
+        ..hints
+    };
     let no_alert = || format!("{} is not an alert", submit::named(&args.file));
     let mut hints = hints;
-    if let Some(reduced) = intake.reduced(&body, &hints, max_alert_bytes).with_context(no_alert)? {
+    if let Some(reduced) = intake
+        .reduced(&body, &hints, max_alert_bytes)
+        .with_context(no_alert)?
+    {
         hints = reduced.hints(hints);
         body = reduced.body.into_bytes();
     }
-    let reading = Reading { mask: &mask, intake: &intake, body: &body, hints };
+    let reading = Reading {
+        mask: &mask,
+        intake: &intake,
+        body: &body,
+        hints,
+    };
     let alerts = reading.alerts().with_context(no_alert)?;
     let mut shown = Vec::new();
     for (part, alert) in &alerts {
@@ -84,10 +95,15 @@ impl Reading<'_> {
     /// Every alert of the body with its place; only one if the headers name a place.
     fn alerts(&self) -> Result<Vec<(Option<u32>, Alert)>, IntakeError> {
         let read = |hints: &Hints| masked::alert(self.mask, self.intake, self.body, hints);
-        let MaskedAlert { alert, other_parts, .. } = read(&self.hints)?;
+        let MaskedAlert {
+            alert, other_parts, ..
+        } = read(&self.hints)?;
         let mut alerts = vec![(self.hints.part, alert)];
         for part in other_parts {
-            let hints = Hints { part: Some(part), ..self.hints.clone() };
+            let hints = Hints {
+                part: Some(part),
+                ..self.hints.clone()
+            };
             alerts.push((Some(part), read(&hints)?.alert));
         }
         Ok(alerts)
@@ -96,7 +112,13 @@ impl Reading<'_> {
     /// A sentence for each decision, as `decisions`; what gave each field, as `why`; and remarks, as `notes`. The
     /// masked body is read, so no value of a secret field is shown.
     fn origins(&self, part: Option<u32>) -> Result<Map<String, Value>, IntakeError> {
-        let written = self.intake.part(self.body, &Hints { part, ..self.hints.clone() })?;
+        let written = self.intake.part(
+            self.body,
+            &Hints {
+                part,
+                ..self.hints.clone()
+            },
+        )?;
         let masked = masked::body(self.mask, self.body, &self.hints);
         let hints = Hints {
             source: Some(written.alert.source),
@@ -105,9 +127,16 @@ impl Reading<'_> {
             content_encoding: None,
             ..self.hints.clone()
         };
-        let masked = self.intake.part(&masked, &hints).map(|part| part.trace).unwrap_or_default();
+        let masked = self
+            .intake
+            .part(&masked, &hints)
+            .map(|part| part.trace)
+            .unwrap_or_default();
         // The masked body was read with its source as a hint.
-        let source = written.trace.into_iter().filter(|line| line.field == "source");
+        let source = written
+            .trace
+            .into_iter()
+            .filter(|line| line.field == "source");
         let others = masked.into_iter().filter(|line| line.field != "source");
         let trace: Vec<Traced> = source.chain(others).collect();
         let text = |text: &str| self.mask.apply(text).into_owned();
@@ -115,10 +144,24 @@ impl Reading<'_> {
             let value = (!line.value.is_empty()).then(|| text(&line.shown()));
             json!({"field": line.field, "from": text(&line.origin.to_string()), "value": value})
         };
-        let decisions: Vec<String> = sentences(&trace).iter().map(|sentence| text(sentence)).collect();
+        let decisions: Vec<String> = sentences(&trace)
+            .iter()
+            .map(|sentence| text(sentence))
+            .collect();
         let origins: Vec<Value> = trace.iter().map(line).collect();
-        let notes: Vec<String> = written.notes.iter().map(|note| text(&note.to_string())).collect();
-        let shown = [("decisions", json!(decisions)), ("why", json!(origins)), ("notes", json!(notes))];
-        Ok(shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        let notes: Vec<String> = written
+            .notes
+            .iter()
+            .map(|note| text(&note.to_string()))
+            .collect();
+        let shown = [
+            ("decisions", json!(decisions)),
+            ("why", json!(origins)),
+            ("notes", json!(notes)),
+        ];
+        Ok(shown
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect())
     }
 }

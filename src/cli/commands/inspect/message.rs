@@ -14,15 +14,24 @@ use crate::investigation::sources::Sources;
 
 /// The message that the arguments describe.
 pub(in crate::cli::commands) fn received(args: &MessageArgs) -> Received {
-    let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
-    let headers =
-        args.headers.iter().filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
+    let canonical = |name: &str| {
+        bus::ALLOWED
+            .into_iter()
+            .find(|allowed| allowed.eq_ignore_ascii_case(name))
+    };
+    let headers = args
+        .headers
+        .iter()
+        .filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
     Received {
         alert_id: SessionId(Uuid::nil()),
         body_sha256: [0; 32],
         body: None,
         headers: Value::Object(headers.collect()),
-        subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
+        subject: args
+            .priority
+            .map(|priority| format!("tarsy.alerts.{}", priority.as_str()))
+            .unwrap_or_default(),
         stream_sequence: 0,
         queued_at: Utc::now(),
     }
@@ -30,8 +39,15 @@ pub(in crate::cli::commands) fn received(args: &MessageArgs) -> Received {
 
 /// # Errors
 /// When the source that the arguments name is none of these.
-pub(in crate::cli::commands) fn check_source(args: &MessageArgs, sources: &Sources) -> anyhow::Result<()> {
-    if let Some(name) = args.source.as_deref().filter(|name| !sources.contains(name)) {
+pub(in crate::cli::commands) fn check_source(
+    args: &MessageArgs,
+    sources: &Sources,
+) -> anyhow::Result<()> {
+    if let Some(name) = args
+        .source
+        .as_deref()
+        .filter(|name| !sources.contains(name))
+    {
         bail!("{}", unknown_source(sources, name));
     }
     Ok(())

@@ -24,7 +24,10 @@ pub(super) fn run(global: &GlobalArgs, command: InspectCommand) -> anyhow::Resul
 fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
     let text = submit::read(&args.file)?;
     let offered = args.tools.as_ref().map(|names| {
-        let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        let names = names
+            .iter()
+            .map(|name| name.trim())
+            .filter(|name| !name.is_empty());
         names.map(|name| tool(name.to_owned())).collect::<Vec<_>>()
     });
     let reply = react::read(&String::from_utf8_lossy(&text), offered.as_deref());

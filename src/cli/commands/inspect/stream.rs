@@ -36,21 +36,38 @@ struct Event {
 
 pub(super) fn run(args: &InspectStreamArgs) -> anyhow::Result<Exit> {
     let named = submit::named(&args.file);
-    let Ok(text) = String::from_utf8(submit::read(&args.file)?) else { bail!("{named} is not UTF-8 text") };
+    let Ok(text) = String::from_utf8(submit::read(&args.file)?) else {
+        bail!("{named} is not UTF-8 text")
+    };
     let chunks = chunks(&text).with_context(|| named)?;
     if chunks.is_empty() {
         return Ok(Exit::Done);
     }
     for (number, event) in (1..).zip(projected(strategy(args.controller), assemble(chunks))) {
-        let EventDraft { event_type, status, content, metadata } = event;
-        print_json(&Event { event_type, status, content, metadata, sequence_number: number })?;
+        let EventDraft {
+            event_type,
+            status,
+            content,
+            metadata,
+        } = event;
+        print_json(&Event {
+            event_type,
+            status,
+            content,
+            metadata,
+            sequence_number: number,
+        })?;
     }
     Ok(Exit::Done)
 }
 
 fn chunks(text: &str) -> anyhow::Result<Vec<GenerateResponse>> {
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(number, line)| json::chunk(line).with_context(|| format!("line {number}"))).collect()
+    let lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| json::chunk(line).with_context(|| format!("line {number}")))
+        .collect()
 }
 
 fn strategy(controller: Controller) -> Strategy {
@@ -64,19 +81,37 @@ fn strategy(controller: Controller) -> Strategy {
 
 /// The events of an answer that is the first of its execution.
 fn projected(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft> {
-    let tools = reply.as_ref().map(|answer| called_tools(strategy, answer)).unwrap_or_default();
+    let tools = reply
+        .as_ref()
+        .map(|answer| called_tools(strategy, answer))
+        .unwrap_or_default();
     let mut state = State::replay(Arc::new(plan(strategy, tools)), None, Vec::<Entry>::new());
     if let Decision::Append(opening) = decide(&state) {
         opening.into_iter().for_each(|entry| state.apply(entry));
     }
     let entries = match reply {
         Ok(answer) => absorb::absorb(&state, answer),
-        Err(ModelError::Failed { code, message, timeout, .. }) => {
-            absorb::failed(&state, &code, CallError { message: &message, timeout })
-        }
-        Err(ModelError::Unavailable(message) | ModelError::Broke(message)) => {
-            absorb::failed(&state, "", CallError { message: &message, timeout: false })
-        }
+        Err(ModelError::Failed {
+            code,
+            message,
+            timeout,
+            ..
+        }) => absorb::failed(
+            &state,
+            &code,
+            CallError {
+                message: &message,
+                timeout,
+            },
+        ),
+        Err(ModelError::Unavailable(message) | ModelError::Broke(message)) => absorb::failed(
+            &state,
+            "",
+            CallError {
+                message: &message,
+                timeout: false,
+            },
+        ),
     };
     project(&state, &entries, &Measured::default())
 }
@@ -86,9 +121,16 @@ fn called_tools(strategy: Strategy, answer: &Answer) -> Vec<String> {
     match strategy {
         Strategy::React => {
             let reply = react::read(&answer.text, None);
-            reply.action.into_iter().filter(|_| reply.kind == ReplyKind::Action).collect()
+            reply
+                .action
+                .into_iter()
+                .filter(|_| reply.kind == ReplyKind::Action)
+                .collect()
         }
-        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
+        Strategy::SingleCall
+        | Strategy::NativeThinking
+        | Strategy::Synthesis
+        | Strategy::SynthesisNativeThinking => {
             answer.calls.iter().map(|call| call.tool.clone()).collect()
         }
     }

@@ -26,25 +26,44 @@ pub(super) async fn run(global: &GlobalArgs, command: NotifyCommand) -> anyhow::
 async fn test(config: &Config, NotifyTestArgs { route }: NotifyTestArgs) -> anyhow::Result<Exit> {
     let known: Vec<&str> = config.notifications.keys().map(String::as_str).collect();
     let Some(found) = config.notifications.get(&route) else {
-        ensure!(!known.is_empty(), "the configuration has no routes: see notifications in tarsy config example");
-        bail!("there is no route \"{route}\"; there are: {}", known.join(", "));
+        ensure!(
+            !known.is_empty(),
+            "the configuration has no routes: see notifications in tarsy config example"
+        );
+        bail!(
+            "there is no route \"{route}\"; there are: {}",
+            known.join(", ")
+        );
     };
     let session = SessionId(Uuid::now_v7());
     let message = Notification {
-        key: NotificationKey { session, route: route.clone(), moment: Moment::Ended },
+        key: NotificationKey {
+            session,
+            route: route.clone(),
+            moment: Moment::Ended,
+        },
         summary: sample(config),
-        url: config.web.public_url.as_ref().map(|url| url.session(session)),
+        url: config
+            .web
+            .public_url
+            .as_ref()
+            .map(|url| url.session(session)),
         template: found.template.clone(),
         may_repeat: false,
     };
     let routes = Routes::new(config.notifications.clone(), secrets::mask(config, None)?);
     match routes.send(message, None).await {
         ProviderAnswer::Accepted { .. } | ProviderAnswer::Found { .. } => {
-            print(&[format!("{route} ({}) has taken the message", found.kind.as_str())])?;
+            print(&[format!(
+                "{route} ({}) has taken the message",
+                found.kind.as_str()
+            )])?;
             Ok(Exit::Done)
         }
         ProviderAnswer::Rejected { reason } => bail!("{route} rejects the message: {reason}"),
-        ProviderAnswer::Unavailable { reason, .. } => bail!("{route} has not taken the message: {reason}"),
+        ProviderAnswer::Unavailable { reason, .. } => {
+            bail!("{route} has not taken the message: {reason}")
+        }
     }
 }
 
@@ -56,7 +75,9 @@ fn sample(config: &Config) -> Summary {
         severity: Some(Severity::Low),
         chain: Some(config.defaults.chain.clone()),
         outcome: Some(Outcome::Completed),
-        analysis: Some("Cause: tarsy notify test was run [1]\nEvidence: this message [1]".to_owned()),
+        analysis: Some(
+            "Cause: tarsy notify test was run [1]\nEvidence: this message [1]".to_owned(),
+        ),
         mark: None,
         error: None,
         refs: Refs::default(),

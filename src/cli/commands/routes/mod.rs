@@ -53,21 +53,40 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     let body = submit::read(&args.file)?;
     let received = received(&args.message);
     let hints = hints(&received);
-    let suffix = args.suffix.as_ref().map(ToString::to_string).unwrap_or_default();
-    let hints = Hints { source: args.message.source.clone().or(hints.source), suffix, ..hints };
+    let suffix = args
+        .suffix
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let hints = Hints {
+        source: args.message.source.clone().or(hints.source),
+        suffix,
+        ..hints
+    };
     let parts = match hints.part {
         Some(_) => intake.part(&body, &hints).map(|part| vec![part]),
         None => intake.read(&body, &hints),
     };
     let parts = parts.with_context(|| format!("{} is not an alert", submit::named(&args.file)))?;
     let mask = secrets::mask(&config, None)?;
-    let question = Question { config: &config, mask: &mask, received: &received, suffix: &hints.suffix };
-    let chosen: Vec<Chosen> = parts.iter().map(|part| question.chosen(part)).collect::<anyhow::Result<_>>()?;
+    let question = Question {
+        config: &config,
+        mask: &mask,
+        received: &received,
+        suffix: &hints.suffix,
+    };
+    let chosen: Vec<Chosen> = parts
+        .iter()
+        .map(|part| question.chosen(part))
+        .collect::<anyhow::Result<_>>()?;
     if args.json {
         print(&json_lines(&chosen)?)?;
         return Ok(Exit::Done);
     }
-    let blocks: Vec<String> = chosen.iter().map(|chosen| chosen.lines().join("\n")).collect();
+    let blocks: Vec<String> = chosen
+        .iter()
+        .map(|chosen| chosen.lines().join("\n"))
+        .collect();
     print(&[blocks.join("\n\n")])?;
     Ok(Exit::Done)
 }
@@ -82,43 +101,73 @@ struct Question<'q> {
 
 impl Question<'_> {
     fn chosen(&self, part: &Part) -> anyhow::Result<Chosen> {
-        let Self { config, mask, received, suffix } = self;
+        let Self {
+            config,
+            mask,
+            received,
+            suffix,
+        } = self;
         let facts = Facts::of(part, suffix);
         let route = config.routes.first(&facts);
-        let earlier = config.routes.iter().take_while(|earlier| Some(*earlier) != route);
+        let earlier = config
+            .routes
+            .iter()
+            .take_while(|earlier| Some(*earlier) != route);
         let shown = |text: &str| mask.apply(text).into_owned();
         let failing = |earlier: &AlertRoute| {
-            let matcher = earlier.matchers.iter().find(|matcher| !matcher.matches(&facts))?;
+            let matcher = earlier
+                .matchers
+                .iter()
+                .find(|matcher| !matcher.matches(&facts))?;
             let value = shown(facts.get(matcher.name()));
-            Some(format!("{}: {matcher} does not hold for {value:?}", earlier.name))
+            Some(format!(
+                "{}: {matcher} does not hold for {value:?}",
+                earlier.name
+            ))
         };
         let (named, alert) = (named_chain(received, route), &part.alert);
         let chain = planner::choose(config, &alert.alert_type, named.as_deref())?.name;
         let of_header = named_chain(received, None).is_some();
-        let is_of_type =
-            config.agent_chains.get(chain).is_some_and(|chain| chain.alert_types.contains(&alert.alert_type));
+        let is_of_type = config
+            .agent_chains
+            .get(chain)
+            .is_some_and(|chain| chain.alert_types.contains(&alert.alert_type));
         let chain_from = match (of_header, &named) {
             (true, _) => "header",
             (false, Some(_)) => "route",
             (false, None) if is_of_type => "alert_types",
             (false, None) => "default",
         };
-        let tools_of_header = received.headers.get(bus::TOOLS).and_then(Value::as_str).map(ToOwned::to_owned);
+        let tools_of_header = received
+            .headers
+            .get(bus::TOOLS)
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned);
         Narrowing::new(config, route, tools_of_header.as_deref())?;
         let tools = route.and_then(|route| route.tools.as_ref());
         Ok(Chosen {
             title: shown(&alert.title),
             route: route.map(|route| route.name.clone()),
-            because: route.iter().flat_map(|route| &route.matchers).map(ToString::to_string).collect(),
+            because: route
+                .iter()
+                .flat_map(|route| &route.matchers)
+                .map(ToString::to_string)
+                .collect(),
             not: earlier.filter_map(failing).collect(),
             ignored_because: route.and_then(AlertRoute::ignored_because),
             chain: chain.to_owned(),
             chain_from,
             tools_of_route: tools.map(|tools| tools.iter().map(ToString::to_string).collect()),
             tools_of_header,
-            priority: route.and_then(|route| route.priority).unwrap_or(alert.severity).as_str(),
+            priority: route
+                .and_then(|route| route.priority)
+                .unwrap_or(alert.severity)
+                .as_str(),
             max_per_hour: route.and_then(|route| route.max_per_hour),
-            cooldown_s: route.and_then(|route| route.cooldown).unwrap_or(config.dedupe.cooldown).as_secs(),
+            cooldown_s: route
+                .and_then(|route| route.cooldown)
+                .unwrap_or(config.dedupe.cooldown)
+                .as_secs(),
         })
     }
 }
@@ -126,8 +175,11 @@ impl Question<'_> {
 impl Chosen {
     fn lines(&self) -> Vec<String> {
         let line = |name: &str, text: &str| format!("  {name:<10}{text}");
-        let because =
-            if self.because.is_empty() { "it matches every alert".to_owned() } else { self.because.join(" and ") };
+        let because = if self.because.is_empty() {
+            "it matches every alert".to_owned()
+        } else {
+            self.because.join(" and ")
+        };
         let mut lines = vec![self.title.clone()];
         lines.push(match &self.route {
             Some(route) => line("route", &format!("{route}, because {because}")),
@@ -138,18 +190,33 @@ impl Chosen {
             lines.push(line("ignored", because));
             return lines;
         }
-        lines.push(line("chain", &format!("{}, by the {}", self.chain, self.chain_from)));
-        let patterns = [self.tools_of_route.as_ref().map(|tools| tools.join(", ")), self.tools_of_header.clone()];
+        lines.push(line(
+            "chain",
+            &format!("{}, by the {}", self.chain, self.chain_from),
+        ));
+        let patterns = [
+            self.tools_of_route.as_ref().map(|tools| tools.join(", ")),
+            self.tools_of_header.clone(),
+        ];
         let patterns: Vec<String> = patterns.into_iter().flatten().collect();
         let tools = match patterns.as_slice() {
             [] => "all of the chain".to_owned(),
-            patterns => format!("those of the chain that are named by {}", patterns.join(" and by ")),
+            patterns => format!(
+                "those of the chain that are named by {}",
+                patterns.join(" and by ")
+            ),
         };
         lines.push(line("tools", &tools));
-        lines.push(line("priority", &format!("{}, if tarsy receive publishes it", self.priority)));
+        lines.push(line(
+            "priority",
+            &format!("{}, if tarsy receive publishes it", self.priority),
+        ));
         lines.push(line("cooldown", &format!("{} s", self.cooldown_s)));
         if let Some(most) = self.max_per_hour {
-            lines.push(line("limit", &format!("{} an hour", format::count(most, "investigation"))));
+            lines.push(line(
+                "limit",
+                &format!("{} an hour", format::count(most, "investigation")),
+            ));
         }
         lines
     }

@@ -59,7 +59,9 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
     let session = match (args.session.whole(), &database) {
         (Some(session), _) => session,
         (None, Ok(database)) => find(global, "cancel", database, &args.session).await?,
-        (None, Err(error)) => bail!("only a whole id can be cancelled without the database: {error:#}"),
+        (None, Err(error)) => {
+            bail!("only a whole id can be cancelled without the database: {error:#}")
+        }
     };
     let addresses = addresses(global);
     let state = async {
@@ -71,22 +73,33 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
     // Connecting changes nothing, so it need not wait for the database.
     let (state, nats) = tokio::join!(state, addresses.nats_for_command("cancel"));
     let state = match (state, &database, &nats) {
-        (Ok(CancelState::Unseen), Ok(database), Ok(nats)) => cancel_unread(database, nats, session).await,
+        (Ok(CancelState::Unseen), Ok(database), Ok(nats)) => {
+            cancel_unread(database, nats, session).await
+        }
         (state, _, _) => state,
     };
     let mut request = request(session, state, nats.as_ref()).await?;
     request.url = link(global, session);
-    if let (CancelState::Requested, None, Ok(database)) = (&request.state, &request.database_error, &database) {
+    if let (CancelState::Requested, None, Ok(database)) =
+        (&request.state, &request.database_error, &database)
+    {
         await_owner(database, nats.as_ref().ok(), &mut request).await?;
     }
-    for (way, error) in [("the database", &request.database_error), ("the broker", &request.broker_error)] {
+    for (way, error) in [
+        ("the database", &request.database_error),
+        ("the broker", &request.broker_error),
+    ] {
         if let Some(error) = error {
             note(&format!("{way} did not store the request: {error}"))?;
         }
     }
     if !args.wait || !request.state.is_stored() {
         let described = request.state.describe(session);
-        print(&[if args.json { json_line(&request.json(None))? } else { described }])?;
+        print(&[if args.json {
+            json_line(&request.json(None))?
+        } else {
+            described
+        }])?;
         return Ok(request.state.exit());
     }
     note(&request.state.describe(session))?;
@@ -114,7 +127,9 @@ impl CancelState {
     fn describe(&self, session: SessionId) -> String {
         let short = session.short();
         match self {
-            Self::Requested => format!("session {short} is asked to cancel: tarsy watch {short} shows its end"),
+            Self::Requested => {
+                format!("session {short} is asked to cancel: tarsy watch {short} shows its end")
+            }
             Self::Cancelled => format!("session {short} is cancelled"),
             Self::Unseen => format!(
                 "no worker has seen {short} yet: the request is stored and takes effect if it is opened within 24 hours"
@@ -143,8 +158,13 @@ impl CancelState {
 impl CancelRequest {
     /// `status` is the final status of the session, if the command has waited for it.
     fn json(&self, status: Option<&str>) -> serde_json::Value {
-        let status = status.or_else(|| (self.state == CancelState::Cancelled).then_some("cancelled"));
-        let joined = if let CancelState::Joined(target) = &self.state { Some(target) } else { None };
+        let status =
+            status.or_else(|| (self.state == CancelState::Cancelled).then_some("cancelled"));
+        let joined = if let CancelState::Joined(target) = &self.state {
+            Some(target)
+        } else {
+            None
+        };
         let mut json = json!({
             "session_id": self.session, "outcome": self.state.as_str(), "status": status,
             "joined_session_id": joined, "database_error": self.database_error, "broker_error": self.broker_error,
@@ -157,17 +177,30 @@ impl CancelRequest {
 }
 
 fn over(session: SessionId, status: &str) -> String {
-    format!("session {} is over: {}", session.short(), status_word(status))
+    format!(
+        "session {} is over: {}",
+        session.short(),
+        status_word(status)
+    )
 }
 
 /// Ends an alert that no worker has seen: records it as a worker would, so that its message finds it cancelled.
-async fn cancel_unread(database: &Database, nats: &Nats, session: SessionId) -> anyhow::Result<CancelState> {
-    let Ok(search) = nats.search_queue(|alert| alert == session, MAX_SEARCHED).await else {
+async fn cancel_unread(
+    database: &Database,
+    nats: &Nats,
+    session: SessionId,
+) -> anyhow::Result<CancelState> {
+    let Ok(search) = nats
+        .search_queue(|alert| alert == session, MAX_SEARCHED)
+        .await
+    else {
         return Ok(CancelState::Unseen);
     };
     match search.found.into_iter().next() {
         Some(message) => {
-            let disposition = database.call_port(database.store.receive(message.received)).await?;
+            let disposition = database
+                .call_port(database.store.receive(message.received))
+                .await?;
             if disposition == Disposition::UsedId {
                 return Ok(CancelState::Unseen);
             }
@@ -179,20 +212,37 @@ async fn cancel_unread(database: &Database, nats: &Nats, session: SessionId) -> 
 }
 
 /// Waits until the owner has ended the session, and ends it if the owner does not.
-async fn await_owner(database: &Database, nats: Option<&Nats>, request: &mut CancelRequest) -> anyhow::Result<()> {
+async fn await_owner(
+    database: &Database,
+    nats: Option<&Nats>,
+    request: &mut CancelRequest,
+) -> anyhow::Result<()> {
     let session = request.session;
     let ended = async {
-        while !database.store.standing(session).await.is_ok_and(|standing| standing.over) {
+        while !database
+            .store
+            .standing(session)
+            .await
+            .is_ok_and(|standing| standing.over)
+        {
             tokio::time::sleep(OWNER_POLL_INTERVAL).await; // pacing of the looks
         }
     };
     let answer = match tokio::time::timeout(OWNER_TIMEOUT, ended).await {
         Ok(()) => CancelAnswer::Ended,
-        Err(_) => database.call(database.store.cancel_unanswered(session)).await?,
+        Err(_) => {
+            database
+                .call(database.store.cancel_unanswered(session))
+                .await?
+        }
     };
     let state = state_of(database, session, answer).await?;
     let is_cancelled = matches!(&state, CancelState::Over(status) if status == "cancelled");
-    request.state = if is_cancelled { CancelState::Cancelled } else { state };
+    request.state = if is_cancelled {
+        CancelState::Cancelled
+    } else {
+        state
+    };
     if answer == CancelAnswer::Cancelled
         && let Some(nats) = nats
     {
@@ -203,12 +253,21 @@ async fn await_owner(database: &Database, nats: Option<&Nats>, request: &mut Can
 }
 
 /// Stores the request in the database; an alert that no worker has seen has no row that could keep it.
-async fn request_in_database(database: &Database, session: SessionId) -> anyhow::Result<CancelState> {
-    let answer = database.call(database.store.request_cancel(session)).await?;
+async fn request_in_database(
+    database: &Database,
+    session: SessionId,
+) -> anyhow::Result<CancelState> {
+    let answer = database
+        .call(database.store.request_cancel(session))
+        .await?;
     state_of(database, session, answer).await
 }
 
-async fn state_of(database: &Database, session: SessionId, answer: CancelAnswer) -> anyhow::Result<CancelState> {
+async fn state_of(
+    database: &Database,
+    session: SessionId,
+    answer: CancelAnswer,
+) -> anyhow::Result<CancelState> {
     Ok(match answer {
         CancelAnswer::Requested => CancelState::Requested,
         CancelAnswer::Cancelled => CancelState::Cancelled,
@@ -217,7 +276,11 @@ async fn state_of(database: &Database, session: SessionId, answer: CancelAnswer)
         CancelAnswer::Ended => {
             let report = database.call(database.store.report(session)).await?;
             let ended = report.and_then(|report| report.session);
-            CancelState::Over(ended.map_or_else(|| "ended", |session| session.status.as_str()).to_owned())
+            CancelState::Over(
+                ended
+                    .map_or_else(|| "ended", |session| session.status.as_str())
+                    .to_owned(),
+            )
         }
     })
 }
@@ -232,21 +295,39 @@ async fn request(
         Ok(state) => (state, None),
         Err(error) => (CancelState::Requested, Some(one_line_error(&error))),
     };
-    let mut request = CancelRequest { session, url: None, state, database_error, broker_error: None };
+    let mut request = CancelRequest {
+        session,
+        url: None,
+        state,
+        database_error,
+        broker_error: None,
+    };
     // Of a session that has just ended, the workers publish the end when they receive the request.
     if !request.state.is_stored() && request.state != CancelState::Cancelled {
         return Ok(request);
     }
     request.broker_error = match nats {
         Ok(nats) => {
-            let requested = nats.request_cancel(session).await.map_err(anyhow::Error::from);
-            with_cause(nats, requested).await.err().map(|error| one_line_error(&error))
+            let requested = nats
+                .request_cancel(session)
+                .await
+                .map_err(anyhow::Error::from);
+            with_cause(nats, requested)
+                .await
+                .err()
+                .map(|error| one_line_error(&error))
         }
         Err(error) => Some(one_line_error(error)),
     };
     let short = session.short();
-    match (&request.state, &request.database_error, &request.broker_error) {
-        (_, Some(database), Some(broker)) => bail!("session {short} was not asked to cancel: {database}; {broker}"),
+    match (
+        &request.state,
+        &request.database_error,
+        &request.broker_error,
+    ) {
+        (_, Some(database), Some(broker)) => {
+            bail!("session {short} was not asked to cancel: {database}; {broker}")
+        }
         (CancelState::Unseen, _, Some(broker)) => {
             bail!(
                 "alert {short} was not asked to cancel: no worker has seen it, and only the broker can store a request \
@@ -265,7 +346,8 @@ async fn wait(
     args: &SessionsCancelArgs,
 ) -> anyhow::Result<Exit> {
     let session = request.session;
-    let mut follower = Follower::start::<Store>(nats, session, 0, database.map(|database| database.store));
+    let mut follower =
+        Follower::start::<Store>(nats, session, 0, database.map(|database| database.store));
     let end = async {
         while let Some(item) = follower.next().await {
             if let TimelineUpdate::Event(event) = item
@@ -285,11 +367,22 @@ async fn wait(
     };
     let Ok(end) = end else {
         let seconds = args.timeout.as_secs();
-        note(&format!("session {} is not over after {seconds} s: the request remains stored", session.short()))?;
+        note(&format!(
+            "session {} is not over after {seconds} s: the request remains stored",
+            session.short()
+        ))?;
         return Ok(Exit::StillRunning);
     };
     let end = end.context("the timeline broke off before its end")?;
     let status = end.as_str().trim_start_matches("session_");
-    print(&[if args.json { json_line(&request.json(Some(status)))? } else { over(session, status) }])?;
-    Ok(if end == EventType::SessionCancelled { Exit::Done } else { Exit::Failed })
+    print(&[if args.json {
+        json_line(&request.json(Some(status)))?
+    } else {
+        over(session, status)
+    }])?;
+    Ok(if end == EventType::SessionCancelled {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }

@@ -14,7 +14,9 @@ use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, queue, submit};
-use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs};
+use crate::cli::args::{
+    GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
+};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::render::report;
@@ -51,21 +53,37 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
         search: args.search,
         ..SessionFilter::default()
     };
-    let is_filtered = filter != SessionFilter { limit: args.limit, ..SessionFilter::default() };
-    let sessions = database.call(database.store.list_sessions(filter.clone())).await?;
+    let is_filtered = filter
+        != SessionFilter {
+            limit: args.limit,
+            ..SessionFilter::default()
+        };
+    let sessions = database
+        .call(database.store.list_sessions(filter.clone()))
+        .await?;
     if sessions.is_empty() {
-        note(if is_filtered { "no matching sessions" } else { messages::NO_SESSION })?;
+        note(if is_filtered {
+            "no matching sessions"
+        } else {
+            messages::NO_SESSION
+        })?;
         return Ok(Exit::Done);
     }
     let style = TerminalEnv::of_process().style();
-    let lines =
-        if args.json { linked_lines(global, &sessions)? } else { list::sessions(&sessions, Utc::now(), &style) };
+    let lines = if args.json {
+        linked_lines(global, &sessions)?
+    } else {
+        list::sessions(&sessions, Utc::now(), &style)
+    };
     print(&lines)?;
     if sessions.len() >= usize::try_from(args.limit)? {
         let total = database.call(database.store.count_sessions(filter)).await?;
         if total > i64::from(args.limit) {
             let bound = if total < MAX_COUNTED { "" } else { "at least " };
-            note(&format!("{} of {bound}{total}; --limit shows more", sessions.len()))?;
+            note(&format!(
+                "{} of {bound}{total}; --limit shows more",
+                sessions.len()
+            ))?;
         }
     }
     Ok(Exit::Done)
@@ -81,43 +99,86 @@ struct LinkedLine<'a> {
 }
 
 /// The sessions as JSON, one on each line, with their pages.
-pub(super) fn linked_lines(global: &GlobalArgs, sessions: &[SessionLine]) -> anyhow::Result<Vec<String>> {
+pub(super) fn linked_lines(
+    global: &GlobalArgs,
+    sessions: &[SessionLine],
+) -> anyhow::Result<Vec<String>> {
     let public_url = public_url(global);
     let url = |line: &SessionLine| public_url.as_ref().map(|url| url.session(line.session_id));
-    json_lines(&sessions.iter().map(|line| LinkedLine { line, url: url(line) }).collect::<Vec<_>>())
+    json_lines(
+        &sessions
+            .iter()
+            .map(|line| LinkedLine {
+                line,
+                url: url(line),
+            })
+            .collect::<Vec<_>>(),
+    )
 }
 
 async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exit> {
     let database = Database::of(global, "sessions")?;
-    let output = if args.json { prompts::Output::Json } else { prompts::Output::Text };
+    let output = if args.json {
+        prompts::Output::Json
+    } else {
+        prompts::Output::Text
+    };
     if args.prompts {
         return prompts::list(&database, database.find(&args.session).await?, output).await;
     }
     if let Some(number) = args.prompt {
-        return prompts::show(&database, database.find(&args.session).await?, number, output).await;
+        return prompts::show(
+            &database,
+            database.find(&args.session).await?,
+            number,
+            output,
+        )
+        .await;
     }
     let found = match read(&database, &args.session).await {
         Ok((_, found)) => found,
-        Err(error) if error.is::<NotFound>() => return show_queued(global, &args).await?.ok_or(error),
+        Err(error) if error.is::<NotFound>() => {
+            return show_queued(global, &args).await?.ok_or(error);
+        }
         Err(error) => return Err(error),
     };
     if args.json {
         print_json(&found)?;
     } else if args.report {
-        print(&report::shown(&found, Utc::now(), &TerminalEnv::of_process().style()))?;
+        print(&report::shown(
+            &found,
+            Utc::now(),
+            &TerminalEnv::of_process().style(),
+        ))?;
     } else {
-        print(&show::show(&found, Utc::now(), &TerminalEnv::of_process().style()))?;
+        print(&show::show(
+            &found,
+            Utc::now(),
+            &TerminalEnv::of_process().style(),
+        ))?;
     }
     Ok(Exit::Done)
 }
 
 /// Shows an alert that no worker has seen, which only the queue has; `None` when the queue does not have it either.
 async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Result<Option<Exit>> {
-    let Ok(nats) = addresses(global).nats_for_command("watch").await else { return Ok(None) };
-    let search = nats.search_queue(|alert| args.session.matches(alert), MAX_SEARCHED).await;
-    let Some(message) = search.ok().and_then(|search| search.found.into_iter().next()) else { return Ok(None) };
+    let Ok(nats) = addresses(global).nats_for_command("watch").await else {
+        return Ok(None);
+    };
+    let search = nats
+        .search_queue(|alert| args.session.matches(alert), MAX_SEARCHED)
+        .await;
+    let Some(message) = search
+        .ok()
+        .and_then(|search| search.found.into_iter().next())
+    else {
+        return Ok(None);
+    };
     let (priority, sequence) = (message.priority, message.received.stream_sequence);
-    let place = nats.queue_position(priority, sequence).await.map(|place| messages::queue_position(&place, priority));
+    let place = nats
+        .queue_position(priority, sequence)
+        .await
+        .map(|place| messages::queue_position(&place, priority));
     let place = place.unwrap_or_else(|_| "queued".to_owned());
     let alert = queue::queued_alert(&queue::Reading::by_config(global)?, message);
     if args.json {
@@ -130,7 +191,12 @@ async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Re
         }
         print_json(&json)?;
     } else {
-        print(&show::queued(&alert, sequence, &place, &TerminalEnv::of_process().style()))?;
+        print(&show::queued(
+            &alert,
+            sequence,
+            &place,
+            &TerminalEnv::of_process().style(),
+        ))?;
     }
     Ok(Some(Exit::Done))
 }
@@ -149,9 +215,20 @@ pub(super) async fn find(
         Err(error) if error.is::<NotFound>() => error,
         found => return found,
     };
-    let Ok(nats) = addresses(global).nats_for_command(role).await else { return Err(error) };
-    let Ok(search) = nats.search_queue(|alert| wanted.matches(alert), MAX_SEARCHED).await else { return Err(error) };
-    let ids: Vec<SessionId> = search.found.iter().map(|message| message.received.alert_id).collect();
+    let Ok(nats) = addresses(global).nats_for_command(role).await else {
+        return Err(error);
+    };
+    let Ok(search) = nats
+        .search_queue(|alert| wanted.matches(alert), MAX_SEARCHED)
+        .await
+    else {
+        return Err(error);
+    };
+    let ids: Vec<SessionId> = search
+        .found
+        .iter()
+        .map(|message| message.received.alert_id)
+        .collect();
     match ids.as_slice() {
         [] => Err(error),
         [one] => Ok(*one),
@@ -159,7 +236,10 @@ pub(super) async fn find(
     }
 }
 
-pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Result<(SessionId, AlertReport)> {
+pub(super) async fn read(
+    database: &Database,
+    wanted: &SessionRef,
+) -> anyhow::Result<(SessionId, AlertReport)> {
     let session = database.find(wanted).await?;
     match database.call(database.store.report(session)).await? {
         Some(report) => Ok((session, report)),
@@ -176,14 +256,31 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
     submit::check_chain(&load_config(global)?, args.chain.as_deref())?;
     let nats = addresses(global).nats_for_command("rerun").await?;
     let session = SessionId(Uuid::now_v7());
-    let alert = reruns::message(session, &report, args.chain.as_deref()).map_err(anyhow::Error::msg)?;
+    let alert =
+        reruns::message(session, &report, args.chain.as_deref()).map_err(anyhow::Error::msg)?;
     let priority = alert.priority;
     let published = match report.parent_id {
         Some(_) => nats.publish_question(alert).await?,
         None => nats.publish_alert(alert).await?,
     };
-    let origin = Some(Origin { key: "retry_of", session: old, words: "rerun of" });
-    let sources = args.watch.then(|| Sources { nats, store: Some(database.store), public_url: public_url(global) });
+    let origin = Some(Origin {
+        key: "retry_of",
+        session: old,
+        words: "rerun of",
+    });
+    let sources = args.watch.then(|| Sources {
+        nats,
+        store: Some(database.store),
+        public_url: public_url(global),
+    });
     let link = link(global, session);
-    PublishedSession { session, published, priority, origin, link }.finish(sources, &args.view).await
+    PublishedSession {
+        session,
+        published,
+        priority,
+        origin,
+        link,
+    }
+    .finish(sources, &args.view)
+    .await
 }

@@ -19,7 +19,11 @@ pub(super) enum Output {
 }
 
 /// The calls, one on each line.
-pub(super) async fn list(database: &Database, session: SessionId, output: Output) -> anyhow::Result<Exit> {
+pub(super) async fn list(
+    database: &Database,
+    session: SessionId,
+    output: Output,
+) -> anyhow::Result<Exit> {
     let found = of_session(database, session).await?;
     if found.is_empty() {
         note("no model call is stored: none has ended yet, or they are deleted (tarsy prune)")?;
@@ -39,9 +43,15 @@ pub(super) async fn show(
     number: CallNumber,
     output: Output,
 ) -> anyhow::Result<Exit> {
-    let Some(found) = database.call(database.store.model_call(session, number)).await? else {
+    let Some(found) = database
+        .call(database.store.model_call(session, number))
+        .await?
+    else {
         let count = of_session(database, session).await?.len();
-        bail!("session {} has {count} model calls, and no call {number}: --prompts lists them", session.short());
+        bail!(
+            "session {} has {count} model calls, and no call {number}: --prompts lists them",
+            session.short()
+        );
     };
     let report = CallReport::whole(found);
     match output {

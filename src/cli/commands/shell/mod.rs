@@ -25,7 +25,11 @@ const SESSION: &str = "session";
 
 /// Answers the question of a shell and ends the process; does nothing if no shell asks.
 pub fn answer_shell() {
-    CompleteEnv::with_factory(proposing).var(VARIABLE).bin(PROGRAM).completer(PROGRAM).complete();
+    CompleteEnv::with_factory(proposing)
+        .var(VARIABLE)
+        .bin(PROGRAM)
+        .completer(PROGRAM)
+        .complete();
 }
 
 /// The command line as a shell completes it.
@@ -35,14 +39,20 @@ fn proposing() -> Command {
 
 fn with_sessions(command: Command) -> Command {
     let command = command.mut_args(|argument| {
-        if argument.get_id() == SESSION { argument.add(ArgValueCompleter::new(sessions::named)) } else { argument }
+        if argument.get_id() == SESSION {
+            argument.add(ArgValueCompleter::new(sessions::named))
+        } else {
+            argument
+        }
     });
     command.mut_subcommands(with_sessions)
 }
 
 pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
     let shells = Shells::builtins();
-    let shell = shells.completer(&args.shell.to_string()).context("no completions for this shell")?;
+    let shell = shells
+        .completer(&args.shell.to_string())
+        .context("no completions for this shell")?;
     let mut script = Vec::new();
     shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
     std::io::stdout().write_all(&script)?;
@@ -51,19 +61,30 @@ pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
 
 pub(super) fn man(args: ManArgs) -> anyhow::Result<Exit> {
     if let Some(directory) = &args.directory {
-        std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
         let shown = directory.display();
-        clap_mangen::generate_to(Cli::shown(), directory).with_context(|| format!("cannot write to {shown}"))?;
-        note(&format!("Wrote a page for each command: man {shown}/tarsy.1"))?;
+        clap_mangen::generate_to(Cli::shown(), directory)
+            .with_context(|| format!("cannot write to {shown}"))?;
+        note(&format!(
+            "Wrote a page for each command: man {shown}/tarsy.1"
+        ))?;
         return Ok(Exit::Done);
     }
     let mut root = Cli::shown().disable_help_subcommand(true);
     root.build();
-    let found = args.command.iter().try_fold(&root, |command, word| command.find_subcommand(word));
-    let Some(command) = found else { bail!("no command \"tarsy {}\"", args.command.join(" ")) };
+    let found = args
+        .command
+        .iter()
+        .try_fold(&root, |command, word| command.find_subcommand(word));
+    let Some(command) = found else {
+        bail!("no command \"tarsy {}\"", args.command.join(" "))
+    };
     let mut page = Vec::new();
     let version = root.get_version().unwrap_or_default();
-    Man::new(command.clone()).source(format!("{PROGRAM} {version}")).render(&mut page)?;
+    Man::new(command.clone())
+        .source(format!("{PROGRAM} {version}"))
+        .render(&mut page)?;
     std::io::stdout().write_all(&page)?;
     Ok(Exit::Done)
 }
@@ -76,12 +97,22 @@ mod tests {
     fn every_argument_that_names_a_session_proposes_some() {
         let proposes = |words: &[&str]| {
             let root = proposing();
-            let command = words.iter().try_fold(&root, |command, word| command.find_subcommand(word)).unwrap();
+            let command = words
+                .iter()
+                .try_fold(&root, |command, word| command.find_subcommand(word))
+                .unwrap();
             let mut arguments = command.get_arguments();
-            arguments.any(|argument| argument.get_id() == SESSION && argument.get::<ArgValueCompleter>().is_some())
+            arguments.any(|argument| {
+                argument.get_id() == SESSION && argument.get::<ArgValueCompleter>().is_some()
+            })
         };
-        for words in [&["watch"][..], &["ask"], &["sessions", "show"], &["sessions", "rerun"], &["sessions", "cancel"]]
-        {
+        for words in [
+            &["watch"][..],
+            &["ask"],
+            &["sessions", "show"],
+            &["sessions", "rerun"],
+            &["sessions", "cancel"],
+        ] {
             assert!(proposes(words), "{words:?}");
         }
         assert!(!proposes(&["submit"]));

@@ -21,18 +21,29 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The newest sessions whose id begins or ends as the word; none if the database does not answer in time.
 pub(super) fn named(word: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(word) = word.to_str() else { return Vec::new() };
+    let Some(word) = word.to_str() else {
+        return Vec::new();
+    };
     let found = newest().unwrap_or_default();
-    found.iter().enumerate().filter_map(|(order, session)| candidate(word, session, order)).collect()
+    found
+        .iter()
+        .enumerate()
+        .filter_map(|(order, session)| candidate(word, session, order))
+        .collect()
 }
 
 fn newest() -> anyhow::Result<Vec<SessionLine>> {
     // The addresses are those of the environment: a shell does not tell the options before the word.
     let global = with_address_files(Cli::try_parse_from(["tarsy", "queue"])?.global)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let found = runtime.block_on(async {
         let database = Database::of(&global, "completion")?;
-        let filter = SessionFilter { limit: MAX_SESSIONS, ..SessionFilter::default() };
+        let filter = SessionFilter {
+            limit: MAX_SESSIONS,
+            ..SessionFilter::default()
+        };
         anyhow::Ok(tokio::time::timeout(TIMEOUT, database.store.list_sessions(filter)).await??)
     });
     // A call that hangs must not keep the shell waiting.
@@ -41,7 +52,10 @@ fn newest() -> anyhow::Result<Vec<SessionLine>> {
 }
 
 fn candidate(word: &str, session: &SessionLine, order: usize) -> Option<CompletionCandidate> {
-    let title = one_line(session.title.as_deref().unwrap_or("(no title)"), Charset::Unicode);
+    let title = one_line(
+        session.title.as_deref().unwrap_or("(no title)"),
+        Charset::Unicode,
+    );
     let help = format!("{}: {title}", words::status_word(session.status.as_str()));
     Some(
         CompletionCandidate::new(proposed(word, session.session_id)?)
@@ -52,7 +66,9 @@ fn candidate(word: &str, session: &SessionLine, order: usize) -> Option<Completi
 
 /// The short id, or the whole one if the word is its beginning.
 fn proposed(word: &str, session: SessionId) -> Option<String> {
-    [session.short(), session.to_string()].into_iter().find(|id| id.starts_with(word))
+    [session.short(), session.to_string()]
+        .into_iter()
+        .find(|id| id.starts_with(word))
 }
 
 #[cfg(test)]

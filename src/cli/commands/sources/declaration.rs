@@ -48,7 +48,13 @@ pub(super) fn show(config: &Config, args: &SourcesShowArgs) -> anyhow::Result<Ex
         None => declaration(config, &args.name)?,
     };
     let mut lines = vec![format!("  {}:", args.name)];
-    lines.extend(text.lines().map(|line| if line.is_empty() { String::new() } else { format!("    {line}") }));
+    lines.extend(text.lines().map(|line| {
+        if line.is_empty() {
+            String::new()
+        } else {
+            format!("    {line}")
+        }
+    }));
     print(&lines)?;
     Ok(Exit::Done)
 }
@@ -64,7 +70,10 @@ fn declaration(config: &Config, name: &str) -> anyhow::Result<String> {
     if fields.is_empty() {
         return Ok(format!("{by_code}{{}}"));
     }
-    Ok(format!("{by_code}{}", crate::config::yaml(&Value::Object(fields))))
+    Ok(format!(
+        "{by_code}{}",
+        crate::config::yaml(&Value::Object(fields))
+    ))
 }
 
 /// The keys of the source that this one is like, replaced by its own.
@@ -73,26 +82,45 @@ fn resolved(config: &Config, name: &str) -> anyhow::Result<Map<String, Value>> {
     let base_name = like(config, name).unwrap_or_else(|| name.to_owned());
     let base = BUILTIN.iter().find(|builtin| builtin.name == base_name);
     let mut fields = match base {
-        Some(base) => yaml::to_json(base.text).context("a built-in source")?.as_object().cloned().unwrap_or_default(),
+        Some(base) => yaml::to_json(base.text)
+            .context("a built-in source")?
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
         None => Map::new(),
     };
     if base_name != name {
         fields.remove("recognise");
     }
     let has_base = !fields.is_empty();
-    fields.extend(own.into_iter().filter(|(key, _)| key != "like" || !has_base));
-    let place = |key: &String| ORDER.iter().position(|known| known == key).unwrap_or(ORDER.len());
+    fields.extend(
+        own.into_iter()
+            .filter(|(key, _)| key != "like" || !has_base),
+    );
+    let place = |key: &String| {
+        ORDER
+            .iter()
+            .position(|known| known == key)
+            .unwrap_or(ORDER.len())
+    };
     let mut fields: Vec<(String, Value)> = fields.into_iter().collect();
     fields.sort_by_key(|(key, _)| place(key));
     Ok(fields.into_iter().collect())
 }
 
 fn like(config: &Config, name: &str) -> Option<String> {
-    written(config, name).get("like")?.as_str().map(str::to_owned)
+    written(config, name)
+        .get("like")?
+        .as_str()
+        .map(str::to_owned)
 }
 
 /// The keys in the file of the user; none for a built-in source.
 fn written(config: &Config, name: &str) -> Map<String, Value> {
     let sources = serde_json::to_value(&config.sources).unwrap_or_default();
-    sources.get(name).and_then(Value::as_object).cloned().unwrap_or_default()
+    sources
+        .get(name)
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default()
 }

@@ -32,18 +32,29 @@ fn list(config: &Config, args: JsonArgs) -> anyhow::Result<Exit> {
         .iter()
         .map(|source| ListedSource {
             name: source.name.clone(),
-            from: if is_of_user(config, &source.name) { "tarsy.yaml" } else { "built in" },
+            from: if is_of_user(config, &source.name) {
+                "tarsy.yaml"
+            } else {
+                "built in"
+            },
             recognised: !source.is_only_named(),
             statuses: source.statuses(),
             proof: proof(config.sources.auth(&source.name)),
         })
         .collect();
-    print(&if args.json { json_lines(&listed)? } else { sources::list(&listed, &TerminalEnv::of_process().style()) })?;
+    print(&if args.json {
+        json_lines(&listed)?
+    } else {
+        sources::list(&listed, &TerminalEnv::of_process().style())
+    })?;
     Ok(Exit::Done)
 }
 
 fn is_of_user(config: &Config, name: &str) -> bool {
-    config.sources.iter().any(|configured| configured.source.name == name)
+    config
+        .sources
+        .iter()
+        .any(|configured| configured.source.name == name)
 }
 
 /// How senders prove who they are.
@@ -61,6 +72,11 @@ fn proof(auth: Option<&SourceAuth>) -> String {
 /// Names the sources that there are.
 pub(super) fn unknown_source(sources: &Sources, name: &str) -> String {
     let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-    let hint = did_you_mean(name, &names).map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
-    format!("there is no source {name:?}; there are: {}{hint}", names.join(", "))
+    let hint = did_you_mean(name, &names)
+        .map(|meant| format!(" (did you mean {meant}?)"))
+        .unwrap_or_default();
+    format!(
+        "there is no source {name:?}; there are: {}{hint}",
+        names.join(", ")
+    )
 }

@@ -34,39 +34,78 @@ pub(super) fn test(config: &Config, args: &SourcesTestArgs) -> anyhow::Result<Ex
     let style = TerminalEnv::of_process().style();
     for tested in &tested {
         if args.json {
-            let Tested { sample: Sample { source, incident, path, .. }, problems, .. } = tested;
+            let Tested {
+                sample:
+                    Sample {
+                        source,
+                        incident,
+                        path,
+                        ..
+                    },
+                problems,
+                ..
+            } = tested;
             print_json(&json!({
                 "source": source, "incident": incident, "path": path.display().to_string(), "problems": problems,
             }))?;
         } else {
-            let Tested { sample, alerts, problems } = tested;
+            let Tested {
+                sample,
+                alerts,
+                problems,
+            } = tested;
             let path = sample.path.display().to_string();
-            print(&sources::tested(&TestedSample { path: &path, alerts, problems }, &style))?;
+            print(&sources::tested(
+                &TestedSample {
+                    path: &path,
+                    alerts,
+                    problems,
+                },
+                &style,
+            ))?;
         }
     }
-    let failed = tested.iter().filter(|tested| !tested.problems.is_empty()).count();
+    let failed = tested
+        .iter()
+        .filter(|tested| !tested.problems.is_empty())
+        .count();
     let all = format::count(tested.len(), "sample");
-    note(&if failed == 0 { format!("{all}, no fault") } else { format!("{failed} of {all} failed") })?;
-    Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
+    note(&if failed == 0 {
+        format!("{all}, no fault")
+    } else {
+        format!("{failed} of {all} failed")
+    })?;
+    Ok(if failed == 0 {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 fn of_folder(folder: &Path) -> anyhow::Result<Vec<Sample>> {
-    let samples = samples::load(folder).with_context(|| format!("cannot read the samples of {}", folder.display()))?;
+    let samples = samples::load(folder)
+        .with_context(|| format!("cannot read the samples of {}", folder.display()))?;
     if samples.is_empty() {
         let folder = folder.display();
-        bail!("{folder} has no samples: a body belongs in {folder}/<source>/samples/<incident>/01.json");
+        bail!(
+            "{folder} has no samples: a body belongs in {folder}/<source>/samples/<incident>/01.json"
+        );
     }
     Ok(samples)
 }
 
 /// Those of the built-in sources, but for the sources that the user has changed.
 fn builtin(config: &Config) -> anyhow::Result<Vec<Sample>> {
-    let (changed, kept): (Vec<Sample>, Vec<Sample>) =
-        samples::builtin().into_iter().partition(|sample| is_of_user(config, &sample.source));
+    let (changed, kept): (Vec<Sample>, Vec<Sample>) = samples::builtin()
+        .into_iter()
+        .partition(|sample| is_of_user(config, &sample.source));
     let mut names: Vec<String> = changed.into_iter().map(|sample| sample.source).collect();
     names.dedup();
     if !names.is_empty() {
-        note(&format!("left out, because tarsy.yaml has its own: {}", names.join(", ")))?;
+        note(&format!(
+            "left out, because tarsy.yaml has its own: {}",
+            names.join(", ")
+        ))?;
     }
     Ok(kept)
 }
@@ -74,7 +113,9 @@ fn builtin(config: &Config) -> anyhow::Result<Vec<Sample>> {
 fn tested<'s>(samples: &'s [Sample], intake: &Intake) -> Vec<Tested<'s>> {
     let faults = samples::check(samples, intake);
     let of = |sample: &'s Sample| {
-        let parts = intake.read(&sample.body, &sample.hints(intake)).unwrap_or_default();
+        let parts = intake
+            .read(&sample.body, &sample.hints(intake))
+            .unwrap_or_default();
         let alert = |part: &Part| format!("{}  {}", part.alert.status.as_str(), part.alert.title);
         let problems = faults.iter().filter(|fault| fault.path == sample.path);
         Tested {

@@ -60,7 +60,12 @@ impl Sources {
         options: Options,
         inspect: impl FnMut(&TimelineItem) -> anyhow::Result<()>,
     ) -> anyhow::Result<Exit> {
-        self.show_with(&mut Watch::new(std::io::stdout(), std::io::stderr(), options), target, inspect).await
+        self.show_with(
+            &mut Watch::new(std::io::stdout(), std::io::stderr(), options),
+            target,
+            inspect,
+        )
+        .await
     }
 
     /// As [`Self::show`], with a watcher that may have shown other sessions before.
@@ -78,10 +83,17 @@ impl Sources {
             if let Some(url) = &self.public_url {
                 watch.note(&messages::link(&url.session(session)))?;
             }
-            let feed = self.follow(target).map(|item| item.and_then(|item| inspect(&item).map(|()| item)));
+            let feed = self
+                .follow(target)
+                .map(|item| item.and_then(|item| inspect(&item).map(|()| item)));
             match watch.follow(session, feed, interrupted()).await? {
                 Watched::Over(exit) => return Ok(exit),
-                Watched::Follow(next) => target = Target { session: next, queue: None },
+                Watched::Follow(next) => {
+                    target = Target {
+                        session: next,
+                        queue: None,
+                    }
+                }
             }
         }
     }

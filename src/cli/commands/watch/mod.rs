@@ -33,7 +33,11 @@ const MAX_RUNNING: u32 = 200;
 
 pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<Exit> {
     let addresses = addresses(global);
-    let database = addresses.database_url.is_some().then(|| Database::of(global, "watch")).transpose()?;
+    let database = addresses
+        .database_url
+        .is_some()
+        .then(|| Database::of(global, "watch"))
+        .transpose()?;
     let options = args.view.options(&TerminalEnv::of_process());
     if args.all {
         return watch_all(global, database, options).await;
@@ -43,17 +47,32 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     let public_url = public_url(global);
     if args.thread {
         let database = database.ok_or_else(|| no_database("a thread needs one"))?;
-        let sources = Sources { nats, store: Some(Arc::clone(&database.store)), public_url };
+        let sources = Sources {
+            nats,
+            store: Some(Arc::clone(&database.store)),
+            public_url,
+        };
         return thread::run(&sources, &database, session, options).await;
     }
     let store = database.map(|database| database.store);
-    let target = Target { session, queue: Some(QueuePlace::Unknown) };
-    Sources { nats, store, public_url }.show(target, options, |_| Ok(())).await
+    let target = Target {
+        session,
+        queue: Some(QueuePlace::Unknown),
+    };
+    Sources {
+        nats,
+        store,
+        public_url,
+    }
+    .show(target, options, |_| Ok(()))
+    .await
 }
 
 /// The exit code is that of every command without a database that it needs.
 fn no_database(why: &str) -> BadAddress {
-    BadAddress(format!("no database: set DATABASE_URL or --database-url; {why}"))
+    BadAddress(format!(
+        "no database: set DATABASE_URL or --database-url; {why}"
+    ))
 }
 
 /// The session to watch. Only a whole id can be found without a database.
@@ -65,17 +84,30 @@ async fn find(
     if let Some(session) = wanted.and_then(SessionRef::whole) {
         return Ok(session);
     }
-    let database = database.ok_or_else(|| no_database("without one, only a whole session id can be watched"))?;
+    let database = database
+        .ok_or_else(|| no_database("without one, only a whole session id can be watched"))?;
     if let Some(wanted) = wanted {
         return sessions::find(global, "watch", database, wanted).await;
     }
-    let newest = SessionFilter { limit: 1, ..SessionFilter::default() };
-    let newest = database.call(database.store.list_sessions(newest)).await?.pop();
-    newest.map(|session| session.session_id).context(messages::NO_SESSION)
+    let newest = SessionFilter {
+        limit: 1,
+        ..SessionFilter::default()
+    };
+    let newest = database
+        .call(database.store.list_sessions(newest))
+        .await?
+        .pop();
+    newest
+        .map(|session| session.session_id)
+        .context(messages::NO_SESSION)
 }
 
 /// Prints the running sessions, then every event of every session, until Ctrl-C or the time limit.
-async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Options) -> anyhow::Result<Exit> {
+async fn watch_all(
+    global: &GlobalArgs,
+    database: Option<Database>,
+    options: Options,
+) -> anyhow::Result<Exit> {
     let nats = addresses(global).nats_for_command("watch").await?;
     // Started before the list is read, so that no session is missed that begins meanwhile.
     let follower = AllFollower::start(&nats).await.map_err(anyhow::Error::from);
@@ -83,12 +115,17 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
     match database {
         Some(database) => {
             if let Err(error) = list_running(global, &database, &options).await {
-                note(&format!("cannot list running sessions: {}", one_line_error(&error)))?;
+                note(&format!(
+                    "cannot list running sessions: {}",
+                    one_line_error(&error)
+                ))?;
             }
         }
         None => note("cannot list running sessions: set DATABASE_URL")?,
     }
-    let deadline = options.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
+    let deadline = options
+        .timeout
+        .map(|timeout| tokio::time::Instant::now() + timeout);
     let mut interrupt = std::pin::pin!(interrupted());
     loop {
         let event = tokio::select! {
@@ -97,17 +134,33 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
             () = until(deadline) => return Ok(Exit::StillRunning),
             event = follower.next() => event.context("the timeline stream broke off")?,
         };
-        print(&[if options.json { json_line(&event)? } else { event_line(&event, &options.style) }])?;
+        print(&[if options.json {
+            json_line(&event)?
+        } else {
+            event_line(&event, &options.style)
+        }])?;
     }
 }
 
-async fn list_running(global: &GlobalArgs, database: &Database, options: &Options) -> anyhow::Result<()> {
-    let filter = SessionFilter { limit: MAX_RUNNING, statuses: vec![RunStatus::Running], ..SessionFilter::default() };
+async fn list_running(
+    global: &GlobalArgs,
+    database: &Database,
+    options: &Options,
+) -> anyhow::Result<()> {
+    let filter = SessionFilter {
+        limit: MAX_RUNNING,
+        statuses: vec![RunStatus::Running],
+        ..SessionFilter::default()
+    };
     let mut running = database.call(database.store.list_sessions(filter)).await?;
     // The oldest first, like the events that follow.
     running.reverse();
     let line = |session| list::running(session, Utc::now(), &options.style);
-    print(&if options.json { sessions::linked_lines(global, &running)? } else { running.iter().map(line).collect() })?;
+    print(&if options.json {
+        sessions::linked_lines(global, &running)?
+    } else {
+        running.iter().map(line).collect()
+    })?;
     if running.is_empty() {
         note("no session is running")?;
     }

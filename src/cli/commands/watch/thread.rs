@@ -23,7 +23,9 @@ pub(super) async fn run(
     let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options).one_of_several();
     let (mut shown, mut exit) = (BTreeSet::new(), Exit::Done);
     loop {
-        let thread = database.call(database.store.thread_sessions(session)).await?;
+        let thread = database
+            .call(database.store.thread_sessions(session))
+            .await?;
         let root = *thread.first().with_context(|| {
             let short = session.short();
             format!("{short} has opened no session; for its state: tarsy sessions show {short}")
@@ -37,7 +39,16 @@ pub(super) async fn run(
         if !shown.is_empty() {
             watch.separate()?;
         }
-        exit = sources.show_with(&mut watch, Target { session: next, queue: None }, |_| Ok(())).await?;
+        exit = sources
+            .show_with(
+                &mut watch,
+                Target {
+                    session: next,
+                    queue: None,
+                },
+                |_| Ok(()),
+            )
+            .await?;
         if matches!(exit, Exit::Interrupted | Exit::StillRunning) {
             return Ok(exit);
         }

@@ -54,14 +54,31 @@ pub(super) struct WaitWatch {
 
 impl WaitWatch {
     /// Without a place in the queue, nothing is reported before the first event.
-    pub(super) fn start(nats: &Nats, store: Option<Arc<Store>>, session: SessionId, place: Option<QueuePlace>) -> Self {
+    pub(super) fn start(
+        nats: &Nats,
+        store: Option<Arc<Store>>,
+        session: SessionId,
+        place: Option<QueuePlace>,
+    ) -> Self {
         let (sender, reports) = mpsc::channel(1);
         let (activity, last) = watch::channel(None);
         let mut task = JoinSet::new();
         let (began, searched) = (Instant::now(), None);
-        let task_of = Reporter { nats: nats.clone(), store, session, place, searched, began, workers: BTreeMap::new() };
+        let task_of = Reporter {
+            nats: nats.clone(),
+            store,
+            session,
+            place,
+            searched,
+            began,
+            workers: BTreeMap::new(),
+        };
         task.spawn(task_of.run(last, sender));
-        Self { reports, activity, _task: task }
+        Self {
+            reports,
+            activity,
+            _task: task,
+        }
     }
 
     /// An event or a delta has arrived.
@@ -98,9 +115,15 @@ enum Found {
 }
 
 impl Reporter {
-    async fn run(mut self, activity: watch::Receiver<Option<Instant>>, sender: mpsc::Sender<Option<Waiting>>) {
+    async fn run(
+        mut self,
+        activity: watch::Receiver<Option<Instant>>,
+        sender: mpsc::Sender<Option<Waiting>>,
+    ) {
         // An error means that the connection is closed.
-        let Ok(mut statuses) = self.nats.worker_statuses().await else { return };
+        let Ok(mut statuses) = self.nats.worker_statuses().await else {
+            return;
+        };
         let mut tick = tokio::time::interval_at(Instant::now() + FIRST_POLL_DELAY, POLL_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut waits = false;
@@ -113,7 +136,8 @@ impl Reporter {
                 }
                 _ = tick.tick() => {}
             }
-            self.workers.retain(|_, (at, _)| at.elapsed() < STATUS_LIFETIME);
+            self.workers
+                .retain(|_, (at, _)| at.elapsed() < STATUS_LIFETIME);
             let last = *activity.borrow();
             let report = match (last, self.place) {
                 (Some(at), _) => self.of_running(at.elapsed()),
@@ -142,7 +166,9 @@ impl Reporter {
         if !self.nats.connection_state().connected {
             return Some(waiting("nats", "waiting: NATS does not answer"));
         }
-        let owner = self.statuses().find(|worker| worker.sessions.contains(&self.session));
+        let owner = self
+            .statuses()
+            .find(|worker| worker.sessions.contains(&self.session));
         if let Some(owner) = owner {
             return outage([owner]).filter(|_| silent >= PAUSED_AFTER);
         }
@@ -151,7 +177,8 @@ impl Reporter {
         }
         self.without_owner().or_else(|| {
             let workers = messages::workers(self.count());
-            let text = format!("waiting: no worker has taken the investigation over yet; {workers}");
+            let text =
+                format!("waiting: no worker has taken the investigation over yet; {workers}");
             (silent >= OWNERLESS_AFTER).then(|| waiting("ownerless", &text))
         })
     }
@@ -159,12 +186,16 @@ impl Reporter {
     /// The reason why no worker claims anything; `None` when one does.
     fn without_owner(&self) -> Option<Waiting> {
         if self.workers.is_empty() {
-            return Some(waiting("no worker", &format!("waiting: {}", messages::workers(Workers::default()))));
+            return Some(waiting(
+                "no worker",
+                &format!("waiting: {}", messages::workers(Workers::default())),
+            ));
         }
         if self.statuses().any(|worker| worker.state == "claiming") {
             return None;
         }
-        outage(self.statuses()).or_else(|| Some(waiting("draining", "waiting: every worker shuts down")))
+        outage(self.statuses())
+            .or_else(|| Some(waiting("draining", "waiting: every worker shuts down")))
     }
 
     /// A session without an event.
@@ -177,7 +208,9 @@ impl Reporter {
                 let Ok(position) = self.nats.queue_position(priority, sequence).await else {
                     return self.without_streams().await;
                 };
-                let silent = position == QueuePosition::Claimed && self.workers.is_empty() && self.has_heard_all();
+                let silent = position == QueuePosition::Claimed
+                    && self.workers.is_empty()
+                    && self.has_heard_all();
                 let text = if silent {
                     "taken from the queue by a worker that does not answer".to_owned()
                 } else {
@@ -186,7 +219,9 @@ impl Reporter {
                 ("queued".to_owned(), text)
             }
             QueuePlace::Unknown => match self.search().await {
-                Found::Nothing => return Some(waiting("unknown", &messages::unknown(self.session))),
+                Found::Nothing => {
+                    return Some(waiting("unknown", &messages::unknown(self.session)));
+                }
                 Found::Known | Found::Unclear => match self.backlog().await {
                     Some(backlog) => ("queued".to_owned(), backlog),
                     None => return self.without_streams().await,
@@ -205,23 +240,38 @@ impl Reporter {
             None if self.has_heard_all() => format!("{place}; {}", messages::workers(self.count())),
             None => place,
         };
-        Some(Waiting { text, reason, complete: self.has_heard_all() })
+        Some(Waiting {
+            text,
+            reason,
+            complete: self.has_heard_all(),
+        })
     }
 
     /// The report while the server has no streams, or no `JetStream`.
     async fn without_streams(&self) -> Option<Waiting> {
         let fault = stream_fault(&self.nats).await?;
-        Some(waiting("streams", &format!("waiting: {}", one_line_error(&fault))))
+        Some(waiting(
+            "streams",
+            &format!("waiting: {}", one_line_error(&fault)),
+        ))
     }
 
     /// Searches for the alert, at most every few seconds. In the queue it gets a place.
     async fn search(&mut self) -> Found {
-        if let Some((_, found)) = self.searched.filter(|(at, _)| at.elapsed() < SEARCH_INTERVAL) {
+        if let Some((_, found)) = self
+            .searched
+            .filter(|(at, _)| at.elapsed() < SEARCH_INTERVAL)
+        {
             return found;
         }
-        let search = self.nats.search_queue(|alert| alert == self.session, MAX_SEARCHED).await;
+        let search = self
+            .nats
+            .search_queue(|alert| alert == self.session, MAX_SEARCHED)
+            .await;
         let known = match &self.store {
-            Some(store) => tokio::time::timeout(SEARCH_INTERVAL, store.report(self.session)).await.ok(),
+            Some(store) => tokio::time::timeout(SEARCH_INTERVAL, store.report(self.session))
+                .await
+                .ok(),
             None => None,
         };
         let found = match (search, known) {
@@ -247,31 +297,60 @@ impl Reporter {
             count: self.workers.len(),
             slots: self.statuses().map(|worker| u64::from(worker.slots)).sum(),
             busy: self.statuses().map(WorkerStatus::running).sum(),
-            paused: self.statuses().filter(|worker| worker.state == "paused").count(),
+            paused: self
+                .statuses()
+                .filter(|worker| worker.state == "paused")
+                .count(),
         }
     }
 
     async fn backlog(&self) -> Option<String> {
         let backlog = self.nats.backlog().await.ok()?;
-        let each = backlog.iter().map(|Backlog { priority, pending, .. }| format!("{} {pending}", priority.as_str()));
+        let each = backlog.iter().map(
+            |Backlog {
+                 priority, pending, ..
+             }| format!("{} {pending}", priority.as_str()),
+        );
         let each = each.collect::<Vec<_>>().join(", ");
-        Some(format!("session {} has no event yet; queued: {each}", self.session.short()))
+        Some(format!(
+            "session {} has no event yet; queued: {each}",
+            self.session.short()
+        ))
     }
 }
 
 fn waiting(reason: &str, text: &str) -> Waiting {
-    Waiting { text: text.to_owned(), reason: reason.to_owned(), complete: true }
+    Waiting {
+        text: text.to_owned(),
+        reason: reason.to_owned(),
+        complete: true,
+    }
 }
 
 /// The services for which workers are paused, and for how long; `None` if none is paused.
 fn outage<'a>(workers: impl IntoIterator<Item = &'a WorkerStatus>) -> Option<Waiting> {
-    let paused: Vec<&WorkerStatus> = workers.into_iter().filter(|worker| worker.state == "paused").collect();
+    let paused: Vec<&WorkerStatus> = workers
+        .into_iter()
+        .filter(|worker| worker.state == "paused")
+        .collect();
     let longest = paused.iter().map(|worker| worker.state_ms).max()?;
-    let mut services: Vec<&str> = paused.iter().flat_map(|w| &w.unavailable).map(String::as_str).collect();
+    let mut services: Vec<&str> = paused
+        .iter()
+        .flat_map(|w| &w.unavailable)
+        .map(String::as_str)
+        .collect();
     services.sort_unstable();
     services.dedup();
     let reason = messages::unavailable(&services);
-    let since = Some(longest).filter(|ms| *ms > 0).map(Duration::from_millis);
-    let since = since.map(|since| format!(" (since {})", format::span(since))).unwrap_or_default();
-    Some(Waiting { text: format!("waiting: {reason}{since}"), reason, complete: true })
+    let since = Some(longest)
+        .filter(|ms| *ms > 0)
+        .map(Duration::from_millis);
+    let since = since
+        .map(|since| format!(" (since {})", format::span(since)))
+        .unwrap_or_default();
+    Some(Waiting {
+        text: format!("waiting: {reason}{since}"),
+        reason,
+        complete: true,
+    })
 }

@@ -20,12 +20,22 @@ pub(super) struct Look {
 
 impl Look {
     pub(super) fn dim() -> Self {
-        Self { is_dim: true, ..Self::default() }
+        Self {
+            is_dim: true,
+            ..Self::default()
+        }
     }
 
     fn codes(&self) -> Vec<&'static str> {
-        let all = [(self.is_bold, "1"), (self.is_dim, "2"), (self.is_italic, "3"), (self.is_code, "36")];
-        all.into_iter().filter_map(|(is_on, code)| is_on.then_some(code)).collect()
+        let all = [
+            (self.is_bold, "1"),
+            (self.is_dim, "2"),
+            (self.is_italic, "3"),
+            (self.is_code, "36"),
+        ];
+        all.into_iter()
+            .filter_map(|(is_on, code)| is_on.then_some(code))
+            .collect()
     }
 }
 
@@ -34,7 +44,10 @@ pub(super) type Glyph = (char, Look);
 
 /// `text` cleaned, in one look. A line break stays.
 pub(super) fn glyphs(text: &str, look: &Look, charset: Charset) -> Vec<Glyph> {
-    text::clean(text, charset).chars().map(|c| (c, look.clone())).collect()
+    text::clean(text, charset)
+        .chars()
+        .map(|c| (c, look.clone()))
+        .collect()
 }
 
 /// The columns of a character.
@@ -49,12 +62,18 @@ pub(super) fn width(line: &[Glyph]) -> usize {
 
 /// The columns of the widest line without wrapping.
 pub(super) fn natural_width(text: &[Glyph]) -> usize {
-    text.split(|(c, _)| *c == '\n').map(width).max().unwrap_or_default()
+    text.split(|(c, _)| *c == '\n')
+        .map(width)
+        .max()
+        .unwrap_or_default()
 }
 
 /// The columns of the widest word.
 pub(super) fn widest_word(text: &[Glyph]) -> usize {
-    text.split(|(c, _)| matches!(c, ' ' | '\n')).map(width).max().unwrap_or_default()
+    text.split(|(c, _)| matches!(c, ' ' | '\n'))
+        .map(width)
+        .max()
+        .unwrap_or_default()
 }
 
 /// `text` in lines of at most `columns` (at least 2), broken at spaces where possible.
@@ -114,20 +133,31 @@ pub(super) fn pieces(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
 
 /// The line as it is printed, without spaces at its end.
 pub(super) fn print(line: &[Glyph], style: &Style) -> String {
-    let end = line.iter().rposition(|(c, _)| *c != ' ').map_or(0, |last| last + 1);
+    let end = line
+        .iter()
+        .rposition(|(c, _)| *c != ' ')
+        .map_or(0, |last| last + 1);
     let line = line.get(..end).unwrap_or_default();
     let mut out = String::new();
     for run in line.chunk_by(|(_, left), (_, right)| left == right) {
-        let Some((_, look)) = run.first() else { continue };
+        let Some((_, look)) = run.first() else {
+            continue;
+        };
         let text: String = run.iter().map(|(c, _)| *c).collect();
-        let codes = if style.color { look.codes() } else { Vec::new() };
+        let codes = if style.color {
+            look.codes()
+        } else {
+            Vec::new()
+        };
         let painted = if codes.is_empty() || text.trim().is_empty() {
             text
         } else {
             format!("\x1b[{}m{text}\x1b[0m", codes.join(";"))
         };
         match look.link.as_deref().filter(|_| style.hyperlinks) {
-            Some(address) => out.push_str(&format!("\x1b]8;;{address}\x1b\\{painted}\x1b]8;;\x1b\\")),
+            Some(address) => {
+                out.push_str(&format!("\x1b]8;;{address}\x1b\\{painted}\x1b]8;;\x1b\\"))
+            }
             None => out.push_str(&painted),
         }
     }

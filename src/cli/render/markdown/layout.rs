@@ -78,7 +78,8 @@ impl<'a> Layout<'a> {
                 self.flush();
                 self.page.gap();
                 let rule = self.charset().pick("─", "-").repeat(self.page.room());
-                self.page.put(glyphs::glyphs(&rule, &Look::dim(), self.charset()));
+                self.page
+                    .put(glyphs::glyphs(&rule, &Look::dim(), self.charset()));
                 self.page.gap();
             }
             Event::TaskListMarker(is_done) => self.text(if is_done { "[x] " } else { "[ ] " }),
@@ -133,7 +134,10 @@ impl<'a> Layout<'a> {
             Tag::Table(alignments) => {
                 self.flush();
                 self.page.gap();
-                self.table = Some(Table { alignments, rows: Vec::new() });
+                self.table = Some(Table {
+                    alignments,
+                    rows: Vec::new(),
+                });
             }
             Tag::TableHead => {
                 self.bold += 1;
@@ -142,8 +146,18 @@ impl<'a> Layout<'a> {
             Tag::TableRow => self.row(),
             Tag::Emphasis => self.italic += 1,
             Tag::Strong => self.bold += 1,
-            Tag::Link { link_type, dest_url, id, .. } => self.open_link(link_type, &dest_url, &id),
-            Tag::Image { link_type, dest_url, id, .. } => {
+            Tag::Link {
+                link_type,
+                dest_url,
+                id,
+                ..
+            } => self.open_link(link_type, &dest_url, &id),
+            Tag::Image {
+                link_type,
+                dest_url,
+                id,
+                ..
+            } => {
                 self.text("image ");
                 self.open_link(link_type, &dest_url, &id);
             }
@@ -202,7 +216,11 @@ impl<'a> Layout<'a> {
     }
 
     fn look(&self) -> Look {
-        Look { is_bold: self.bold > 0, is_italic: self.italic > 0, ..Look::default() }
+        Look {
+            is_bold: self.bold > 0,
+            is_italic: self.italic > 0,
+            ..Look::default()
+        }
     }
 
     /// Entities can spell what the source may not contain, so each text is cleaned again.
@@ -214,10 +232,17 @@ impl<'a> Layout<'a> {
 
     fn inline_code(&mut self, code: &str) {
         self.steps += code.len();
-        let look = Look { is_code: true, ..self.look() };
+        let look = Look {
+            is_code: true,
+            ..self.look()
+        };
         let mark = if self.style.color { "" } else { "`" };
-        let code = format!("{mark}{}{mark}", text::clean(code, self.charset()).replace('\n', " "));
-        self.inline.extend(glyphs::glyphs(&code, &look, self.charset()));
+        let code = format!(
+            "{mark}{}{mark}",
+            text::clean(code, self.charset()).replace('\n', " ")
+        );
+        self.inline
+            .extend(glyphs::glyphs(&code, &look, self.charset()));
     }
 
     /// Prints the text of the present block.
@@ -238,7 +263,8 @@ impl<'a> Layout<'a> {
         self.flush();
         if !self.style.color && level <= HeadingLevel::H2 && columns > 0 {
             let rule = self.charset().pick("─", "-").repeat(columns);
-            self.page.put(glyphs::glyphs(&rule, &Look::dim(), self.charset()));
+            self.page
+                .put(glyphs::glyphs(&rule, &Look::dim(), self.charset()));
         }
         if level <= HeadingLevel::H2 {
             self.page.gap();
@@ -261,14 +287,24 @@ impl<'a> Layout<'a> {
         let Some(code) = self.code.take() else { return };
         self.steps += code.len();
         let charset = self.charset();
-        let look = Look { is_code: true, ..Look::default() };
+        let look = Look {
+            is_code: true,
+            ..Look::default()
+        };
         let indent = glyphs::glyphs("  ", &Look::default(), charset);
         let mark = glyphs::glyphs(charset.pick("↪ ", "... "), &Look::dim(), charset);
-        let room = self.page.room().saturating_sub(indent.len() + glyphs::width(&mark));
+        let room = self
+            .page
+            .room()
+            .saturating_sub(indent.len() + glyphs::width(&mark));
         for line in text::clean(&code, charset).trim_end().split('\n') {
             let line = glyphs::glyphs(line.trim_end(), &look, charset);
             let fits = glyphs::width(&line) <= room + glyphs::width(&mark);
-            let pieces = if fits { vec![line] } else { glyphs::pieces(&line, room) };
+            let pieces = if fits {
+                vec![line]
+            } else {
+                glyphs::pieces(&line, room)
+            };
             for (index, piece) in pieces.into_iter().enumerate() {
                 let mut whole = indent.clone();
                 whole.extend(mark.iter().filter(|_| index > 0).cloned());
@@ -296,7 +332,9 @@ impl<'a> Layout<'a> {
     }
 
     fn end_table(&mut self) {
-        let Some(table) = self.table.take() else { return };
+        let Some(table) = self.table.take() else {
+            return;
+        };
         self.steps += table.rows.iter().map(Vec::len).sum::<usize>();
         let lines = table.lines(self.page.room(), self.charset());
         self.page.put_all(lines);
@@ -311,14 +349,20 @@ impl<'a> Layout<'a> {
             | LinkType::CollapsedUnknown
             | LinkType::Shortcut
             | LinkType::ShortcutUnknown => true,
-            LinkType::Inline | LinkType::Autolink | LinkType::Email | LinkType::WikiLink { .. } => false,
+            LinkType::Inline | LinkType::Autolink | LinkType::Email | LinkType::WikiLink { .. } => {
+                false
+            }
         };
         if has_brackets {
             self.shown.insert(label.to_lowercase());
         }
         let start = self.inline.len();
         let address = text::one_line(address, self.charset());
-        self.links.push(Link { start, address, has_brackets });
+        self.links.push(Link {
+            start,
+            address,
+            has_brackets,
+        });
         if has_brackets {
             self.text("[");
         }
@@ -326,7 +370,14 @@ impl<'a> Layout<'a> {
 
     /// The address stands behind the text, unless it is the text.
     fn close_link(&mut self) {
-        let Some(Link { start, address, has_brackets }) = self.links.pop() else { return };
+        let Some(Link {
+            start,
+            address,
+            has_brackets,
+        }) = self.links.pop()
+        else {
+            return;
+        };
         if has_brackets {
             self.text("]");
         }
@@ -341,7 +392,11 @@ impl<'a> Layout<'a> {
             self.text(">");
         }
         let length = address.chars().count();
-        self.inline.iter_mut().skip(start).take(length).for_each(|(_, look)| look.link.clone_from(&link));
+        self.inline
+            .iter_mut()
+            .skip(start)
+            .take(length)
+            .for_each(|(_, look)| look.link.clone_from(&link));
     }
 }
 

@@ -33,9 +33,20 @@ pub(crate) fn render(markdown: &str, width: usize, style: &Style) -> Vec<String>
 /// `markdown` as one line of plain text: code keeps its backticks, links their addresses.
 pub(crate) fn plain(markdown: &str, charset: Charset) -> String {
     // Wider than any line, so that nothing wraps.
-    let style = Style { charset, ..Style::default() };
-    let lines = if markdown.len() > MAX_BYTES { Vec::new() } else { laid_out(markdown, markdown.len() * 4, &style).0 };
-    if lines.is_empty() { text::one_line(markdown, charset) } else { text::one_line(&lines.join(" "), charset) }
+    let style = Style {
+        charset,
+        ..Style::default()
+    };
+    let lines = if markdown.len() > MAX_BYTES {
+        Vec::new()
+    } else {
+        laid_out(markdown, markdown.len() * 4, &style).0
+    };
+    if lines.is_empty() {
+        text::one_line(markdown, charset)
+    } else {
+        text::one_line(&lines.join(" "), charset)
+    }
 }
 
 /// The lines and the steps that they took: characters and events.
@@ -44,11 +55,19 @@ fn laid_out(source: &str, width: usize, style: &Style) -> (Vec<String>, usize) {
     let mut definitions: Vec<_> = parser
         .reference_definitions()
         .iter()
-        .map(|(label, definition)| (definition.span.start, label.to_owned(), definition.dest.to_string()))
+        .map(|(label, definition)| {
+            (
+                definition.span.start,
+                label.to_owned(),
+                definition.dest.to_string(),
+            )
+        })
         .collect();
     definitions.sort();
     let mut layout = Layout::new(style, width);
     parser.for_each(|event| layout.event(event));
-    definitions.iter().for_each(|(_, label, address)| layout.definition(label, address));
+    definitions
+        .iter()
+        .for_each(|(_, label, address)| layout.definition(label, address));
     layout.finish()
 }

@@ -28,7 +28,14 @@ impl<'a> Page<'a> {
     /// A page of `width` columns, at least 20.
     pub(super) fn new(style: &'a Style, width: usize) -> Self {
         let width = width.max(20);
-        Self { style, width, containers: Vec::new(), begun: 0, has_gap: false, lines: Vec::new() }
+        Self {
+            style,
+            width,
+            containers: Vec::new(),
+            begun: 0,
+            has_gap: false,
+            lines: Vec::new(),
+        }
     }
 
     pub(super) fn enter(&mut self, container: Container) {
@@ -37,7 +44,9 @@ impl<'a> Page<'a> {
 
     /// Leaves the innermost container. An entry without content still shows its bullet or number.
     pub(super) fn leave(&mut self) {
-        if self.begun < self.containers.len() && matches!(self.containers.last(), Some(Container::Item(_))) {
+        if self.begun < self.containers.len()
+            && matches!(self.containers.last(), Some(Container::Item(_)))
+        {
             self.put(Vec::new());
         }
         self.containers.pop();
@@ -60,7 +69,8 @@ impl<'a> Page<'a> {
     pub(super) fn put(&mut self, line: Vec<Glyph>) {
         if std::mem::take(&mut self.has_gap) && !self.lines.is_empty() {
             let begun = self.containers.get(..self.begun).unwrap_or_default();
-            self.lines.push(glyphs::print(&self.fronts(begun, begun.len()), self.style));
+            self.lines
+                .push(glyphs::print(&self.fronts(begun, begun.len()), self.style));
         }
         let mut whole = self.front(self.begun);
         self.begun = self.containers.len();
@@ -85,12 +95,18 @@ impl<'a> Page<'a> {
     fn fronts(&self, containers: &[Container], begun: usize) -> Vec<Glyph> {
         let mut front = Vec::new();
         for (index, container) in containers.iter().enumerate() {
-            let part = if index < begun { self.later(container) } else { self.first(container) };
+            let part = if index < begun {
+                self.later(container)
+            } else {
+                self.first(container)
+            };
             if glyphs::width(&front) + glyphs::width(&part) > self.width / 2 {
                 // The number of the innermost entry is shown in any case.
                 let last = containers.last().filter(|_| begun < containers.len());
                 return match last {
-                    Some(Container::Item(_)) => last.map(|last| self.first(last)).unwrap_or_default(),
+                    Some(Container::Item(_)) => {
+                        last.map(|last| self.first(last)).unwrap_or_default()
+                    }
                     Some(Container::Quote) | None => front,
                 };
             }

@@ -37,7 +37,9 @@ impl Table {
     /// The width of each column; `None` if the table does not fit.
     fn widths(&self, room: usize) -> Option<Vec<usize>> {
         let count = self.columns();
-        let room = room.checked_sub(3 * count.checked_sub(1)?).filter(|room| *room >= count)?;
+        let room = room
+            .checked_sub(3 * count.checked_sub(1)?)
+            .filter(|room| *room >= count)?;
         let (mut widths, mut floors) = (vec![1; count], vec![1; count]);
         for row in &self.rows {
             for ((width, floor), cell) in widths.iter_mut().zip(&mut floors).zip(row) {
@@ -50,7 +52,10 @@ impl Table {
         }
         // At most `room` columns each, so that this ends after `room` steps for each column.
         while widths.iter().sum::<usize>() > room {
-            let shrinkable = widths.iter_mut().zip(&floors).filter(|(width, floor)| **width > **floor);
+            let shrinkable = widths
+                .iter_mut()
+                .zip(&floors)
+                .filter(|(width, floor)| **width > **floor);
             let (widest, _) = shrinkable.max_by_key(|(width, _)| **width)?;
             *widest -= 1;
         }
@@ -58,7 +63,11 @@ impl Table {
     }
 
     fn grid(&self, widths: &[usize], charset: Charset) -> Vec<Vec<Glyph>> {
-        let rows: Vec<Vec<Vec<Glyph>>> = self.rows.iter().map(|row| self.row(row, widths, charset)).collect();
+        let rows: Vec<Vec<Vec<Glyph>>> = self
+            .rows
+            .iter()
+            .map(|row| self.row(row, widths, charset))
+            .collect();
         // With rows of several lines a rule shows where each ends.
         let has_rules = rows.iter().skip(1).any(|row| row.len() > 1);
         let mut lines = Vec::new();
@@ -73,16 +82,27 @@ impl Table {
 
     /// The lines of one row.
     fn row(&self, row: &[Vec<Glyph>], widths: &[usize], charset: Charset) -> Vec<Vec<Glyph>> {
-        let cells: Vec<Vec<Vec<Glyph>>> =
-            row.iter().zip(widths).map(|(cell, width)| glyphs::wrap(cell, *width)).collect();
+        let cells: Vec<Vec<Vec<Glyph>>> = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| glyphs::wrap(cell, *width))
+            .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or_default();
         let line = |index: usize| {
             let mut line = Vec::new();
             for (column, width) in widths.iter().enumerate() {
                 if column > 0 {
-                    line.extend(glyphs::glyphs(charset.pick(" │ ", " | "), &Look::dim(), charset));
+                    line.extend(glyphs::glyphs(
+                        charset.pick(" │ ", " | "),
+                        &Look::dim(),
+                        charset,
+                    ));
                 }
-                let cell = cells.get(column).and_then(|cell| cell.get(index)).map(Vec::as_slice).unwrap_or_default();
+                let cell = cells
+                    .get(column)
+                    .and_then(|cell| cell.get(index))
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
                 let fill = width.saturating_sub(glyphs::width(cell));
                 let before = match self.alignments.get(column) {
                     Some(Alignment::Right) => fill,
@@ -100,11 +120,18 @@ impl Table {
 
     /// Each cell as `name: value`, with an empty line between rows.
     fn pairs(&self, room: usize, charset: Charset) -> Vec<Vec<Glyph>> {
-        let (head, rows) = self.rows.split_first().map(|(head, rows)| (head.as_slice(), rows)).unwrap_or_default();
+        let (head, rows) = self
+            .rows
+            .split_first()
+            .map(|(head, rows)| (head.as_slice(), rows))
+            .unwrap_or_default();
         // A name is repeated for each row, so a long one is cut.
         let columns = (room / 2).min(MAX_NAME_COLUMNS);
         let names: Vec<String> = head.iter().map(|cell| plain(cell)).collect();
-        let names: Vec<String> = names.iter().map(|name| text::cut(name, columns, charset)).collect();
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| text::cut(name, columns, charset))
+            .collect();
         let mut lines = Vec::new();
         if rows.is_empty() {
             lines.extend(head.iter().flat_map(|cell| glyphs::wrap(cell, room)));
@@ -114,8 +141,15 @@ impl Table {
                 lines.push(Vec::new());
             }
             for (cell, name) in row.iter().zip(&names).filter(|(cell, _)| !cell.is_empty()) {
-                let look = Look { is_bold: true, ..Look::default() };
-                let mut pair = if name.is_empty() { Vec::new() } else { glyphs::glyphs(name, &look, charset) };
+                let look = Look {
+                    is_bold: true,
+                    ..Look::default()
+                };
+                let mut pair = if name.is_empty() {
+                    Vec::new()
+                } else {
+                    glyphs::glyphs(name, &look, charset)
+                };
                 if !pair.is_empty() {
                     pair.extend(glyphs::glyphs(": ", &Look::default(), charset));
                 }
@@ -128,10 +162,19 @@ impl Table {
 }
 
 fn plain(cell: &[Glyph]) -> String {
-    cell.iter().map(|(c, _)| if *c == '\n' { ' ' } else { *c }).collect()
+    cell.iter()
+        .map(|(c, _)| if *c == '\n' { ' ' } else { *c })
+        .collect()
 }
 
 fn rule(widths: &[usize], charset: Charset) -> Vec<Glyph> {
-    let parts: Vec<String> = widths.iter().map(|width| charset.pick("─", "-").repeat(*width)).collect();
-    glyphs::glyphs(&parts.join(charset.pick("─┼─", "-+-")), &Look::dim(), charset)
+    let parts: Vec<String> = widths
+        .iter()
+        .map(|width| charset.pick("─", "-").repeat(*width))
+        .collect();
+    glyphs::glyphs(
+        &parts.join(charset.pick("─┼─", "-+-")),
+        &Look::dim(),
+        charset,
+    )
 }

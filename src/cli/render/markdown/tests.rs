@@ -9,7 +9,10 @@ use crate::cli::render::style::Prose;
 const REPORT: &str = include_str!("tests/report.md");
 
 fn style() -> Style {
-    Style { prose: Prose::Rendered, ..Style::default() }
+    Style {
+        prose: Prose::Rendered,
+        ..Style::default()
+    }
 }
 
 fn shown(markdown: &str, width: usize) -> String {
@@ -19,7 +22,10 @@ fn shown(markdown: &str, width: usize) -> String {
 fn assert_fits(lines: &[String], width: usize) {
     for line in lines {
         assert!(line.width() <= width, "{width}: {line}");
-        assert!(!line.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\n']), "{line:?}");
+        assert!(
+            !line.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\n']),
+            "{line:?}"
+        );
     }
 }
 
@@ -30,10 +36,25 @@ fn a_report_is_laid_out_at_every_width() {
         assert_fits(&lines, width);
         insta::assert_snapshot!(format!("report_{width}"), lines.join("\n"));
     }
-    let ascii = render(REPORT, 80, &Style { charset: Charset::Ascii, ..style() });
+    let ascii = render(
+        REPORT,
+        80,
+        &Style {
+            charset: Charset::Ascii,
+            ..style()
+        },
+    );
     assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
     insta::assert_snapshot!("report_ascii", ascii.join("\n"));
-    let coloured = render(REPORT, 80, &Style { color: true, ..style() }).join("\n");
+    let coloured = render(
+        REPORT,
+        80,
+        &Style {
+            color: true,
+            ..style()
+        },
+    )
+    .join("\n");
     insta::assert_snapshot!("report_colour", coloured.replace('\u{1b}', "␛"));
 }
 
@@ -55,11 +76,20 @@ fn an_address_is_never_hidden() {
     for (markdown, expected) in [
         ("[pods](https://a.example/p)", "pods <https://a.example/p>"),
         ("<https://a.example>", "https://a.example"),
-        ("[https://good.example](https://evil.example)", "https://good.example <https://evil.example>"),
-        ("![chart](http://a.example/c.png)", "image chart <http://a.example/c.png>"),
+        (
+            "[https://good.example](https://evil.example)",
+            "https://good.example <https://evil.example>",
+        ),
+        (
+            "![chart](http://a.example/c.png)",
+            "image chart <http://a.example/c.png>",
+        ),
         ("[x](javascript:alert)", "x <javascript:alert>"),
         ("[](https://a.example)", "<https://a.example>"),
-        ("<b>bold</b> <!-- note --> &amp;", "<b>bold</b> <!-- note --> &"),
+        (
+            "<b>bold</b> <!-- note --> &amp;",
+            "<b>bold</b> <!-- note --> &",
+        ),
         ("<div>\nkept\n</div>", "<div>\nkept\n</div>"),
     ] {
         assert_eq!(shown(markdown, 60), expected);
@@ -68,13 +98,23 @@ fn an_address_is_never_hidden() {
 
 #[test]
 fn a_terminal_that_knows_links_gets_the_address_that_is_shown() {
-    let linked = Style { hyperlinks: true, ..style() };
+    let linked = Style {
+        hyperlinks: true,
+        ..style()
+    };
     assert_eq!(
         render("[pods](https://a.example/p)", 60, &linked),
         ["pods <\u{1b}]8;;https://a.example/p\u{1b}\\https://a.example/p\u{1b}]8;;\u{1b}\\>"]
     );
-    for other in ["[x](javascript:alert)", "[x](https://é.example)", "[x](</etc/passwd>)"] {
-        assert!(!render(other, 60, &linked).join("").contains('\u{1b}'), "{other}");
+    for other in [
+        "[x](javascript:alert)",
+        "[x](https://é.example)",
+        "[x](</etc/passwd>)",
+    ] {
+        assert!(
+            !render(other, 60, &linked).join("").contains('\u{1b}'),
+            "{other}"
+        );
     }
 }
 
@@ -107,7 +147,10 @@ fn a_table_shrinks_wraps_and_at_last_becomes_pairs() {
         shown(table, 20),
         "service:\ncheckout-gateway\nstate: restarts\nevery four minutes\n\nservice: db\nstate: ok"
     );
-    assert_eq!(shown("| 磁盘 | é |\n|---|---|\n| 满 | b |", 40), "磁盘 │ é\n─────┼──\n满   │ b");
+    assert_eq!(
+        shown("| 磁盘 | é |\n|---|---|\n| 满 | b |", 40),
+        "磁盘 │ é\n─────┼──\n满   │ b"
+    );
 }
 
 #[test]
@@ -121,12 +164,17 @@ fn code_is_neither_wrapped_nor_cut() {
             .replace("↪ ment", "↪ oyment")
     );
     assert_eq!(shown("run `ls  -l | wc` now", 40), "run `ls -l | wc` now");
-    assert_eq!(shown("```\nnever closed\n# no heading", 40), "  never closed\n  # no heading");
+    assert_eq!(
+        shown("```\nnever closed\n# no heading", 40),
+        "  never closed\n  # no heading"
+    );
 }
 
 #[test]
 fn nesting_of_any_depth_keeps_to_the_width() {
-    for part in ["> ", "- ", "1. ", "* > ", "**", "[", "![", "`", "<", "&#", "\\", "| ", "~~~", "_", "    "] {
+    for part in [
+        "> ", "- ", "1. ", "* > ", "**", "[", "![", "`", "<", "&#", "\\", "| ", "~~~", "_", "    ",
+    ] {
         for count in [10, 1_000, 20_000] {
             let text = format!("{}x", part.repeat(count));
             for width in [20, 80] {
@@ -134,10 +182,15 @@ fn nesting_of_any_depth_keeps_to_the_width() {
             }
         }
     }
-    let deep: String = (0..200).map(|depth| format!("{}- level {depth}\n", "  ".repeat(depth))).collect();
+    let deep: String = (0..200)
+        .map(|depth| format!("{}- level {depth}\n", "  ".repeat(depth)))
+        .collect();
     let lines = render(&deep, 40, &style());
     assert_fits(&lines, 40);
-    assert!(lines.iter().any(|line| line.ends_with("• level 199")), "{lines:#?}");
+    assert!(
+        lines.iter().any(|line| line.ends_with("• level 199")),
+        "{lines:#?}"
+    );
 }
 
 #[test]
@@ -145,9 +198,17 @@ fn a_megabyte_and_a_huge_table_are_shown_within_bounds() {
     let megabyte = "**word** of [text](https://a.example) ".repeat(30_000);
     let lines = render(&megabyte, 80, &style());
     assert_fits(&lines, 80);
-    assert_eq!(lines.concat().replace(' ', "").len(), megabyte.replace(' ', "").len(), "nothing is left out");
+    assert_eq!(
+        lines.concat().replace(' ', "").len(),
+        megabyte.replace(' ', "").len(),
+        "nothing is left out"
+    );
     let row = "| a ".repeat(2_000);
-    let wide = format!("{row}\n{}\n{}", "|---".repeat(2_000), format!("{row}\n").repeat(10));
+    let wide = format!(
+        "{row}\n{}\n{}",
+        "|---".repeat(2_000),
+        format!("{row}\n").repeat(10)
+    );
     assert_fits(&render(&wide, 80, &style()), 80);
     let long = format!("| a | b |\n|---|---|\n{}", "| x | y |\n".repeat(10_000));
     assert_eq!(render(&long, 80, &style()).len(), 10_002);
@@ -158,16 +219,27 @@ fn the_work_for_a_report_grows_with_its_size_only() {
     let report = REPORT.repeat(64 * 1024 / REPORT.len() + 1);
     for width in [40, 200] {
         let (lines, steps) = laid_out(&report, width, &style());
-        assert!(steps < 4 * report.len(), "{steps} steps for {} bytes", report.len());
+        assert!(
+            steps < 4 * report.len(),
+            "{steps} steps for {} bytes",
+            report.len()
+        );
         let printed: usize = lines.iter().map(String::len).sum();
-        assert!(printed < 8 * report.len(), "{printed} bytes printed for {}", report.len());
+        assert!(
+            printed < 8 * report.len(),
+            "{printed} bytes printed for {}",
+            report.len()
+        );
     }
 }
 
 #[test]
 fn one_line_has_no_marks_of_markdown() {
     for (markdown, expected) in [
-        ("The **heap** is _full_: see [docs](https://a.example)", "The heap is full: see docs <https://a.example>"),
+        (
+            "The **heap** is _full_: see [docs](https://a.example)",
+            "The heap is full: see docs <https://a.example>",
+        ),
         ("run `kubectl get pods`", "run `kubectl get pods`"),
         ("", ""),
     ] {
@@ -177,7 +249,10 @@ fn one_line_has_no_marks_of_markdown() {
 
 /// Every word of the source, in its order: layout may move words and repeat heads, and loses none.
 fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_ascii_lowercase()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    text.split(|c: char| !c.is_ascii_lowercase())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn piece() -> impl Strategy<Value = String> {
@@ -215,7 +290,10 @@ fn piece() -> impl Strategy<Value = String> {
         "👩‍💻",
         "e\u{301}",
     ];
-    prop_oneof![prop::sample::select(marks.to_vec()).prop_map(str::to_owned), "[a-z]{1,9} ?"]
+    prop_oneof![
+        prop::sample::select(marks.to_vec()).prop_map(str::to_owned),
+        "[a-z]{1,9} ?"
+    ]
 }
 
 proptest! {

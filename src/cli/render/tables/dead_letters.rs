@@ -20,11 +20,19 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
             Cell::new(&letter.alert_id.short(), style),
             Cell::new(&short_moment(letter.stored_at), style),
             Cell::new(&letter.reason, style).painted(Paint::Red),
-            Cell::new(&title(letter).unwrap_or_else(|| letter.detail.clone()), style),
+            Cell::new(
+                &title(letter).unwrap_or_else(|| letter.detail.clone()),
+                style,
+            ),
             Cell::new(&format::bytes(letter.body.len()), style),
         ]
     };
-    table(columns, &["size", "when (utc)"], letters.iter().map(row), style)
+    table(
+        columns,
+        &["size", "when (utc)"],
+        letters.iter().map(row),
+        style,
+    )
 }
 
 /// What a person can do about a dead letter, besides dropping it.
@@ -41,16 +49,26 @@ pub enum Remedy {
 /// One dead letter with the commands that help.
 pub fn letter(letter: &StoredDeadLetter, remedy: &Remedy, style: &Style) -> Vec<String> {
     let short = letter.alert_id.short();
-    let head =
-        format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.charset));
-    let StoredDeadLetter { alert_sequence, deliveries, .. } = letter;
+    let head = format!(
+        "{short}  {}  reason {}",
+        moment(letter.stored_at),
+        text::one_line(&letter.reason, style.charset)
+    );
+    let StoredDeadLetter {
+        alert_sequence,
+        deliveries,
+        ..
+    } = letter;
     let subject = text::one_line(&letter.subject, style.charset);
     let from = format!("from {subject}, sequence {alert_sequence}, delivery {deliveries}");
     let both = format!("{head}   {from}");
     let mut lines = if text::width(&both) <= style.width {
         vec![both]
     } else {
-        vec![text::cut(&head, style.width, style.charset), text::cut(&format!("  {from}"), style.width, style.charset)]
+        vec![
+            text::cut(&head, style.width, style.charset),
+            text::cut(&format!("  {from}"), style.width, style.charset),
+        ]
     };
     lines.extend(entry("why", &letter.detail, style));
     if let Some(headers) = letter.headers.as_object() {
@@ -62,8 +80,13 @@ pub fn letter(letter: &StoredDeadLetter, remedy: &Remedy, style: &Style) -> Vec<
     let drop = format!("tarsy dead-letters drop {short}");
     let first = match remedy {
         Remedy::Retry(chains) => {
-            let chain = chains.first().map(|chain| format!(" [--chain {}]", text::one_line(chain, style.charset)));
-            format!("  then   tarsy dead-letters retry {short}{}", chain.unwrap_or_default())
+            let chain = chains
+                .first()
+                .map(|chain| format!(" [--chain {}]", text::one_line(chain, style.charset)));
+            format!(
+                "  then   tarsy dead-letters retry {short}{}",
+                chain.unwrap_or_default()
+            )
         }
         Remedy::SubmitAgain => "  then   submit it again, with less text".to_owned(),
         Remedy::Nothing => {
@@ -82,8 +105,11 @@ pub fn letter(letter: &StoredDeadLetter, remedy: &Remedy, style: &Style) -> Vec<
 
 /// A dead letter within a sentence.
 pub fn named(letter: &StoredDeadLetter) -> String {
-    let title = title(letter).map(|title| format!(", {title}")).unwrap_or_default();
-    let [reason, subject] = [&letter.reason, &letter.subject].map(|text| text::one_line(text, Charset::Unicode));
+    let title = title(letter)
+        .map(|title| format!(", {title}"))
+        .unwrap_or_default();
+    let [reason, subject] =
+        [&letter.reason, &letter.subject].map(|text| text::one_line(text, Charset::Unicode));
     let (short, size) = (letter.alert_id.short(), format::bytes(letter.body.len()));
     format!("alert {short} ({reason}, from {subject}{title}, {size})")
 }
@@ -94,7 +120,11 @@ pub fn body_text(letter: &StoredDeadLetter, style: &Style) -> String {
 }
 
 fn title(letter: &StoredDeadLetter) -> Option<String> {
-    letter.headers.get(TITLE).and_then(serde_json::Value::as_str).map(|title| text::one_line(title, Charset::Unicode))
+    letter
+        .headers
+        .get(TITLE)
+        .and_then(serde_json::Value::as_str)
+        .map(|title| text::one_line(title, Charset::Unicode))
 }
 
 fn body(letter: &StoredDeadLetter, style: &Style) -> String {
@@ -103,8 +133,14 @@ fn body(letter: &StoredDeadLetter, style: &Style) -> String {
         return "  body   not kept".to_owned();
     }
     let front = format!("  body   {}  ", format::bytes(letter.body.len()));
-    let room = style.width.saturating_sub(text::width(&front) + HINT.len() + 3);
-    let shown = text::cut(&text::one_line(&String::from_utf8_lossy(&letter.body), style.charset), room, style.charset);
+    let room = style
+        .width
+        .saturating_sub(text::width(&front) + HINT.len() + 3);
+    let shown = text::cut(
+        &text::one_line(&String::from_utf8_lossy(&letter.body), style.charset),
+        room,
+        style.charset,
+    );
     format!("{front}{}{HINT}", text::pad(&shown, room + 3))
 }
 

@@ -29,7 +29,12 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
         Column::Left("worker"),
     ];
     let optional = ["worker", "took", "when (utc)", "severity"];
-    table(columns, &optional, in_threads(sessions).map(|listed| row(&listed, now, style)), style)
+    table(
+        columns,
+        &optional,
+        in_threads(sessions).map(|listed| row(&listed, now, style)),
+        style,
+    )
 }
 
 /// A session in the table.
@@ -49,11 +54,23 @@ enum Place {
 /// investigation that is not in the list keeps its place.
 fn in_threads(sessions: &[SessionLine]) -> impl Iterator<Item = Listed<'_>> {
     let is_listed = |id: SessionId| sessions.iter().any(|session| session.session_id == id);
-    let own = sessions.iter().filter(move |session| !session.parent_id.is_some_and(is_listed));
+    let own = sessions
+        .iter()
+        .filter(move |session| !session.parent_id.is_some_and(is_listed));
     own.flat_map(|session| {
-        let about = sessions.iter().rev().filter(move |other| other.parent_id == Some(session.session_id));
-        let below = about.map(|session| Listed { session, place: Place::BelowInvestigation });
-        std::iter::once(Listed { session, place: Place::Own }).chain(below)
+        let about = sessions
+            .iter()
+            .rev()
+            .filter(move |other| other.parent_id == Some(session.session_id));
+        let below = about.map(|session| Listed {
+            session,
+            place: Place::BelowInvestigation,
+        });
+        std::iter::once(Listed {
+            session,
+            place: Place::Own,
+        })
+        .chain(below)
     })
 }
 
@@ -67,7 +84,9 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
         session.severity.map_or("-", Severity::as_str).to_owned(),
         title(session, Place::Own, style.charset),
     ];
-    let line = parts.map(|part| text::one_line(&part, style.charset)).join("  ");
+    let line = parts
+        .map(|part| text::one_line(&part, style.charset))
+        .join("  ");
     text::cut(&line, style.width, style.charset)
 }
 
@@ -75,8 +94,14 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
 fn title(session: &SessionLine, place: Place, charset: Charset) -> String {
     let title = session.title.as_deref().unwrap_or("(no title)");
     match session.parent_id {
-        Some(_) if place == Place::BelowInvestigation => format!("{} question: {title}", charset.pick("↳", "->")),
-        Some(parent) => format!("{} question about {}: {title}", charset.pick("↳", "->"), parent.short()),
+        Some(_) if place == Place::BelowInvestigation => {
+            format!("{} question: {title}", charset.pick("↳", "->"))
+        }
+        Some(parent) => format!(
+            "{} question about {}: {title}",
+            charset.pick("↳", "->"),
+            parent.short()
+        ),
         None => title.to_owned(),
     }
 }
@@ -88,20 +113,31 @@ fn state(session: &SessionLine) -> String {
         return match session.status {
             RunStatus::Completed => "answered".to_owned(),
             RunStatus::Failed | RunStatus::TimedOut => "no answer".to_owned(),
-            RunStatus::Running | RunStatus::Cancelled | RunStatus::Limited | RunStatus::Unknown(_) => {
-                status_word(session.status.as_str())
-            }
+            RunStatus::Running
+            | RunStatus::Cancelled
+            | RunStatus::Limited
+            | RunStatus::Unknown(_) => status_word(session.status.as_str()),
         };
     }
-    session.mark.map_or_else(|| status_word(session.status.as_str()), |mark| mark.word().to_owned())
+    session.mark.map_or_else(
+        || status_word(session.status.as_str()),
+        |mark| mark.word().to_owned(),
+    )
 }
 
 fn row(listed: &Listed<'_>, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
     let Listed { session, place } = listed;
     let is_question = session.parent_id.is_some();
-    let paint = if is_question { Paint::Plain } else { status_paint(session.status) };
+    let paint = if is_question {
+        Paint::Plain
+    } else {
+        status_paint(session.status)
+    };
     let severity = session.severity.filter(|_| !is_question);
-    let took = Duration::from_millis(millis(session.created_at, session.finished_at.unwrap_or(now)));
+    let took = Duration::from_millis(millis(
+        session.created_at,
+        session.finished_at.unwrap_or(now),
+    ));
     [
         Cell::new(&session.session_id.short(), style),
         Cell::new(&short_moment(session.created_at), style),

@@ -12,7 +12,10 @@ const ANSWER_COLUMNS: usize = 40;
 
 /// Every provider, and a last line with the counts.
 pub fn list(reports: &[ModelReport], style: &Style) -> Vec<String> {
-    let mut lines: Vec<String> = reports.iter().flat_map(|report| block(report, style)).collect();
+    let mut lines: Vec<String> = reports
+        .iter()
+        .flat_map(|report| block(report, style))
+        .collect();
     lines.push(sum(reports));
     lines
 }
@@ -27,16 +30,39 @@ fn block(report: &ModelReport, style: &Style) -> Vec<String> {
     let name = Paint::Bold.over(&clean(&report.name), style);
     let (model, provider) = (clean(&report.model), clean(&report.provider));
     let front = format!("{}{}", paint.over(word, style), " ".repeat(6 - word.len()));
-    let mut lines = vec![format!("{front}{name}  {model} ({provider}, backend {})", report.backend)];
-    let used = if report.used.is_empty() { "nowhere".to_owned() } else { report.used.join("; ") };
+    let mut lines = vec![format!(
+        "{front}{name}  {model} ({provider}, backend {})",
+        report.backend
+    )];
+    let used = if report.used.is_empty() {
+        "nowhere".to_owned()
+    } else {
+        report.used.join("; ")
+    };
     lines.extend(fact("used by", &used, style));
     lines.extend(fact("key", &key(report), style));
     lines.extend(fact("credentials", &report.credentials, style));
     lines.extend(fact("address", &report.address, style));
     lines.extend(fact("settings", &settings(report), style));
-    lines.extend(fact("price", &report.price.map(price).unwrap_or_default(), style));
-    lines.extend(fact("answer", &report.answer.as_ref().map(|found| answer(found, style)).unwrap_or_default(), style));
-    lines.extend(fact("strategy", &report.probe.as_ref().map(strategy).unwrap_or_default(), style));
+    lines.extend(fact(
+        "price",
+        &report.price.map(price).unwrap_or_default(),
+        style,
+    ));
+    lines.extend(fact(
+        "answer",
+        &report
+            .answer
+            .as_ref()
+            .map(|found| answer(found, style))
+            .unwrap_or_default(),
+        style,
+    ));
+    lines.extend(fact(
+        "strategy",
+        &report.probe.as_ref().map(strategy).unwrap_or_default(),
+        style,
+    ));
     let notes = report.probe.iter().flat_map(|found| &found.notes);
     lines.extend(notes.flat_map(|note| fact("seen", note, style)));
     if let Some(found) = &report.problem {
@@ -48,7 +74,11 @@ fn block(report: &ModelReport, style: &Style) -> Vec<String> {
 
 /// The variable of the key and its state; empty if the LLM service did not say.
 fn key(report: &ModelReport) -> String {
-    let name = if report.key_env.is_empty() { "no variable" } else { &report.key_env };
+    let name = if report.key_env.is_empty() {
+        "no variable"
+    } else {
+        &report.key_env
+    };
     match report.key {
         KeyState::Set => format!("{name} is set"),
         KeyState::NotSet if report.key_env.is_empty() => "no variable is named".to_owned(),
@@ -67,31 +97,58 @@ fn settings(report: &ModelReport) -> String {
         Thinking::Budget(tokens) => format!("thinking {tokens} tokens"),
     });
     let mut parts = vec![
-        report.context_window.map(|tokens| format!("context window {}", format::tokens(tokens))),
-        report.max_output_tokens.map(|tokens| format!("at most {} out", format::tokens(tokens))),
+        report
+            .context_window
+            .map(|tokens| format!("context window {}", format::tokens(tokens))),
+        report
+            .max_output_tokens
+            .map(|tokens| format!("at most {} out", format::tokens(tokens))),
         thinking,
     ];
-    parts.extend(report.native_tools.iter().map(|tool| Some(tool.as_str().to_owned())));
+    parts.extend(
+        report
+            .native_tools
+            .iter()
+            .map(|tool| Some(tool.as_str().to_owned())),
+    );
     text::join(parts, ", ")
 }
 
 fn price(price: Price) -> String {
-    let Price { input, cached_input, output } = price;
+    let Price {
+        input,
+        cached_input,
+        output,
+    } = price;
     format!("${input} in, ${cached_input} cached, ${output} out, for a million tokens")
 }
 
 fn answer(answer: &Answer, style: &Style) -> String {
     let seconds = |ms: u64| format!("{}.{:02} s", ms / 1000, ms % 1000 / 10);
-    let said = text::cut(&text::one_line(&answer.text, style.charset), ANSWER_COLUMNS, style.charset);
+    let said = text::cut(
+        &text::one_line(&answer.text, style.charset),
+        ANSWER_COLUMNS,
+        style.charset,
+    );
     let said = (!said.is_empty()).then(|| format!("\"{said}\""));
-    let thinking = (answer.thinking_tokens > 0).then(|| format!("{} thinking", format::tokens(answer.thinking_tokens)));
-    let tokens = format!("{} in, {} out", format::tokens(answer.input_tokens), format::tokens(answer.output_tokens));
+    let thinking = (answer.thinking_tokens > 0)
+        .then(|| format!("{} thinking", format::tokens(answer.thinking_tokens)));
+    let tokens = format!(
+        "{} in, {} out",
+        format::tokens(answer.input_tokens),
+        format::tokens(answer.output_tokens)
+    );
     let parts = [
         said,
         Some(format!("ended by {}", answer.finish)),
-        answer.first_chunk_ms.map(|ms| format!("first chunk after {}", seconds(ms))),
+        answer
+            .first_chunk_ms
+            .map(|ms| format!("first chunk after {}", seconds(ms))),
         Some(format!("whole after {}", seconds(answer.took_ms))),
-        Some(format!("tokens: {}", text::join([Some(tokens), thinking], ", "))),
+        Some(format!(
+            "tokens: {}",
+            text::join([Some(tokens), thinking], ", ")
+        )),
     ];
     text::join(parts, "; ")
 }
@@ -111,12 +168,24 @@ fn strategy(found: &StrategyReport) -> String {
 fn problem(problem: &Problem) -> String {
     let status = Some(problem.provider_status.clone()).filter(|status| !status.is_empty());
     let status = status.filter(|status| !problem.message.contains(status.as_str()));
-    format!("{}{}: {}", problem.code, status.map(|status| format!(" ({status})")).unwrap_or_default(), problem.message)
+    format!(
+        "{}{}: {}",
+        problem.code,
+        status
+            .map(|status| format!(" ({status})"))
+            .unwrap_or_default(),
+        problem.message
+    )
 }
 
 /// How many providers can be called.
 fn sum(reports: &[ModelReport]) -> String {
-    let count = |state: State| reports.iter().filter(|report| report.state == state).count();
+    let count = |state: State| {
+        reports
+            .iter()
+            .filter(|report| report.state == state)
+            .count()
+    };
     let all = format::count(reports.len(), "provider");
     match (count(State::Unusable), count(State::Unknown)) {
         // Whether a key is set says nothing about whether it is accepted.

@@ -26,14 +26,28 @@ pub struct QueuedAlert {
 }
 
 /// Each priority with its alerts, then the first ones that wait.
-pub fn queue(backlog: &[Backlog], next: &[QueuedAlert], now: DateTime<Utc>, style: &Style) -> Vec<String> {
-    let columns =
-        [Column::Left("priority"), Column::Right("waiting"), Column::Right("in work"), Column::Right("oldest")];
+pub fn queue(
+    backlog: &[Backlog],
+    next: &[QueuedAlert],
+    now: DateTime<Utc>,
+    style: &Style,
+) -> Vec<String> {
+    let columns = [
+        Column::Left("priority"),
+        Column::Right("waiting"),
+        Column::Right("in work"),
+        Column::Right("oldest"),
+    ];
     let rows = backlog.iter().map(|of| {
         let oldest = of.oldest.map_or_else(|| "-".to_owned(), format::span);
         let numbers = [of.pending.to_string(), of.in_progress.to_string(), oldest];
         let [pending, in_progress, oldest] = numbers.map(|text| Cell::new(&text, style));
-        [Cell::new(of.priority.as_str(), style), pending, in_progress, oldest]
+        [
+            Cell::new(of.priority.as_str(), style),
+            pending,
+            in_progress,
+            oldest,
+        ]
     });
     let mut lines = table(columns, &[], rows, style);
     lines.push(String::new());
@@ -50,11 +64,23 @@ pub fn queue(backlog: &[Backlog], next: &[QueuedAlert], now: DateTime<Utc>, styl
 }
 
 fn waiting(next: &[QueuedAlert], now: DateTime<Utc>, style: &Style) -> Vec<String> {
-    let columns = [Column::Left("next"), Column::Left("priority"), Column::Right("waits for"), Column::Rest("title")];
+    let columns = [
+        Column::Left("next"),
+        Column::Left("priority"),
+        Column::Right("waits for"),
+        Column::Rest("title"),
+    ];
     let rows = next.iter().map(|waiting| {
         let queued = format::span(Duration::from_millis(millis(waiting.queued_at, now)));
-        let title = waiting.title.as_deref().unwrap_or("(no alert: a worker will give it up)");
-        let question = if waiting.kind == MessageKind::Question { "question: " } else { "" };
+        let title = waiting
+            .title
+            .as_deref()
+            .unwrap_or("(no alert: a worker will give it up)");
+        let question = if waiting.kind == MessageKind::Question {
+            "question: "
+        } else {
+            ""
+        };
         [
             Cell::new(&waiting.alert_id.short(), style),
             Cell::new(waiting.priority.as_str(), style),
@@ -70,13 +96,25 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
     if workers.is_empty() {
         return vec![messages::workers(messages::Workers::default())];
     }
-    let columns = [Column::Left("worker"), Column::Right("slots"), Column::Right("busy"), Column::Rest("state")];
+    let columns = [
+        Column::Left("worker"),
+        Column::Right("slots"),
+        Column::Right("busy"),
+        Column::Rest("state"),
+    ];
     let rows = workers.iter().map(|worker| {
         let services: Vec<&str> = worker.unavailable.iter().map(String::as_str).collect();
-        let since = Some(worker.state_ms).filter(|ms| *ms > 0).map(Duration::from_millis);
-        let since = since.map(|since| format!(" (since {})", format::span(since))).unwrap_or_default();
+        let since = Some(worker.state_ms)
+            .filter(|ms| *ms > 0)
+            .map(Duration::from_millis);
+        let since = since
+            .map(|since| format!(" (since {})", format::span(since)))
+            .unwrap_or_default();
         let (state, paint) = match worker.state.as_str() {
-            "paused" => (format!("paused: {}{since}", unavailable_in_short(&services)), Paint::Yellow),
+            "paused" => (
+                format!("paused: {}{since}", unavailable_in_short(&services)),
+                Paint::Yellow,
+            ),
             other => (other.to_owned(), Paint::Plain),
         };
         [
@@ -88,9 +126,16 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
     });
     let mut lines = table(columns, &["slots", "busy"], rows, style);
     // Below the table, whose cells a narrow terminal cuts.
-    let waits = |worker: &WorkerStatus| worker.unavailable.iter().any(|service| lacks_provider(&[service]));
+    let waits = |worker: &WorkerStatus| {
+        worker
+            .unavailable
+            .iter()
+            .any(|service| lacks_provider(&[service]))
+    };
     if workers.iter().any(waits) {
-        lines.push(format!("no provider of models can be called: {WHY_NO_PROVIDER}"));
+        lines.push(format!(
+            "no provider of models can be called: {WHY_NO_PROVIDER}"
+        ));
     }
     lines
 }

@@ -25,23 +25,56 @@ const MAX_QUESTIONS: usize = 10;
 /// An alert and its session; the time that a running session took ends at `now`.
 pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
     let short = report.alert_id.short();
-    let title = report.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(match report.disposition {
-        DispositionKind::Undecided => "(not read yet)",
-        DispositionKind::Dead | DispositionKind::Ended => "(not read)",
-        DispositionKind::Opened | DispositionKind::Joined => "(no title)",
-    });
+    let title = report
+        .title
+        .as_deref()
+        .filter(|title| !title.trim().is_empty())
+        .unwrap_or(match report.disposition {
+            DispositionKind::Undecided => "(not read yet)",
+            DispositionKind::Dead | DispositionKind::Ended => "(not read)",
+            DispositionKind::Opened | DispositionKind::Joined => "(no title)",
+        });
     let mut lines = edges(title, &format!("session {short}"), style);
     lines.extend(fact("id", &report.alert_id.to_string(), style));
-    let about = report.parent_id.map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
+    let about = report
+        .parent_id
+        .map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
     lines.extend(fact("asks about", &about.unwrap_or_default(), style));
     lines.extend(fact("state", &state(report, now), style));
-    lines.extend(fact(if report.parent_id.is_some() { "question" } else { "alert" }, &alert(report), style));
+    lines.extend(fact(
+        if report.parent_id.is_some() {
+            "question"
+        } else {
+            "alert"
+        },
+        &alert(report),
+        style,
+    ));
     lines.extend(fact("subject", &subject(report), style));
-    lines.extend(fact("fingerprint", report.fingerprint.as_deref().unwrap_or_default(), style));
-    lines.extend(report.session.iter().flat_map(|session| of_session(session, now, style)));
+    lines.extend(fact(
+        "fingerprint",
+        report.fingerprint.as_deref().unwrap_or_default(),
+        style,
+    ));
+    lines.extend(
+        report
+            .session
+            .iter()
+            .flat_map(|session| of_session(session, now, style)),
+    );
     lines.extend(joined(report, style));
-    lines.extend(report.session.iter().flat_map(|session| changes(session, style)));
-    lines.extend(report.session.iter().flat_map(|session| outcome(report, session, style)));
+    lines.extend(
+        report
+            .session
+            .iter()
+            .flat_map(|session| changes(session, style)),
+    );
+    lines.extend(
+        report
+            .session
+            .iter()
+            .flat_map(|session| outcome(report, session, style)),
+    );
     lines.extend(questions(report, style));
     lines.push(String::new());
     lines.extend(next(report, &short, style));
@@ -53,12 +86,27 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
 /// An alert that no worker has seen. `place` is its place in the queue.
 pub fn queued(alert: &QueuedAlert, sequence: u64, place: &str, style: &Style) -> Vec<String> {
     let short = alert.alert_id.short();
-    let mut lines = edges(alert.title.as_deref().unwrap_or("(no alert)"), &format!("session {short}"), style);
-    let subject = format!("{}, sequence {sequence}, no worker has seen it", alert.subject);
+    let mut lines = edges(
+        alert.title.as_deref().unwrap_or("(no alert)"),
+        &format!("session {short}"),
+        style,
+    );
+    let subject = format!(
+        "{}, sequence {sequence}, no worker has seen it",
+        alert.subject
+    );
     let since = format!("queued at {}", moment(alert.queued_at));
-    let facts =
-        [("id", alert.alert_id.to_string()), ("state", place.to_owned()), ("when", since), ("subject", subject)];
-    lines.extend(facts.iter().flat_map(|(label, value)| fact(label, value, style)));
+    let facts = [
+        ("id", alert.alert_id.to_string()),
+        ("state", place.to_owned()),
+        ("when", since),
+        ("subject", subject),
+    ];
+    lines.extend(
+        facts
+            .iter()
+            .flat_map(|(label, value)| fact(label, value, style)),
+    );
     lines.extend([
         String::new(),
         format!(
@@ -71,14 +119,28 @@ pub fn queued(alert: &QueuedAlert, sequence: u64, place: &str, style: &Style) ->
 
 fn alert(report: &AlertReport) -> String {
     let severity = report.severity.map(Severity::as_str);
-    let parts = [("severity", severity), ("type", report.alert_type.as_deref()), ("source", report.source.as_deref())];
-    text::join(parts.map(|(name, value)| value.map(|value| format!("{name} {value}"))), ", ")
+    let parts = [
+        ("severity", severity),
+        ("type", report.alert_type.as_deref()),
+        ("source", report.source.as_deref()),
+    ];
+    text::join(
+        parts.map(|(name, value)| value.map(|value| format!("{name} {value}"))),
+        ", ",
+    )
 }
 
 fn subject(report: &AlertReport) -> String {
-    let AlertReport { subject, stream_sequence, deliveries, .. } = report;
+    let AlertReport {
+        subject,
+        stream_sequence,
+        deliveries,
+        ..
+    } = report;
     let times = format::count(*deliveries, "time");
-    let rerun = retry_of(report).map(|of| format!("; rerun of {}", messages::short(of))).unwrap_or_default();
+    let rerun = retry_of(report)
+        .map(|of| format!("; rerun of {}", messages::short(of)))
+        .unwrap_or_default();
     format!("{subject}, sequence {stream_sequence}, delivered {times}{rerun}")
 }
 
@@ -87,8 +149,21 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
         || format!("deadline {}", moment(session.deadline_at)),
         |finished| format!("until {}", moment(finished)),
     );
-    let mut lines = fact("when", &format!("{}, {until}", moment(session.created_at)), style);
-    lines.extend(fact("chain", &format!("{} on worker {}{}", session.chain, session.worker, earlier(session)), style));
+    let mut lines = fact(
+        "when",
+        &format!("{}, {until}", moment(session.created_at)),
+        style,
+    );
+    lines.extend(fact(
+        "chain",
+        &format!(
+            "{} on worker {}{}",
+            session.chain,
+            session.worker,
+            earlier(session)
+        ),
+        style,
+    ));
     for each in &session.models {
         lines.extend(fact("model", &model(each), style));
     }
@@ -102,12 +177,20 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
 /// The other workers that had the session. A lease epoch does not count workers: one worker may take several leases.
 fn earlier(session: &SessionReport) -> String {
     let mut others: Vec<&str> = Vec::new();
-    for worker in session.previous_workers.iter().filter(|worker| **worker != session.worker) {
+    for worker in session
+        .previous_workers
+        .iter()
+        .filter(|worker| **worker != session.worker)
+    {
         if !others.contains(&worker.as_str()) {
             others.push(worker);
         }
     }
-    if others.is_empty() { String::new() } else { format!(", earlier on {}", others.join(", ")) }
+    if others.is_empty() {
+        String::new()
+    } else {
+        format!(", earlier on {}", others.join(", "))
+    }
 }
 
 fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
@@ -125,34 +208,81 @@ fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<Str
     let mut previous = "";
     for stage in stages {
         // The name of a synthesis begins with the name of the stage above it.
-        let own = stage.name.strip_prefix(previous).and_then(|name| name.strip_prefix(' ')).unwrap_or(&stage.name);
+        let own = stage
+            .name
+            .strip_prefix(previous)
+            .and_then(|name| name.strip_prefix(' '))
+            .unwrap_or(&stage.name);
         for (index, execution) in stage.executions.iter().enumerate() {
-            rows.push(row(if index == 0 { own } else { "" }, execution, now, style));
+            rows.push(row(
+                if index == 0 { own } else { "" },
+                execution,
+                now,
+                style,
+            ));
         }
         previous = &stage.name;
     }
-    let mut lines = table(columns, &["iterations", "calls", "tokens"], rows.into_iter(), style);
-    let errors = stages.iter().flat_map(|stage| &stage.executions).filter_map(|execution| {
-        // The error of the session is shown below.
-        let is_repeated = |error: &&str| session.error.as_deref().is_some_and(|whole| whole.contains(*error));
-        let error = execution.error.as_deref().filter(|error| !is_repeated(error))?;
-        Some(fact("error", &format!("{}: {error}", execution.agent), style))
-    });
+    let mut lines = table(
+        columns,
+        &["iterations", "calls", "tokens"],
+        rows.into_iter(),
+        style,
+    );
+    let errors = stages
+        .iter()
+        .flat_map(|stage| &stage.executions)
+        .filter_map(|execution| {
+            // The error of the session is shown below.
+            let is_repeated = |error: &&str| {
+                session
+                    .error
+                    .as_deref()
+                    .is_some_and(|whole| whole.contains(*error))
+            };
+            let error = execution
+                .error
+                .as_deref()
+                .filter(|error| !is_repeated(error))?;
+            Some(fact(
+                "error",
+                &format!("{}: {error}", execution.agent),
+                style,
+            ))
+        });
     lines.extend(errors.flatten());
     lines
 }
 
 fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
-    let took = format::took(millis(execution.started_at, execution.finished_at.unwrap_or(now)));
+    let took = format::took(millis(
+        execution.started_at,
+        execution.finished_at.unwrap_or(now),
+    ));
     let name = text::cut(&text::one_line(stage, style.charset), 16, style.charset);
     [
         Cell::indented(&name, style),
-        Cell::new(&text::cut(&text::one_line(&execution.agent, style.charset), 14, style.charset), style),
-        Cell::new(&status_word(execution.status.as_str()), style).painted(status_paint(execution.status)),
+        Cell::new(
+            &text::cut(
+                &text::one_line(&execution.agent, style.charset),
+                14,
+                style.charset,
+            ),
+            style,
+        ),
+        Cell::new(&status_word(execution.status.as_str()), style)
+            .painted(status_paint(execution.status)),
         Cell::new(&execution.iteration.to_string(), style),
         Cell::new(&execution.tool_calls.to_string(), style),
         Cell::new(&took, style),
-        Cell::new(&tokens(Tokens { cached: 0, thinking: 0, ..execution.usage }), style),
+        Cell::new(
+            &tokens(Tokens {
+                cached: 0,
+                thinking: 0,
+                ..execution.usage
+            }),
+            style,
+        ),
     ]
 }
 
@@ -164,13 +294,26 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
         Some(_) => ("above the limit, too", MAX_LISTED),
         None => ("joined", MAX_JOINED),
     };
-    let mut lines = vec![String::new(), format!("  {} {what}:", format::count(report.joined.len(), "other alert"))];
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "  {} {what}:",
+            format::count(report.joined.len(), "other alert")
+        ),
+    ];
     for alert in report.joined.iter().take(shown) {
         let title = alert.title.as_deref().unwrap_or("(no title)");
         let severity = alert.severity.map_or("-", Severity::as_str);
-        let line = format!("{}  {}  {severity}  {title}", alert.alert_id.short(), moment(alert.received_at));
+        let line = format!(
+            "{}  {}  {severity}  {title}",
+            alert.alert_id.short(),
+            moment(alert.received_at)
+        );
         let line = text::clean(&line, style.charset).replace('\n', " ");
-        lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.charset)));
+        lines.push(format!(
+            "    {}",
+            text::cut(&line, style.width.saturating_sub(4), style.charset)
+        ));
     }
     let more = report.joined.len().saturating_sub(shown);
     if more > 0 {
@@ -183,15 +326,34 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
 fn changes(session: &SessionReport, style: &Style) -> Vec<String> {
     let total = session.alert_updates.len();
     let late = session.late_updates();
-    let late = if late > 0 { format!("; the last {late} came too late for the analysis") } else { String::new() };
+    let late = if late > 0 {
+        format!("; the last {late} came too late for the analysis")
+    } else {
+        String::new()
+    };
     if total == 0 {
         return Vec::new();
     }
-    let mut lines = vec![String::new(), format!("  the alert changed {}{late}:", format::count(total, "time"))];
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "  the alert changed {}{late}:",
+            format::count(total, "time")
+        ),
+    ];
     for update in session.alert_updates.iter().take(MAX_JOINED) {
-        let changed = serde_json::from_value::<AlertUpdate>(update.report.clone()).unwrap_or_default().headline();
-        let line = format!("{}  {}  {changed}", update.alert_id.short(), moment(update.at));
-        lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.charset)));
+        let changed = serde_json::from_value::<AlertUpdate>(update.report.clone())
+            .unwrap_or_default()
+            .headline();
+        let line = format!(
+            "{}  {}  {changed}",
+            update.alert_id.short(),
+            moment(update.at)
+        );
+        lines.push(format!(
+            "    {}",
+            text::cut(&line, style.width.saturating_sub(4), style.charset)
+        ));
     }
     let more = total.saturating_sub(MAX_JOINED);
     if more > 0 {
@@ -205,21 +367,33 @@ fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
     if report.questions.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![String::new(), format!("  {}:", format::count(report.questions.len(), "question"))];
+    let mut lines = vec![
+        String::new(),
+        format!("  {}:", format::count(report.questions.len(), "question")),
+    ];
     let skipped = report.questions.len().saturating_sub(MAX_QUESTIONS);
     if skipped > 0 {
         lines.push(format!("    {skipped} earlier (--json lists them)"));
     }
     for each in report.questions.iter().skip(skipped) {
-        let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.charset));
+        let asked = text::first_sentence(&text::clean(
+            each.question.as_deref().unwrap_or("(no text)"),
+            style.charset,
+        ));
         let answer = match (&each.answer, &each.error) {
             (Some(answer), _) => prose::sentence(&Footnotes::none(answer), style),
             (None, Some(error)) => format!("{}: {error}", status_word(each.status.as_str())),
             (None, None) => status_word(each.status.as_str()),
         };
-        for (front, line) in [(format!("    {}  ", each.session_id.short()), asked), (" ".repeat(14), answer)] {
+        for (front, line) in [
+            (format!("    {}  ", each.session_id.short()), asked),
+            (" ".repeat(14), answer),
+        ] {
             let room = style.width.saturating_sub(front.len());
-            lines.push(format!("{front}{}", text::cut(&text::one_line(&line, style.charset), room, style.charset)));
+            lines.push(format!(
+                "{front}{}",
+                text::cut(&text::one_line(&line, style.charset), room, style.charset)
+            ));
         }
     }
     lines
@@ -227,7 +401,11 @@ fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
 
 /// The executive summary, else the first sentence of the analysis, else the error; an answer is shown whole.
 fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<String> {
-    let text = match (&session.executive_summary, &session.final_analysis, &session.error) {
+    let text = match (
+        &session.executive_summary,
+        &session.final_analysis,
+        &session.error,
+    ) {
         (_, Some(answer), _) if report.parent_id.is_some() => answer.clone(),
         (Some(summary), _, _) => summary.clone(),
         (None, Some(analysis), _) => text::first_sentence(&text::clean(analysis, style.charset)),
@@ -238,14 +416,28 @@ fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<
         Some(mark) => format!("{}\n\n{text}", mark.sentence()),
         None => text,
     };
-    let lines = prose::lines(&Footnotes::none(&text), style.width.saturating_sub(2), style);
-    std::iter::once(String::new()).chain(lines.into_iter().map(|line| format!("  {line}").trim_end().into())).collect()
+    let lines = prose::lines(
+        &Footnotes::none(&text),
+        style.width.saturating_sub(2),
+        style,
+    );
+    std::iter::once(String::new())
+        .chain(
+            lines
+                .into_iter()
+                .map(|line| format!("  {line}").trim_end().into()),
+        )
+        .collect()
 }
 
 fn no_analysis(error: &str, style: &Style) -> Vec<String> {
-    let lines =
-        text::wrap(&text::clean(&format!("No analysis: {error}"), style.charset), style.width.saturating_sub(2));
-    std::iter::once(String::new()).chain(lines.into_iter().map(|line| format!("  {line}"))).collect()
+    let lines = text::wrap(
+        &text::clean(&format!("No analysis: {error}"), style.charset),
+        style.width.saturating_sub(2),
+    );
+    std::iter::once(String::new())
+        .chain(lines.into_iter().map(|line| format!("  {line}")))
+        .collect()
 }
 
 fn next(report: &AlertReport, short: &str, style: &Style) -> Vec<String> {
@@ -253,10 +445,15 @@ fn next(report: &AlertReport, short: &str, style: &Style) -> Vec<String> {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         text::flow(&parts, "      ", style.width)
     };
-    match (&report.session, report.joined_session_id, report.disposition) {
-        (Some(session), _, _) if session.finished_at.is_none() => {
-            row(&[format!("Watch: tarsy watch {short}"), format!("Cancel: tarsy sessions cancel {short}")])
-        }
+    match (
+        &report.session,
+        report.joined_session_id,
+        report.disposition,
+    ) {
+        (Some(session), _, _) if session.finished_at.is_none() => row(&[
+            format!("Watch: tarsy watch {short}"),
+            format!("Cancel: tarsy sessions cancel {short}"),
+        ]),
         (Some(session), _, _) => {
             let mut lines = vec![format!("Report: tarsy sessions show {short} --report")];
             lines.extend(row(&[
@@ -269,7 +466,9 @@ fn next(report: &AlertReport, short: &str, style: &Style) -> Vec<String> {
             lines
         }
         (None, Some(joined), _) => vec![format!("Details: tarsy sessions show {}", joined.short())],
-        (None, None, DispositionKind::Dead) => vec![format!("Dead letter: tarsy dead-letters show {short}")],
+        (None, None, DispositionKind::Dead) => {
+            vec![format!("Dead letter: tarsy dead-letters show {short}")]
+        }
         (None, None, _) => vec![format!("Watch: tarsy watch {short}")],
     }
 }

@@ -22,9 +22,18 @@ pub struct ListedSource {
 
 /// One line for each source.
 pub fn list(sources: &[ListedSource], style: &Style) -> Vec<String> {
-    let columns = [Column::Left("source"), Column::Left("from"), Column::Left("proof"), Column::Rest("statuses")];
+    let columns = [
+        Column::Left("source"),
+        Column::Left("from"),
+        Column::Left("proof"),
+        Column::Rest("statuses"),
+    ];
     let row = |source: &ListedSource| {
-        let statuses: Vec<&str> = source.statuses.iter().map(|status| status.as_str()).collect();
+        let statuses: Vec<&str> = source
+            .statuses
+            .iter()
+            .map(|status| status.as_str())
+            .collect();
         [
             Cell::new(&source.name, style).painted(Paint::Bold),
             Cell::new(source.from, style),
@@ -50,8 +59,18 @@ pub fn tested(sample: &TestedSample<'_>, style: &Style) -> Vec<String> {
     let clean = |line: &str| text::one_line(line, style.charset);
     let path = clean(sample.path);
     if sample.problems.is_empty() {
-        return vec![format!("{}    {path}  {}", Paint::Green.over("ok", style), clean(&sample.alerts.join("; ")))];
+        return vec![format!(
+            "{}    {path}  {}",
+            Paint::Green.over("ok", style),
+            clean(&sample.alerts.join("; "))
+        )];
     }
-    let line = |problem: &String| format!("{}  {path}  {}", Paint::Red.over("FAIL", style), clean(problem));
+    let line = |problem: &String| {
+        format!(
+            "{}  {path}  {}",
+            Paint::Red.over("FAIL", style),
+            clean(problem)
+        )
+    };
     sample.problems.iter().map(line).collect()
 }

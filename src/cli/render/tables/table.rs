@@ -19,12 +19,18 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn new(text: &str, style: &Style) -> Self {
-        Self { text: text::one_line(text, style.charset), paint: Paint::Plain }
+        Self {
+            text: text::one_line(text, style.charset),
+            paint: Paint::Plain,
+        }
     }
 
     /// A cell whose text is indented by two columns.
     pub(super) fn indented(text: &str, style: &Style) -> Self {
-        Self { text: format!("  {}", text::one_line(text, style.charset)), paint: Paint::Plain }
+        Self {
+            text: format!("  {}", text::one_line(text, style.charset)),
+            paint: Paint::Plain,
+        }
     }
 
     pub(super) fn painted(self, paint: Paint) -> Self {
@@ -33,7 +39,10 @@ impl Cell {
 
     /// Keeps the end of the text, at most `columns` wide.
     pub(super) fn tail(self, columns: usize, style: &Style) -> Self {
-        Self { text: text::cut_front(&self.text, columns, style.charset), ..self }
+        Self {
+            text: text::cut_front(&self.text, columns, style.charset),
+            ..self
+        }
     }
 }
 
@@ -64,33 +73,57 @@ pub(super) fn table<const N: usize>(
     rows: impl Iterator<Item = [Cell; N]>,
     style: &Style,
 ) -> Vec<String> {
-    let head = columns.map(|column| Cell { text: column.head().to_owned(), paint: Paint::Dim });
+    let head = columns.map(|column| Cell {
+        text: column.head().to_owned(),
+        paint: Paint::Dim,
+    });
     let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
     let width = |row: &[Cell; N], index: usize| row.get(index).map(|cell| text::width(&cell.text));
-    let mut widths: [usize; N] =
-        std::array::from_fn(|index| rows.iter().filter_map(|row| width(row, index)).max().unwrap_or_default());
+    let mut widths: [usize; N] = std::array::from_fn(|index| {
+        rows.iter()
+            .filter_map(|row| width(row, index))
+            .max()
+            .unwrap_or_default()
+    });
     let mut optional = optional.iter();
     while room(&columns, &widths, style) < wanted(&columns, &widths) {
         let Some(head) = optional.next() else { break };
-        let dropped = columns.iter().zip(&mut widths).find(|(column, _)| column.head() == *head);
+        let dropped = columns
+            .iter()
+            .zip(&mut widths)
+            .find(|(column, _)| column.head() == *head);
         dropped.into_iter().for_each(|(_, width)| *width = 0);
     }
     let room = room(&columns, &widths, style);
-    let rest = columns.iter().zip(&mut widths).find(|(column, _)| matches!(column, Column::Rest(_)));
-    rest.into_iter().for_each(|(_, width)| *width = room.max(MIN_REST_COLUMNS / 2).min(*width));
-    rows.iter().map(|row| line(row, &columns, &widths, style)).collect()
+    let rest = columns
+        .iter()
+        .zip(&mut widths)
+        .find(|(column, _)| matches!(column, Column::Rest(_)));
+    rest.into_iter()
+        .for_each(|(_, width)| *width = room.max(MIN_REST_COLUMNS / 2).min(*width));
+    rows.iter()
+        .map(|row| line(row, &columns, &widths, style))
+        .collect()
 }
 
 /// The columns that are left for the one that takes the rest.
 fn room(columns: &[Column], widths: &[usize], style: &Style) -> usize {
-    let others = columns.iter().zip(widths).filter(|(column, _)| !matches!(column, Column::Rest(_)));
-    let others = others.filter(|(_, width)| **width > 0).map(|(_, width)| width + GAP.len());
+    let others = columns
+        .iter()
+        .zip(widths)
+        .filter(|(column, _)| !matches!(column, Column::Rest(_)));
+    let others = others
+        .filter(|(_, width)| **width > 0)
+        .map(|(_, width)| width + GAP.len());
     style.width.saturating_sub(others.sum())
 }
 
 /// The columns that it should have.
 fn wanted(columns: &[Column], widths: &[usize]) -> usize {
-    let rest = columns.iter().zip(widths).find(|(column, _)| matches!(column, Column::Rest(_)));
+    let rest = columns
+        .iter()
+        .zip(widths)
+        .find(|(column, _)| matches!(column, Column::Rest(_)));
     rest.map_or(0, |(_, width)| (*width).min(MIN_REST_COLUMNS))
 }
 
@@ -98,11 +131,25 @@ fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> St
     let mut out = String::new();
     let mut room = style.width;
     let is_shown = |(cell, width): (&Cell, &usize)| *width > 0 && !cell.text.is_empty();
-    let last = row.iter().zip(widths).rposition(is_shown).unwrap_or_default();
-    let cells = row.iter().zip(columns).zip(widths).enumerate().take(last + 1).filter(|(_, (_, width))| **width > 0);
+    let last = row
+        .iter()
+        .zip(widths)
+        .rposition(is_shown)
+        .unwrap_or_default();
+    let cells = row
+        .iter()
+        .zip(columns)
+        .zip(widths)
+        .enumerate()
+        .take(last + 1)
+        .filter(|(_, (_, width))| **width > 0);
     for (index, ((cell, column), width)) in cells {
         let gap = if index == 0 { "" } else { GAP };
-        let shown = text::cut(&cell.text, (*width).min(room.saturating_sub(gap.len())), style.charset);
+        let shown = text::cut(
+            &cell.text,
+            (*width).min(room.saturating_sub(gap.len())),
+            style.charset,
+        );
         let fill = " ".repeat(width.saturating_sub(text::width(&shown)));
         let painted = cell.paint.over(&shown, style);
         let cell = match column {
@@ -119,15 +166,26 @@ fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> St
 
 /// `  label  value` with the value wrapped under itself; no line for an empty value.
 pub(super) fn fact(label: &str, value: &str, style: &Style) -> Vec<String> {
-    hanging(&format!("  {}  ", Paint::Dim.over(&format!("{label:<11}"), style)), 15, value, style)
+    hanging(
+        &format!("  {}  ", Paint::Dim.over(&format!("{label:<11}"), style)),
+        15,
+        value,
+        style,
+    )
 }
 
 /// `value` cleaned and wrapped behind `front`, which is `indent` columns wide; no line for an empty value.
 pub(super) fn hanging(front: &str, indent: usize, value: &str, style: &Style) -> Vec<String> {
-    let lines = text::wrap(&text::one_line(value, style.charset), style.width.saturating_sub(indent).max(20));
+    let lines = text::wrap(
+        &text::one_line(value, style.charset),
+        style.width.saturating_sub(indent).max(20),
+    );
     let indent = " ".repeat(indent);
     let fronts = std::iter::once(front).chain(std::iter::repeat(indent.as_str()));
-    fronts.zip(lines).map(|(front, line)| format!("{front}{line}")).collect()
+    fronts
+        .zip(lines)
+        .map(|(front, line)| format!("{front}{line}"))
+        .collect()
 }
 
 /// `left` and `right` at the two edges of a line; if both do not fit, `left` is wrapped in lines above.

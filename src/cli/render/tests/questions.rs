@@ -14,10 +14,27 @@ fn questions_stand_below_their_investigation_and_none_is_critical() {
     };
     let lines = [
         question("00000005", RunStatus::Failed, "a41c9e02", "And now?"),
-        question("00000004", RunStatus::Completed, "77770000", "Of an older one?"),
+        question(
+            "00000004",
+            RunStatus::Completed,
+            "77770000",
+            "Of an older one?",
+        ),
         line("00000003", RunStatus::Failed, "DiskFull db-3"),
-        question("00000002", RunStatus::Completed, "a41c9e02", "Would 768Mi be enough?"),
-        line("a41c9e02", RunStatus::Completed, "KubePodOOMKilled checkout"),
+        question(
+            "00000002",
+            RunStatus::Completed,
+            "a41c9e02",
+            "Would 768Mi be enough?",
+        ),
+        line(
+            "a41c9e02",
+            RunStatus::Completed,
+            "KubePodOOMKilled checkout",
+        ),
     ];
-    insta::assert_snapshot!("questions_80", fits(&list::sessions(&lines, at(95), &narrow()), 80));
+    insta::assert_snapshot!(
+        "questions_80",
+        fits(&list::sessions(&lines, at(95), &narrow()), 80)
+    );
 }

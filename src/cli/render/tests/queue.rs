@@ -18,7 +18,11 @@ fn now() -> DateTime<Utc> {
 fn queued(last: &str, title: Option<&str>, seconds: i64) -> QueuedAlert {
     QueuedAlert {
         alert_id: SessionId::parse(&format!("0198b2c4-5d6e-7f80-9a1b-2c3d{last}")).unwrap(),
-        kind: if last == "5e19c7f0" { MessageKind::Question } else { MessageKind::Alert },
+        kind: if last == "5e19c7f0" {
+            MessageKind::Question
+        } else {
+            MessageKind::Alert
+        },
         priority: Priority::High,
         queued_at: now() - TimeDelta::seconds(seconds),
         subject: "tarsy.alerts.high".to_owned(),
@@ -35,20 +39,32 @@ fn worker(name: &str, state: &str, unavailable: &[&str]) -> WorkerStatus {
         sessions: vec![SessionId(Uuid::nil())],
         busy: 1,
         state: state.to_owned(),
-        unavailable: unavailable.iter().map(|service| (*service).to_owned()).collect(),
+        unavailable: unavailable
+            .iter()
+            .map(|service| (*service).to_owned())
+            .collect(),
         state_ms: 12_345,
     }
 }
 
 #[test]
 fn the_queue_shows_each_priority_what_comes_next_and_why_workers_are_paused() {
-    let backlog = [(Priority::High, 5, 1, Some(Duration::from_secs(75))), (Priority::Low, 0, 0, None)];
-    let backlog =
-        backlog.map(|(priority, pending, in_progress, oldest)| Backlog { priority, pending, in_progress, oldest });
+    let backlog = [
+        (Priority::High, 5, 1, Some(Duration::from_secs(75))),
+        (Priority::Low, 0, 0, None),
+    ];
+    let backlog = backlog.map(|(priority, pending, in_progress, oldest)| Backlog {
+        priority,
+        pending,
+        in_progress,
+        oldest,
+    });
     let next = [
         queued(
             "77d0b3aa",
-            Some("\u{1b}[2JDisk 盘 full\non db-3, which is a title that is longer than the terminal"),
+            Some(
+                "\u{1b}[2JDisk 盘 full\non db-3, which is a title that is longer than the terminal",
+            ),
             75,
         ),
         queued("5e19c7f0", Some("Would 768Mi be enough?"), 7),
@@ -65,7 +81,10 @@ fn the_queue_shows_each_priority_what_comes_next_and_why_workers_are_paused() {
     let empty = queue::queue(&[], &[], now(), &narrow()).len();
     assert_eq!(
         (empty, queue::workers(&[], &narrow())),
-        (2, vec!["no worker is running: tarsy worker starts one".to_owned()])
+        (
+            2,
+            vec!["no worker is running: tarsy worker starts one".to_owned()]
+        )
     );
 }
 
@@ -75,6 +94,12 @@ fn a_worker_without_a_provider_is_listed_with_the_command_that_says_why() {
     keyless.state_ms = 12_000;
     let lines = queue::workers(&[keyless], &narrow());
     fits(&lines, 80);
-    assert!(lines[1].ends_with("paused: no provider of models can be called (since 12 s)"), "{lines:#?}");
-    assert_eq!(lines[2], "no provider of models can be called: tarsy models --probe says why");
+    assert!(
+        lines[1].ends_with("paused: no provider of models can be called (since 12 s)"),
+        "{lines:#?}"
+    );
+    assert_eq!(
+        lines[2],
+        "no provider of models can be called: tarsy models --probe says why"
+    );
 }

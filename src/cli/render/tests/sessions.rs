@@ -13,12 +13,13 @@ use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::store::{
-    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport, QuestionReport,
-    SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport,
+    QuestionReport, SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
 };
 
 pub(super) fn at(seconds: i64) -> DateTime<Utc> {
-    "2026-11-21T14:02:00Z".parse::<DateTime<Utc>>().unwrap() + TimeDelta::milliseconds(seconds * 1000 + 250)
+    "2026-11-21T14:02:00Z".parse::<DateTime<Utc>>().unwrap()
+        + TimeDelta::milliseconds(seconds * 1000 + 250)
 }
 
 pub(super) fn id(last: &str) -> SessionId {
@@ -44,8 +45,16 @@ pub(super) fn line(last: &str, status: RunStatus, title: &str) -> SessionLine {
 
 fn lines() -> Vec<SessionLine> {
     vec![
-        line("a41c9e02", RunStatus::Running, "KubePodOOMKilled checkout/checkout-7d9f in production, zone b"),
-        line("77d0b3aa", RunStatus::TimedOut, "\u{1b}[2JDisk 盘 full\non db-3\u{202e}"),
+        line(
+            "a41c9e02",
+            RunStatus::Running,
+            "KubePodOOMKilled checkout/checkout-7d9f in production, zone b",
+        ),
+        line(
+            "77d0b3aa",
+            RunStatus::TimedOut,
+            "\u{1b}[2JDisk 盘 full\non db-3\u{202e}",
+        ),
         SessionLine {
             title: None,
             severity: None,
@@ -57,10 +66,30 @@ fn lines() -> Vec<SessionLine> {
 
 #[test]
 fn a_list_of_sessions_fits_the_terminal() {
-    insta::assert_snapshot!("sessions_80", fits(&list::sessions(&lines(), at(95), &narrow()), 80));
-    let ascii = list::sessions(&lines(), at(95), &Style { charset: Charset::Ascii, ..narrow() });
+    insta::assert_snapshot!(
+        "sessions_80",
+        fits(&list::sessions(&lines(), at(95), &narrow()), 80)
+    );
+    let ascii = list::sessions(
+        &lines(),
+        at(95),
+        &Style {
+            charset: Charset::Ascii,
+            ..narrow()
+        },
+    );
     assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
-    let tiny = fits(&list::sessions(&lines(), at(95), &Style { width: 40, ..narrow() }), 40);
+    let tiny = fits(
+        &list::sessions(
+            &lines(),
+            at(95),
+            &Style {
+                width: 40,
+                ..narrow()
+            },
+        ),
+        40,
+    );
     insta::assert_snapshot!("sessions_40", tiny);
     let running = list::running(&lines()[0], at(95), &narrow());
     assert_eq!(
@@ -71,13 +100,24 @@ fn a_list_of_sessions_fits_the_terminal() {
 
 #[test]
 fn colours_take_no_room_in_a_table() {
-    let coloured = list::sessions(&lines(), at(95), &Style { color: true, ..narrow() }).join("\n");
+    let coloured = list::sessions(
+        &lines(),
+        at(95),
+        &Style {
+            color: true,
+            ..narrow()
+        },
+    )
+    .join("\n");
     let mut plain = coloured.clone();
     for code in ["0", "2", "31", "32"] {
         plain = plain.replace(&format!("\u{1b}[{code}m"), "");
     }
     assert!(coloured.len() > plain.len());
-    assert_eq!(plain, list::sessions(&lines(), at(95), &narrow()).join("\n"));
+    assert_eq!(
+        plain,
+        list::sessions(&lines(), at(95), &narrow()).join("\n")
+    );
 }
 
 fn execution(agent: &str, status: RunStatus, error: Option<&str>) -> ExecutionReport {
@@ -89,10 +129,16 @@ fn execution(agent: &str, status: RunStatus, error: Option<&str>) -> ExecutionRe
         iteration: 2,
         started_at: at(0),
         finished_at: Some(at(6)),
-        analysis: (status == RunStatus::Completed).then(|| format!("Cause: seen by {agent} [5]\n# <b>\n```\nopen")),
+        analysis: (status == RunStatus::Completed)
+            .then(|| format!("Cause: seen by {agent} [5]\n# <b>\n```\nopen")),
         error: error.map(ToOwned::to_owned),
         tool_calls: 2,
-        usage: Tokens { input: 4_101, cached: 1_920, output: 612, thinking: 300 },
+        usage: Tokens {
+            input: 4_101,
+            cached: 1_920,
+            output: 612,
+            thinking: 300,
+        },
     }
 }
 
@@ -117,7 +163,9 @@ fn call(tool: &str, arguments: &str, state: ToolCallState, result: Option<&str>)
         duration_ms: 84,
         result: result.map(ToOwned::to_owned),
         result_bytes: result.map(|_| 2_148),
-        error: result.is_none().then(|| "no answer within 60000 ms".to_owned()),
+        error: result
+            .is_none()
+            .then(|| "no answer within 60000 ms".to_owned()),
         event: result.map(|_| 5),
     }
 }
@@ -153,7 +201,10 @@ fn completed() -> AlertReport {
         parent_id: None,
         questions: Vec::new(),
         session: Some(completed_session()),
-        url: Some(format!("https://tarsy.example.com/sessions/{}", id("a41c9e02"))),
+        url: Some(format!(
+            "https://tarsy.example.com/sessions/{}",
+            id("a41c9e02")
+        )),
     }
 }
 
@@ -227,14 +278,34 @@ fn running() -> AlertReport {
 }
 
 fn elsewhere(disposition: DispositionKind) -> AlertReport {
-    AlertReport { disposition, session: None, joined: Vec::new(), headers: json!({}), url: None, ..completed() }
+    AlertReport {
+        disposition,
+        session: None,
+        joined: Vec::new(),
+        headers: json!({}),
+        url: None,
+        ..completed()
+    }
 }
 
 #[test]
 fn a_session_is_shown_on_one_screen() {
-    insta::assert_snapshot!("show_completed", fits(&show::show(&completed(), at(95), &narrow()), 80));
-    insta::assert_snapshot!("show_running", fits(&show::show(&running(), at(95), &narrow()), 80));
-    let ascii = show::show(&completed(), at(95), &Style { charset: Charset::Ascii, ..narrow() });
+    insta::assert_snapshot!(
+        "show_completed",
+        fits(&show::show(&completed(), at(95), &narrow()), 80)
+    );
+    insta::assert_snapshot!(
+        "show_running",
+        fits(&show::show(&running(), at(95), &narrow()), 80)
+    );
+    let ascii = show::show(
+        &completed(),
+        at(95),
+        &Style {
+            charset: Charset::Ascii,
+            ..narrow()
+        },
+    );
     assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
 }
 
@@ -247,10 +318,21 @@ fn the_other_workers_of_a_session_are_named_and_its_leases_are_not_counted() {
         session.epoch = 7;
         session.previous_workers = previous.iter().map(|name| (*name).to_owned()).collect();
         let lines = show::show(&report, at(95), &narrow());
-        lines.into_iter().find(|line| line.contains("on worker")).unwrap().trim().to_owned()
+        lines
+            .into_iter()
+            .find(|line| line.contains("on worker"))
+            .unwrap()
+            .trim()
+            .to_owned()
     };
-    assert_eq!(chain("w1", &["w1", "w1"]), "chain        kubernetes on worker w1");
-    assert_eq!(chain("w2", &["w1", "w3", "w1"]), "chain        kubernetes on worker w2, earlier on w1, w3");
+    assert_eq!(
+        chain("w1", &["w1", "w1"]),
+        "chain        kubernetes on worker w1"
+    );
+    assert_eq!(
+        chain("w2", &["w1", "w3", "w1"]),
+        "chain        kubernetes on worker w2, earlier on w1, w3"
+    );
 }
 
 #[test]
@@ -259,13 +341,41 @@ fn each_mark_is_in_lists_reports_json_and_on_the_screen() {
         let mut marked = completed();
         marked.session.as_mut().unwrap().mark = Some(mark);
         let (word, sentence) = (mark.word(), mark.sentence());
-        let screen = show::show(&marked, at(95), &Style { width: 200, ..narrow() }).join("\n");
-        assert!(screen.contains(&format!("{word}, completed")) && screen.contains(sentence), "{screen}");
-        assert!(report::report(&marked, at(95)).join("\n").contains(&format!("**{sentence}**")));
-        let entry = SessionLine { mark: Some(mark), ..line("a41c9e02", RunStatus::Completed, "t") };
-        assert!(list::sessions(std::slice::from_ref(&entry), at(95), &narrow()).join("\n").contains(word));
-        for of in [serde_json::to_value(&marked.session).unwrap(), serde_json::to_value(&entry).unwrap()] {
-            assert_eq!((of["mark"].as_str(), of["mark_text"].as_str()), (Some(mark.as_str()), Some(sentence)));
+        let screen = show::show(
+            &marked,
+            at(95),
+            &Style {
+                width: 200,
+                ..narrow()
+            },
+        )
+        .join("\n");
+        assert!(
+            screen.contains(&format!("{word}, completed")) && screen.contains(sentence),
+            "{screen}"
+        );
+        assert!(
+            report::report(&marked, at(95))
+                .join("\n")
+                .contains(&format!("**{sentence}**"))
+        );
+        let entry = SessionLine {
+            mark: Some(mark),
+            ..line("a41c9e02", RunStatus::Completed, "t")
+        };
+        assert!(
+            list::sessions(std::slice::from_ref(&entry), at(95), &narrow())
+                .join("\n")
+                .contains(word)
+        );
+        for of in [
+            serde_json::to_value(&marked.session).unwrap(),
+            serde_json::to_value(&entry).unwrap(),
+        ] {
+            assert_eq!(
+                (of["mark"].as_str(), of["mark_text"].as_str()),
+                (Some(mark.as_str()), Some(sentence))
+            );
         }
     }
 }
@@ -274,10 +384,16 @@ fn each_mark_is_in_lists_reports_json_and_on_the_screen() {
 fn a_report_of_a_short_answer_has_its_text_once() {
     let mut short = completed();
     let session = short.session.as_mut().unwrap();
-    session.executive_summary = Some("Cause: the disk of db-3 is full\nDo next: delete old logs".to_owned());
-    session.final_analysis = Some("**Cause:** the disk of db-3 is full\n\n**Do next:** delete old logs".to_owned());
+    session.executive_summary =
+        Some("Cause: the disk of db-3 is full\nDo next: delete old logs".to_owned());
+    session.final_analysis =
+        Some("**Cause:** the disk of db-3 is full\n\n**Do next:** delete old logs".to_owned());
     let markdown = report::report(&short, at(95)).join("\n");
-    assert_eq!(markdown.matches("the disk of db-3 is full").count(), 1, "{markdown}");
+    assert_eq!(
+        markdown.matches("the disk of db-3 is full").count(),
+        1,
+        "{markdown}"
+    );
     assert!(markdown.contains("## Summary"), "{markdown}");
 }
 
@@ -287,11 +403,26 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
         let lines = show::show(&report, at(95), &narrow());
         [&lines[2], lines.last().unwrap()].map(|line| line.trim().to_owned())
     };
-    let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere(DispositionKind::Joined) };
-    let limited = AlertReport { limited_by: Some("storage".to_owned()), ..joined.clone() };
-    assert_eq!(state(limited)[0], "state        not investigated: limit of route storage; see session 5e19c7f0");
+    let joined = AlertReport {
+        joined_session_id: Some(id("5e19c7f0")),
+        ..elsewhere(DispositionKind::Joined)
+    };
+    let limited = AlertReport {
+        limited_by: Some("storage".to_owned()),
+        ..joined.clone()
+    };
+    assert_eq!(
+        state(limited)[0],
+        "state        not investigated: limit of route storage; see session 5e19c7f0"
+    );
     let details = "Details: tarsy sessions show 5e19c7f0";
-    assert_eq!(state(joined), ["state        joined session 5e19c7f0: same fingerprint", details]);
+    assert_eq!(
+        state(joined),
+        [
+            "state        joined session 5e19c7f0: same fingerprint",
+            details
+        ]
+    );
     let dead = AlertReport {
         dead_reason: Some(DeadReason::UnknownChain),
         dead_detail: Some("header Tarsy-Chain names \"x\"".to_owned()),
@@ -300,7 +431,10 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
     let letter = "Dead letter: tarsy dead-letters show a41c9e02";
     let undeliverable = "state        undeliverable: unknown_chain: header Tarsy-Chain names \"x\"";
     assert_eq!(state(dead), [undeliverable, letter]);
-    assert_eq!(state(elsewhere(DispositionKind::Undecided))[1], "Watch: tarsy watch a41c9e02");
+    assert_eq!(
+        state(elsewhere(DispositionKind::Undecided))[1],
+        "Watch: tarsy watch a41c9e02"
+    );
     assert!(state(elsewhere(DispositionKind::Ended))[0].contains("resolved before one began"));
 }
 
@@ -308,12 +442,18 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
 fn text_from_outside_cannot_leave_its_place_in_a_report() {
     let markdown = report::report(&completed(), at(95)).join("\n");
     insta::assert_snapshot!("report", markdown);
-    insta::assert_snapshot!("report_running", report::report(&running(), at(95)).join("\n"));
+    insta::assert_snapshot!(
+        "report_running",
+        report::report(&running(), at(95)).join("\n")
+    );
 }
 
 #[test]
 fn every_event_of_every_session_is_one_line() {
-    let lines: Vec<String> = story().iter().map(|event| event_line(event, &narrow())).collect();
+    let lines: Vec<String> = story()
+        .iter()
+        .map(|event| event_line(event, &narrow()))
+        .collect();
     insta::assert_snapshot!("event_lines_80", fits(&lines, 80));
 }
 
@@ -321,17 +461,30 @@ fn asked() -> AlertReport {
     let question = |last: &str, question: &str, answer: Option<&str>| QuestionReport {
         session_id: id(last),
         created_at: at(60),
-        status: if answer.is_some() { RunStatus::Completed } else { RunStatus::TimedOut },
+        status: if answer.is_some() {
+            RunStatus::Completed
+        } else {
+            RunStatus::TimedOut
+        },
         question: Some(question.to_owned()),
         answer: answer.map(ToOwned::to_owned),
         error: answer.is_none().then(|| "past its deadline".to_owned()),
     };
     let answer = "For some hours, but not for good. The leak stays.\n```\n512Mi\n```\n<img src=x>";
     let questions = vec![
-        question("5e19c7f0", "Would 768Mi be *enough*?\nAnd for how long?\u{1b}[2J", Some(answer)),
+        question(
+            "5e19c7f0",
+            "Would 768Mi be *enough*?\nAnd for how long?\u{1b}[2J",
+            Some(answer),
+        ),
         question("77d0b3aa", "Who deployed it?", None),
     ];
-    AlertReport { questions, headers: json!({}), joined: Vec::new(), ..completed() }
+    AlertReport {
+        questions,
+        headers: json!({}),
+        joined: Vec::new(),
+        ..completed()
+    }
 }
 
 fn question() -> AlertReport {
@@ -353,30 +506,68 @@ fn question() -> AlertReport {
 
 #[test]
 fn an_investigation_lists_its_questions_and_a_question_names_its_investigation() {
-    insta::assert_snapshot!("show_asked", fits(&show::show(&asked(), at(95), &narrow()), 80));
-    insta::assert_snapshot!("show_question", fits(&show::show(&question(), at(95), &narrow()), 80));
+    insta::assert_snapshot!(
+        "show_asked",
+        fits(&show::show(&asked(), at(95), &narrow()), 80)
+    );
+    insta::assert_snapshot!(
+        "show_question",
+        fits(&show::show(&question(), at(95), &narrow()), 80)
+    );
     insta::assert_snapshot!("report_asked", report::report(&asked(), at(95)).join("\n"));
-    insta::assert_snapshot!("report_question", report::report(&question(), at(95)).join("\n"));
-    for ascii in
-        [asked(), question()].map(|each| show::show(&each, at(95), &Style { charset: Charset::Ascii, ..narrow() }))
-    {
+    insta::assert_snapshot!(
+        "report_question",
+        report::report(&question(), at(95)).join("\n")
+    );
+    for ascii in [asked(), question()].map(|each| {
+        show::show(
+            &each,
+            at(95),
+            &Style {
+                charset: Charset::Ascii,
+                ..narrow()
+            },
+        )
+    }) {
         assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
     }
 }
 
 #[test]
 fn a_question_is_marked_in_a_list() {
-    let question =
-        SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", RunStatus::Running, "Is it\u{1b}[2J over?") };
-    let listed = list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");
-    assert!(listed.contains("-         ↳ question about a41c9e02: Is it over?"), "{listed}");
-    let ascii = list::running(&question, at(95), &Style { width: 140, charset: Charset::Ascii, ..Style::default() });
-    assert!(ascii.ends_with("critical  -> question about a41c9e02: Is it over?"), "{ascii}");
+    let question = SessionLine {
+        parent_id: Some(id("a41c9e02")),
+        ..line("77d0b3aa", RunStatus::Running, "Is it\u{1b}[2J over?")
+    };
+    let listed =
+        list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");
+    assert!(
+        listed.contains("-         ↳ question about a41c9e02: Is it over?"),
+        "{listed}"
+    );
+    let ascii = list::running(
+        &question,
+        at(95),
+        &Style {
+            width: 140,
+            charset: Charset::Ascii,
+            ..Style::default()
+        },
+    );
+    assert!(
+        ascii.ends_with("critical  -> question about a41c9e02: Is it over?"),
+        "{ascii}"
+    );
 }
 
 #[test]
 fn changes_of_the_alert_are_listed_and_late_ones_are_named() {
-    let update = |number, report| AlertUpdateReport { number, at: at(2), alert_id: id("77d0b3aa"), report };
+    let update = |number, report| AlertUpdateReport {
+        number,
+        at: at(2),
+        alert_id: id("77d0b3aa"),
+        report,
+    };
     let grown = json!({"firing": {"count": 3, "lines": ["n2"]}});
     let mut alert = completed();
     if let Some(session) = &mut alert.session {
@@ -385,7 +576,10 @@ fn changes_of_the_alert_are_listed_and_late_ones_are_named() {
     }
     let shown = show::show(&alert, at(60), &narrow());
     fits(&shown, 80);
-    let from = shown.iter().position(|line| line.contains("the alert changed")).unwrap();
+    let from = shown
+        .iter()
+        .position(|line| line.contains("the alert changed"))
+        .unwrap();
     let expected = [
         "  the alert changed 2 times; the last 1 came too late for the analysis:",
         "    77d0b3aa  2026-11-21 14:02:02Z  3 more alerts fire",
@@ -393,5 +587,8 @@ fn changes_of_the_alert_are_listed_and_late_ones_are_named() {
     ];
     assert_eq!(shown[from..from + 3], expected);
     let report = report::report(&alert, at(60)).join("\n");
-    assert!(report.contains("- **Not covered:** 1 change of the alert after the last model call\n"), "{report}");
+    assert!(
+        report.contains("- **Not covered:** 1 change of the alert after the last model call\n"),
+        "{report}"
+    );
 }

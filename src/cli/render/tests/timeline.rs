@@ -16,7 +16,10 @@ pub(super) fn new(style: Style) -> Timeline {
 
 pub(super) fn print(style: Style, events: &[TimelineEvent]) -> String {
     let mut timeline = new(style);
-    let mut lines: Vec<_> = events.iter().flat_map(|event| timeline.event(event)).collect();
+    let mut lines: Vec<_> = events
+        .iter()
+        .flat_map(|event| timeline.event(event))
+        .collect();
     lines.push(timeline.finish());
     lines.join("\n")
 }
@@ -44,19 +47,40 @@ fn a_narrow_terminal_shows_the_story() {
 
 #[test]
 fn a_tiny_terminal_never_wraps() {
-    assert_fits(&print(Style { width: 40, ..narrow() }, &story()), 40);
+    assert_fits(
+        &print(
+            Style {
+                width: 40,
+                ..narrow()
+            },
+            &story(),
+        ),
+        40,
+    );
 }
 
 #[test]
 fn an_ascii_terminal_gets_ascii_only() {
-    let printed = print(Style { charset: Charset::Ascii, ..Style::default() }, &story());
+    let printed = print(
+        Style {
+            charset: Charset::Ascii,
+            ..Style::default()
+        },
+        &story(),
+    );
     assert!(printed.is_ascii());
     insta::assert_snapshot!("ascii", printed);
 }
 
 #[test]
 fn colours_mark_errors_and_take_no_room() {
-    let printed = print(Style { color: true, ..Style::default() }, &story());
+    let printed = print(
+        Style {
+            color: true,
+            ..Style::default()
+        },
+        &story(),
+    );
     insta::assert_snapshot!("colour", printed.replace('\u{1b}', "␛"));
     let mut plain = printed;
     for code in ["0", "1", "2", "31", "32", "33"] {
@@ -67,17 +91,31 @@ fn colours_mark_errors_and_take_no_room() {
 
 #[test]
 fn all_folded_parts_can_be_shown() {
-    let style = Style { thinking: true, verbose: true, utc: true, sources: true, ..Style::default() };
+    let style = Style {
+        thinking: true,
+        verbose: true,
+        utc: true,
+        sources: true,
+        ..Style::default()
+    };
     insta::assert_snapshot!("everything", print(style, &story()));
 }
 
 #[test]
 fn the_terminal_prints_the_words_that_the_web_interface_shows() {
-    let mut terminal = new(Style { width: 4_000, ..Style::default() });
+    let mut terminal = new(Style {
+        width: 4_000,
+        ..Style::default()
+    });
     let mut rows = Rows::new(Charset::Unicode);
     for event in &story() {
         let row = rows.row(event);
-        let printed = terminal.event(event).join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let printed = terminal
+            .event(event)
+            .join(" ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let said = match &row.body {
             Body::Line(line) | Body::Result { line, .. } => line.clone(),
             Body::Folded(prose) | Body::Prose { text: prose, .. } => {
@@ -88,7 +126,10 @@ fn the_terminal_prints_the_words_that_the_web_interface_shows() {
         };
         let marks = row.marks.iter().map(|mark| &mark.long);
         for words in marks.chain([&row.name, &said, &row.totals]) {
-            assert!(printed.contains(words.as_str()), "{words:?} is not in {printed:?}");
+            assert!(
+                printed.contains(words.as_str()),
+                "{words:?} is not in {printed:?}"
+            );
         }
     }
 }
@@ -96,7 +137,11 @@ fn the_terminal_prints_the_words_that_the_web_interface_shows() {
 #[test]
 fn a_second_agent_adds_the_column_of_agents() {
     let mut events = story();
-    for event in events.iter_mut().skip(9).filter(|event| event.agent.is_some()) {
+    for event in events
+        .iter_mut()
+        .skip(9)
+        .filter(|event| event.agent.is_some())
+    {
         event.agent = Some("database".to_owned());
         event.execution_id = Some(ExecutionId(Uuid::from_u128(2)));
     }
@@ -124,7 +169,10 @@ pub(super) fn changed(
 
 #[test]
 fn parallel_agents_have_a_column_and_the_synthesis_is_shown_whole() {
-    let long = format!("Cause: the pool [4]\nEvidence: 397 of 400 [4]\nDo next: roll back\n\n{}", "more\n".repeat(20));
+    let long = format!(
+        "Cause: the pool [4]\nEvidence: 397 of 400 [4]\nDo next: roll back\n\n{}",
+        "more\n".repeat(20)
+    );
     let completed = |stage: &str, outcomes: Value| json!({"stage": stage, "status": "completed", "outcomes": outcomes});
     let mut started = story()[0].clone();
     started.metadata["agents"] = json!(["changes", "dba", "synthesis"]);
@@ -137,10 +185,28 @@ fn parallel_agents_have_a_column_and_the_synthesis_is_shown_whole() {
             "",
             json!({"stage": "look", "agents": ["changes", "dba"], "success_policy": "any"}),
         ),
-        changed(3, "llm_tool_call", Some("changes"), "{}", json!({"tool_name": "k8s.rollouts", "call_id": "1"})),
+        changed(
+            3,
+            "llm_tool_call",
+            Some("changes"),
+            "{}",
+            json!({"tool_name": "k8s.rollouts", "call_id": "1"}),
+        ),
         changed(4, "final_analysis", Some("changes"), &long, Value::Null),
-        changed(5, "error", Some("dba"), "no answer within 120 s", json!({"kind": "model"})),
-        changed(6, "stage_completed", None, "", completed("look", json!({"changes": "completed", "dba": "timed_out"}))),
+        changed(
+            5,
+            "error",
+            Some("dba"),
+            "no answer within 120 s",
+            json!({"kind": "model"}),
+        ),
+        changed(
+            6,
+            "stage_completed",
+            None,
+            "",
+            completed("look", json!({"changes": "completed", "dba": "timed_out"})),
+        ),
         changed(
             7,
             "stage_started",
@@ -149,15 +215,37 @@ fn parallel_agents_have_a_column_and_the_synthesis_is_shown_whole() {
             json!({"stage": "look synthesis", "agents": ["synthesis"], "success_policy": "any"}),
         ),
         changed(8, "final_analysis", Some("synthesis"), &long, Value::Null),
-        changed(9, "stage_completed", None, "", completed("look synthesis", json!({"synthesis": "completed"}))),
-        changed(10, "session_completed", None, "", json!({"stop_reason": "final_answer", "iterations": 4})),
+        changed(
+            9,
+            "stage_completed",
+            None,
+            "",
+            completed("look synthesis", json!({"synthesis": "completed"})),
+        ),
+        changed(
+            10,
+            "session_completed",
+            None,
+            "",
+            json!({"stop_reason": "final_answer", "iterations": 4}),
+        ),
     ];
     let printed = print(narrow(), &events);
     assert_fits(&printed, 80);
     assert_eq!(printed.matches("detail").count(), 1, "one head");
     insta::assert_snapshot!("team", printed);
-    let verbose = print(Style { verbose: true, ..narrow() }, &events);
-    assert_eq!(verbose.matches("more").count(), 40, "nothing is left out with -v");
+    let verbose = print(
+        Style {
+            verbose: true,
+            ..narrow()
+        },
+        &events,
+    );
+    assert_eq!(
+        verbose.matches("more").count(),
+        40,
+        "nothing is left out with -v"
+    );
 }
 
 #[test]
@@ -192,13 +280,19 @@ fn unknown_events_and_missing_metadata_are_still_shown() {
 
 #[test]
 fn the_words_of_older_versions_for_a_resumed_session_are_understood() {
-    let resumed = story().into_iter().find(|event| event.event_type.as_str() == "session_resumed").unwrap();
+    let resumed = story()
+        .into_iter()
+        .find(|event| event.event_type.as_str() == "session_resumed")
+        .unwrap();
     let row = |reason: &str| {
         let mut event = resumed.clone();
         event.metadata["reason"] = reason.into();
         new(Style::default()).event(&event).pop().unwrap()
     };
-    for (old, present) in [("store_away", "store_unavailable"), ("handed_back", "released")] {
+    for (old, present) in [
+        ("store_away", "store_unavailable"),
+        ("handed_back", "released"),
+    ] {
         assert_eq!(row(old), row(present));
         assert!(!row(old).contains(old), "{}", row(old));
     }
@@ -211,13 +305,25 @@ fn every_other_event_has_its_symbol() {
     for (word, content) in [
         ("stage_started", ""),
         ("user_question", "Is it the sidecar?"),
-        ("code_execution", "```python\nprint(512 - 480)\n```\n\nOutput:\n```\n32\n```"),
-        ("url_context_result", "URL Context → Sources: docs (https://example.com)"),
-        ("provider_fallback", "gemini has failed (unavailable): claude goes on"),
+        (
+            "code_execution",
+            "```python\nprint(512 - 480)\n```\n\nOutput:\n```\n32\n```",
+        ),
+        (
+            "url_context_result",
+            "URL Context → Sources: docs (https://example.com)",
+        ),
+        (
+            "provider_fallback",
+            "gemini has failed (unavailable): claude goes on",
+        ),
         ("executive_summary", "Cause: heap limit\nEvidence: [9]"),
         ("alert_resolved", "resolved at 14:05"),
         ("alert_acknowledged", "disk full on db-1"),
-        ("alert_updated", "2 more alerts fire\n- fires: NodeDown n2\n- fires: NodeDown n3"),
+        (
+            "alert_updated",
+            "2 more alerts fire\n- fires: NodeDown n2\n- fires: NodeDown n3",
+        ),
         ("session_timed_out", ""),
         ("session_cancelled", "asked for by lea"),
     ] {
@@ -242,20 +348,40 @@ fn a_failed_model_call_shows_its_code_and_unread_pages_their_reason() {
     };
     let failed = json!({"kind": "model", "timeout": false, "code": "rate_limited"});
     let error = row("error", "too many requests", failed, Style::default());
-    assert!(error.contains("model error") && error.contains("rate_limited"), "{error}");
+    assert!(
+        error.contains("model error") && error.contains("rate_limited"),
+        "{error}"
+    );
     let retrievals = json!([
         {"url": "https://docs.example/a", "status": "URL_RETRIEVAL_STATUS_SUCCESS"},
         {"url": "https://docs.example/b", "status": "URL_RETRIEVAL_STATUS_PAYWALL"},
     ]);
     let pages = json!({"sources": [{"uri": "https://docs.example/a", "title": "a"}], "retrievals": retrievals});
     let short = row("url_context_result", "", pages.clone(), Style::default());
-    assert!(short.contains("1 source") && short.contains("1 not read"), "{short}");
-    let listed = row("url_context_result", "", pages, Style { sources: true, ..Style::default() });
-    assert!(listed.contains("https://docs.example/b  not read: paywall"), "{listed}");
+    assert!(
+        short.contains("1 source") && short.contains("1 not read"),
+        "{short}"
+    );
+    let listed = row(
+        "url_context_result",
+        "",
+        pages,
+        Style {
+            sources: true,
+            ..Style::default()
+        },
+    );
+    assert!(
+        listed.contains("https://docs.example/b  not read: paywall"),
+        "{listed}"
+    );
     let none = json!({"sources": [], "retrievals": retrievals});
     let content = "URL Context → Not read: https://docs.example/b (paywall)";
     let unread = row("url_context_result", content, none, Style::default());
-    assert!(unread.contains("Not read: https://docs.example/b (paywall)"), "{unread}");
+    assert!(
+        unread.contains("Not read: https://docs.example/b (paywall)"),
+        "{unread}"
+    );
 }
 
 /// The story with failed code before its analysis, and with citations of pages in the analysis.
@@ -264,9 +390,13 @@ fn cited() -> Vec<TimelineEvent> {
     let mut code = events[2].clone();
     code.event_type = "code_execution".to_owned().into();
     code.status = "failed".to_owned().into();
-    code.content = "````python\nprint('```')\nexit(1)\n````\n\nOutput:\n```\nSystemExit: 1\n```".to_owned();
+    code.content =
+        "````python\nprint('```')\nexit(1)\n````\n\nOutput:\n```\nSystemExit: 1\n```".to_owned();
     code.metadata = json!({"source": "gemini", "outcome": "OUTCOME_DEADLINE_EXCEEDED"});
-    let at = events.iter().position(|event| event.event_type == EventType::FinalAnalysis).unwrap();
+    let at = events
+        .iter()
+        .position(|event| event.event_type == EventType::FinalAnalysis)
+        .unwrap();
     let analysis = &mut events[at];
     let cite = |text: &str, sources: Value| {
         let start = analysis.content.find(text).unwrap();
@@ -289,11 +419,20 @@ fn cited() -> Vec<TimelineEvent> {
 fn an_analysis_has_footnotes_for_what_it_cites() {
     let wide = print(Style::default(), &cited());
     let narrow_lines = print(narrow(), &cited());
-    let ascii = print(Style { charset: Charset::Ascii, ..narrow() }, &cited());
+    let ascii = print(
+        Style {
+            charset: Charset::Ascii,
+            ..narrow()
+        },
+        &cited(),
+    );
     assert!(ascii.is_ascii());
     for (printed, width) in [(&wide, 120), (&narrow_lines, 80), (&ascii, 80)] {
         for line in printed.lines() {
-            assert!(unicode_width::UnicodeWidthStr::width(line) <= width && !line.contains('\u{1b}'), "{line}");
+            assert!(
+                unicode_width::UnicodeWidthStr::width(line) <= width && !line.contains('\u{1b}'),
+                "{line}"
+            );
         }
     }
     insta::assert_snapshot!("footnotes_120", wide);
@@ -323,16 +462,32 @@ fn status(text: &str) -> Option<String> {
 #[test]
 fn a_half_sentence_is_shown_until_the_durable_event_replaces_it() {
     let mut timeline = new(narrow());
-    assert_eq!(timeline.delta(&delta(DeltaKind::Thinking, 0, &"word ".repeat(320))), status("thinking… 400 tokens"));
-    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 0, "Cause: the heap")), status("writing… Cause: the heap"));
     assert_eq!(
-        timeline.delta(&delta(DeltaKind::Text, 15, &" limit leaves no room".repeat(4))),
+        timeline.delta(&delta(DeltaKind::Thinking, 0, &"word ".repeat(320))),
+        status("thinking… 400 tokens")
+    );
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Text, 0, "Cause: the heap")),
+        status("writing… Cause: the heap")
+    );
+    assert_eq!(
+        timeline.delta(&delta(
+            DeltaKind::Text,
+            15,
+            &" limit leaves no room".repeat(4)
+        )),
         status("writing… …leaves no room limit leaves no room limit leaves no room")
     );
     timeline.event(&story()[2]);
     assert_eq!(timeline.status(), None);
-    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 15, " too late")), None);
-    let next = Delta { iteration: 2, ..delta(DeltaKind::Text, 0, "Next") };
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Text, 15, " too late")),
+        None
+    );
+    let next = Delta {
+        iteration: 2,
+        ..delta(DeltaKind::Text, 0, "Next")
+    };
     assert_eq!(timeline.delta(&next), status("writing… Next"));
 }
 
@@ -347,23 +502,41 @@ fn the_status_line_names_the_agent_before_its_first_event() {
         execution_id: ExecutionId(Uuid::from_u128(execution)),
         ..delta(DeltaKind::Text, 0, "The disk")
     };
-    assert_eq!(timeline.delta(&first("changes", 1)), status("changes  writing… The disk"));
-    assert_eq!(timeline.delta(&first("dba", 2)), status("dba  writing… The disk"));
+    assert_eq!(
+        timeline.delta(&first("changes", 1)),
+        status("changes  writing… The disk")
+    );
+    assert_eq!(
+        timeline.delta(&first("dba", 2)),
+        status("dba  writing… The disk")
+    );
 }
 
 #[test]
 fn a_lower_offset_truncates_and_a_lost_delta_is_survived() {
     let mut timeline = new(narrow());
     timeline.delta(&delta(DeltaKind::Text, 0, "The pod was évicted"));
-    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 12, "killed")), status("writing… The pod was killed"));
-    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 500, "far away")), status("writing… far away"));
-    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 0, "Again")), status("writing… Again"));
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Text, 12, "killed")),
+        status("writing… The pod was killed")
+    );
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Text, 500, "far away")),
+        status("writing… far away")
+    );
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Text, 0, "Again")),
+        status("writing… Again")
+    );
 }
 
 #[test]
 fn deltas_of_a_worker_that_lost_its_lease_are_ignored() {
     let mut timeline = new(narrow());
-    let second = Delta { epoch: 2, ..delta(DeltaKind::Text, 0, "Second") };
+    let second = Delta {
+        epoch: 2,
+        ..delta(DeltaKind::Text, 0, "Second")
+    };
     timeline.delta(&delta(DeltaKind::Text, 0, "First"));
     assert_eq!(timeline.delta(&second), status("writing… Second"));
     assert_eq!(timeline.delta(&delta(DeltaKind::Text, 5, " worker")), None);
@@ -371,7 +544,10 @@ fn deltas_of_a_worker_that_lost_its_lease_are_ignored() {
 
     let mut timeline = new(narrow());
     timeline.delta(&delta(DeltaKind::Text, 0, "First"));
-    let resumed = story().into_iter().find(|event| event.event_type.as_str() == "session_resumed").unwrap();
+    let resumed = story()
+        .into_iter()
+        .find(|event| event.event_type.as_str() == "session_resumed")
+        .unwrap();
     timeline.event(&resumed);
     assert_eq!(timeline.status(), None);
     assert_eq!(timeline.delta(&delta(DeltaKind::Text, 5, " worker")), None);
@@ -380,9 +556,18 @@ fn deltas_of_a_worker_that_lost_its_lease_are_ignored() {
 #[test]
 fn raw_text_and_escape_codes_are_not_shown_live() {
     let mut timeline = new(narrow());
-    assert_eq!(timeline.delta(&delta(DeltaKind::Raw, 0, "Action: k8s.get")), status("writing…"));
-    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 0, "\u{1b}[2Jgone\nnext")), status("writing… gone next"));
-    let other = Delta { session_id: SessionId(Uuid::from_u128(1)), ..delta(DeltaKind::Text, 0, "foreign") };
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Raw, 0, "Action: k8s.get")),
+        status("writing…")
+    );
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Text, 0, "\u{1b}[2Jgone\nnext")),
+        status("writing… gone next")
+    );
+    let other = Delta {
+        session_id: SessionId(Uuid::from_u128(1)),
+        ..delta(DeltaKind::Text, 0, "foreign")
+    };
     assert_eq!(timeline.delta(&other), None);
 }
 
@@ -390,7 +575,10 @@ fn raw_text_and_escape_codes_are_not_shown_live() {
 fn a_new_attempt_replaces_the_text_of_the_last_one() {
     let mut timeline = new(narrow());
     timeline.delta(&delta(DeltaKind::Text, 0, "First attempt"));
-    let second = Delta { attempt: 2, ..delta(DeltaKind::Text, 0, "Second") };
+    let second = Delta {
+        attempt: 2,
+        ..delta(DeltaKind::Text, 0, "Second")
+    };
     assert_eq!(timeline.delta(&second), status("writing… Second"));
     assert_eq!(timeline.delta(&delta(DeltaKind::Text, 13, " late")), None);
 }

@@ -18,7 +18,9 @@ pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
     let row = rows::single(event, style.charset);
     let detail = match (&event.event_type, &row.body) {
         (EventType::SessionStarted, _) => opening(&meta),
-        (EventType::Joined, _) => messages::short(&meta.text("joined_session_id").unwrap_or_default()),
+        (EventType::Joined, _) => {
+            messages::short(&meta.text("joined_session_id").unwrap_or_default())
+        }
         (_, Body::Line(line)) if line.is_empty() => row.totals.clone(),
         (_, Body::Line(line)) => line.clone(),
         (_, Body::Folded(text) | Body::Prose { text, .. }) => prose::sentence(text, style),
@@ -28,13 +30,28 @@ pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
         (_, Body::Code(code)) if style.thinking => text::first_sentence(&code.content),
         (_, Body::Code(code)) => code_line(code, style),
     };
-    let what = text::cut(&format!("{} {}", row.kind.glyph(style.charset), row.name), NAME_COLUMNS, style.charset);
-    let front = format!("{}  {}", event.created_at.format("%H:%M:%S"), event.session_id.short());
-    let room = style.width.saturating_sub(text::width(&front) + 4 + NAME_COLUMNS);
+    let what = text::cut(
+        &format!("{} {}", row.kind.glyph(style.charset), row.name),
+        NAME_COLUMNS,
+        style.charset,
+    );
+    let front = format!(
+        "{}  {}",
+        event.created_at.format("%H:%M:%S"),
+        event.session_id.short()
+    );
+    let room = style
+        .width
+        .saturating_sub(text::width(&front) + 4 + NAME_COLUMNS);
     let detail = text::cut(&text::one_line(&detail, style.charset), room, style.charset);
     let fill = " ".repeat(NAME_COLUMNS.saturating_sub(text::width(&what)));
     let painted = Paint::from(row.name_tone).over(&what, style);
-    format!("{front}  {painted}{fill}  {}", Paint::from(row.body_tone).over(&detail, style)).trim_end().to_owned()
+    format!(
+        "{front}  {painted}{fill}  {}",
+        Paint::from(row.body_tone).over(&detail, style)
+    )
+    .trim_end()
+    .to_owned()
 }
 
 /// The first line of a session has its title; the timeline has its strategy and provider.
@@ -42,8 +59,19 @@ fn opening(meta: &Meta<'_>) -> String {
     let title = meta.text("title").or_else(|| meta.text("alert_type"));
     // The same words as in the list of sessions.
     let title = match meta.text("parent_id") {
-        Some(parent) => Some(format!("question about {}: {}", messages::short(&parent), title.unwrap_or_default())),
+        Some(parent) => Some(format!(
+            "question about {}: {}",
+            messages::short(&parent),
+            title.unwrap_or_default()
+        )),
         None => title,
     };
-    text::join([title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))], "  ")
+    text::join(
+        [
+            title,
+            meta.text("severity"),
+            meta.text("worker").map(|worker| format!("worker {worker}")),
+        ],
+        "  ",
+    )
 }

@@ -10,7 +10,11 @@ use crate::investigation::timeline::live::Live;
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The execution that received the last delta, and its status in at most `columns`.
-pub(super) fn status(live: &Live, columns: usize, charset: Charset) -> Option<(ExecutionId, String)> {
+pub(super) fn status(
+    live: &Live,
+    columns: usize,
+    charset: Charset,
+) -> Option<(ExecutionId, String)> {
     let answer = live.answers().last()?;
     let dots = charset.ellipsis();
     let status = match answer.kind {
@@ -26,5 +30,8 @@ pub(super) fn status(live: &Live, columns: usize, charset: Charset) -> Option<(E
         }
         DeltaKind::Raw => format!("writing{dots}"),
     };
-    Some((answer.execution, text::cut(status.trim_end(), columns, charset)))
+    Some((
+        answer.execution,
+        text::cut(status.trim_end(), columns, charset),
+    ))
 }

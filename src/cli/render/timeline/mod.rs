@@ -72,7 +72,8 @@ impl Timeline {
             lines.push(Columns::new(&self.style, self.roster.column).head());
         }
         let row = self.rows.row(event);
-        let columns = Columns::new(&self.style, self.roster.column).of_row(event.session_seq, row.took_ms);
+        let columns =
+            Columns::new(&self.style, self.roster.column).of_row(event.session_seq, row.took_ms);
         lines.extend(columns.lines(&self.front(event, started_at), row));
         self.ended |= event.event_type.is_end();
         lines
@@ -81,7 +82,9 @@ impl Timeline {
     /// The status line after a delta; `None` when the delta changes nothing.
     pub fn delta(&mut self, delta: &Delta) -> Option<String> {
         let is_ours = delta.session_id == self.session && !self.ended;
-        (is_ours && self.live.delta(delta)).then(|| self.status()).flatten()
+        (is_ours && self.live.delta(delta))
+            .then(|| self.status())
+            .flatten()
     }
 
     /// The status line of the answer that is being written, if there is one.
@@ -90,12 +93,24 @@ impl Timeline {
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
         let (execution, _) = live::status(&self.live, room, self.style.charset)?;
-        let before_its_first_event = || self.live.agent(execution).filter(|_| self.roster.column.is_some());
+        let before_its_first_event = || {
+            self.live
+                .agent(execution)
+                .filter(|_| self.roster.column.is_some())
+        };
         let agent = self.roster.agent(execution).or_else(before_its_first_event);
         let agent = agent.map(|agent| format!("{}  ", text::one_line(agent, self.style.charset)));
         let head = format!("{indent}{}", agent.unwrap_or_default());
-        let (_, status) = live::status(&self.live, room.saturating_sub(text::width(&head)), self.style.charset)?;
-        Some(text::cut(&format!("{head}{status}"), room, self.style.charset))
+        let (_, status) = live::status(
+            &self.live,
+            room.saturating_sub(text::width(&head)),
+            self.style.charset,
+        )?;
+        Some(text::cut(
+            &format!("{head}{status}"),
+            room,
+            self.style.charset,
+        ))
     }
 
     /// The hint after the last line: how to watch the session again, or how to continue watching.
@@ -116,13 +131,23 @@ impl Timeline {
         } else {
             format::since_start(format::millis(started_at, event.created_at))
         };
-        let agent = event.agent.as_deref().map_or_else(|| "-".to_owned(), |a| text::one_line(a, self.style.charset));
-        Front { time, seq: event.session_seq, agent }
+        let agent = event
+            .agent
+            .as_deref()
+            .map_or_else(|| "-".to_owned(), |a| text::one_line(a, self.style.charset));
+        Front {
+            time,
+            seq: event.session_seq,
+            agent,
+        }
     }
 
     fn title(&self, event: &TimelineEvent) -> Vec<String> {
         let severity = Meta::new(&event.metadata, self.style.charset).text("severity");
-        let facts = text::join([Some(rows::title(event, self.style.charset)), severity], "  ");
+        let facts = text::join(
+            [Some(rows::title(event, self.style.charset)), severity],
+            "  ",
+        );
         let session = format!("session {}", self.session.short());
         let room = self.style.width.saturating_sub(text::width(&session) + 3);
         if text::width(&facts) <= room {
@@ -138,13 +163,19 @@ impl Timeline {
         let meta = Meta::new(&event.metadata, self.style.charset);
         let session = meta.text("joined_session_id").unwrap_or_default();
         if meta.text("reason").as_deref() == Some("cooldown") {
-            let finished = meta.text("finished_at").and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
+            let finished = meta
+                .text("finished_at")
+                .and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
             let ago = finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok());
             return messages::covered_by_cooldown(&session, ago);
         }
         if meta.text("reason").as_deref() == Some("limited") {
             let route = meta.text("route").unwrap_or_default();
-            return messages::limited(&session, &route, meta.number("max_per_hour").unwrap_or_default());
+            return messages::limited(
+                &session,
+                &route,
+                meta.number("max_per_hour").unwrap_or_default(),
+            );
         }
         let running = meta.number("running_ms").map(Duration::from_millis);
         messages::joined(&session, meta.text("fingerprint").as_deref(), running)

@@ -11,14 +11,20 @@ pub(crate) fn lines(prose: &Footnotes, width: usize, style: &Style) -> Vec<Strin
         Form::Rendered => markdown::render(&prose.text, width, style),
         Form::Raw => {
             let text = text::clean(&prose.text, style.charset);
-            text.trim_matches('\n').trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
+            text.trim_matches('\n')
+                .trim_end()
+                .lines()
+                .map(|line| line.trim_end().to_owned())
+                .collect()
         }
     };
     let sources = prose.source_lines(style.charset);
     if !sources.is_empty() {
         lines.extend([String::new(), "Sources:".to_owned()]);
         match style.prose {
-            Form::Rendered => lines.extend(sources.iter().flat_map(|source| text::wrap(source, width))),
+            Form::Rendered => {
+                lines.extend(sources.iter().flat_map(|source| text::wrap(source, width)))
+            }
             Form::Raw => lines.extend(sources),
         }
     }
@@ -37,7 +43,10 @@ pub(super) fn short(prose: &Footnotes, room: usize, style: &Style) -> Option<Str
 
 /// The first sentence in one line.
 pub(crate) fn sentence(prose: &Footnotes, style: &Style) -> String {
-    plain(&text::first_sentence(&text::clean(&prose.text, style.charset)), style)
+    plain(
+        &text::first_sentence(&text::clean(&prose.text, style.charset)),
+        style,
+    )
 }
 
 fn plain(sentence: &str, style: &Style) -> String {
@@ -66,14 +75,20 @@ mod tests {
 
     #[test]
     fn a_mark_stands_behind_the_last_word_and_each_page_has_one_number() {
-        let (a, b) = (json!({"uri": "https://a", "title": "A"}), json!({"uri": "https://b", "title": "https://b"}));
+        let (a, b) = (
+            json!({"uri": "https://a", "title": "A"}),
+            json!({"uri": "https://b", "title": "https://b"}),
+        );
         let citations = json!([
             {"start": 14, "end": 24, "text": "Raise it.\n", "sources": [b, a]},
             {"start": 0, "end": 8, "text": "Exit 137", "sources": [a]},
             {"start": 5, "end": 8, "text": "137", "sources": [a, {"uri": "https://a", "title": "other"}]},
         ]);
         assert_eq!(
-            shown("Exit 137 → é. Raise it.\nNow.", &json!([citations[1], citations[2]])),
+            shown(
+                "Exit 137 → é. Raise it.\nNow.",
+                &json!([citations[1], citations[2]])
+            ),
             "Exit 137[^1] → é. Raise it.\nNow.\n\nSources:\n[^1] A https://a"
         );
         assert_eq!(
@@ -105,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_code_block_keeps_its_fence_and_a_title_its_line() {
-        let source = json!([{"uri": "https://a\n\u{1b}[2J", "title": "t\n[^9] fake \u{202e}https://evil"}]);
+        let source =
+            json!([{"uri": "https://a\n\u{1b}[2J", "title": "t\n[^9] fake \u{202e}https://evil"}]);
         let citations = json!([{"start": 0, "end": 11, "sources": source}]);
         assert_eq!(
             shown("```\nls\n```\n\nNow \u{1b}[31m", &citations),

@@ -22,13 +22,20 @@ pub(super) struct Roster {
 
 impl Roster {
     pub(super) fn new(charset: Charset) -> Self {
-        Self { charset, agents: Vec::new(), column: None }
+        Self {
+            charset,
+            agents: Vec::new(),
+            column: None,
+        }
     }
 
     /// The name of an execution's agent, once there is a column for it.
     pub(super) fn agent(&self, execution: ExecutionId) -> Option<&str> {
         self.column?;
-        self.agents.iter().find(|(known, _)| *known == execution).map(|(_, agent)| agent.as_str())
+        self.agents
+            .iter()
+            .find(|(known, _)| *known == execution)
+            .map(|(_, agent)| agent.as_str())
     }
 
     /// Adds the stage or agent of an event; returns whether this adds the column of agents.
@@ -47,8 +54,14 @@ impl Roster {
     }
 
     fn longest(&self, names: &[Value]) -> usize {
-        let names = names.iter().filter_map(Value::as_str).map(|name| text::one_line(name, self.charset));
-        names.map(|name| text::width(&name)).max().unwrap_or_default()
+        let names = names
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|name| text::one_line(name, self.charset));
+        names
+            .map(|name| text::width(&name))
+            .max()
+            .unwrap_or_default()
     }
 
     fn add_stage(&mut self, event: &TimelineEvent) -> bool {
@@ -69,8 +82,14 @@ impl Roster {
         if self.agents.iter().any(|(known, _)| *known == execution) {
             return false;
         }
-        self.agents.push((execution, text::one_line(agent, self.charset)));
-        let longest = self.agents.iter().map(|(_, agent)| text::width(agent)).max().unwrap_or_default();
+        self.agents
+            .push((execution, text::one_line(agent, self.charset)));
+        let longest = self
+            .agents
+            .iter()
+            .map(|(_, agent)| text::width(agent))
+            .max()
+            .unwrap_or_default();
         self.agents.len() > 1 && self.add_column(longest)
     }
 

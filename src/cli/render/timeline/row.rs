@@ -48,23 +48,49 @@ impl<'a> Columns<'a> {
             NARROW_TERMINAL..WIDE_TERMINAL => Some(TOOK_COLUMNS),
             WIDE_TERMINAL.. => Some(WIDE_TOOK_COLUMNS),
         };
-        let others = time + 1 + SEQ_COLUMNS + GAP.len() + agent.map_or(0, |columns| columns + GAP.len()) + what;
-        let detail = style.width.saturating_sub(others + took.map_or(0, |columns| 1 + columns) + GAP.len());
-        Self { style, time, agent, what, took, detail }
+        let others = time
+            + 1
+            + SEQ_COLUMNS
+            + GAP.len()
+            + agent.map_or(0, |columns| columns + GAP.len())
+            + what;
+        let detail = style
+            .width
+            .saturating_sub(others + took.map_or(0, |columns| 1 + columns) + GAP.len());
+        Self {
+            style,
+            time,
+            agent,
+            what,
+            took,
+            detail,
+        }
     }
 
     /// The columns of one row: a long number or duration takes its room from the detail.
     pub(super) fn of_row(mut self, seq: u32, took_ms: Option<u64>) -> Self {
-        let took = self.took.map_or(0, |columns| text::width(&shown(took_ms)).saturating_sub(columns));
-        self.detail = self.detail.saturating_sub(seq.to_string().len().saturating_sub(SEQ_COLUMNS) + took);
+        let took = self.took.map_or(0, |columns| {
+            text::width(&shown(took_ms)).saturating_sub(columns)
+        });
+        self.detail = self
+            .detail
+            .saturating_sub(seq.to_string().len().saturating_sub(SEQ_COLUMNS) + took);
         self
     }
 
     /// The names of the columns.
     pub(super) fn head(&self) -> String {
-        let mut line = self.front(if self.style.utc { "utc" } else { "time" }, "#", "agent", Paint::Dim);
+        let mut line = self.front(
+            if self.style.utc { "utc" } else { "time" },
+            "#",
+            "agent",
+            Paint::Dim,
+        );
         line.push(&pad("what", self.what), Paint::Dim);
-        let took = self.took.map(|columns| format!(" {}", pad_left("took", columns))).unwrap_or_default();
+        let took = self
+            .took
+            .map(|columns| format!(" {}", pad_left("took", columns)))
+            .unwrap_or_default();
         line.push(&format!("{took}{GAP}detail"), Paint::Dim);
         line.finish(self.style)
     }
@@ -74,7 +100,9 @@ impl<'a> Columns<'a> {
         let mut marks = self.marks(&row);
         let room = self.room(&marks);
         let laid = match row.body {
-            Body::Line(line) if line.is_empty() && text::width(&row.totals) <= room => Laid::Beside(row.totals.clone()),
+            Body::Line(line) if line.is_empty() && text::width(&row.totals) <= room => {
+                Laid::Beside(row.totals.clone())
+            }
             Body::Line(line) => Laid::Beside(line),
             Body::Folded(prose) if self.style.thinking => self.prose(&prose, None, room),
             Body::Folded(prose) => {
@@ -83,14 +111,14 @@ impl<'a> Columns<'a> {
                 Laid::Beside(line)
             }
             Body::Prose { text, limit } => self.prose(&text, limit, room),
-            Body::Whole { text, limit } => {
-                self.whole(text.trim(), limit, room).painted(row.body_tone.into(), self.style)
-            }
+            Body::Whole { text, limit } => self
+                .whole(text.trim(), limit, room)
+                .painted(row.body_tone.into(), self.style),
             Body::Result { whole, .. } if self.style.full => Laid::Below(self.result(&whole)),
             Body::Result { line, .. } => Laid::Beside(line),
-            Body::Code(code) if self.style.thinking => {
-                self.whole(&code.content, None, room).painted(row.body_tone.into(), self.style)
-            }
+            Body::Code(code) if self.style.thinking => self
+                .whole(&code.content, None, room)
+                .painted(row.body_tone.into(), self.style),
             Body::Code(code) => Laid::Beside(code_line(&code, self.style)),
         };
         let (detail, block) = match laid {
@@ -99,21 +127,41 @@ impl<'a> Columns<'a> {
         };
         let totals_below = !row.totals.is_empty() && detail != row.totals;
 
-        let mut line = self.front(&front.time, &front.seq.to_string(), &front.agent, Paint::Plain);
-        let what =
-            text::cut(&format!("{} {}", row.kind.glyph(self.style.charset), row.name), self.what, self.style.charset);
+        let mut line = self.front(
+            &front.time,
+            &front.seq.to_string(),
+            &front.agent,
+            Paint::Plain,
+        );
+        let what = text::cut(
+            &format!("{} {}", row.kind.glyph(self.style.charset), row.name),
+            self.what,
+            self.style.charset,
+        );
         line.push(&pad(&what, self.what), row.name_tone.into());
         if let Some(columns) = self.took {
-            line.push(&format!(" {}", pad_left(&shown(row.took_ms), columns)), Paint::Dim);
+            line.push(
+                &format!(" {}", pad_left(&shown(row.took_ms), columns)),
+                Paint::Dim,
+            );
         }
         line.push(GAP, Paint::Plain);
         self.push_detail(&mut line, &detail, row.body_tone.into(), &marks);
 
         let mut lines = vec![line.finish(self.style)];
         let indent = " ".repeat(self.block_indent());
-        lines.extend(block.iter().map(|text| format!("{indent}{text}").trim_end().to_owned()));
+        lines.extend(
+            block
+                .iter()
+                .map(|text| format!("{indent}{text}").trim_end().to_owned()),
+        );
         if self.style.sources {
-            lines.extend(row.sources.iter().chain(&row.unread).map(|text| self.indented(text, Paint::Plain)));
+            lines.extend(
+                row.sources
+                    .iter()
+                    .chain(&row.unread)
+                    .map(|text| self.indented(text, Paint::Plain)),
+            );
         }
         if totals_below {
             let totals = text::wrap(&row.totals, self.style.width.saturating_sub(GAP.len()));
@@ -129,7 +177,10 @@ impl<'a> Columns<'a> {
         line.push(&format!(" {}", pad_left(number, SEQ_COLUMNS)), paint);
         line.push(GAP, Paint::Plain);
         if let Some(columns) = self.agent {
-            line.push(&pad(&text::cut(agent, columns, self.style.charset), columns), paint);
+            line.push(
+                &pad(&text::cut(agent, columns, self.style.charset), columns),
+                paint,
+            );
             line.push(GAP, Paint::Plain);
         }
         line
@@ -137,7 +188,10 @@ impl<'a> Columns<'a> {
 
     fn push_detail(&self, line: &mut Line, detail: &str, paint: Paint, marks: &[Mark]) {
         let room = self.room(marks);
-        line.push(&pad(&text::cut(detail, room, self.style.charset), room), paint);
+        line.push(
+            &pad(&text::cut(detail, room, self.style.charset), room),
+            paint,
+        );
         for mark in marks {
             line.push(GAP, Paint::Plain);
             line.push(self.form(mark), mark.tone.into());
@@ -146,12 +200,19 @@ impl<'a> Columns<'a> {
 
     /// The columns of a detail beside these marks.
     fn room(&self, marks: &[Mark]) -> usize {
-        let marks: usize = marks.iter().map(|mark| GAP.len() + text::width(self.form(mark))).sum();
+        let marks: usize = marks
+            .iter()
+            .map(|mark| GAP.len() + text::width(self.form(mark)))
+            .sum();
         self.detail.saturating_sub(marks)
     }
 
     fn form<'m>(&self, mark: &'m Mark) -> &'m str {
-        if self.detail >= WIDE_COLUMNS { &mark.long } else { &mark.short }
+        if self.detail >= WIDE_COLUMNS {
+            &mark.long
+        } else {
+            &mark.short
+        }
     }
 
     /// The remarks of a row, with those about what is not shown.
@@ -162,14 +223,19 @@ impl<'a> Columns<'a> {
         }
         if let Body::Code(code) = &row.body {
             // A failed run has a mark of its own.
-            let hidden = Some(code.hidden()).filter(|lines| *lines > 0 && !code.has_failed && !self.style.thinking);
+            let hidden = Some(code.hidden())
+                .filter(|lines| *lines > 0 && !code.has_failed && !self.style.thinking);
             marks.extend(hidden.map(hidden_lines));
         }
         if !row.sources.is_empty() && !self.style.sources {
             let unread = Some(row.unread.len()).filter(|pages| *pages > 0);
             marks.extend(unread.map(|pages| Mark::new(format!("{pages} not read"), Tone::Caution)));
             let long = "(-s lists them)".to_owned();
-            marks.push(Mark { long, short: "(-s)".to_owned(), tone: Tone::Quiet });
+            marks.push(Mark {
+                long,
+                short: "(-s)".to_owned(),
+                tone: Tone::Quiet,
+            });
         }
         marks.extend(row.marks.iter().cloned());
         let tokens = row.tokens.as_deref().filter(|_| self.style.verbose);
@@ -180,7 +246,9 @@ impl<'a> Columns<'a> {
     /// The first sentence, and a mark if `-t` would show more.
     fn fold(&self, prose: &Footnotes) -> (String, Option<Mark>) {
         let line = prose::sentence(prose, self.style);
-        let hidden = prose::lines(prose, self.block_width(), self.style).len().saturating_sub(1);
+        let hidden = prose::lines(prose, self.block_width(), self.style)
+            .len()
+            .saturating_sub(1);
         if hidden > 0 {
             return (line, Some(hidden_lines(hidden)));
         }
@@ -198,7 +266,8 @@ impl<'a> Columns<'a> {
 
     /// As [`Self::whole`], for a text of a model.
     fn prose(&self, text: &Footnotes, limit: Option<usize>, room: usize) -> Laid {
-        let below = || Laid::Below(self.limited(prose::lines(text, self.block_width(), self.style), limit));
+        let below =
+            || Laid::Below(self.limited(prose::lines(text, self.block_width(), self.style), limit));
         prose::short(text, room, self.style).map_or_else(below, Laid::Beside)
     }
 
@@ -213,10 +282,14 @@ impl<'a> Columns<'a> {
 
     /// A whole result; on a terminal its lines are wrapped.
     fn result(&self, content: &str) -> Vec<String> {
-        let lines = results::lines(content).into_iter().map(|line| text::clean(&line, self.style.charset));
+        let lines = results::lines(content)
+            .into_iter()
+            .map(|line| text::clean(&line, self.style.charset));
         match self.style.prose {
             Form::Raw => lines.collect(),
-            Form::Rendered => lines.flat_map(|line| text::wrap(&line, self.block_width())).collect(),
+            Form::Rendered => lines
+                .flat_map(|line| text::wrap(&line, self.block_width()))
+                .collect(),
         }
     }
 
@@ -231,7 +304,10 @@ impl<'a> Columns<'a> {
     fn indented(&self, text: &str, paint: Paint) -> String {
         let mut line = Line::default();
         line.push(&" ".repeat(self.block_indent()), Paint::Plain);
-        line.push(&text::cut(text, self.block_width(), self.style.charset), paint);
+        line.push(
+            &text::cut(text, self.block_width(), self.style.charset),
+            paint,
+        );
         line.finish(self.style)
     }
 }
@@ -249,7 +325,9 @@ impl Laid {
     fn painted(self, paint: Paint, style: &Style) -> Self {
         match self {
             Self::Beside(line) => Self::Beside(line),
-            Self::Below(lines) => Self::Below(lines.iter().map(|line| paint.over(line, style)).collect()),
+            Self::Below(lines) => {
+                Self::Below(lines.iter().map(|line| paint.over(line, style)).collect())
+            }
         }
     }
 }
@@ -261,12 +339,19 @@ fn shown(took_ms: Option<u64>) -> String {
 /// So many lines are hidden; -t shows them.
 fn hidden_lines(lines: usize) -> Mark {
     let long = format!("(+{}, -t)", format::count(lines, "line"));
-    Mark { long, short: format!("(+{lines}, -t)"), tone: Tone::Quiet }
+    Mark {
+        long,
+        short: format!("(+{lines}, -t)"),
+        tone: Tone::Quiet,
+    }
 }
 
 /// A program and its output in one line, which has a fifth of the width for the program.
 pub(super) fn code_line(code: &Code, style: &Style) -> String {
-    code.line(&text::cut(code.begin(), style.width / 5, style.charset), style.charset)
+    code.line(
+        &text::cut(code.begin(), style.width / 5, style.charset),
+        style.charset,
+    )
 }
 
 /// A printed line. It is painted last, because colours take no room.
@@ -293,7 +378,10 @@ impl Line {
             }
             parts.pop();
         }
-        parts.iter().map(|(part, paint)| paint.over(part, style)).collect()
+        parts
+            .iter()
+            .map(|(part, paint)| paint.over(part, style))
+            .collect()
     }
 }
 
@@ -304,15 +392,26 @@ mod tests {
 
     #[test]
     fn a_long_event_number_takes_its_room_from_the_detail_and_cuts_no_mark() {
-        let style = Style { width: 80, ..Style::default() };
+        let style = Style {
+            width: 80,
+            ..Style::default()
+        };
         for seq in [7, 1481, 123_456] {
             let mut event = crate::cli::render::tests::story().remove(0);
             (event.event_type, event.content) = (EventType::ToolResult, "line ".repeat(40));
             event.metadata = serde_json::json!({"tool_name": "k8s.get_logs", "bytes": 3_700});
             let row = rows::single(&event, style.charset);
-            let front = Front { time: "+1.0".to_owned(), seq, agent: String::new() };
-            let lines = Columns::new(&style, None).of_row(seq, None).lines(&front, row);
-            let is_whole = |line: &String| line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80;
+            let front = Front {
+                time: "+1.0".to_owned(),
+                seq,
+                agent: String::new(),
+            };
+            let lines = Columns::new(&style, None)
+                .of_row(seq, None)
+                .lines(&front, row);
+            let is_whole = |line: &String| {
+                line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80
+            };
             assert!(lines.iter().all(is_whole), "{lines:#?}");
         }
     }

@@ -68,7 +68,11 @@ impl RouteKind {
             Self::SlackWebhook { url } | Self::Teams { url } => vec![url],
             Self::SlackBot { token, .. } => vec![token],
             Self::Webhook { url, secret } => {
-                let of_url = if let WebhookAddress::Secret(secret) = url { Some(secret) } else { None };
+                let of_url = if let WebhookAddress::Secret(secret) = url {
+                    Some(secret)
+                } else {
+                    None
+                };
                 of_url.into_iter().chain(secret).collect()
             }
         }
@@ -77,16 +81,22 @@ impl RouteKind {
     /// Other channels in which it may reply.
     pub(super) fn thread_channels(&self) -> &[String] {
         match self {
-            Self::SlackBot { thread_channels, .. } => thread_channels,
+            Self::SlackBot {
+                thread_channels, ..
+            } => thread_channels,
             Self::SlackWebhook { .. } | Self::Teams { .. } | Self::Webhook { .. } => &[],
         }
     }
 
     pub(super) fn read(map: &mut Map<'_>) -> Option<Self> {
-        let kind = map.required("kind", &KINDS.join(", ")).and_then(|field| field.word(&KINDS));
+        let kind = map
+            .required("kind", &KINDS.join(", "))
+            .and_then(|field| field.word(&KINDS));
         match kind.as_deref()? {
             "slack" => slack(map),
-            "teams" => Some(Self::Teams { url: required(map, Keys::URL)? }),
+            "teams" => Some(Self::Teams {
+                url: required(map, Keys::URL)?,
+            }),
             _ => webhook(map),
         }
     }
@@ -96,7 +106,12 @@ impl RouteKind {
         let mut keys = vec![("kind", self.as_str())];
         match self {
             Self::SlackWebhook { url } | Self::Teams { url } => keys.push(Keys::URL.of(url)),
-            Self::SlackBot { token, channel, thread_channels: _, api_url } => {
+            Self::SlackBot {
+                token,
+                channel,
+                thread_channels: _,
+                api_url,
+            } => {
                 keys.extend([Keys::TOKEN.of(token), ("channel", channel)]);
                 keys.extend((api_url != SLACK_API).then_some(("api_url", api_url.as_str())));
             }
@@ -114,7 +129,10 @@ impl RouteKind {
 
 fn slack(map: &mut Map<'_>) -> Option<RouteKind> {
     let (url, token) = (secret(map, Keys::URL), secret(map, Keys::TOKEN));
-    let (channel, api_url) = (map.get("channel"), map.get("api_url").and_then(|field| field.url()));
+    let (channel, api_url) = (
+        map.get("channel"),
+        map.get("api_url").and_then(|field| field.url()),
+    );
     let thread_channels = map.list("thread_channels", |field| {
         let channel = field.text()?;
         if !is_channel(&channel) {
@@ -124,7 +142,10 @@ fn slack(map: &mut Map<'_>) -> Option<RouteKind> {
     });
     match (url, token) {
         (Some(_), None) if thread_channels.is_some() => {
-            map.missing("token_file", "the token of a bot beside thread_channels: an incoming webhook cannot reply");
+            map.missing(
+                "token_file",
+                "the token of a bot beside thread_channels: an incoming webhook cannot reply",
+            );
             None
         }
         (Some(url), None) => {
@@ -149,10 +170,18 @@ fn slack(map: &mut Map<'_>) -> Option<RouteKind> {
             let api_url = api_url.unwrap_or_else(|| SLACK_API.to_owned());
             let api_url = api_url.trim_end_matches('/').to_owned();
             let thread_channels = thread_channels.unwrap_or_default();
-            Some(RouteKind::SlackBot { token, channel, thread_channels, api_url })
+            Some(RouteKind::SlackBot {
+                token,
+                channel,
+                thread_channels,
+                api_url,
+            })
         }
         (Some(_), Some(_)) => {
-            map.missing("url_file", "either the URL of an incoming webhook or a token with a channel, not both");
+            map.missing(
+                "url_file",
+                "either the URL of an incoming webhook or a token with a channel, not both",
+            );
             None
         }
         (None, None) => {
@@ -170,7 +199,9 @@ const CHANNEL: &str = "the id of a channel such as C0123456789, not its name";
 fn is_channel(text: &str) -> bool {
     text.len() > 1
         && text.starts_with(['C', 'D', 'G'])
-        && text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
 }
 
 fn webhook(map: &mut Map<'_>) -> Option<RouteKind> {
@@ -199,9 +230,18 @@ struct Keys {
 }
 
 impl Keys {
-    const URL: Self = Self { file: "url_file", variable: "url_env" };
-    const TOKEN: Self = Self { file: "token_file", variable: "token_env" };
-    const SECRET: Self = Self { file: "secret_file", variable: "secret_env" };
+    const URL: Self = Self {
+        file: "url_file",
+        variable: "url_env",
+    };
+    const TOKEN: Self = Self {
+        file: "token_file",
+        variable: "token_env",
+    };
+    const SECRET: Self = Self {
+        file: "secret_file",
+        variable: "secret_env",
+    };
 
     fn of(self, secret: &NotificationSecret) -> (&'static str, &str) {
         match secret {
@@ -214,7 +254,13 @@ impl Keys {
 fn required(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
     let found = secret(map, keys);
     if found.is_none() && !map.has(keys.file) && !map.has(keys.variable) {
-        map.missing(keys.file, &format!("{}, or {} with the name of a variable", keys.file, keys.variable));
+        map.missing(
+            keys.file,
+            &format!(
+                "{}, or {} with the name of a variable",
+                keys.file, keys.variable
+            ),
+        );
     }
     found
 }
@@ -222,7 +268,10 @@ fn required(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
 fn secret(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
     let (file, variable) = (map.get(keys.file), map.get(keys.variable));
     if let Some(variable) = variable.as_ref().filter(|_| file.is_some()) {
-        variable.fault(format!("a second source; accepted: either {} or {}", keys.file, keys.variable));
+        variable.fault(format!(
+            "a second source; accepted: either {} or {}",
+            keys.file, keys.variable
+        ));
     }
     let path = |field: &Field<'_>| field.text().map(NotificationSecret::File);
     match file {

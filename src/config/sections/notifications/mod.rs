@@ -38,16 +38,29 @@ impl NotificationRoute {
         field.section(|map| {
             let on = map.list("when", |field| field.choice(&Moment::ALL, Moment::as_str));
             let filter = Filter {
-                on: on.filter(|moments| !moments.is_empty()).unwrap_or_else(|| vec![Moment::Ended]),
-                chains: map.list("chains", |field| field.reference(chains)).unwrap_or_default(),
+                on: on
+                    .filter(|moments| !moments.is_empty())
+                    .unwrap_or_else(|| vec![Moment::Ended]),
+                chains: map
+                    .list("chains", |field| field.reference(chains))
+                    .unwrap_or_default(),
                 severities: map.list("severities", severity).unwrap_or_default(),
                 outcomes: map
-                    .list("outcomes", |field| field.choice(&Outcome::ALL, Outcome::as_str))
+                    .list("outcomes", |field| {
+                        field.choice(&Outcome::ALL, Outcome::as_str)
+                    })
                     .unwrap_or_default(),
             };
             let timeout = map.duration("timeout", 1..=60).unwrap_or(DEFAULT_TIMEOUT);
-            let (template, started_template) = (template(map, "template"), template(map, "started_template"));
-            Some(Self { kind: RouteKind::read(map)?, filter, timeout, template, started_template })
+            let (template, started_template) =
+                (template(map, "template"), template(map, "started_template"));
+            Some(Self {
+                kind: RouteKind::read(map)?,
+                filter,
+                timeout,
+                template,
+                started_template,
+            })
         })
     }
 }
@@ -59,19 +72,33 @@ fn severity(field: &Field<'_>) -> Option<Severity> {
 fn template(map: &mut Map<'_>, key: &'static str) -> Option<Template> {
     let field = map.get(key)?;
     let text = field.text()?;
-    Template::parse(&text).inspect_err(|fault| field.fault(fault.to_string())).ok()
+    Template::parse(&text)
+        .inspect_err(|fault| field.fault(fault.to_string()))
+        .ok()
 }
 
 impl Serialize for NotificationRoute {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { kind, filter, timeout, template, started_template } = self;
+        let Self {
+            kind,
+            filter,
+            timeout,
+            template,
+            started_template,
+        } = self;
         let mut map = serializer.serialize_map(None)?;
         for (key, text) in kind.keys() {
             map.serialize_entry(key, &text.to_owned().form())?;
         }
         map.serialize_entry("when", &words(&filter.on, Moment::as_str))?;
         let lists = [
-            ("thread_channels", kind.thread_channels().iter().map(|channel| channel.form()).collect()),
+            (
+                "thread_channels",
+                kind.thread_channels()
+                    .iter()
+                    .map(|channel| channel.form())
+                    .collect(),
+            ),
             ("chains", filter.chains.iter().map(Written::form).collect()),
             ("severities", words(&filter.severities, Severity::as_str)),
             ("outcomes", words(&filter.outcomes, Outcome::as_str)),
@@ -80,7 +107,10 @@ impl Serialize for NotificationRoute {
             map.serialize_entry(key, list)?;
         }
         map.serialize_entry("timeout", &timeout.form())?;
-        for (key, template) in [("template", template), ("started_template", started_template)] {
+        for (key, template) in [
+            ("template", template),
+            ("started_template", started_template),
+        ] {
             if let Some(template) = template {
                 map.serialize_entry(key, &template.as_str().to_owned().form())?;
             }

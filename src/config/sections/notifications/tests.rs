@@ -38,7 +38,11 @@ fn routes_are_read_with_their_secrets_as_references_and_shown_again() {
         }
     );
     assert_eq!(on_call.filter.on, Moment::ALL);
-    assert_eq!(config.notifications["team"].filter.on, [Moment::Ended], "the default");
+    assert_eq!(
+        config.notifications["team"].filter.on,
+        [Moment::Ended],
+        "the default"
+    );
     assert_eq!(config.notifications["tickets"].kind.as_str(), "webhook");
     assert_eq!(parse(&show(&config)).unwrap(), config, "{}", show(&config));
     assert!(!show(&parse("").unwrap()).contains("notifications"));
@@ -50,27 +54,77 @@ fn each_fault_of_a_route_names_its_key() {
         ("{}", "kind", "missing; accepted: slack, teams, webhook"),
         ("{kind: mail}", "kind", "accepted: slack, teams, webhook"),
         ("{kind: slack}", "url_file", "missing"),
-        ("{kind: slack, url_env: A, token_env: B}", "url_file", "not both"),
-        ("{kind: slack, token_env: A}", "channel", "the id of a channel"),
-        ("{kind: slack, token_env: A, channel: '#ops'}", "channel", "not its name"),
-        ("{kind: slack, url_env: A, channel: C1}", "channel", "has its own channel"),
+        (
+            "{kind: slack, url_env: A, token_env: B}",
+            "url_file",
+            "not both",
+        ),
+        (
+            "{kind: slack, token_env: A}",
+            "channel",
+            "the id of a channel",
+        ),
+        (
+            "{kind: slack, token_env: A, channel: '#ops'}",
+            "channel",
+            "not its name",
+        ),
+        (
+            "{kind: slack, url_env: A, channel: C1}",
+            "channel",
+            "has its own channel",
+        ),
         (
             "{kind: slack, url_env: 'https://hooks.slack.com/T/B/x'}",
             "url_env",
             "not the name of an environment variable",
         ),
-        ("{kind: slack, url: 'https://hooks.slack.com/T/B/x'}", "url", "unknown key"),
-        ("{kind: teams, url_file: a, url_env: B}", "url_env", "a second source"),
+        (
+            "{kind: slack, url: 'https://hooks.slack.com/T/B/x'}",
+            "url",
+            "unknown key",
+        ),
+        (
+            "{kind: teams, url_file: a, url_env: B}",
+            "url_env",
+            "a second source",
+        ),
         ("{kind: teams}", "url_file", "missing"),
         ("{kind: webhook}", "url", "missing"),
-        ("{kind: webhook, url: 'https://h/?key=1'}", "url", "may contain a key"),
-        ("{kind: webhook, url: 'https://h', url_env: A}", "url", "a second address"),
-        ("{kind: webhook, url: 'https://h', when: [begun]}", "when[0]", "accepted: started, ended"),
-        ("{kind: webhook, url: 'https://h', chains: [none]}", "chains[0]", "is not defined"),
-        ("{kind: webhook, url: 'https://h', template: '{titel}'}", "template", "{titel} is no value"),
+        (
+            "{kind: webhook, url: 'https://h/?key=1'}",
+            "url",
+            "may contain a key",
+        ),
+        (
+            "{kind: webhook, url: 'https://h', url_env: A}",
+            "url",
+            "a second address",
+        ),
+        (
+            "{kind: webhook, url: 'https://h', when: [begun]}",
+            "when[0]",
+            "accepted: started, ended",
+        ),
+        (
+            "{kind: webhook, url: 'https://h', chains: [none]}",
+            "chains[0]",
+            "is not defined",
+        ),
+        (
+            "{kind: webhook, url: 'https://h', template: '{titel}'}",
+            "template",
+            "{titel} is no value",
+        ),
     ] {
         let faults = parse(&format!("notifications: {{r: {route}}}")).unwrap_err();
-        assert!(faults.contains(&format!("notifications.r.{key} ")) && faults.contains(why), "{route}: {faults}");
-        assert!(!faults.contains("hooks.slack.com/T"), "the secret address is not shown: {faults}");
+        assert!(
+            faults.contains(&format!("notifications.r.{key} ")) && faults.contains(why),
+            "{route}: {faults}"
+        );
+        assert!(
+            !faults.contains("hooks.slack.com/T"),
+            "the secret address is not shown: {faults}"
+        );
     }
 }

@@ -109,9 +109,19 @@ impl Connection {
             }
             field.choice(&OutputLimitField::ALL, OutputLimitField::as_str)
         });
-        let mut time =
-            |name| map.get(name).inspect(asked).and_then(|field| Some(Time { value: field.duration(SECS)?, field }));
-        let (first, stall, whole) = (time("first_chunk_timeout"), time("stall_timeout"), time("answer_timeout"));
+        let mut time = |name| {
+            map.get(name).inspect(asked).and_then(|field| {
+                Some(Time {
+                    value: field.duration(SECS)?,
+                    field,
+                })
+            })
+        };
+        let (first, stall, whole) = (
+            time("first_chunk_timeout"),
+            time("stall_timeout"),
+            time("answer_timeout"),
+        );
         for part in [&first, &stall] {
             check(part.as_ref(), whole.as_ref());
         }
@@ -134,20 +144,33 @@ struct Time<'c> {
 
 /// Reports a part of an answer that may take longer than the whole. A default that is longer ends with the whole.
 fn check(part: Option<&Time<'_>>, whole: Option<&Time<'_>>) {
-    let (Some(part), Some(whole)) = (part, whole) else { return };
+    let (Some(part), Some(whole)) = (part, whole) else {
+        return;
+    };
     if part.value > whole.value {
         let (time, limit) = (show_duration(part.value), show_duration(whole.value));
-        part.field.fault(format!("{time}; accepted: at most answer_timeout ({limit})"));
+        part.field.fault(format!(
+            "{time}; accepted: at most answer_timeout ({limit})"
+        ));
     }
 }
 
 fn interface(field: &Field<'_>, provider: Option<&str>) -> Option<Interface> {
     let interface = field.choice(&Interface::ALL, Interface::as_str)?;
     if let Some(provider) = provider.filter(|provider| !interface.fits(provider)) {
-        let fitting = Interface::ALL.into_iter().filter(|interface| interface.fits(provider));
+        let fitting = Interface::ALL
+            .into_iter()
+            .filter(|interface| interface.fits(provider));
         let fitting: Vec<_> = fitting.map(Interface::as_str).collect();
-        let accepted = if fitting.is_empty() { "none".to_owned() } else { fitting.join(", ") };
-        field.fault(format!("{provider} has no interface {:?}; accepted: {accepted}", interface.as_str()));
+        let accepted = if fitting.is_empty() {
+            "none".to_owned()
+        } else {
+            fitting.join(", ")
+        };
+        field.fault(format!(
+            "{provider} has no interface {:?}; accepted: {accepted}",
+            interface.as_str()
+        ));
     }
     Some(interface)
 }
@@ -162,22 +185,43 @@ mod tests {
 
     fn faults(keys: &str) -> String {
         let text = format!("llm_providers: {{a: {{model: m, {keys}}}}}");
-        Config::parse("f", &text, &|_| None).err().map(|error| error.to_string()).unwrap_or_default()
+        Config::parse("f", &text, &|_| None)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
     }
 
     #[test]
     fn keys_that_do_not_fit_are_reported_and_the_others_are_read() {
         for (keys, fault) in [
-            ("provider: anthropic, api: chat", "anthropic has no interface \"chat\"; accepted: none"),
-            ("provider: groq, api: responses", "groq has no interface \"responses\"; accepted: chat"),
-            ("provider: openai, api: ollama", "openai has no interface \"ollama\"; accepted: chat, responses"),
-            ("provider: google, output_limit_field: max_tokens", "google has no chat completions"),
-            ("provider: openai, stall_timeout: 0s", "a duration such as 30s, 2m, 1h"),
+            (
+                "provider: anthropic, api: chat",
+                "anthropic has no interface \"chat\"; accepted: none",
+            ),
+            (
+                "provider: groq, api: responses",
+                "groq has no interface \"responses\"; accepted: chat",
+            ),
+            (
+                "provider: openai, api: ollama",
+                "openai has no interface \"ollama\"; accepted: chat, responses",
+            ),
+            (
+                "provider: google, output_limit_field: max_tokens",
+                "google has no chat completions",
+            ),
+            (
+                "provider: openai, stall_timeout: 0s",
+                "a duration such as 30s, 2m, 1h",
+            ),
             (
                 "provider: openai, first_chunk_timeout: 3m, answer_timeout: 2m",
                 "3m; accepted: at most answer_timeout (2m)",
             ),
-            ("provider: openai, stall_timeout: 3m, answer_timeout: 2m", "3m; accepted: at most answer_timeout (2m)"),
+            (
+                "provider: openai, stall_timeout: 3m, answer_timeout: 2m",
+                "3m; accepted: at most answer_timeout (2m)",
+            ),
         ] {
             let found = faults(keys);
             assert!(found.contains(fault), "{keys}: {found}");

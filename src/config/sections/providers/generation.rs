@@ -44,7 +44,9 @@ impl Generation {
     pub(super) fn read(map: &mut Map<'_>, backend: Option<Backend>) -> Self {
         let native = |field: &Field<'_>| {
             if backend.is_some_and(|backend| backend != Backend::GoogleNative) {
-                field.fault("only google with the backend google-native has native tools".to_owned());
+                field.fault(
+                    "only google with the backend google-native has native tools".to_owned(),
+                );
             }
         };
         let asked = |field: &Field<'_>| {
@@ -58,17 +60,22 @@ impl Generation {
         let max_output_tokens = map.get("max_output_tokens").inspect(asked);
         let after_cut = map.get("max_output_tokens_after_cut").inspect(asked);
         let temperature = map.get("temperature").inspect(asked);
-        let native_tools = native_tools.map(|field| NativeTools::read(&field)).unwrap_or_default();
-        let native_tools_mode =
-            native_tools_mode.and_then(|field| field.choice(&NativeToolsMode::ALL, NativeToolsMode::as_str));
+        let native_tools = native_tools
+            .map(|field| NativeTools::read(&field))
+            .unwrap_or_default();
+        let native_tools_mode = native_tools_mode
+            .and_then(|field| field.choice(&NativeToolsMode::ALL, NativeToolsMode::as_str));
         let thinking = thinking.and_then(|field| read_thinking(&field));
-        let usual = max_output_tokens.as_ref().map(|field| tokens(field, OUTPUT_TOKENS));
+        let usual = max_output_tokens
+            .as_ref()
+            .map(|field| tokens(field, OUTPUT_TOKENS));
         Self {
             native_tools,
             native_tools_mode: native_tools_mode.unwrap_or_default(),
             thinking,
             max_output_tokens: usual.flatten(),
-            max_output_tokens_after_cut: after_cut.and_then(|field| tokens_after_cut(&field, usual)),
+            max_output_tokens_after_cut: after_cut
+                .and_then(|field| tokens_after_cut(&field, usual)),
             temperature: temperature.and_then(|field| field.decimal(TEMPERATURES)),
         }
     }
@@ -81,7 +88,9 @@ fn tokens_after_cut(field: &Field<'_>, usual: Option<Option<u32>>) -> Option<u32
     match usual {
         None => field.fault("it raises max_output_tokens, which is not set".to_owned()),
         Some(Some(usual)) if raised < usual => {
-            field.fault(format!("{raised}; accepted: at least max_output_tokens, {usual}"));
+            field.fault(format!(
+                "{raised}; accepted: at least max_output_tokens, {usual}"
+            ));
         }
         Some(_) => return Some(raised),
     }
@@ -96,12 +105,17 @@ fn read_thinking(field: &Field<'_>) -> Option<Thinking> {
         if level.is_some() && budget.is_some() {
             field.fault("level and budget; accepted: one of them".to_owned());
         }
-        let level = level.and_then(|field| field.choice(&ThinkingLevel::ALL, ThinkingLevel::as_str));
+        let level =
+            level.and_then(|field| field.choice(&ThinkingLevel::ALL, ThinkingLevel::as_str));
         let budget = budget.and_then(|field| tokens(&field, BUDGETS));
-        level.map(Thinking::Level).or_else(|| budget.map(Thinking::Budget))
+        level
+            .map(Thinking::Level)
+            .or_else(|| budget.map(Thinking::Budget))
     })
 }
 
 fn tokens(field: &Field<'_>, range: RangeInclusive<u64>) -> Option<u32> {
-    field.tokens(range).and_then(|tokens| u32::try_from(tokens).ok())
+    field
+        .tokens(range)
+        .and_then(|tokens| u32::try_from(tokens).ok())
 }

@@ -34,9 +34,15 @@ impl VertexAi {
             map.missing("project", PROJECT);
         }
         Self {
-            project: project.and_then(|field| name(&field, PROJECT)).unwrap_or_default(),
-            location: location.and_then(|field| name(&field, LOCATION)).unwrap_or_default(),
-            credentials_env: credentials_env.and_then(|field| field.variable_name()).unwrap_or_default(),
+            project: project
+                .and_then(|field| name(&field, PROJECT))
+                .unwrap_or_default(),
+            location: location
+                .and_then(|field| name(&field, LOCATION))
+                .unwrap_or_default(),
+            credentials_env: credentials_env
+                .and_then(|field| field.variable_name())
+                .unwrap_or_default(),
         }
     }
 }
@@ -48,7 +54,9 @@ const MAX_NAME_BYTES: usize = 100;
 /// A name that can be a part of an address. The id of an old project begins with a domain: `example.com:my-project`.
 fn name(field: &Field<'_>, accepted: &str) -> Option<String> {
     let text = field.text()?;
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':');
+    let is_plain = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
+    };
     let begins = text.starts_with(|first: char| first.is_ascii_alphanumeric());
     if begins && text.len() <= MAX_NAME_BYTES && text.bytes().all(is_plain) {
         return Some(text);

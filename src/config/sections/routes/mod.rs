@@ -63,17 +63,28 @@ impl AlertRoute {
 
     /// Why its alerts are ignored, in one line; `None` for a route that ignores none.
     pub fn ignored_because(&self) -> Option<String> {
-        let reason = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let reason = self
+            .reason
+            .as_deref()
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default();
         self.ignore.then(|| format!("route {}{reason}", self.name))
     }
 
     /// Whether each alert of `other` surely meets its matchers.
     fn covers(&self, other: &Self) -> bool {
-        self.matchers.iter().all(|matcher| other.matchers.iter().any(|known| matcher.follows_from(known)))
+        self.matchers.iter().all(|matcher| {
+            other
+                .matchers
+                .iter()
+                .any(|known| matcher.follows_from(known))
+        })
     }
 
     fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        let name = map.required("name", "a name").and_then(|field| name(&field));
+        let name = map
+            .required("name", "a name")
+            .and_then(|field| name(&field));
         let matchers = map.required("match", "a list of matchers, such as ['team=\"storage\"']");
         let matchers = matchers.and_then(|field| field.list()).unwrap_or_default();
         let tools = map.list("tools", |field| ToolPattern::read(field, names));
@@ -102,7 +113,9 @@ impl AlertRoute {
             ("cooldown", self.cooldown.is_some()),
             ("max_per_hour", self.max_per_hour.is_some()),
         ];
-        keys.into_iter().find(|(_, is_given)| *is_given && self.ignore).map(|(key, _)| key)
+        keys.into_iter()
+            .find(|(_, is_given)| *is_given && self.ignore)
+            .map(|(key, _)| key)
     }
 }
 
@@ -118,7 +131,9 @@ fn name(field: &Field<'_>) -> Option<String> {
 
 fn matcher(field: &Field<'_>) -> Option<Matcher> {
     let text = field.text()?;
-    Matcher::parse(&text).inspect_err(|fault| field.fault(format!("{text:?}: {fault}"))).ok()
+    Matcher::parse(&text)
+        .inspect_err(|fault| field.fault(format!("{text:?}: {fault}")))
+        .ok()
 }
 
 fn reason(field: &Field<'_>, route: &AlertRoute) -> Option<String> {
@@ -126,7 +141,10 @@ fn reason(field: &Field<'_>, route: &AlertRoute) -> Option<String> {
     if !route.ignore {
         field.fault("a reason without ignore: true".to_owned());
     }
-    if text.trim().is_empty() || text.chars().count() > MAX_REASON_CHARS || text.contains(char::is_control) {
+    if text.trim().is_empty()
+        || text.chars().count() > MAX_REASON_CHARS
+        || text.contains(char::is_control)
+    {
         field.expected("one line of at most 120 characters");
     }
     Some(text)
@@ -134,10 +152,15 @@ fn reason(field: &Field<'_>, route: &AlertRoute) -> Option<String> {
 
 impl Routes {
     pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        let Some(section) = map.get("routes") else { return Self::default() };
+        let Some(section) = map.get("routes") else {
+            return Self::default();
+        };
         let fields = section.list().unwrap_or_default();
         if fields.len() > MAX_ROUTES {
-            section.fault(format!("{} routes; accepted: at most {MAX_ROUTES}", fields.len()));
+            section.fault(format!(
+                "{} routes; accepted: at most {MAX_ROUTES}",
+                fields.len()
+            ));
         }
         let mut known = BTreeSet::new();
         let mut routes = Vec::new();

@@ -19,7 +19,9 @@ fn config(text: &str) -> Config {
 
 fn faults(routes: &str) -> String {
     let text = format!("mcp_servers: {{k8s: {{command: k}}}}\nroutes:\n{routes}");
-    Config::parse("f", &text, &|_| None).unwrap_err().to_string()
+    Config::parse("f", &text, &|_| None)
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -27,22 +29,54 @@ fn the_first_route_whose_matchers_all_hold_counts() {
     let routes = config(ROUTES).routes;
     let chosen = |facts: Facts| routes.first(&facts).unwrap().name.clone();
     for (facts, expected) in [
-        (Facts::from([("@type", "Watchdog"), ("cluster", "dev")]), "watchdog"),
-        (Facts::from([("namespace", "payments"), ("@severity", "high"), ("cluster", "dev")]), "payments"),
-        (Facts::from([("namespace", "payments"), ("@severity", "low"), ("cluster", "dev")]), "dev"),
-        (Facts::from([("namespace", "payments"), ("@severity", "low")]), "rest"),
+        (
+            Facts::from([("@type", "Watchdog"), ("cluster", "dev")]),
+            "watchdog",
+        ),
+        (
+            Facts::from([
+                ("namespace", "payments"),
+                ("@severity", "high"),
+                ("cluster", "dev"),
+            ]),
+            "payments",
+        ),
+        (
+            Facts::from([
+                ("namespace", "payments"),
+                ("@severity", "low"),
+                ("cluster", "dev"),
+            ]),
+            "dev",
+        ),
+        (
+            Facts::from([("namespace", "payments"), ("@severity", "low")]),
+            "rest",
+        ),
     ] {
         assert_eq!(chosen(facts.clone()), expected, "{facts:?}");
     }
     let ignored: Vec<_> = routes.iter().map(AlertRoute::ignored_because).collect();
-    assert_eq!(ignored, [Some("route watchdog: it fires all the time".to_owned()), None, None, None]);
+    assert_eq!(
+        ignored,
+        [
+            Some("route watchdog: it fires all the time".to_owned()),
+            None,
+            None,
+            None
+        ]
+    );
 }
 
 #[test]
 fn routes_are_shown_as_they_are_read() {
     let config = config(ROUTES);
     let shown = show(&config);
-    assert_eq!(Config::parse("f", &shown, &|_| None).unwrap().routes, config.routes, "{shown}");
+    assert_eq!(
+        Config::parse("f", &shown, &|_| None).unwrap().routes,
+        config.routes,
+        "{shown}"
+    );
 }
 
 #[test]
@@ -50,21 +84,41 @@ fn a_check_names_the_routes_that_an_earlier_one_covers() {
     let covered = |routes: &str| {
         let config = config(&format!("routes:\n{routes}"));
         let pairs = config.routes.covered().into_iter();
-        let names: Vec<String> = pairs.map(|(route, by)| format!("{} by {}", route.name, by.name)).collect();
-        let hinted = hints(&config).iter().filter(|hint| hint.starts_with("routes.")).count();
+        let names: Vec<String> = pairs
+            .map(|(route, by)| format!("{} by {}", route.name, by.name))
+            .collect();
+        let hinted = hints(&config)
+            .iter()
+            .filter(|hint| hint.starts_with("routes."))
+            .count();
         assert_eq!(hinted, names.len());
         names
     };
     let pay = "- {name: a, match: ['team=\"pay\"', 'env!=dev']}\n";
-    assert_eq!(covered(&format!("{pay}- {{name: b, match: ['env!=dev', 'x=y', 'team=pay']}}")), ["b by a"]);
-    assert_eq!(covered(&format!("{pay}- {{name: b, match: ['team=pay']}}")), [""; 0]);
-    assert_eq!(covered(&format!("{pay}- {{name: b, match: ['team=pay', 'env=prod']}}")), ["b by a"]);
+    assert_eq!(
+        covered(&format!(
+            "{pay}- {{name: b, match: ['env!=dev', 'x=y', 'team=pay']}}"
+        )),
+        ["b by a"]
+    );
+    assert_eq!(
+        covered(&format!("{pay}- {{name: b, match: ['team=pay']}}")),
+        [""; 0]
+    );
+    assert_eq!(
+        covered(&format!(
+            "{pay}- {{name: b, match: ['team=pay', 'env=prod']}}"
+        )),
+        ["b by a"]
+    );
     assert_eq!(
         covered("- {name: a, match: []}\n- {name: b, match: []}\n- {name: c, match: [x=y]}"),
         ["b by a", "c by a"]
     );
     assert_eq!(
-        covered("- {name: a, match: ['x=~\"p.*\"']}\n- {name: b, match: [x=pq]}\n- {name: c, match: [x=q]}"),
+        covered(
+            "- {name: a, match: ['x=~\"p.*\"']}\n- {name: b, match: [x=pq]}\n- {name: c, match: [x=q]}"
+        ),
         ["b by a"]
     );
 }

@@ -20,13 +20,21 @@ impl ToolProbe {
     pub(super) fn read(map: &mut Map<'_>) -> Option<Self> {
         let field = map.get("probe")?;
         field.section(|map| {
-            let tool = map.required("tool", "the name of a tool at the server")?.text()?;
+            let tool = map
+                .required("tool", "the name of a tool at the server")?
+                .text()?;
             let arguments = map.get("arguments").map(|field| field.json());
             match arguments {
-                None => Some(Self { tool, arguments: Object::new() }),
+                None => Some(Self {
+                    tool,
+                    arguments: Object::new(),
+                }),
                 Some(Value::Object(arguments)) => Some(Self { tool, arguments }),
                 Some(_) => {
-                    field.fault("arguments are no mapping; accepted: a mapping of names to values".to_owned());
+                    field.fault(
+                        "arguments are no mapping; accepted: a mapping of names to values"
+                            .to_owned(),
+                    );
                     None
                 }
             }

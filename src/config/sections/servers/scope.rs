@@ -27,6 +27,8 @@ impl ServerScope {
     }
 
     pub(super) fn read(map: &mut Map<'_>) -> Self {
-        map.get("scope").and_then(|field| field.choice(&Self::ALL, Self::as_str)).unwrap_or_default()
+        map.get("scope")
+            .and_then(|field| field.choice(&Self::ALL, Self::as_str))
+            .unwrap_or_default()
     }
 }

@@ -9,9 +9,25 @@ use crate::config::read::template::Template;
 use crate::config::write::{bytes, is_default, written};
 
 /// The keys of a server over stdio.
-const PROGRAM_KEYS: [&str; 7] = ["command", "args", "env", "user", "directory", "max_memory", "max_open_files"];
+const PROGRAM_KEYS: [&str; 7] = [
+    "command",
+    "args",
+    "env",
+    "user",
+    "directory",
+    "max_memory",
+    "max_open_files",
+];
 /// The keys of a server over HTTP.
-const ADDRESS_KEYS: [&str; 7] = ["url", "headers", "token_env", "token_file", "ca_file", "proxy", "not_run_on"];
+const ADDRESS_KEYS: [&str; 7] = [
+    "url",
+    "headers",
+    "token_env",
+    "token_file",
+    "ca_file",
+    "proxy",
+    "not_run_on",
+];
 /// Headers that the protocol or the connection sets.
 const RESERVED_HEADERS: [&str; 10] = [
     "accept",
@@ -106,7 +122,9 @@ impl Kind {
 impl McpTransport {
     pub(super) fn of(map: &mut Map<'_>) -> Self {
         let named = map.get("type");
-        let kind = named.as_ref().and_then(|field| field.choice(&Kind::ALL, Kind::as_str));
+        let kind = named
+            .as_ref()
+            .and_then(|field| field.choice(&Kind::ALL, Kind::as_str));
         if let Some(field) = named.filter(|_| kind == Some(Kind::Sse)) {
             field.fault(SSE.to_owned());
         }
@@ -117,11 +135,17 @@ impl McpTransport {
         let (transport, foreign, needed) = if is_remote {
             (Self::Http(McpAddress::of(map)), &PROGRAM_KEYS[..], "url")
         } else {
-            (Self::Stdio(McpProgram::of(map)), &ADDRESS_KEYS[..], "command")
+            (
+                Self::Stdio(McpProgram::of(map)),
+                &ADDRESS_KEYS[..],
+                "command",
+            )
         };
         for key in foreign {
             if let Some(field) = map.get(key) {
-                field.fault(format!("not for a server with `{needed}`; a server has either `command` or `url`"));
+                field.fault(format!(
+                    "not for a server with `{needed}`; a server has either `command` or `url`"
+                ));
             }
         }
         transport
@@ -146,11 +170,19 @@ impl McpTransport {
 
 impl McpProgram {
     fn of(map: &mut Map<'_>) -> Self {
-        let command = map.required("command", "the program that serves MCP on its standard streams, or url");
+        let command = map.required(
+            "command",
+            "the program that serves MCP on its standard streams, or url",
+        );
         Self {
-            command: command.and_then(|field| field.template()).unwrap_or_default(),
+            command: command
+                .and_then(|field| field.template())
+                .unwrap_or_default(),
             args: map.list("args", Field::template).unwrap_or_default(),
-            env: map.get("env").map(|field| templates(&field)).unwrap_or_default(),
+            env: map
+                .get("env")
+                .map(|field| templates(&field))
+                .unwrap_or_default(),
             user: map.text("user"),
             directory: map.text("directory"),
             max_memory: map.bytes("max_memory", 16 << 20..=1 << 40),
@@ -161,14 +193,20 @@ impl McpProgram {
 
 impl McpAddress {
     fn of(map: &mut Map<'_>) -> Self {
-        let url = map.required("url", "the address of the server, such as https://tools.example.com/mcp");
+        let url = map.required(
+            "url",
+            "the address of the server, such as https://tools.example.com/mcp",
+        );
         let (token_env, token_file) = (map.get("token_env"), map.get("token_file"));
         if let Some(file) = token_file.as_ref().filter(|_| token_env.is_some()) {
             file.fault("a second token; accepted: either token_env or token_file".to_owned());
         }
         Self {
             url: url.and_then(|field| field.url()).unwrap_or_default(),
-            headers: map.get("headers").map(|field| headers(&field)).unwrap_or_default(),
+            headers: map
+                .get("headers")
+                .map(|field| headers(&field))
+                .unwrap_or_default(),
             token_env: token_env.and_then(|field| field.variable_name()),
             token_file: token_file.and_then(|field| field.text()),
             ca_file: map.text("ca_file"),
@@ -179,13 +217,20 @@ impl McpAddress {
 }
 
 fn templates(field: &Field<'_>) -> BTreeMap<String, Template> {
-    field.entries().into_iter().filter_map(|(name, field)| Some((name, field.template()?))).collect()
+    field
+        .entries()
+        .into_iter()
+        .filter_map(|(name, field)| Some((name, field.template()?)))
+        .collect()
 }
 
 /// The headers that may be sent. No fault shows a value, which may be a secret.
 fn headers(field: &Field<'_>) -> BTreeMap<String, Template> {
     let header = |(name, field): (String, Field<'_>)| {
-        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let is_name = !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         if !is_name {
             field.fault("not the name of a header; accepted: letters, digits, - and _".to_owned());
         } else if RESERVED_HEADERS.contains(&name.to_lowercase().as_str()) {
@@ -193,7 +238,10 @@ fn headers(field: &Field<'_>) -> BTreeMap<String, Template> {
         }
         let value = field.text()?;
         if value.chars().any(|c| !(c.is_ascii_graphic() || c == ' ')) {
-            field.fault("not the value of a header; accepted: visible ASCII characters and blanks".to_owned());
+            field.fault(
+                "not the value of a header; accepted: visible ASCII characters and blanks"
+                    .to_owned(),
+            );
         }
         Some((name, field.template()?))
     };
@@ -212,5 +260,7 @@ fn proxy(field: &Field<'_>) -> Option<Template> {
 
 /// A status that is no success.
 fn status(field: &Field<'_>) -> Option<u16> {
-    field.number(400..=599).and_then(|number| u16::try_from(number).ok())
+    field
+        .number(400..=599)
+        .and_then(|number| u16::try_from(number).ok())
 }

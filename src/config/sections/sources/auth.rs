@@ -50,7 +50,9 @@ impl SourceAuth {
     pub fn secrets(&self) -> &[SourceSecret] {
         match self {
             Self::Receiver | Self::Sns { .. } => &[],
-            Self::Token(secret) | Self::Path(secret) | Self::Header { secret, .. } => std::slice::from_ref(secret),
+            Self::Token(secret) | Self::Path(secret) | Self::Header { secret, .. } => {
+                std::slice::from_ref(secret)
+            }
             Self::HmacSha256 { secrets, .. } => secrets,
         }
     }
@@ -64,10 +66,16 @@ impl SourceAuth {
             return None;
         }
         field.section(|map| {
-            let kinds: Vec<(&'static str, Field<'_>)> =
-                KINDS.into_iter().filter_map(|kind| Some((kind, map.get(kind)?))).collect();
+            let kinds: Vec<(&'static str, Field<'_>)> = KINDS
+                .into_iter()
+                .filter_map(|kind| Some((kind, map.get(kind)?)))
+                .collect();
             let [(kind, proof)] = kinds.as_slice() else {
-                field.fault(format!("{} kinds of proof; accepted: one of {}", kinds.len(), KINDS.join(", ")));
+                field.fault(format!(
+                    "{} kinds of proof; accepted: one of {}",
+                    kinds.len(),
+                    KINDS.join(", ")
+                ));
                 return None;
             };
             proof.section(|map| of_kind(kind, map))
@@ -80,9 +88,14 @@ fn of_kind(kind: &str, map: &mut Map<'_>) -> Option<SourceAuth> {
         "bearer" | "basic" => Some(SourceAuth::Token(required_secret(map)?)),
         "path" => Some(SourceAuth::Path(required_secret(map)?)),
         "header" => {
-            let name = map.required("name", "X-Token").and_then(|field| header_name(&field));
+            let name = map
+                .required("name", "X-Token")
+                .and_then(|field| header_name(&field));
             let secret = required_secret(map);
-            Some(SourceAuth::Header { name: name?, secret: secret? })
+            Some(SourceAuth::Header {
+                name: name?,
+                secret: secret?,
+            })
         }
         "hmac_sha256" => hmac(map),
         _ => sns(map),
@@ -90,13 +103,20 @@ fn of_kind(kind: &str, map: &mut Map<'_>) -> Option<SourceAuth> {
 }
 
 fn hmac(map: &mut Map<'_>) -> Option<SourceAuth> {
-    let header = map.required("header", "X-Signature").and_then(|field| header_name(&field));
+    let header = map
+        .required("header", "X-Signature")
+        .and_then(|field| header_name(&field));
     let prefix = map.text("prefix").unwrap_or_default();
     let first = required_secret(map);
     let second = secret(map, "secret_env_2", "secret_file_2");
     let time_header = map.get("time_header").and_then(|field| header_name(&field));
     let secrets = std::iter::once(first?).chain(second).collect();
-    Some(SourceAuth::HmacSha256 { header: header?, prefix, secrets, time_header })
+    Some(SourceAuth::HmacSha256 {
+        header: header?,
+        prefix,
+        secrets,
+        time_header,
+    })
 }
 
 fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
@@ -115,13 +135,26 @@ fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
         topics.expected(TOPIC);
         return None;
     }
-    Some(SourceAuth::Sns { topics: listed.iter().filter_map(topic).collect(), confirm })
+    Some(SourceAuth::Sns {
+        topics: listed.iter().filter_map(topic).collect(),
+        confirm,
+    })
 }
 
 /// Whether a text is `arn:<partition>:sns:<region>:<account>:<name>`.
 fn is_topic(arn: &str) -> bool {
     let parts: Vec<&str> = arn.split(':').collect();
-    let ["arn", "aws" | "aws-cn" | "aws-us-gov", "sns", region, account, name] = parts.as_slice() else { return false };
+    let [
+        "arn",
+        "aws" | "aws-cn" | "aws-us-gov",
+        "sns",
+        region,
+        account,
+        name,
+    ] = parts.as_slice()
+    else {
+        return false;
+    };
     let plain = name.strip_suffix(".fifo").unwrap_or(name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let is_region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -148,7 +181,10 @@ fn required_secret(map: &mut Map<'_>) -> Option<SourceSecret> {
     let has = map.has("secret_env") || map.has("secret_file");
     let secret = secret(map, "secret_env", "secret_file");
     if !has {
-        map.missing("secret_env", "secret_env with the name of a variable, or secret_file with a path");
+        map.missing(
+            "secret_env",
+            "secret_env with the name of a variable, or secret_file with a path",
+        );
     }
     secret
 }
@@ -156,7 +192,9 @@ fn required_secret(map: &mut Map<'_>) -> Option<SourceSecret> {
 fn secret(map: &mut Map<'_>, variable: &'static str, file: &'static str) -> Option<SourceSecret> {
     match (map.get(variable), map.get(file)) {
         (Some(_), Some(file)) => {
-            file.fault(format!("a second place of the secret; accepted: only one of {variable} and this key"));
+            file.fault(format!(
+                "a second place of the secret; accepted: only one of {variable} and this key"
+            ));
             None
         }
         (Some(name), None) => Some(SourceSecret::Variable(name.variable_name()?)),

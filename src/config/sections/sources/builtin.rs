@@ -64,8 +64,14 @@ pub struct BuiltinSource {
 }
 
 static COMPILED: LazyLock<Vec<NamedSource>> = LazyLock::new(|| {
-    let named = |name: &str, reader| NamedSource { name: name.to_owned(), reader };
-    let by_code = [named(ALERTMANAGER, Reader::Alertmanager(Vec::new())), named(GRAFANA, Reader::Grafana(Vec::new()))];
+    let named = |name: &str, reader| NamedSource {
+        name: name.to_owned(),
+        reader,
+    };
+    let by_code = [
+        named(ALERTMANAGER, Reader::Alertmanager(Vec::new())),
+        named(GRAFANA, Reader::Grafana(Vec::new())),
+    ];
     // A test reads each of them without a fault.
     let declared = BUILTIN.iter().filter_map(|builtin| {
         let source = parse_source(builtin.name, builtin.text).ok()?;
@@ -84,11 +90,24 @@ pub fn builtin_sources() -> &'static [NamedSource] {
 /// # Errors
 /// All its faults.
 pub fn parse_source(file: &str, text: &str) -> Result<Source, Faults> {
-    let faults = |faults| Faults { file: file.to_owned(), faults };
-    let root = yaml::to_node(text)
-        .map_err(|error| faults(vec![Fault { key: String::new(), line: error.line, problem: error.message }]))?;
+    let faults = |faults| Faults {
+        file: file.to_owned(),
+        faults,
+    };
+    let root = yaml::to_node(text).map_err(|error| {
+        faults(vec![Fault {
+            key: String::new(),
+            line: error.line,
+            problem: error.message,
+        }])
+    })?;
     let context = Context::new(&|_| None);
-    let source = Field::root(&context, &root).section(|map| declaration::read(map, Source::default(), Origin::Builtin));
+    let source = Field::root(&context, &root)
+        .section(|map| declaration::read(map, Source::default(), Origin::Builtin));
     let found = context.into_faults();
-    if found.is_empty() { Ok(source) } else { Err(faults(found)) }
+    if found.is_empty() {
+        Ok(source)
+    } else {
+        Err(faults(found))
+    }
 }

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use crate::config::read::fault::did_you_mean;
 use crate::config::read::reader::{Field, Map};
-use crate::investigation::sources::{Base, Condition, Expression, Pointer, Sign, TestSign, WordTable, Words};
+use crate::investigation::sources::{
+    Base, Condition, Expression, Pointer, Sign, TestSign, WordTable, Words,
+};
 
 /// What expressions of a source may use.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +26,9 @@ impl Scope {
     fn pointer_of(&self, field: &Field<'_>, text: &str) -> Option<Pointer> {
         match Pointer::parse(text.trim()) {
             Ok(pointer) if pointer.base() == Base::Element && !self.has_each => {
-                field.fault(format!("{text:?} leads into an element, and this source has no key each"));
+                field.fault(format!(
+                    "{text:?} leads into an element, and this source has no key each"
+                ));
                 None
             }
             Ok(pointer) => Some(pointer),
@@ -41,9 +45,15 @@ impl Scope {
     }
 
     fn in_body(field: &Field<'_>, text: &str) -> Option<Pointer> {
-        let pointer = Self { has_each: true, groups: Vec::new() }.pointer_of(field, text)?;
+        let pointer = Self {
+            has_each: true,
+            groups: Vec::new(),
+        }
+        .pointer_of(field, text)?;
         if pointer.base() == Base::Element {
-            field.fault(format!("{text:?}; accepted: a pointer into the body, such as /alert/id"));
+            field.fault(format!(
+                "{text:?}; accepted: a pointer into the body, such as /alert/id"
+            ));
             return None;
         }
         Some(pointer)
@@ -60,10 +70,15 @@ impl Scope {
             }
         };
         if expression.uses_element() && !self.has_each {
-            field.fault(format!("{text:?} leads into an element (@), and this source has no key each"));
+            field.fault(format!(
+                "{text:?} leads into an element (@), and this source has no key each"
+            ));
             return None;
         }
-        let unknown = expression.captured().into_iter().find(|name| !self.groups.iter().any(|group| group == name));
+        let unknown = expression
+            .captured()
+            .into_iter()
+            .find(|name| !self.groups.iter().any(|group| group == name));
         if let Some(name) = unknown {
             field.fault(self.unknown_group(name));
             return None;
@@ -76,34 +91,64 @@ impl Scope {
             return format!("${name}, and this source has no capture with a group (?<{name}>…)");
         }
         let groups: Vec<&str> = self.groups.iter().map(String::as_str).collect();
-        let hint = did_you_mean(name, &groups).map(|meant| format!(" (did you mean ${meant}?)")).unwrap_or_default();
-        format!("${name} is no group of capture; groups: {}{hint}", groups.join(", "))
+        let hint = did_you_mean(name, &groups)
+            .map(|meant| format!(" (did you mean ${meant}?)"))
+            .unwrap_or_default();
+        format!(
+            "${name} is no group of capture; groups: {}{hint}",
+            groups.join(", ")
+        )
     }
 
     /// An expression alone, or a mapping with `from`, `map` and `default`.
-    pub(super) fn words<T: Copy>(&self, field: &Field<'_>, known: &[T], word: fn(T) -> &'static str) -> Words<T> {
+    pub(super) fn words<T: Copy>(
+        &self,
+        field: &Field<'_>,
+        known: &[T],
+        word: fn(T) -> &'static str,
+    ) -> Words<T> {
         if !field.is_map() {
-            return Words { from: self.expression(field), ..Words::default() };
+            return Words {
+                from: self.expression(field),
+                ..Words::default()
+            };
         }
         field.section(|map| {
             let from = map.get("from").and_then(|field| self.expression(&field));
             let mut table = WordTable::default();
-            for (written, field) in map.get("map").map(|field| field.entries()).unwrap_or_default() {
+            for (written, field) in map
+                .get("map")
+                .map(|field| field.entries())
+                .unwrap_or_default()
+            {
                 if let Some(value) = field.choice(known, word) {
                     table.insert(&written, value);
                 }
             }
-            let default = map.get("default").and_then(|field| field.choice(known, word));
-            Words { from, map: table, default }
+            let default = map
+                .get("default")
+                .and_then(|field| field.choice(known, word));
+            Words {
+                from,
+                map: table,
+                default,
+            }
         })
     }
 
     /// Pointers with the words that they are compared with.
-    pub(super) fn conditions(&self, map: &mut Map<'_>, key: &'static str) -> Option<Vec<Condition>> {
+    pub(super) fn conditions(
+        &self,
+        map: &mut Map<'_>,
+        key: &'static str,
+    ) -> Option<Vec<Condition>> {
         let entries = map.get(key)?.entries();
         let read = |(text, field): &(String, Field<'_>)| {
             let pointer = self.pointer_of(field, text)?;
-            Some(Condition { pointer, words: words_of(field)?.into_iter().collect() })
+            Some(Condition {
+                pointer,
+                words: words_of(field)?.into_iter().collect(),
+            })
         };
         Some(entries.iter().filter_map(read).collect())
     }
@@ -116,7 +161,9 @@ impl Scope {
             let pointer = self.pointer_of(field, text)?;
             let signs = one_or_several(field.written());
             if signs.is_empty()
-                || signs.iter().any(|sign| sign.is_array() || sign.is_object() || *sign == "" || *sign == "*")
+                || signs
+                    .iter()
+                    .any(|sign| sign.is_array() || sign.is_object() || *sign == "" || *sign == "*")
             {
                 field.expected(
                     "a text, number, true, false or null that it is, or the beginning of a text with * behind it; or a list of them",
@@ -128,11 +175,16 @@ impl Scope {
                     Some(beginning) => Sign::Begins(beginning.to_owned()),
                     None => Sign::Equals(text),
                 },
-                other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                    Sign::Is(other)
-                }
+                other @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_)) => Sign::Is(other),
             };
-            Some(TestSign { pointer, signs: signs.into_iter().map(sign).collect() })
+            Some(TestSign {
+                pointer,
+                signs: signs.into_iter().map(sign).collect(),
+            })
         };
         Some(entries.iter().filter_map(read).collect())
     }
@@ -145,7 +197,10 @@ fn words_of(field: &Field<'_>) -> Option<Vec<String>> {
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     };
-    let words: Option<Vec<String>> = one_or_several(field.written()).into_iter().map(word).collect();
+    let words: Option<Vec<String>> = one_or_several(field.written())
+        .into_iter()
+        .map(word)
+        .collect();
     let words = words.filter(|words| !words.is_empty());
     if words.is_none() {
         field.expected("a word or a list of words");
@@ -156,6 +211,10 @@ fn words_of(field: &Field<'_>) -> Option<Vec<String>> {
 fn one_or_several(value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) => items,
-        one @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => vec![one],
+        one @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Object(_)) => vec![one],
     }
 }

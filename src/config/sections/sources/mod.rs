@@ -25,7 +25,8 @@ const RESERVED: [&str; 6] = ["header", "json", "text", "question", "generic", "a
 const MAX_NAME_BYTES: usize = 40;
 /// No receiver reads more.
 const MAX_BODY_BYTES: u64 = 32 * 1024 * 1024;
-const NAME: &str = "a name of at most 40 lower-case letters, digits, - and _ that begins with a letter or digit";
+const NAME: &str =
+    "a name of at most 40 lower-case letters, digits, - and _ that begins with a letter or digit";
 
 /// The sources of the user, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,8 +46,16 @@ pub struct ConfiguredSource {
 
 impl ConfiguredSources {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let entries = map.get("sources").map(|field| field.entries()).unwrap_or_default();
-        Self(entries.iter().filter_map(|(name, field)| read(name, field)).collect())
+        let entries = map
+            .get("sources")
+            .map(|field| field.entries())
+            .unwrap_or_default();
+        Self(
+            entries
+                .iter()
+                .filter_map(|(name, field)| read(name, field))
+                .collect(),
+        )
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &ConfiguredSource> {
@@ -55,20 +64,30 @@ impl ConfiguredSources {
 
     /// These and the built-in sources, as the intake needs them.
     pub fn all(&self) -> Arc<Sources> {
-        let users = self.0.iter().map(|configured| configured.source.clone()).collect();
+        let users = self
+            .0
+            .iter()
+            .map(|configured| configured.source.clone())
+            .collect();
         Arc::new(Sources::new(users, builtin_sources().to_vec()))
     }
 
     /// The proof that a source demands.
     pub fn auth(&self, name: &str) -> Option<&SourceAuth> {
-        self.0.iter().find(|configured| configured.source.name == name)?.auth.as_ref()
+        self.0
+            .iter()
+            .find(|configured| configured.source.name == name)?
+            .auth
+            .as_ref()
     }
 }
 
 impl Serialize for ConfiguredSources {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        self.0.iter().try_for_each(|configured| map.serialize_entry(&configured.source.name, &configured.written))?;
+        self.0.iter().try_for_each(|configured| {
+            map.serialize_entry(&configured.source.name, &configured.written)
+        })?;
         map.end()
     }
 }
@@ -79,13 +98,19 @@ fn read(name: &str, field: &Field<'_>) -> Option<ConfiguredSource> {
         return None;
     }
     field.section(|map| {
-        let names: Vec<String> = BUILTIN_SOURCE_NAMES.iter().map(|name| (*name).to_owned()).collect();
+        let names: Vec<String> = BUILTIN_SOURCE_NAMES
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect();
         let like = map.get("like").map(|field| field.reference(&names));
         let is_same = names.iter().any(|known| known == name);
         if let (Some(Some(like)), true) = (&like, is_same)
             && like != name
         {
-            map.missing("like", &format!("no other source than {name}, which is built in; choose another name"));
+            map.missing(
+                "like",
+                &format!("no other source than {name}, which is built in; choose another name"),
+            );
         }
         let base = match like {
             // The fault is reported, and its keys are not reported as missing.
@@ -97,23 +122,39 @@ fn read(name: &str, field: &Field<'_>) -> Option<ConfiguredSource> {
         let reader = match base {
             Some(Reader::Alertmanager(_)) => Reader::Alertmanager(declaration::tag_refs(map)),
             Some(Reader::Grafana(_)) => Reader::Grafana(declaration::tag_refs(map)),
-            Some(Reader::Declared(base)) => declared(map, if is_same { *base } else { unnamed(*base) }),
+            Some(Reader::Declared(base)) => {
+                declared(map, if is_same { *base } else { unnamed(*base) })
+            }
             None => declared(map, Source::default()),
         };
         let auth = map.get("auth").and_then(|field| SourceAuth::read(&field));
         let max_body = map.bytes("max_body", 1_024..=MAX_BODY_BYTES);
-        let source = NamedSource { name: name.to_owned(), reader };
-        Some(ConfiguredSource { source, auth, max_body, written: field.written() })
+        let source = NamedSource {
+            name: name.to_owned(),
+            reader,
+        };
+        Some(ConfiguredSource {
+            source,
+            auth,
+            max_body,
+            written: field.written(),
+        })
     })
 }
 
 fn builtin(name: &str) -> Option<Reader> {
-    builtin_sources().iter().find(|source| source.name == name).map(|source| source.reader.clone())
+    builtin_sources()
+        .iter()
+        .find(|source| source.name == name)
+        .map(|source| source.reader.clone())
 }
 
 /// A source like another one is reached by its name, or by a rule of its own.
 fn unnamed(source: Source) -> Source {
-    Source { recognise: Vec::new(), ..source }
+    Source {
+        recognise: Vec::new(),
+        ..source
+    }
 }
 
 fn declared(map: &mut Map<'_>, base: Source) -> Reader {
@@ -127,9 +168,12 @@ pub fn source_name_fault(name: &str) -> Option<String> {
     if !begins || name.len() > MAX_NAME_BYTES || !name.chars().all(is_plain) {
         return Some(format!("{name:?} as a name; accepted: {NAME}"));
     }
-    RESERVED
-        .contains(&name)
-        .then(|| format!("{name:?} is reserved; accepted: another name than {}", RESERVED.join(", ")))
+    RESERVED.contains(&name).then(|| {
+        format!(
+            "{name:?} is reserved; accepted: another name than {}",
+            RESERVED.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use crate::investigation::sources::Reader;
 
 fn faults(sources: &str) -> String {
     let text = format!("sources:\n{sources}");
-    Config::parse("tarsy.yaml", &text, &|_| None).unwrap_err().to_string()
+    Config::parse("tarsy.yaml", &text, &|_| None)
+        .unwrap_err()
+        .to_string()
 }
 
 fn read(sources: &str) -> Config {
@@ -38,16 +40,46 @@ fn a_source_of_ten_lines_reads_its_alerts() {
                "changed_at": format!("2026-11-25T10:00:{at:02}Z")})
         .to_string()
     };
-    let of = |state: &str, at| intake.part(body(state, at).as_bytes(), &Hints::default()).unwrap().alert;
+    let of = |state: &str, at| {
+        intake
+            .part(body(state, at).as_bytes(), &Hints::default())
+            .unwrap()
+            .alert
+    };
     let alert = of("down", 1);
-    assert_eq!((alert.source.as_str(), alert.title.as_str()), ("shop-watch", "disk  web-1"));
-    assert_eq!((alert.alert_type.as_str(), alert.severity.as_str(), alert.status.as_str()), ("disk", "high", "firing"));
-    assert!(alert.fingerprint.starts_with("shop-watch@:sha256:"), "{}", alert.fingerprint);
-    for (state, status) in [("UP", "resolved"), ("acked", "acknowledged"), ("purple", "firing")] {
+    assert_eq!(
+        (alert.source.as_str(), alert.title.as_str()),
+        ("shop-watch", "disk  web-1")
+    );
+    assert_eq!(
+        (
+            alert.alert_type.as_str(),
+            alert.severity.as_str(),
+            alert.status.as_str()
+        ),
+        ("disk", "high", "firing")
+    );
+    assert!(
+        alert.fingerprint.starts_with("shop-watch@:sha256:"),
+        "{}",
+        alert.fingerprint
+    );
+    for (state, status) in [
+        ("UP", "resolved"),
+        ("acked", "acknowledged"),
+        ("purple", "firing"),
+    ] {
         let other = of(state, 2);
-        assert_eq!((other.status.as_str(), &other.fingerprint), (status, &alert.fingerprint), "{state}");
+        assert_eq!(
+            (other.status.as_str(), &other.fingerprint),
+            (status, &alert.fingerprint),
+            "{state}"
+        );
     }
-    assert_eq!(of("note", 3).ignored_because.as_deref(), Some("state is note"));
+    assert_eq!(
+        of("note", 3).ignored_because.as_deref(),
+        Some("state is note")
+    );
     let expected = SourceAuth::HmacSha256 {
         header: "X-Signature".to_owned(),
         prefix: "v1=".to_owned(),
@@ -55,25 +87,47 @@ fn a_source_of_ten_lines_reads_its_alerts() {
         time_header: None,
     };
     assert_eq!(config.sources.auth("shop-watch"), Some(&expected));
-    assert_eq!(Config::parse("shown", &show(&config), &|_| None).unwrap(), config);
+    assert_eq!(
+        Config::parse("shown", &show(&config), &|_| None).unwrap(),
+        config
+    );
 }
 
 #[test]
 fn a_source_is_like_another_but_for_its_own_keys() {
-    let config =
-        read("  stage:\n    like: pagerduty\n    severity: {default: low}\n  pagerduty: {severity: {default: high}}\n");
+    let config = read(
+        "  stage:\n    like: pagerduty\n    severity: {default: low}\n  pagerduty: {severity: {default: high}}\n",
+    );
     let sources = config.sources.all();
     let of = |name: &str| match &sources.get(name).unwrap().reader {
         Reader::Declared(source) => source.clone(),
         Reader::Alertmanager(_) | Reader::Grafana(_) => panic!("{name} is declared"),
     };
-    let builtin = builtin_sources().iter().find(|source| source.name == "pagerduty").unwrap();
+    let builtin = builtin_sources()
+        .iter()
+        .find(|source| source.name == "pagerduty")
+        .unwrap();
     let builtin = builtin.declared().unwrap();
-    assert_eq!((of("stage").recognise.len(), of("pagerduty").recognise.len()), (0, 1));
-    assert_eq!((&of("stage").key, &of("pagerduty").key), (&builtin.key, &builtin.key));
-    assert_eq!(sources.iter().filter(|source| source.name == "pagerduty").count(), 1);
+    assert_eq!(
+        (of("stage").recognise.len(), of("pagerduty").recognise.len()),
+        (0, 1)
+    );
+    assert_eq!(
+        (&of("stage").key, &of("pagerduty").key),
+        (&builtin.key, &builtin.key)
+    );
+    assert_eq!(
+        sources
+            .iter()
+            .filter(|source| source.name == "pagerduty")
+            .count(),
+        1
+    );
     let config = read("  east: {like: alertmanager, auth: {path: {secret_file: /run/token}}}\n");
-    assert_eq!(config.sources.all().get("east").unwrap().reader, Reader::Alertmanager(Vec::new()));
+    assert_eq!(
+        config.sources.all().get("east").unwrap().reader,
+        Reader::Alertmanager(Vec::new())
+    );
 }
 
 #[test]
@@ -175,7 +229,16 @@ fn the_words_of_a_declared_source_decide_which_elements_are_worst() {
     let intake = Intake::new(config.sources.all());
     let event = |id: usize| json!({"id": id, "name": "Stock", "level": if id == 700 { "red" } else { "blue" }, "x": "y".repeat(50)});
     let body = json!({"shop": 1, "events": (0..1_000).map(event).collect::<Vec<_>>()}).to_string();
-    let reduced = intake.reduced(body.as_bytes(), &Hints::default(), 8 * 1024).unwrap().unwrap();
-    let read = intake.read(reduced.body.as_bytes(), &reduced.hints(Hints::default())).unwrap();
-    assert!(read.iter().any(|part| part.alert.severity == Severity::Critical), "{read:?}");
+    let reduced = intake
+        .reduced(body.as_bytes(), &Hints::default(), 8 * 1024)
+        .unwrap()
+        .unwrap();
+    let read = intake
+        .read(reduced.body.as_bytes(), &reduced.hints(Hints::default()))
+        .unwrap();
+    assert!(
+        read.iter()
+            .any(|part| part.alert.severity == Severity::Critical),
+        "{read:?}"
+    );
 }

@@ -23,7 +23,9 @@ impl Runbooks {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         Self {
             hosts: map.list("hosts", RunbookSource::read).unwrap_or_default(),
-            private_hosts: map.list("private_hosts", RunbookSource::read).unwrap_or_default(),
+            private_hosts: map
+                .list("private_hosts", RunbookSource::read)
+                .unwrap_or_default(),
             ca_file: map.text("ca_file"),
         }
     }
@@ -58,7 +60,14 @@ pub enum RunbookToken {
 impl RunbookSource {
     /// Reads a host, or a mapping of a host and its token.
     fn read(field: &Field<'_>) -> Option<Self> {
-        if field.is_map() { field.section(Self::with_token) } else { Some(Self { host: host(field)?, token: None }) }
+        if field.is_map() {
+            field.section(Self::with_token)
+        } else {
+            Some(Self {
+                host: host(field)?,
+                token: None,
+            })
+        }
     }
 
     fn with_token(map: &mut Map<'_>) -> Option<Self> {
@@ -100,11 +109,17 @@ struct WithToken<'a> {
 
 impl Serialize for RunbookSource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let with = |token_file, token_env| WithToken { host: &self.host, token_file, token_env };
+        let with = |token_file, token_env| WithToken {
+            host: &self.host,
+            token_file,
+            token_env,
+        };
         match &self.token {
             None => written(&self.host, serializer),
             Some(RunbookToken::File(file)) => with(Some(file.clone()), None).serialize(serializer),
-            Some(RunbookToken::Variable(name)) => with(None, Some(name.clone())).serialize(serializer),
+            Some(RunbookToken::Variable(name)) => {
+                with(None, Some(name.clone())).serialize(serializer)
+            }
         }
     }
 }

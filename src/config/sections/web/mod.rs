@@ -104,7 +104,13 @@ pub struct WebAllow {
 impl Default for WebAllow {
     fn default() -> Self {
         let none = Vec::new;
-        Self { ask: none(), cancel: none(), rerun: none(), submit: none(), prompts: everyone() }
+        Self {
+            ask: none(),
+            cancel: none(),
+            rerun: none(),
+            submit: none(),
+            prompts: everyone(),
+        }
     }
 }
 
@@ -119,8 +125,15 @@ fn is_everyone(groups: &[String]) -> bool {
 impl WebAllow {
     fn read(map: &mut Map<'_>) -> Self {
         let prompts = map.list("prompts", Field::text).unwrap_or_else(everyone);
-        let [ask, cancel, rerun, submit] = ["ask", "cancel", "rerun", "submit"].map(|right| map.texts(right));
-        Self { ask, cancel, rerun, submit, prompts }
+        let [ask, cancel, rerun, submit] =
+            ["ask", "cancel", "rerun", "submit"].map(|right| map.texts(right));
+        Self {
+            ask,
+            cancel,
+            rerun,
+            submit,
+            prompts,
+        }
     }
 }
 
@@ -151,15 +164,29 @@ impl Web {
             url
         });
         let hosts = map.list("hosts", |field| host(field)).unwrap_or_default();
-        let auth = map.get("auth").and_then(|field| field.choice(&WebAuth::ALL, WebAuth::as_str));
+        let auth = map
+            .get("auth")
+            .and_then(|field| field.choice(&WebAuth::ALL, WebAuth::as_str));
         let families = &WebProxyHeaders::ALL;
-        let proxy_headers = map.get("proxy_headers").and_then(|field| field.choice(families, WebProxyHeaders::as_str));
+        let proxy_headers = map
+            .get("proxy_headers")
+            .and_then(|field| field.choice(families, WebProxyHeaders::as_str));
         let allow = map.section("allow", WebAllow::read);
         let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
         let connections = number("connections", built_in.connections);
-        let connections_per_address = number("connections_per_address", built_in.connections_per_address);
+        let connections_per_address =
+            number("connections_per_address", built_in.connections_per_address);
         let streams_per_user = number("streams_per_user", built_in.streams_per_user);
-        Self { public_url, hosts, auth, proxy_headers, allow, connections, connections_per_address, streams_per_user }
+        Self {
+            public_url,
+            hosts,
+            auth,
+            proxy_headers,
+            allow,
+            connections,
+            connections_per_address,
+            streams_per_user,
+        }
     }
 
     /// Loads this section of a file and ignores the others, whose variables may be set on other machines only.
@@ -173,7 +200,10 @@ impl Web {
 
 fn host(field: &Field<'_>) -> Option<String> {
     let text = field.text()?;
-    let is_name = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    let is_name = !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
     if !is_name {
         field.expected("a host name without a port");
     }
@@ -187,7 +217,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Web, String> {
-        Config::parse("tarsy.yaml", text, &|_| None).map(|config| config.web).map_err(|faults| faults.to_string())
+        Config::parse("tarsy.yaml", text, &|_| None)
+            .map(|config| config.web)
+            .map_err(|faults| faults.to_string())
     }
 
     #[test]
@@ -211,9 +243,13 @@ mod tests {
             ..Web::default()
         };
         assert_eq!(read(text), Ok(expected));
-        for wrong in
-            ["{hosts: ['a:1']}", "{auth: oidc}", "{proxy_headers: x-real}", "{connections: 0}", "{streams_per_user: 0}"]
-        {
+        for wrong in [
+            "{hosts: ['a:1']}",
+            "{auth: oidc}",
+            "{proxy_headers: x-real}",
+            "{connections: 0}",
+            "{streams_per_user: 0}",
+        ] {
             assert!(read(&format!("web: {wrong}")).is_err(), "{wrong}");
         }
     }
@@ -222,11 +258,20 @@ mod tests {
     fn the_public_url_is_an_address_of_the_web_without_a_secret() {
         assert_eq!(read(""), Ok(Web::default()));
         let web = read("web: {public_url: 'https://tarsy.example.com/'}").unwrap();
-        assert_eq!(web.public_url.map(|url| url.to_string()).as_deref(), Some("https://tarsy.example.com"));
+        assert_eq!(
+            web.public_url.map(|url| url.to_string()).as_deref(),
+            Some("https://tarsy.example.com")
+        );
         for (text, why) in [
-            ("web: {public_url: 'https://a:w0rd@h'}", "a user name, a query or a fragment"),
+            (
+                "web: {public_url: 'https://a:w0rd@h'}",
+                "a user name, a query or a fragment",
+            ),
             ("web: {public_url: h}", "begins with http:// or https://"),
-            ("web: {public_url: 'https://:x'}", "a URL such as https://tarsy.example.com"),
+            (
+                "web: {public_url: 'https://:x'}",
+                "a URL such as https://tarsy.example.com",
+            ),
             ("web: {public-url: h}", "did you mean public_url?"),
         ] {
             let faults = read(text).unwrap_err();

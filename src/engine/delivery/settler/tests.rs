@@ -12,15 +12,32 @@ use crate::engine::testing::{FakeDelivery, lock};
 
 /// A worker whose next alert opens a session, beside a stream that takes no events.
 fn refused(dispositions: Vec<Disposition>) -> DeliveryHarness {
-    let harness = DeliveryHarness::new(dispositions, vec![], Claim::Ended { settled: false }, SETTLED);
+    let harness = DeliveryHarness::new(
+        dispositions,
+        vec![],
+        Claim::Ended { settled: false },
+        SETTLED,
+    );
     *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
-    harness.scene.ports.feed.refuses.store(true, Ordering::Relaxed);
-    harness.timeline.send_replace(Timeline::Unavailable("no stream".to_owned()));
+    harness
+        .scene
+        .ports
+        .feed
+        .refuses
+        .store(true, Ordering::Relaxed);
+    harness
+        .timeline
+        .send_replace(Timeline::Unavailable("no stream".to_owned()));
     harness
 }
 
 fn accepts(harness: &DeliveryHarness) {
-    harness.scene.ports.feed.refuses.store(false, Ordering::Relaxed);
+    harness
+        .scene
+        .ports
+        .feed
+        .refuses
+        .store(false, Ordering::Relaxed);
     harness.timeline.send_replace(Timeline::Accepting);
 }
 
@@ -29,8 +46,14 @@ async fn an_ended_session_frees_its_slot_at_once_and_is_settled_when_the_stream_
     let harness = refused(vec![NEW]);
     let began = Instant::now();
     harness.handle(b"disk full").await;
-    assert_eq!(began.elapsed(), Duration::ZERO, "nothing is waited for in the slot");
-    assert!(harness.scene.disk().end.is_some() && harness.shared.settler.holds(harness.scene.session));
+    assert_eq!(
+        began.elapsed(),
+        Duration::ZERO,
+        "nothing is waited for in the slot"
+    );
+    assert!(
+        harness.scene.disk().end.is_some() && harness.shared.settler.holds(harness.scene.session)
+    );
     tokio::time::sleep(LEASE).await; // paused time
     let kept = words(&["progress", "progress"]);
     assert_eq!(
@@ -43,7 +66,10 @@ async fn an_ended_session_frees_its_slot_at_once_and_is_settled_when_the_stream_
     harness.shared.settler.finished().await;
     assert_eq!(back.elapsed(), Duration::ZERO, "no delay is waited out");
     let answers = [kept, words(&["ack"])].concat();
-    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "settled"]), answers));
+    assert_eq!(
+        harness.outcome(),
+        (words(&["receive 7", "join", "open", "settled"]), answers)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,7 +78,10 @@ async fn the_delays_between_two_tries_of_a_session_grow_to_half_a_minute() {
     harness.handle(b"disk full").await;
     tokio::time::sleep(Duration::from_secs(180)).await; // paused time
     let tries = lock(&harness.scene.ports.feed.drained_at).clone();
-    let delays: Vec<f64> = tries.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+    let delays: Vec<f64> = tries
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).as_secs_f64())
+        .collect();
     let bounds = [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0];
     for (delay, least) in delays.iter().zip(bounds) {
         assert!((least..=least * 1.5 + 0.1).contains(delay), "{delays:?}");
@@ -72,7 +101,13 @@ async fn a_redelivery_of_a_waiting_session_replaces_its_message_without_a_try() 
     assert_eq!(lock(&harness.scene.ports.feed.drained_at).len(), tries);
     accepts(&harness);
     harness.shared.settler.finished().await;
-    assert_eq!((first.acknowledgements(), harness.delivery.acknowledgements()), (words(&[]), words(&["ack"])));
+    assert_eq!(
+        (
+            first.acknowledgements(),
+            harness.delivery.acknowledgements()
+        ),
+        (words(&[]), words(&["ack"]))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +117,10 @@ async fn a_worker_that_stops_tries_once_and_then_gives_what_it_cannot_settle_bac
     let began = Instant::now();
     harness.shared.shutdown.drain.cancel();
     harness.shared.settler.finished().await;
-    assert_eq!((harness.outcome().1, began.elapsed()), (words(&["nak now"]), Duration::ZERO));
+    assert_eq!(
+        (harness.outcome().1, began.elapsed()),
+        (words(&["nak now"]), Duration::ZERO)
+    );
     assert_eq!(lock(&harness.scene.ports.feed.drained_at).len(), 1);
     assert!(!harness.shared.settler.holds(harness.scene.session));
 }
@@ -93,8 +131,17 @@ async fn a_message_without_room_returns_to_the_queue_for_a_minute() {
     let settler = &harness.shared.settler;
     let delivery = Arc::new(FakeDelivery::default());
     for number in 0..MAX_WAITING as u128 {
-        assert_eq!(settler.take(SessionId(Uuid::from_u128(number)), Some(&delivery)), Acknowledgement::Skip);
+        assert_eq!(
+            settler.take(SessionId(Uuid::from_u128(number)), Some(&delivery)),
+            Acknowledgement::Skip
+        );
     }
-    let one_more = settler.take(SessionId(Uuid::from_u128(MAX_WAITING as u128)), Some(&delivery));
-    assert!(matches!(one_more, Acknowledgement::Nak(delay) if delay >= NO_ROOM_DELAY), "{one_more:?}");
+    let one_more = settler.take(
+        SessionId(Uuid::from_u128(MAX_WAITING as u128)),
+        Some(&delivery),
+    );
+    assert!(
+        matches!(one_more, Acknowledgement::Nak(delay) if delay >= NO_ROOM_DELAY),
+        "{one_more:?}"
+    );
 }

@@ -22,8 +22,17 @@ async fn a_new_alert_is_investigated_settled_and_then_acknowledged() {
     let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
     *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
     harness.deliver(b"disk full").await;
-    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
-    assert_eq!(harness.scene.disk().end.as_ref().map(|end| end.status), Some(RunStatus::Completed));
+    assert_eq!(
+        harness.outcome(),
+        (
+            words(&["receive 7", "join", "open", "settled"]),
+            words(&["ack"])
+        )
+    );
+    assert_eq!(
+        harness.scene.disk().end.as_ref().map(|end| end.status),
+        Some(RunStatus::Completed)
+    );
 }
 
 #[tokio::test]
@@ -37,13 +46,28 @@ async fn a_lost_race_looks_at_the_place_again() {
     harness.deliver(b"disk full").await;
     assert_eq!(
         harness.outcome(),
-        (words(&["receive 7", "join", "open", "refund_attempt 7", "receive 7", "settled"]), words(&["ack"]))
+        (
+            words(&[
+                "receive 7",
+                "join",
+                "open",
+                "refund_attempt 7",
+                "receive 7",
+                "settled"
+            ]),
+            words(&["ack"])
+        )
     );
 }
 
 #[tokio::test]
 async fn another_body_under_a_used_id_is_given_up_under_the_derived_id() {
-    let harness = DeliveryHarness::new(vec![Disposition::UsedId, NEW], vec![], Claim::Unknown, SETTLED);
+    let harness = DeliveryHarness::new(
+        vec![Disposition::UsedId, NEW],
+        vec![],
+        Claim::Unknown,
+        SETTLED,
+    );
     harness.deliver(b"other").await;
     assert_eq!(
         harness.outcome().0,
@@ -68,8 +92,15 @@ async fn a_body_that_is_no_text_is_given_up_and_terminated_with_its_reason() {
         stream_sequence: 1,
         deliveries: 1,
     };
-    let harness =
-        DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SettlementStatus { owes: Some(letter), ..SETTLED });
+    let harness = DeliveryHarness::new(
+        vec![NEW],
+        vec![],
+        Claim::Unknown,
+        SettlementStatus {
+            owes: Some(letter),
+            ..SETTLED
+        },
+    );
     harness.deliver(&[0xff]).await;
     let asked = words(&["receive 7", "give_up 7 undecodable: no text", "settled"]);
     assert_eq!(harness.outcome(), (asked, words(&["term undecodable"])));
@@ -77,12 +108,28 @@ async fn a_body_that_is_no_text_is_given_up_and_terminated_with_its_reason() {
 
 #[tokio::test]
 async fn a_live_lease_elsewhere_delays_the_message_and_an_ended_session_is_settled() {
-    let busy = DeliveryHarness::new(vec![Disposition::Opened], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
+    let busy = DeliveryHarness::new(
+        vec![Disposition::Opened],
+        vec![],
+        Claim::Busy(Duration::from_secs(5)),
+        SETTLED,
+    );
     busy.deliver(b"x").await;
-    assert_eq!(busy.outcome(), (words(&["receive 7", "claim"]), words(&["nak later"])));
-    let over = DeliveryHarness::new(vec![Disposition::Opened], vec![], Claim::Ended { settled: false }, SETTLED);
+    assert_eq!(
+        busy.outcome(),
+        (words(&["receive 7", "claim"]), words(&["nak later"]))
+    );
+    let over = DeliveryHarness::new(
+        vec![Disposition::Opened],
+        vec![],
+        Claim::Ended { settled: false },
+        SETTLED,
+    );
     over.deliver(b"x").await;
-    assert_eq!(over.outcome(), (words(&["receive 7", "claim", "settled"]), words(&["ack"])));
+    assert_eq!(
+        over.outcome(),
+        (words(&["receive 7", "claim", "settled"]), words(&["ack"]))
+    );
 }
 
 #[tokio::test]
@@ -91,7 +138,14 @@ async fn a_redelivery_of_a_running_session_becomes_its_delivery() {
     let (_control, registered) = harness.insert_run(FakeDelivery::default());
     harness.deliver(b"x").await;
     assert_eq!(harness.outcome(), (words(&["receive 7"]), words(&[])));
-    assert!(registered.remove().unwrap().delivery.unwrap().is(&harness.delivery));
+    assert!(
+        registered
+            .remove()
+            .unwrap()
+            .delivery
+            .unwrap()
+            .is(&harness.delivery)
+    );
 }
 
 #[tokio::test]
@@ -100,7 +154,13 @@ async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() 
     *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
     *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
     harness.deliver(b"x").await;
-    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "release"]), words(&["nak now"])));
+    assert_eq!(
+        harness.outcome(),
+        (
+            words(&["receive 7", "join", "open", "release"]),
+            words(&["nak now"])
+        )
+    );
 }
 
 #[tokio::test]
@@ -120,10 +180,21 @@ async fn the_tools_of_a_run_are_closed_once_after_its_end_and_after_its_release(
 
 #[tokio::test]
 async fn a_release_of_a_session_that_is_over_or_lost_does_not_give_the_message_back() {
-    let lost = StoreError::LeaseLost { held: 1, current: 2 };
+    let lost = StoreError::LeaseLost {
+        held: 1,
+        current: 2,
+    };
     let table = [
-        (lost, words(&["receive 7", "join", "open", "release"]), words(&[])),
-        (StoreError::Ended, words(&["receive 7", "join", "open", "release", "settled"]), words(&["ack"])),
+        (
+            lost,
+            words(&["receive 7", "join", "open", "release"]),
+            words(&[]),
+        ),
+        (
+            StoreError::Ended,
+            words(&["receive 7", "join", "open", "release", "settled"]),
+            words(&["ack"]),
+        ),
         (
             StoreError::Unavailable("gone".to_owned()),
             words(&["receive 7", "join", "open", "release"]),
@@ -144,7 +215,10 @@ async fn a_release_of_a_session_that_is_over_or_lost_does_not_give_the_message_b
 async fn an_execution_that_panics_is_a_death_and_not_a_release() {
     let harness = DeliveryHarness::opening(Scene::new(Strategy::SingleCall, 1, vec![Turn::Panics]));
     harness.deliver(b"x").await;
-    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open"]), words(&["nak later"])));
+    assert_eq!(
+        harness.outcome(),
+        (words(&["receive 7", "join", "open"]), words(&["nak later"]))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,17 +233,31 @@ async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
     };
     tokio::join!(renewing, ending);
     assert_eq!(began.elapsed().as_secs(), 31);
-    let renewed: Vec<u64> = lock(&harness.sessions.renewed).iter().map(|(at, _)| (*at - began).as_secs()).collect();
+    let renewed: Vec<u64> = lock(&harness.sessions.renewed)
+        .iter()
+        .map(|(at, _)| (*at - began).as_secs())
+        .collect();
     assert_eq!(renewed, [0, 10, 20, 30]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_was_answered_too_late_begins_nothing() {
     let lease = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED).claimed();
-    let harness = DeliveryHarness::new(vec![Disposition::Opened], vec![], Claim::Taken(lease), SETTLED);
+    let harness = DeliveryHarness::new(
+        vec![Disposition::Opened],
+        vec![],
+        Claim::Taken(lease),
+        SETTLED,
+    );
     *lock(&harness.sessions.claim_takes) = Duration::from_secs(25);
     harness.deliver(b"x").await;
-    assert_eq!(harness.outcome(), (words(&["receive 7", "claim", "release"]), words(&["nak later"])));
+    assert_eq!(
+        harness.outcome(),
+        (
+            words(&["receive 7", "claim", "release"]),
+            words(&["nak later"])
+        )
+    );
     assert_eq!(*lock(&harness.scene.ports.model.calls), 0);
 }
 
@@ -177,7 +265,10 @@ async fn a_claim_that_was_answered_too_late_begins_nothing() {
 async fn too_many_deaths_a_passed_deadline_and_a_cancel_end_the_session_at_once() {
     let table = [
         (
-            Claimed { attempts: 5, ..DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED).claimed() },
+            Claimed {
+                attempts: 5,
+                ..DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED).claimed()
+            },
             StopReason::AttemptsExhausted,
         ),
         (
@@ -196,11 +287,19 @@ async fn too_many_deaths_a_passed_deadline_and_a_cancel_end_the_session_at_once(
         ),
     ];
     for (claimed, reason) in table {
-        let harness = DeliveryHarness::new(vec![Disposition::Opened], vec![], Claim::Taken(claimed), SETTLED);
+        let harness = DeliveryHarness::new(
+            vec![Disposition::Opened],
+            vec![],
+            Claim::Taken(claimed),
+            SETTLED,
+        );
         harness.deliver(b"x").await;
         let end = harness.scene.disk().end.clone().unwrap();
         assert_eq!(end.reason, reason);
-        assert_eq!(end.dead_letter.is_some(), reason == StopReason::AttemptsExhausted);
+        assert_eq!(
+            end.dead_letter.is_some(),
+            reason == StopReason::AttemptsExhausted
+        );
         assert_eq!(*lock(&harness.scene.ports.model.calls), 0);
     }
 }
@@ -228,11 +327,25 @@ async fn a_session_whose_model_is_unavailable_is_delayed_longer_each_time_and_no
         harness.deliver(b"x").await;
     }
     let delays = harness.delivery.delays();
-    let bounds = [(5.0, 7.5), (5.0, 15.0), (10.0, 30.0), (20.0, 60.0), (40.0, 90.0)];
+    let bounds = [
+        (5.0, 7.5),
+        (5.0, 15.0),
+        (10.0, 30.0),
+        (20.0, 60.0),
+        (40.0, 90.0),
+    ];
     for (delay, (least, most)) in delays.iter().zip(bounds) {
         assert!((least..=most).contains(&delay.as_secs_f64()), "{delays:?}");
     }
-    assert_eq!(harness.sessions.asked().iter().filter(|asked| *asked == "release").count(), 5);
+    assert_eq!(
+        harness
+            .sessions
+            .asked()
+            .iter()
+            .filter(|asked| *asked == "release")
+            .count(),
+        5
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -240,12 +353,20 @@ async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_ne
     let harness = calling(vec![Turn::Unavailable]);
     for cancel_requested in [false, false, false, true, false] {
         *lock(&harness.sessions.dispositions) = vec![Disposition::Opened];
-        *lock(&harness.sessions.claim) = Claim::Taken(Claimed { cancel_requested, ..harness.claimed() });
+        *lock(&harness.sessions.claim) = Claim::Taken(Claimed {
+            cancel_requested,
+            ..harness.claimed()
+        });
         harness.deliver(b"x").await;
     }
     let delays = harness.delivery.delays();
-    let [.., before, after] = delays.as_slice() else { panic!("{delays:?}") };
-    assert!(*before >= Duration::from_secs(10) && *after <= Duration::from_millis(7500), "{delays:?}");
+    let [.., before, after] = delays.as_slice() else {
+        panic!("{delays:?}")
+    };
+    assert!(
+        *before >= Duration::from_secs(10) && *after <= Duration::from_millis(7500),
+        "{delays:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,10 +379,26 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
         () = renewing => {}
         () = harness.deliver(b"x") => {}
     }
-    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "release"]), words(&["nak later"])));
+    assert_eq!(
+        harness.outcome(),
+        (
+            words(&["receive 7", "join", "open", "release"]),
+            words(&["nak later"])
+        )
+    );
     assert_eq!(*lock(&harness.scene.ports.model.calls), 1);
-    assert!(lock(&harness.scene.ports.tools.calls).is_empty(), "no tool call begins");
-    assert!(harness.scene.journal().iter().any(|entry| format!("{entry:?}").contains("look")), "the answer is kept");
+    assert!(
+        lock(&harness.scene.ports.tools.calls).is_empty(),
+        "no tool call begins"
+    );
+    assert!(
+        harness
+            .scene
+            .journal()
+            .iter()
+            .any(|entry| format!("{entry:?}").contains("look")),
+        "the answer is kept"
+    );
     let grace = harness.shared.outages.grace(LEASE);
     assert_eq!(grace.as_secs(), 25, "no owner died in this time: {grace:?}");
 }
@@ -273,14 +410,23 @@ async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not()
         *lock(&harness.sessions.cancels) = None;
         let began = Instant::now();
         let signals = async {
-            crate::engine::testing::delivery::until(|| *lock(&harness.scene.ports.model.calls) == 1).await;
+            crate::engine::testing::delivery::until(|| {
+                *lock(&harness.scene.ports.model.calls) == 1
+            })
+            .await;
             harness.shared.shutdown.drain.cancel();
             if aborted {
                 harness.shared.shutdown.abort.cancel();
             }
         };
         tokio::join!(harness.deliver(b"x"), signals);
-        assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "release"]), words(&["nak now"])));
+        assert_eq!(
+            harness.outcome(),
+            (
+                words(&["receive 7", "join", "open", "release"]),
+                words(&["nak now"])
+            )
+        );
         assert_eq!(began.elapsed().as_secs(), waited);
     }
 }
@@ -296,27 +442,46 @@ async fn a_run_that_is_stuck_in_a_step_gets_no_renewal_or_heartbeat_and_loses_it
         () = renewing => {}
         () = stuck => {}
     }
-    let renewed: Vec<u64> = lock(&harness.sessions.renewed).iter().map(|(at, _)| (*at - began).as_secs()).collect();
+    let renewed: Vec<u64> = lock(&harness.sessions.renewed)
+        .iter()
+        .map(|(at, _)| (*at - began).as_secs())
+        .collect();
     assert_eq!(renewed, [0, 10, 20, 30], "25 s and a margin of 10 s");
     assert_eq!(
         harness.delivery.acknowledgements().len(),
         renewed.len(),
         "a heartbeat goes with each renewal and not without"
     );
-    assert_eq!(began.elapsed().as_secs(), 70, "a lease later the run is stopped");
+    assert_eq!(
+        began.elapsed().as_secs(),
+        70,
+        "a lease later the run is stopped"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stuck_run_whose_lease_is_lost_frees_its_slot() {
     let harness = calling(vec![]);
     let taken = async {
-        crate::engine::testing::delivery::until(|| harness.shared.runs.get(harness.scene.session).is_some()).await;
-        harness.shared.runs.get(harness.scene.session).unwrap().control.lose();
+        crate::engine::testing::delivery::until(|| {
+            harness.shared.runs.get(harness.scene.session).is_some()
+        })
+        .await;
+        harness
+            .shared
+            .runs
+            .get(harness.scene.session)
+            .unwrap()
+            .control
+            .lose();
     };
     // A disk that never answers its first write.
     harness.scene.disk().death = crate::engine::testing::Death::Before(1);
     tokio::join!(harness.deliver(b"x"), taken);
-    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open"]), words(&[])));
+    assert_eq!(
+        harness.outcome(),
+        (words(&["receive 7", "join", "open"]), words(&[]))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -325,12 +490,25 @@ async fn a_session_whose_call_breaks_the_llm_service_is_given_up_after_counted_r
     let mut deaths = 0;
     for _ in 0..7 {
         *lock(&harness.sessions.dispositions) = vec![Disposition::Opened];
-        *lock(&harness.sessions.claim) = Claim::Taken(Claimed { attempts: deaths, ..harness.claimed() });
+        *lock(&harness.sessions.claim) = Claim::Taken(Claimed {
+            attempts: deaths,
+            ..harness.claimed()
+        });
         harness.deliver(b"x").await;
-        deaths += u32::from(harness.sessions.asked().last().is_some_and(|asked| asked == "release counted"));
+        deaths += u32::from(
+            harness
+                .sessions
+                .asked()
+                .last()
+                .is_some_and(|asked| asked == "release counted"),
+        );
     }
     let asked = harness.sessions.asked();
-    let released: Vec<&str> = asked.iter().map(String::as_str).filter(|asked| asked.starts_with("release")).collect();
+    let released: Vec<&str> = asked
+        .iter()
+        .map(String::as_str)
+        .filter(|asked| asked.starts_with("release"))
+        .collect();
     let (free, counted) = ("release", "release counted");
     assert_eq!(
         released,
@@ -338,9 +516,20 @@ async fn a_session_whose_call_breaks_the_llm_service_is_given_up_after_counted_r
         "two are free, the fifth attempt is the end"
     );
     let end = harness.scene.disk().end.clone().unwrap();
-    assert_eq!((end.status, end.reason), (RunStatus::Failed, StopReason::AttemptsExhausted));
+    assert_eq!(
+        (end.status, end.reason),
+        (RunStatus::Failed, StopReason::AttemptsExhausted)
+    );
     assert_eq!(end.dead_letter, Some(DeadReason::AttemptsExhausted));
-    let why = "given up: llm service broke off before it answered: connection reset, again and again";
+    let why =
+        "given up: llm service broke off before it answered: connection reset, again and again";
     assert_eq!(end.error.as_deref(), Some(why));
-    assert_eq!(harness.delivery.acknowledgements().last().map(String::as_str), Some("ack"));
+    assert_eq!(
+        harness
+            .delivery
+            .acknowledgements()
+            .last()
+            .map(String::as_str),
+        Some("ack")
+    );
 }

@@ -18,11 +18,16 @@ fn dispatcher(harness: &DeliveryHarness) -> Dispatcher<crate::engine::testing::F
 }
 
 fn session(harness: &DeliveryHarness) -> Inherited {
-    Inherited { session_id: harness.scene.session, trace: None }
+    Inherited {
+        session_id: harness.scene.session,
+        trace: None,
+    }
 }
 
 async fn inherit(harness: &DeliveryHarness) {
-    dispatcher(harness).inherit(session(harness), vec![DEAD]).await;
+    dispatcher(harness)
+        .inherit(session(harness), vec![DEAD])
+        .await;
     harness.shared.settler.finished().await;
 }
 
@@ -31,8 +36,17 @@ async fn an_inherited_session_runs_and_is_settled_without_a_message() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     *lock(&harness.sessions.claim) = Claim::Taken(harness.claimed());
     inherit(&harness).await;
-    assert_eq!(harness.outcome(), (words(&["claim 7 without a job after 5", "settled"]), words(&[])));
-    assert_eq!(harness.scene.disk().end.as_ref().map(|end| end.status), Some(RunStatus::Completed));
+    assert_eq!(
+        harness.outcome(),
+        (
+            words(&["claim 7 without a job after 5", "settled"]),
+            words(&[])
+        )
+    );
+    assert_eq!(
+        harness.scene.disk().end.as_ref().map(|end| end.status),
+        Some(RunStatus::Completed)
+    );
     assert_eq!(harness.shared.runs.sessions(), []);
 }
 
@@ -44,16 +58,30 @@ async fn an_inherited_session_is_released_without_a_message() {
     let drain = harness.shared.shutdown.drain.clone();
     *lock(&harness.sessions.claim_takes) = Duration::from_millis(1);
     tokio::join!(inherit(&harness), async { drain.cancel() });
-    assert_eq!(harness.outcome(), (words(&["claim 7 without a job after 5", "release"]), words(&[])));
+    assert_eq!(
+        harness.outcome(),
+        (
+            words(&["claim 7 without a job after 5", "release"]),
+            words(&[])
+        )
+    );
 }
 
 #[tokio::test]
 async fn a_session_that_another_worker_has_or_that_has_ended_is_not_inherited() {
-    let others = [Claim::Busy(LEASE), Claim::Ended { settled: false }, Claim::Incompatible, Claim::Unknown];
+    let others = [
+        Claim::Busy(LEASE),
+        Claim::Ended { settled: false },
+        Claim::Incompatible,
+        Claim::Unknown,
+    ];
     for claim in others {
         let harness = DeliveryHarness::new(vec![], vec![], claim, SETTLED);
         inherit(&harness).await;
-        assert_eq!(harness.outcome(), (words(&["claim 7 without a job after 5"]), words(&[])));
+        assert_eq!(
+            harness.outcome(),
+            (words(&["claim 7 without a job after 5"]), words(&[]))
+        );
     }
     let draining = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     draining.shared.shutdown.drain.cancel();
@@ -68,9 +96,16 @@ async fn a_worker_without_predecessors_asks_nothing_and_inherits_no_more_than_it
     let dispatcher = dispatcher(&harness);
     assert_eq!(dispatcher.inherited(&[], 4).await, []);
     assert_eq!(harness.sessions.asked(), words(&[]));
-    assert_eq!(dispatcher.inherited(&[DEAD], 2).await, [session(&harness), session(&harness)]);
+    assert_eq!(
+        dispatcher.inherited(&[DEAD], 2).await,
+        [session(&harness), session(&harness)]
+    );
     *lock(&harness.sessions.unavailable) = Some("inherited");
-    assert_eq!(dispatcher.inherited(&[DEAD], 2).await, [], "then their leases expire");
+    assert_eq!(
+        dispatcher.inherited(&[DEAD], 2).await,
+        [],
+        "then their leases expire"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,7 +120,10 @@ async fn a_worker_inherits_when_the_llm_service_serves_within_a_lease() {
     };
     assert!(tokio::join!(dispatcher.may_inherit(), returns).0);
     *lock(serving) = Some(false);
-    assert!(!dispatcher.may_inherit().await, "it does not serve for a lease");
+    assert!(
+        !dispatcher.may_inherit().await,
+        "it does not serve for a lease"
+    );
     harness.shared.shutdown.drain.cancel();
     *lock(serving) = Some(true);
     assert!(!dispatcher.may_inherit().await, "the worker drains");

@@ -26,7 +26,10 @@ fn config() -> Config {
 fn listing() -> Listing {
     let tools = ["k8s.get", "k8s.list", "pg.top", "pg.query", "logs.search"].map(read_only_tool);
     let changing = ["k8s.restart", "k8s.delete"].map(changing_tool);
-    Listing { tools: tools.into_iter().chain(changing).collect(), unavailable: Vec::new() }
+    Listing {
+        tools: tools.into_iter().chain(changing).collect(),
+        unavailable: Vec::new(),
+    }
 }
 
 /// The names of the tools of all agents, after the check of the header; tarsy's own one is left out.
@@ -36,21 +39,49 @@ fn tools(config: &Config, team: &str, header: Option<&str>) -> Result<BTreeSet<S
     let chain = choose(config, "", None)?;
     let servers = narrowing.servers(servers_of(config, &chain));
     let mut listing = listing();
-    listing.tools.retain(|tool| servers.iter().any(|server| server == tool.server()));
+    listing
+        .tools
+        .retain(|tool| servers.iter().any(|server| server == tool.server()));
     narrowing.check(config, &chain, &listing)?;
-    let plan = plan(config, &chain, &alert(""), &narrowing.listing(listing), None)?;
-    let all = plan.stages.iter().flat_map(|stage| &stage.agents).flat_map(|agent| &agent.tools);
-    Ok(all.map(|tool| tool.name.clone()).filter(|name| !name.starts_with("tarsy.")).collect())
+    let plan = plan(
+        config,
+        &chain,
+        &alert(""),
+        &narrowing.listing(listing),
+        None,
+    )?;
+    let all = plan
+        .stages
+        .iter()
+        .flat_map(|stage| &stage.agents)
+        .flat_map(|agent| &agent.tools);
+    Ok(all
+        .map(|tool| tool.name.clone())
+        .filter(|name| !name.starts_with("tarsy."))
+        .collect())
 }
 
 #[test]
 fn a_route_and_a_header_only_remove_tools() {
     let config = config();
-    let found = |team, header| tools(&config, team, header).map(|tools| Vec::from_iter(tools).join(" "));
-    let unknown = |pattern: &str| Err(PlanError::UnknownTools { pattern: pattern.to_owned() });
+    let found =
+        |team, header| tools(&config, team, header).map(|tools| Vec::from_iter(tools).join(" "));
+    let unknown = |pattern: &str| {
+        Err(PlanError::UnknownTools {
+            pattern: pattern.to_owned(),
+        })
+    };
     for (team, header, expected) in [
-        ("", None, Ok("k8s.get k8s.list k8s.restart pg.top".to_owned())),
-        ("", Some(" , "), Ok("k8s.get k8s.list k8s.restart pg.top".to_owned())),
+        (
+            "",
+            None,
+            Ok("k8s.get k8s.list k8s.restart pg.top".to_owned()),
+        ),
+        (
+            "",
+            Some(" , "),
+            Ok("k8s.get k8s.list k8s.restart pg.top".to_owned()),
+        ),
         ("", Some("k8s.get, pg.*"), Ok("k8s.get pg.top".to_owned())),
         ("pay", None, Ok("k8s.get k8s.list k8s.restart".to_owned())),
         ("pay", Some("*.*st"), Ok("k8s.list".to_owned())),
@@ -72,13 +103,28 @@ fn an_unnamed_server_is_not_listed_and_an_unavailable_one_is_believed() {
     let chain = choose(&config, "", None).unwrap();
     let narrowing = Narrowing::new(&config, None, Some("pg.query")).unwrap();
     assert_eq!(narrowing.servers(servers_of(&config, &chain)), ["pg"]);
-    let unavailable = vec![Unavailable { server: "pg".to_owned(), why: "down".to_owned() }];
-    assert_eq!(narrowing.check(&config, &chain, &Listing { tools: Vec::new(), unavailable }), Ok(()));
+    let unavailable = vec![Unavailable {
+        server: "pg".to_owned(),
+        why: "down".to_owned(),
+    }];
+    assert_eq!(
+        narrowing.check(
+            &config,
+            &chain,
+            &Listing {
+                tools: Vec::new(),
+                unavailable
+            }
+        ),
+        Ok(())
+    );
 }
 
 fn any_pattern() -> impl Strategy<Value = String> {
     let server = prop::sample::select(vec!["k8s", "pg", "logs", "*", "k*"]);
-    let tool = prop::sample::select(vec!["*", "get", "*t", "top", "query", "restart", "delete", "l*"]);
+    let tool = prop::sample::select(vec![
+        "*", "get", "*t", "top", "query", "restart", "delete", "l*",
+    ]);
     (server, tool).prop_map(|(server, tool)| format!("{server}.{tool}"))
 }
 

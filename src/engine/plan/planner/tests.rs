@@ -34,7 +34,13 @@ fn config() -> Config {
     Config::parse("f", CONFIG, &|_| None).unwrap()
 }
 
-fn provider(name: &str, provider: &str, backend: &str, model: &str, api_key_env: &str) -> ProviderPlan {
+fn provider(
+    name: &str,
+    provider: &str,
+    backend: &str,
+    model: &str,
+    api_key_env: &str,
+) -> ProviderPlan {
     ProviderPlan {
         name: name.to_owned(),
         provider: provider.to_owned(),
@@ -49,8 +55,10 @@ fn provider(name: &str, provider: &str, backend: &str, model: &str, api_key_env:
 #[test]
 fn the_chain_is_that_of_the_header_then_of_the_type_then_the_default() {
     let config = config();
-    let unknown =
-        PlanError::UnknownChain { named: "wbe".to_owned(), defined: vec!["rest".to_owned(), "web".to_owned()] };
+    let unknown = PlanError::UnknownChain {
+        named: "wbe".to_owned(),
+        defined: vec!["rest".to_owned(), "web".to_owned()],
+    };
     let cases = [
         ("Http5xx", None, Ok("web")),
         ("Http5xx", Some("rest"), Ok("rest")),
@@ -93,7 +101,11 @@ fn a_plan_freezes_the_settings_of_all_levels() {
         max_tokens,
         max_calls: 64,
     };
-    let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
+    let agent = |name: &str,
+                 strategy,
+                 instructions,
+                 limits: Limits,
+                 (provider, tools): (_, Vec<ToolSpec>)| {
         let max_iterations = limits.max_iterations;
         let briefing = Briefing {
             agent: name,
@@ -118,19 +130,46 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             ..crate::investigation::testing::agent_plan(strategy, vec![])
         }
     };
-    let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
+    let large = ProviderPlan {
+        keep_search_widget: true,
+        ..provider("large", "google", "google-native", "l", "")
+    };
     let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
-    let k8s =
-        vec![read_only_tool("k8s.get"), read_only_tool("k8s.logs"), changing_tool("k8s.restart"), read_result::spec()];
+    let k8s = vec![
+        read_only_tool("k8s.get"),
+        read_only_tool("k8s.logs"),
+        changing_tool("k8s.restart"),
+        read_result::spec(),
+    ];
     let stage = StagePlan {
         name: "look".to_owned(),
         success_policy: SuccessPolicy::All,
         agents: vec![
-            agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3, 60_000), (large, k8s)).into(),
-            agent("dba", Strategy::SingleCall, "", limits(4, 3, 70_000), (small.clone(), vec![])).into(),
+            agent(
+                "sre",
+                Strategy::NativeThinking,
+                "Be quick.",
+                limits(5, 3, 60_000),
+                (large, k8s),
+            )
+            .into(),
+            agent(
+                "dba",
+                Strategy::SingleCall,
+                "",
+                limits(4, 3, 70_000),
+                (small.clone(), vec![]),
+            )
+            .into(),
         ],
     };
-    let synthesis = agent("synthesis", Strategy::Synthesis, "", limits(4, 3, 70_000), (small, vec![]));
+    let synthesis = agent(
+        "synthesis",
+        Strategy::Synthesis,
+        "",
+        limits(4, 3, 70_000),
+        (small, vec![]),
+    );
     let synthesis = StagePlan {
         name: "look synthesis".to_owned(),
         success_policy: SuccessPolicy::Any,
@@ -145,7 +184,16 @@ fn a_plan_freezes_the_settings_of_all_levels() {
         on_resolved: OnResolved::Conclude,
     };
     assert_eq!(
-        plan(&config, &route, &alert, &Listing { tools: tools.to_vec(), unavailable: vec![] }, None),
+        plan(
+            &config,
+            &route,
+            &alert,
+            &Listing {
+                tools: tools.to_vec(),
+                unavailable: vec![]
+            },
+            None
+        ),
         Ok(expected)
     );
 }
@@ -154,11 +202,33 @@ fn a_plan_freezes_the_settings_of_all_levels() {
 fn without_a_configuration_file_any_alert_has_a_plan() {
     let config = Config::load(None, &|_| None).unwrap();
     let route = choose(&config, "anything", None).unwrap();
-    let plan = plan(&config, &route, &alert("anything"), &Listing::default(), None).unwrap();
-    let [stage] = plan.stages.as_slice() else { panic!("one stage") };
-    let names: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let plan = plan(
+        &config,
+        &route,
+        &alert("anything"),
+        &Listing::default(),
+        None,
+    )
+    .unwrap();
+    let [stage] = plan.stages.as_slice() else {
+        panic!("one stage")
+    };
+    let names: Vec<&str> = stage
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
     assert_eq!((plan.chain.as_str(), names), ("default", vec!["sre"]));
-    assert_eq!(stage.agents[0].providers, [provider("scripted", "scripted", "scripted", "recording", "")]);
+    assert_eq!(
+        stage.agents[0].providers,
+        [provider(
+            "scripted",
+            "scripted",
+            "scripted",
+            "recording",
+            ""
+        )]
+    );
     assert_eq!(stage.agents[0].limits, Limits::default());
 }
 
@@ -167,20 +237,50 @@ fn an_undefined_provider_is_an_error() {
     let mut config = config();
     config.llm_providers.remove("small");
     let route = choose(&config, "", Some("rest")).unwrap();
-    let expected = PlanError::Undefined { kind: "provider", name: "small".to_owned() };
-    assert_eq!(plan(&config, &route, &alert(""), &Listing::default(), None), Err(expected));
+    let expected = PlanError::Undefined {
+        kind: "provider",
+        name: "small".to_owned(),
+    };
+    assert_eq!(
+        plan(&config, &route, &alert(""), &Listing::default(), None),
+        Err(expected)
+    );
 }
 
 #[test]
 fn every_agent_has_the_fallback_providers_of_its_nearest_layer_without_its_own() {
     let text = CONFIG
-        .replace("[Http5xx]\n", "[Http5xx]\n    fallback_providers: [large, small]\n")
-        .replace("{name: dba, iter", "{name: dba, fallback_providers: [], iter");
+        .replace(
+            "[Http5xx]\n",
+            "[Http5xx]\n    fallback_providers: [large, small]\n",
+        )
+        .replace(
+            "{name: dba, iter",
+            "{name: dba, fallback_providers: [], iter",
+        );
     let config = Config::parse("f", &text, &|_| None).unwrap();
     let route = choose(&config, "Http5xx", None).unwrap();
-    let plan = plan(&config, &route, &alert("Http5xx"), &Listing::default(), None).unwrap();
+    let plan = plan(
+        &config,
+        &route,
+        &alert("Http5xx"),
+        &Listing::default(),
+        None,
+    )
+    .unwrap();
     let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
-    let names = |agent: &AgentPlan| agent.providers.iter().map(|provider| provider.name.clone()).collect::<Vec<_>>();
-    let planned: Vec<String> = agents.map(|agent| format!("{}: {}", agent.name, names(agent).join(", "))).collect();
-    assert_eq!(planned, ["sre: large, small", "dba: small", "synthesis: small, large"]);
+    let names = |agent: &AgentPlan| {
+        agent
+            .providers
+            .iter()
+            .map(|provider| provider.name.clone())
+            .collect::<Vec<_>>()
+    };
+    let planned: Vec<String> = agents
+        .map(|agent| format!("{}: {}", agent.name, names(agent).join(", ")))
+        .collect();
+    assert_eq!(
+        planned,
+        ["sre: large, small", "dba: small", "synthesis: small, large"]
+    );
 }

@@ -18,7 +18,9 @@ use crate::investigation::execution::entry::{Entry, StopReason};
 pub(super) fn is_before_call(decision: &Decision) -> bool {
     match decision {
         Decision::CallModel(_) => true,
-        Decision::Append(entries) => entries.iter().any(|entry| matches!(entry, Entry::Concluding { .. })),
+        Decision::Append(entries) => entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Concluding { .. })),
         Decision::RunTools(_) | Decision::Summarise(_) | Decision::Done(_) => false,
     }
 }
@@ -30,15 +32,21 @@ impl<W: World> Execution<W> {
         if self.control.updates() <= known {
             return Ok(false);
         }
-        let read = self.ports.journal.alert_updates(self.lease.session_id, known);
-        let Some(entry) = alert_update::entry(&self.control.within(STORE_BOUND, read).await?) else {
+        let read = self
+            .ports
+            .journal
+            .alert_updates(self.lease.session_id, known);
+        let Some(entry) = alert_update::entry(&self.control.within(STORE_BOUND, read).await?)
+        else {
             return Ok(false);
         };
         let concludes = self.concludes_after(&entry);
         let mut entries = vec![entry];
         if concludes {
             // An entry, so that every worker that replays the journal decides the same.
-            entries.push(Entry::Stopped { reason: StopReason::AlertResolved });
+            entries.push(Entry::Stopped {
+                reason: StopReason::AlertResolved,
+            });
         }
         self.append_before_call(entries).await?;
         Ok(true)
@@ -46,7 +54,9 @@ impl<W: World> Execution<W> {
 
     /// Appends that much time has passed since the last entry. Returns whether it has.
     pub(super) async fn append_pause(&mut self) -> Result<bool, Interrupted> {
-        let Some(entry) = self.state.after_pause(now()) else { return Ok(false) };
+        let Some(entry) = self.state.after_pause(now()) else {
+            return Ok(false);
+        };
         self.append_before_call(vec![entry]).await?;
         Ok(true)
     }
@@ -55,16 +65,21 @@ impl<W: World> Execution<W> {
         if self.state.concluding().is_some() {
             // The request to conclude has to be the last message.
             let content = self.state.plan().conclusion_prompt.clone();
-            entries.push(Entry::Feedback { content, about: None });
+            entries.push(Entry::Feedback {
+                content,
+                about: None,
+            });
         }
         self.append(entries).await
     }
 
     /// Whether the next answer is the last one, because the alert is resolved. An agent without tools has only one.
     fn concludes_after(&self, entry: &Entry) -> bool {
-        let is_resolved =
-            matches!(entry, Entry::AlertUpdated(updated) if updated.status == Some(AlertStatus::Resolved));
+        let is_resolved = matches!(entry, Entry::AlertUpdated(updated) if updated.status == Some(AlertStatus::Resolved));
         let is_open = self.state.stopped().is_none() && self.state.concluding().is_none();
-        is_resolved && is_open && self.on_resolved == OnResolved::Conclude && self.state.plan().strategy.uses_tools()
+        is_resolved
+            && is_open
+            && self.on_resolved == OnResolved::Conclude
+            && self.state.plan().strategy.uses_tools()
     }
 }

@@ -6,7 +6,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Execution, now};
-use crate::engine::ports::{Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError};
+use crate::engine::ports::{
+    Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError,
+};
 use crate::engine::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::engine::run::instruments;
 use crate::engine::run::performed::Performed;
@@ -26,7 +28,11 @@ const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 impl<W: World> Execution<W> {
     /// Appends entries that no call has produced.
     pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
-        Box::pin(self.commit(Performed { entries, ..Performed::default() })).await
+        Box::pin(self.commit(Performed {
+            entries,
+            ..Performed::default()
+        }))
+        .await
     }
 
     /// Waits before a checkpoint is written again, unless the run has to stop.
@@ -46,7 +52,10 @@ impl<W: World> Execution<W> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
         let mut timed_out = 0;
-        let Appended { events: numbers, updates } = loop {
+        let Appended {
+            events: numbers,
+            updates,
+        } = loop {
             let write = self.ports.journal.append(self.lease, checkpoint.clone());
             match self.control.within(STORE_BOUND, write).await {
                 Ok(appended) => break appended,
@@ -54,7 +63,9 @@ impl<W: World> Execution<W> {
                     timed_out += 1;
                     self.pause_write(checkpoint.number, error).await?;
                 }
-                Err(StoreError::Unavailable(error)) => self.pause_write(checkpoint.number, error).await?,
+                Err(StoreError::Unavailable(error)) => {
+                    self.pause_write(checkpoint.number, error).await?
+                }
                 Err(error) => {
                     if matches!(error, StoreError::Behind(_)) {
                         self.remember().await;
@@ -63,19 +74,29 @@ impl<W: World> Execution<W> {
                 }
             }
         };
-        metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
+        metrics::histogram!("tarsy_checkpoint_duration_seconds")
+            .record(began.elapsed().as_secs_f64());
         self.control.progressed();
         self.control.has_updates(updates);
         self.record = ExecutionRecord {
             checkpoint: checkpoint.number,
             status: checkpoint.status,
-            analysis: checkpoint.entries.iter().rev().find_map(Entry::analysis).map(str::to_owned),
+            analysis: checkpoint
+                .entries
+                .iter()
+                .rev()
+                .find_map(Entry::analysis)
+                .map(str::to_owned),
             error: checkpoint.error.clone(),
             ..self.record
         };
-        self.attempts.record(checkpoint.iteration, checkpoint.attempt);
+        self.attempts
+            .record(checkpoint.iteration, checkpoint.attempt);
         let has_events = !checkpoint.events.is_empty();
-        let ends = checkpoint.entries.iter().any(|entry| matches!(entry, Entry::Ended { .. }));
+        let ends = checkpoint
+            .entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Ended { .. }));
         instruments::facts(self.ids(), &self.state, &checkpoint.entries);
         for recorded in RecordedEntry::all(checkpoint.entries, numbers, Some(checkpoint.at)) {
             self.state.apply(recorded);
@@ -91,7 +112,13 @@ impl<W: World> Execution<W> {
 
     /// Stores the calls that this run has sent: the store has lost steps, and only this run knows all their calls.
     async fn remember(&self) {
-        let calls = sent_by(&self.state).into_iter().map(|call| LostCall { execution_id: self.id, call }).collect();
+        let calls = sent_by(&self.state)
+            .into_iter()
+            .map(|call| LostCall {
+                execution_id: self.id,
+                call,
+            })
+            .collect();
         let written = self.ports.journal.remember(self.lease.session_id, calls);
         if let Err(error) = self.control.within(STORE_BOUND, written).await {
             tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps could not be stored");
@@ -99,11 +126,22 @@ impl<W: World> Execution<W> {
     }
 
     fn checkpoint(&self, performed: Performed) -> Checkpoint {
-        let Performed { entries, measured, model_calls, tool_calls } = performed;
+        let Performed {
+            entries,
+            measured,
+            model_calls,
+            tool_calls,
+        } = performed;
         let events = project(&self.state, &entries, &measured);
-        let answers = model_calls.iter().any(|call| call.purpose != Purpose::Summary);
+        let answers = model_calls
+            .iter()
+            .any(|call| call.purpose != Purpose::Summary);
         let iteration = self.state.iteration() + u32::from(answers);
-        let attempt = if answers { self.attempt } else { self.attempts.of(iteration) };
+        let attempt = if answers {
+            self.attempt
+        } else {
+            self.attempts.of(iteration)
+        };
         let (status, error) = status_after(&entries);
         Checkpoint {
             execution_id: self.id,

@@ -36,8 +36,14 @@ struct Open {
 impl Iteration {
     /// The iteration whose answer an earlier run has committed, if the tools of that answer have not all run.
     pub(super) fn resumed(state: &State) -> Self {
-        let is_running = matches!(decide(state), Decision::RunTools(_) | Decision::Summarise(_));
-        let answer = state.entries().iter().rposition(|entry| matches!(entry, Entry::Answer(_)));
+        let is_running = matches!(
+            decide(state),
+            Decision::RunTools(_) | Decision::Summarise(_)
+        );
+        let answer = state
+            .entries()
+            .iter()
+            .rposition(|entry| matches!(entry, Entry::Answer(_)));
         let open = answer.filter(|_| is_running).map(|first_entry| Open {
             number: state.iteration(),
             span: trace::iteration(state.iteration()),
@@ -45,38 +51,59 @@ impl Iteration {
             first_entry,
             is_resumed: true,
         });
-        Self { began: Instant::now(), open }
+        Self {
+            began: Instant::now(),
+            open,
+        }
     }
 
     /// A new iteration, which begins with a call of this provider.
     pub(super) fn begun(state: &State, provider: usize) -> Self {
         let number = state.iteration() + 1;
         let (span, first_entry) = (trace::iteration(number), state.entries().len());
-        Self { began: Instant::now(), open: Some(Open { number, span, provider, first_entry, is_resumed: false }) }
+        Self {
+            began: Instant::now(),
+            open: Some(Open {
+                number,
+                span,
+                provider,
+                first_entry,
+                is_resumed: false,
+            }),
+        }
     }
 
     /// The span of the iteration that runs; that of its execution between two iterations.
     pub(super) fn span(&self) -> Span {
-        self.open.as_ref().map_or_else(Span::current, |open| open.span.clone())
+        self.open
+            .as_ref()
+            .map_or_else(Span::current, |open| open.span.clone())
     }
 }
 
 impl<W: World> Execution<W> {
     /// Records the iteration that is over, if one was running.
     pub(super) fn end_iteration(&mut self) {
-        let Some(open) = self.iteration.open.take() else { return };
+        let Some(open) = self.iteration.open.take() else {
+            return;
+        };
         let took = self.iteration.began.elapsed();
         if !open.is_resumed {
             metrics::histogram!("tarsy_iteration_duration_seconds").record(took.as_secs_f64());
         }
         let plan = self.state.plan();
         let provider = plan.providers.get(open.provider);
-        let entries = self.state.entries().get(open.first_entry..).unwrap_or_default();
+        let entries = self
+            .state
+            .entries()
+            .get(open.first_entry..)
+            .unwrap_or_default();
         let (mut outcome, mut usage, mut tools) = ("stopped", Usage::default(), Vec::new());
         for entry in entries {
             if let Entry::Answer(answer) = entry {
                 (outcome, usage) = ("answered", answer.usage);
-                let named = |tool: &str| plan.tool(tool).map_or("unknown", |spec| spec.name.as_str());
+                let named =
+                    |tool: &str| plan.tool(tool).map_or("unknown", |spec| spec.name.as_str());
                 tools = answer.calls.iter().map(|call| named(&call.tool)).collect();
             } else if entry.model_failure().is_some() {
                 outcome = "failed";
@@ -92,6 +119,7 @@ impl<W: World> Execution<W> {
             tools,
             took,
         };
-        open.span.in_scope(|| instruments::iteration_ended(self.ids(), &ended));
+        open.span
+            .in_scope(|| instruments::iteration_ended(self.ids(), &ended));
     }
 }

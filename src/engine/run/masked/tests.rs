@@ -9,8 +9,8 @@ use crate::engine::run::masked::*;
 use crate::engine::run::session::LeasedSession;
 use crate::engine::run::tests::control;
 use crate::engine::testing::{
-    Death, FakeCancelRequests, FakeDelivery, FakeFeed, FakeIntake, FakeJournal, FakePresence, FakeQueue, FakeSessions,
-    Scene, lock,
+    Death, FakeCancelRequests, FakeDelivery, FakeFeed, FakeIntake, FakeJournal, FakePresence,
+    FakeQueue, FakeSessions, Scene, lock,
 };
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::entry::Entry;
@@ -36,12 +36,25 @@ impl Model for Scripted {
         let mut answers = lock(&self.answers);
         if answers.is_empty() {
             let message = format!("GET https://provider?key={SECRET} failed");
-            let provider = ProviderFailure { status: format!("400 {SECRET}"), ..ProviderFailure::default() };
-            return Err(ModelError::Failed { code: "invalid_request".to_owned(), message, timeout: false, provider });
+            let provider = ProviderFailure {
+                status: format!("400 {SECRET}"),
+                ..ProviderFailure::default()
+            };
+            return Err(ModelError::Failed {
+                code: "invalid_request".to_owned(),
+                message,
+                timeout: false,
+                provider,
+            });
         }
         let answer = answers.remove(0);
-        for (kind, text) in [(DeltaKind::Thinking, &answer.thinking), (DeltaKind::Text, &answer.text)] {
-            text.as_bytes().chunks(3).for_each(|piece| deltas(kind, std::str::from_utf8(piece).unwrap()));
+        for (kind, text) in [
+            (DeltaKind::Thinking, &answer.thinking),
+            (DeltaKind::Text, &answer.text),
+        ] {
+            text.as_bytes()
+                .chunks(3)
+                .for_each(|piece| deltas(kind, std::str::from_utf8(piece).unwrap()));
         }
         Ok(answer)
     }
@@ -63,7 +76,10 @@ impl Tools for Noting {
     async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
         let call = request.call;
         lock(&self.0).push(call.arguments.clone());
-        ToolReply::Answered { content: "done".to_owned(), is_error: false }
+        ToolReply::Answered {
+            content: "done".to_owned(),
+            is_error: false,
+        }
     }
 
     fn run_ended(&self, _lease: Lease) {}
@@ -93,7 +109,10 @@ struct Play {
 impl Play {
     fn new(strategy: Strategy, answers: Vec<Answer>) -> Self {
         let scene = Scene::new(strategy, 9, vec![]);
-        let model = Scripted { answers: Mutex::new(answers), ..Scripted::default() };
+        let model = Scripted {
+            answers: Mutex::new(answers),
+            ..Scripted::default()
+        };
         let ports = Arc::new(Ports {
             model: Arc::new(Masked::new(model, Mask::new([SECRET.to_owned()]))),
             tools: Arc::new(Noting::default()),
@@ -109,8 +128,20 @@ impl Play {
     }
 
     async fn run(&self) {
-        let lease = Lease { session_id: self.scene.session, epoch: self.scene.disk().epoch, token: Uuid::nil() };
-        LeasedSession { ports: self.ports.clone(), lease, control: control(), opened: None }.run().await.unwrap();
+        let lease = Lease {
+            session_id: self.scene.session,
+            epoch: self.scene.disk().epoch,
+            token: Uuid::nil(),
+        };
+        LeasedSession {
+            ports: self.ports.clone(),
+            lease,
+            control: control(),
+            opened: None,
+        }
+        .run()
+        .await
+        .unwrap();
     }
 
     fn sent(&self) -> Vec<String> {
@@ -120,9 +151,16 @@ impl Play {
     /// Everything that is written, shown or sent to the model.
     fn seen(&self) -> String {
         let disk = self.scene.disk();
-        let journal = disk.entries.values().flatten().map(|recorded| serde_json::to_string(&recorded.entry).unwrap());
+        let journal = disk
+            .entries
+            .values()
+            .flatten()
+            .map(|recorded| serde_json::to_string(&recorded.entry).unwrap());
         let (journal, events, end) = (journal.collect::<String>(), &disk.events, &disk.end);
-        let deltas: String = lock(&self.scene.ports.feed.deltas).iter().map(|delta| delta.delta.as_str()).collect();
+        let deltas: String = lock(&self.scene.ports.feed.deltas)
+            .iter()
+            .map(|delta| delta.delta.as_str())
+            .collect();
         let requests = lock(&self.ports.model.model.requests);
         let prompts: Vec<_> = requests.iter().map(|request| &request.messages).collect();
         format!("{journal}\n{events:?}\n{end:?}\n{deltas}\n{prompts:?}")
@@ -131,7 +169,12 @@ impl Play {
 
 fn call(tool: &str) -> ToolCall {
     let arguments = format!("{{\"password\":\"{SECRET}\",\"user\":\"bob\"}}");
-    ToolCall { id: "a".to_owned(), tool: tool.to_owned(), arguments, read_only: false }
+    ToolCall {
+        id: "a".to_owned(),
+        tool: tool.to_owned(),
+        arguments,
+        read_only: false,
+    }
 }
 
 fn calls(tool: &str) -> Answer {
@@ -139,7 +182,10 @@ fn calls(tool: &str) -> Answer {
         text: format!("I log in with {SECRET} now"),
         thinking: format!("the key is {SECRET}."),
         calls: vec![call(tool)],
-        code_executions: vec![CodePart { result: SECRET.to_owned(), ..CodePart::default() }],
+        code_executions: vec![CodePart {
+            result: SECRET.to_owned(),
+            ..CodePart::default()
+        }],
         groundings: vec![Grounding {
             queries: vec![SECRET.to_owned()],
             other_sources: vec![passage()],
@@ -152,36 +198,70 @@ fn calls(tool: &str) -> Answer {
 /// A source with the secret in every text.
 fn passage() -> OtherSource {
     let text = || format!("the key is {SECRET}");
-    let supports = vec![Support { text: text(), ..Support::default() }];
-    OtherSource { kind: text(), uri: text(), title: text(), text: text(), supports }
+    let supports = vec![Support {
+        text: text(),
+        ..Support::default()
+    }];
+    OtherSource {
+        kind: text(),
+        uri: text(),
+        title: text(),
+        text: text(),
+        supports,
+    }
 }
 
 fn react() -> Answer {
-    let text = format!("Thought: use {SECRET}\nAction: k8s.get\nAction Input: {{\"password\": \"{SECRET}\"}}");
-    Answer { text, ..Answer::default() }
+    let text = format!(
+        "Thought: use {SECRET}\nAction: k8s.get\nAction Input: {{\"password\": \"{SECRET}\"}}"
+    );
+    Answer {
+        text,
+        ..Answer::default()
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_sent_what_the_model_wrote_and_nothing_else_holds_it() {
-    for (strategy, answer) in [(Strategy::NativeThinking, calls("k8s.get")), (Strategy::React, react())] {
+    for (strategy, answer) in [
+        (Strategy::NativeThinking, calls("k8s.get")),
+        (Strategy::React, react()),
+    ] {
         let play = Play::new(strategy, vec![answer]);
         play.run().await;
         let sent = play.sent();
         assert!(sent.len() == 1 && sent[0].contains(SECRET), "{sent:?}");
         let seen = play.seen();
         assert!(!seen.contains(SECRET), "{seen}");
-        assert!(seen.contains("provider?key=[masked] failed"), "the provider's error: {seen}");
-        assert!(seen.contains("[masked]\\\"") || seen.contains("[masked]\""), "{seen}");
+        assert!(
+            seen.contains("provider?key=[masked] failed"),
+            "the provider's error: {seen}"
+        );
+        assert!(
+            seen.contains("[masked]\\\"") || seen.contains("[masked]\""),
+            "{seen}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_arguments_died_with_its_worker_is_asked_for_again() {
-    for (tool, strategy) in
-        [("k8s.get", Strategy::NativeThinking), ("k8s.restart", Strategy::NativeThinking), ("k8s.get", Strategy::React)]
-    {
-        let answer = || if strategy == Strategy::React { react() } else { calls(tool) };
-        let last = Answer { text: "Final Answer: Cause: z".to_owned(), ..Answer::default() };
+    for (tool, strategy) in [
+        ("k8s.get", Strategy::NativeThinking),
+        ("k8s.restart", Strategy::NativeThinking),
+        ("k8s.get", Strategy::React),
+    ] {
+        let answer = || {
+            if strategy == Strategy::React {
+                react()
+            } else {
+                calls(tool)
+            }
+        };
+        let last = Answer {
+            text: "Final Answer: Cause: z".to_owned(),
+            ..Answer::default()
+        };
         let play = Play::new(strategy, vec![answer(), answer(), last]);
         // The opening, the stage's beginning and the first answer are written; then the worker dies.
         play.scene.disk().death = Death::After(3);
@@ -201,10 +281,19 @@ async fn a_call_whose_arguments_died_with_its_worker_is_asked_for_again() {
         }
         play.run().await;
         let sent = play.sent();
-        assert!(sent.len() == 1 && sent[0].contains(SECRET), "the second time it is asked for: {sent:?}");
+        assert!(
+            sent.len() == 1 && sent[0].contains(SECRET),
+            "the second time it is asked for: {sent:?}"
+        );
         let results = play.scene.journal();
-        let results = results.iter().filter(|entry| entry.result().is_some()).collect::<Vec<_>>();
-        assert!(format!("{:?}", results[0]).contains("this call was not sent"), "{results:?}");
+        let results = results
+            .iter()
+            .filter(|entry| entry.result().is_some())
+            .collect::<Vec<_>>();
+        assert!(
+            format!("{:?}", results[0]).contains("this call was not sent"),
+            "{results:?}"
+        );
         assert_eq!(results.len(), 2);
         assert!(!play.seen().contains(SECRET));
     }
@@ -215,7 +304,10 @@ async fn live_text_is_the_stored_text_and_its_offsets_count_the_bytes_that_are_s
     let play = Play::new(Strategy::NativeThinking, vec![calls("k8s.get")]);
     play.run().await;
     let deltas = lock(&play.scene.ports.feed.deltas);
-    for (kind, event) in [(DeltaKind::Text, EventType::LlmResponse), (DeltaKind::Thinking, EventType::LlmThinking)] {
+    for (kind, event) in [
+        (DeltaKind::Text, EventType::LlmResponse),
+        (DeltaKind::Thinking, EventType::LlmThinking),
+    ] {
         let pieces: Vec<_> = deltas.iter().filter(|delta| delta.kind == kind).collect();
         let mut end = 0;
         for piece in &pieces {
@@ -224,20 +316,41 @@ async fn live_text_is_the_stored_text_and_its_offsets_count_the_bytes_that_are_s
         }
         let live: String = pieces.iter().map(|delta| delta.delta.as_str()).collect();
         let disk = play.scene.disk();
-        let stored = disk.events.iter().find(|stored| stored.event_type == event).unwrap();
-        assert_eq!((live.as_str(), pieces.len() > 2), (stored.content.as_str(), true));
+        let stored = disk
+            .events
+            .iter()
+            .find(|stored| stored.event_type == event)
+            .unwrap();
+        assert_eq!(
+            (live.as_str(), pieces.len() > 2),
+            (stored.content.as_str(), true)
+        );
     }
 }
 
 #[test]
 fn calls_that_differ_only_in_what_is_hidden_are_no_repetition() {
     use crate::investigation::execution::state::State;
-    let plan = Scene::new(Strategy::NativeThinking, 9, vec![]).disk().record.plan.stages[0].agents[0].clone();
+    let plan = Scene::new(Strategy::NativeThinking, 9, vec![])
+        .disk()
+        .record
+        .plan
+        .stages[0]
+        .agents[0]
+        .clone();
     let mut state = State::replay(plan, None, Vec::<Entry>::new());
     for n in 0..5 {
-        let call = ToolCall { id: format!("c{n}"), arguments: "{\"key\":\"[masked]\"}".to_owned(), ..call("k8s.get") };
+        let call = ToolCall {
+            id: format!("c{n}"),
+            arguments: "{\"key\":\"[masked]\"}".to_owned(),
+            ..call("k8s.get")
+        };
         let masked_calls = vec![call.id.clone()];
-        state.apply(Entry::Answer(Answer { calls: vec![call], masked_calls, ..Answer::default() }));
+        state.apply(Entry::Answer(Answer {
+            calls: vec![call],
+            masked_calls,
+            ..Answer::default()
+        }));
         assert!(!state.refuses_calls() && !state.needs_repeat_feedback());
     }
 }

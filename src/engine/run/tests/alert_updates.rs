@@ -24,15 +24,28 @@ fn scripts() -> [Script; 5] {
     [
         (native, 9, vec![look(), Fails, Says("Cause: y", vec![])]),
         (native, 1, vec![look(), Says("Cause: forced", vec![])]),
-        (Strategy::React, 9, vec![Says(LOOK, vec![]), Says(FOUND, vec![])]),
+        (
+            Strategy::React,
+            9,
+            vec![Says(LOOK, vec![]), Says(FOUND, vec![])],
+        ),
         (Strategy::SingleCall, 9, vec![Says("Cause: y", vec![])]),
         (Strategy::Synthesis, 9, vec![Says("Cause: y", vec![])]),
     ]
 }
 
 fn updates() -> Vec<AlertUpdate> {
-    let severity = AlertUpdate { severity: Some(Severity::Critical), ..AlertUpdate::default() };
-    vec![severity, AlertUpdate { status: Some(AlertStatus::Resolved), ..AlertUpdate::default() }]
+    let severity = AlertUpdate {
+        severity: Some(Severity::Critical),
+        ..AlertUpdate::default()
+    };
+    vec![
+        severity,
+        AlertUpdate {
+            status: Some(AlertStatus::Resolved),
+            ..AlertUpdate::default()
+        },
+    ]
 }
 
 /// A scene with two updates that are committed before this write.
@@ -46,12 +59,23 @@ fn scene(script: Script, from: u32) -> Scene {
 
 fn sent(scene: &Scene) -> Vec<u32> {
     let journal = scene.journal();
-    let upto = |entry: &Entry| if let Entry::AlertUpdated(updated) = entry { Some(updated.upto) } else { None };
+    let upto = |entry: &Entry| {
+        if let Entry::AlertUpdated(updated) = entry {
+            Some(updated.upto)
+        } else {
+            None
+        }
+    };
     journal.iter().filter_map(upto).collect()
 }
 
 fn events(scene: &Scene) -> usize {
-    scene.disk().events.iter().filter(|event| event.event_type == EventType::AlertUpdated).count()
+    scene
+        .disk()
+        .events
+        .iter()
+        .filter(|event| event.event_type == EventType::AlertUpdated)
+        .count()
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +86,10 @@ async fn an_update_before_the_last_call_is_sent_once_at_any_death() {
             let whole = scene(script.clone(), from);
             assert_eq!(run(&whole, control()).await, Ok(()));
             assert_eq!((sent(&whole), events(&whole)), (vec![2], 1), "{script:?}");
-            assert_eq!(whole.disk().end.as_ref().map(|end| end.covered_updates), Some(2));
+            assert_eq!(
+                whole.disk().end.as_ref().map(|end| end.covered_updates),
+                Some(2)
+            );
             let writes = whole.disk().writes;
             for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
                 let scene = scene(script.clone(), from);
@@ -77,7 +104,11 @@ async fn an_update_before_the_last_call_is_sent_once_at_any_death() {
                 if scene.disk().end.is_none() {
                     assert_eq!(run(&scene, control()).await, Ok(()), "{script:?} {death:?}");
                 }
-                assert_eq!((sent(&scene), events(&scene)), (vec![2], 1), "{script:?} {death:?}");
+                assert_eq!(
+                    (sent(&scene), events(&scene)),
+                    (vec![2], 1),
+                    "{script:?} {death:?}"
+                );
                 assert_eq!(scene.journal(), whole.journal(), "{script:?} {death:?}");
             }
         }
@@ -92,7 +123,10 @@ async fn an_update_after_the_last_call_is_not_sent_and_not_covered() {
         let late = scene(script, whole.disk().writes - 2);
         assert_eq!(run(&late, control()).await, Ok(()));
         assert_eq!((sent(&late), events(&late)), (vec![], 0));
-        assert_eq!(late.disk().end.as_ref().map(|end| end.covered_updates), Some(0));
+        assert_eq!(
+            late.disk().end.as_ref().map(|end| end.covered_updates),
+            Some(0)
+        );
     }
 }
 
@@ -104,8 +138,14 @@ async fn the_request_to_conclude_comes_after_an_update() {
         assert_eq!(run(&scene, control()).await, Ok(()));
         let journal = scene.journal();
         assert_eq!(sent(&scene), [2], "{from}: {journal:#?}");
-        let before_last = journal.iter().rposition(|entry| matches!(entry, Entry::Answer(_))).unwrap();
-        assert!(matches!(journal[before_last - 1], Entry::Feedback { .. }), "{journal:#?}");
+        let before_last = journal
+            .iter()
+            .rposition(|entry| matches!(entry, Entry::Answer(_)))
+            .unwrap();
+        assert!(
+            matches!(journal[before_last - 1], Entry::Feedback { .. }),
+            "{journal:#?}"
+        );
     }
 }
 
@@ -117,8 +157,16 @@ fn concluding_scripts() -> [Script; 4] {
     [
         (native, 9, vec![look(), Says("Cause: over", vec![])]),
         (native, 9, vec![look(), Fails, Says("Cause: over", vec![])]),
-        (Strategy::React, 9, vec![Says(LOOK, vec![]), Says(FOUND, vec![])]),
-        (Strategy::React, 9, vec![Says(LOOK, vec![]), Fails, Says(FOUND, vec![])]),
+        (
+            Strategy::React,
+            9,
+            vec![Says(LOOK, vec![]), Says(FOUND, vec![])],
+        ),
+        (
+            Strategy::React,
+            9,
+            vec![Says(LOOK, vec![]), Fails, Says(FOUND, vec![])],
+        ),
     ]
 }
 
@@ -135,13 +183,20 @@ async fn a_resolved_alert_forces_the_same_conclusion_at_any_death() {
         let whole = concluding();
         assert_eq!(run(&whole, control()).await, Ok(()));
         let journal = whole.journal();
-        let updated = journal.iter().position(|entry| matches!(entry, Entry::AlertUpdated(_))).unwrap();
+        let updated = journal
+            .iter()
+            .position(|entry| matches!(entry, Entry::AlertUpdated(_)))
+            .unwrap();
         assert!(
             matches!(
                 &journal[updated + 1..],
                 [
-                    Entry::Stopped { reason: StopReason::AlertResolved },
-                    Entry::Concluding { reason: StopReason::AlertResolved },
+                    Entry::Stopped {
+                        reason: StopReason::AlertResolved
+                    },
+                    Entry::Concluding {
+                        reason: StopReason::AlertResolved
+                    },
                     Entry::Feedback { .. },
                     Entry::Answer(_),
                     ..
@@ -150,7 +205,10 @@ async fn a_resolved_alert_forces_the_same_conclusion_at_any_death() {
             "{journal:#?}"
         );
         let end = whole.disk().end.clone().unwrap();
-        assert_eq!((end.status, end.reason, end.covered_updates), (Completed, StopReason::AlertResolved, 2));
+        assert_eq!(
+            (end.status, end.reason, end.covered_updates),
+            (Completed, StopReason::AlertResolved, 2)
+        );
         let writes = whole.disk().writes;
         for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
             let scene = concluding();
@@ -168,7 +226,10 @@ async fn a_resolved_alert_forces_the_same_conclusion_at_any_death() {
                 assert_eq!(run(&scene, control()).await, Ok(()), "{script:?} {death:?}");
             }
             assert_eq!(scene.journal(), journal, "{script:?} {death:?}");
-            assert_eq!(scene.disk().end.as_ref().map(|end| end.reason), Some(StopReason::AlertResolved));
+            assert_eq!(
+                scene.disk().end.as_ref().map(|end| end.reason),
+                Some(StopReason::AlertResolved)
+            );
         }
     }
 }
@@ -177,23 +238,37 @@ async fn a_resolved_alert_forces_the_same_conclusion_at_any_death() {
 async fn an_alert_that_fires_again_before_the_next_call_concludes_nothing() {
     let scene = scene(concluding_scripts()[0].clone(), 4);
     scene.disk().record.plan.on_resolved = OnResolved::Conclude;
-    scene.disk().updates.push(AlertUpdate { status: Some(AlertStatus::Firing), ..AlertUpdate::default() });
+    scene.disk().updates.push(AlertUpdate {
+        status: Some(AlertStatus::Firing),
+        ..AlertUpdate::default()
+    });
     assert_eq!(run(&scene, control()).await, Ok(()));
-    assert_eq!(scene.disk().end.as_ref().map(|end| end.reason), Some(StopReason::FinalAnswer));
+    assert_eq!(
+        scene.disk().end.as_ref().map(|end| end.reason),
+        Some(StopReason::FinalAnswer)
+    );
 }
 
 #[test]
 fn an_update_is_a_message_with_a_fence_in_every_strategy() {
     for (strategy, ..) in scripts() {
         let plan = crate::investigation::testing::agent_plan(strategy, vec![]);
-        let entry = crate::investigation::alert_update::entry(&[crate::investigation::alert_update::NumberedUpdate {
-            number: 1,
-            update: updates().remove(0),
-        }]);
+        let entry = crate::investigation::alert_update::entry(&[
+            crate::investigation::alert_update::NumberedUpdate {
+                number: 1,
+                update: updates().remove(0),
+            },
+        ]);
         let state = State::replay(std::sync::Arc::new(plan), None, entry);
         let [message] = state.messages().try_into().unwrap();
         assert_eq!(message.role, Role::User);
-        assert!(message.content.contains("```text\nthe severity is now critical\n```\n"), "{}", message.content);
+        assert!(
+            message
+                .content
+                .contains("```text\nthe severity is now critical\n```\n"),
+            "{}",
+            message.content
+        );
         assert_eq!((state.known_updates(), state.answered_updates()), (1, 0));
     }
 }

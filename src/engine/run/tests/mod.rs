@@ -33,5 +33,13 @@ fn draining(drain: CancellationToken) -> Control {
 }
 
 async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
-    LeasedSession { ports: scene.ports.clone(), lease: scene.lease(), control, opened: None }.run().await.map(drop)
+    LeasedSession {
+        ports: scene.ports.clone(),
+        lease: scene.lease(),
+        control,
+        opened: None,
+    }
+    .run()
+    .await
+    .map(drop)
 }

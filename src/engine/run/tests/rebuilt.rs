@@ -29,7 +29,12 @@ enum Addition {
     Summaries,
 }
 
-const ADDITIONS: [Addition; 4] = [Addition::Nothing, Addition::Provider, Addition::LittleRoom, Addition::Summaries];
+const ADDITIONS: [Addition; 4] = [
+    Addition::Nothing,
+    Addition::Provider,
+    Addition::LittleRoom,
+    Addition::Summaries,
+];
 
 impl Addition {
     fn add_to(self, scene: &Scene) {
@@ -38,7 +43,11 @@ impl Addition {
         let agent = Arc::make_mut(&mut stages[0].agents[0]);
         let named = |name: &str, provider: &ProviderPlan| {
             let (name, model) = (name.to_owned(), name.to_owned());
-            ProviderPlan { name, model, ..provider.clone() }
+            ProviderPlan {
+                name,
+                model,
+                ..provider.clone()
+            }
         };
         match self {
             Self::Nothing => {}
@@ -46,8 +55,10 @@ impl Addition {
                 agent.providers.push(named("second", &agent.providers[0]));
                 let second = stages[0].clone();
                 stages.push(second);
-                lock(&scene.ports.model.others)
-                    .insert("second".to_owned(), vec![Turn::Says("again", vec![("z", "k8s.get")])]);
+                lock(&scene.ports.model.others).insert(
+                    "second".to_owned(),
+                    vec![Turn::Says("again", vec![("z", "k8s.get")])],
+                );
             }
             Self::LittleRoom => {
                 agent.providers[0].context_window = 400;
@@ -55,9 +66,13 @@ impl Addition {
             }
             Self::Summaries => {
                 let provider = named("cheap", &agent.providers[0]);
-                agent.summaries = Some(SummaryPlan { provider, over_tokens: [("k8s".to_owned(), 2)].into() });
+                agent.summaries = Some(SummaryPlan {
+                    provider,
+                    over_tokens: [("k8s".to_owned(), 2)].into(),
+                });
                 agent.clock = Some(ClockPlan::of_alert(&alert("x"), Utc::now()));
-                lock(&scene.ports.model.others).insert("cheap".to_owned(), vec![Turn::Says("3 pods", vec![])]);
+                lock(&scene.ports.model.others)
+                    .insert("cheap".to_owned(), vec![Turn::Says("3 pods", vec![])]);
             }
         }
     }
@@ -67,35 +82,83 @@ impl Addition {
 fn plan_of(scene: &Scene, execution: ExecutionId) -> Arc<AgentPlan> {
     let disk = scene.disk();
     let of_stage = |stage: &StageRecord| {
-        let found = stage.executions.iter().find(|run| run.execution_id == execution)?;
-        disk.record.plan.stage(stage.stage_no)?.agent(found.agent_no).map(Arc::clone)
+        let found = stage
+            .executions
+            .iter()
+            .find(|run| run.execution_id == execution)?;
+        disk.record
+            .plan
+            .stage(stage.stage_no)?
+            .agent(found.agent_no)
+            .map(Arc::clone)
     };
     disk.record.stages.iter().find_map(of_stage).unwrap()
 }
 
 /// The request of a stored call, made again. `timeout` is the one part that is not made from the journal.
-async fn rebuilt(scene: &Scene, execution: ExecutionId, call: StoredCall, timeout: Duration) -> ModelRequest {
-    let journal = scene.ports.journal.entries(scene.session, execution).await.unwrap();
+async fn rebuilt(
+    scene: &Scene,
+    execution: ExecutionId,
+    call: StoredCall,
+    timeout: Duration,
+) -> ModelRequest {
+    let journal = scene
+        .ports
+        .journal
+        .entries(scene.session, execution)
+        .await
+        .unwrap();
     let site = CallSite::find(plan_of(scene, execution), journal, call).unwrap();
     let result = match site.result_event() {
-        Some(event) => scene.ports.journal.result(scene.session, Timeline::Own, event).await.unwrap().unwrap().text,
+        Some(event) => {
+            scene
+                .ports
+                .journal
+                .result(scene.session, Timeline::Own, event)
+                .await
+                .unwrap()
+                .unwrap()
+                .text
+        }
         None => None,
     };
-    ModelRequest::new(scene.session, execution, site.request(result.as_deref()).unwrap(), timeout)
+    ModelRequest::new(
+        scene.session,
+        execution,
+        site.request(result.as_deref()).unwrap(),
+        timeout,
+    )
 }
 
 /// Asserts that each stored call is the last request that the model received under its id. Counts by kind.
 async fn assert_rebuilt(scene: &Scene, what: &str, counts: &mut BTreeMap<&'static str, usize>) {
     let mut last: BTreeMap<String, ModelRequest> = BTreeMap::new();
     for sent in lock(&scene.ports.model.requests).iter() {
-        last.insert(sent.request_id.clone(), ModelRequest { timeout: Duration::ZERO, ..sent.clone() });
+        last.insert(
+            sent.request_id.clone(),
+            ModelRequest {
+                timeout: Duration::ZERO,
+                ..sent.clone()
+            },
+        );
     }
-    let Disk { call_places, model_calls, .. } = scene.disk().clone();
-    assert!(call_places.len() == model_calls.len() && !call_places.is_empty(), "{what}");
+    let Disk {
+        call_places,
+        model_calls,
+        ..
+    } = scene.disk().clone();
+    assert!(
+        call_places.len() == model_calls.len() && !call_places.is_empty(),
+        "{what}"
+    );
     for ((execution, call), record) in call_places.into_iter().zip(model_calls) {
         let rebuilt = rebuilt(scene, execution, call, Duration::ZERO).await;
         // Each call has its own request, so it is taken out.
-        assert_eq!(last.remove(&rebuilt.request_id), Some(rebuilt.clone()), "{what}");
+        assert_eq!(
+            last.remove(&rebuilt.request_id),
+            Some(rebuilt.clone()),
+            "{what}"
+        );
         assert_eq!(rebuilt.provider.name, record.provider.name, "{what}");
         let is_blanked = |message: &&Message| message.content.contains("was removed to save space");
         *counts.entry(call.purpose.as_str()).or_default() += 1;
@@ -110,7 +173,9 @@ fn looks_at_pods() -> Vec<Turn> {
     const POD_B: &str = "Thought: look\nAction: k8s.get\nAction Input: {\"pod\": \"b\"}";
     const POD_C: &str = "Thought: look\nAction: k8s.get\nAction Input: {\"pod\": \"c\"}";
     const POD_D: &str = "Thought: look\nAction: k8s.get\nAction Input: {\"pod\": \"d\"}";
-    [POD_A, POD_B, POD_C, POD_D].map(|text| Turn::Says(text, vec![])).to_vec()
+    [POD_A, POD_B, POD_C, POD_D]
+        .map(|text| Turn::Says(text, vec![]))
+        .to_vec()
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,11 +191,20 @@ async fn the_rebuilt_request_is_the_sent_one() {
             };
             let whole = scene();
             assert_eq!(run(&whole, control()).await, Ok(()));
-            assert_rebuilt(&whole, &format!("{strategy:?} {addition:?} {turns:?}"), &mut counts).await;
+            assert_rebuilt(
+                &whole,
+                &format!("{strategy:?} {addition:?} {turns:?}"),
+                &mut counts,
+            )
+            .await;
             let writes = whole.disk().writes;
             // The test of crashes has every write.
             for n in (1..=writes).step_by(2) {
-                let death = if n % 4 == 1 { Death::Before(n) } else { Death::After(n) };
+                let death = if n % 4 == 1 {
+                    Death::Before(n)
+                } else {
+                    Death::After(n)
+                };
                 let scene = scene();
                 scene.disk().death = death;
                 tokio::select! {
@@ -143,12 +217,22 @@ async fn the_rebuilt_request_is_the_sent_one() {
                 if scene.disk().end.is_none() {
                     assert_eq!(run(&scene, control()).await, Ok(()), "{turns:?} {death:?}");
                 }
-                assert_rebuilt(&scene, &format!("{strategy:?} {addition:?} {turns:?} {death:?}"), &mut counts).await;
+                assert_rebuilt(
+                    &scene,
+                    &format!("{strategy:?} {addition:?} {turns:?} {death:?}"),
+                    &mut counts,
+                )
+                .await;
             }
         }
     }
     println!("requests made again: {counts:?}");
-    let seen = Purpose::ALL.map(Purpose::as_str).into_iter().chain(["blanked", "switched"]);
-    let rare: Vec<&str> = seen.filter(|kind| counts.get(kind).copied().unwrap_or_default() < 50).collect();
+    let seen = Purpose::ALL
+        .map(Purpose::as_str)
+        .into_iter()
+        .chain(["blanked", "switched"]);
+    let rare: Vec<&str> = seen
+        .filter(|kind| counts.get(kind).copied().unwrap_or_default() < 50)
+        .collect();
     assert_eq!(rare, Vec::<&str>::new(), "{counts:?}");
 }

@@ -64,10 +64,19 @@ async fn a_request_for_a_running_session_stops_it_and_is_written_into_the_store(
     let (control, registered) = scenario.open();
     until(|| scenario.lookups() > 0).await;
     let began = Instant::now();
-    scenario.emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(99)))).await;
-    scenario.emit(CancelNotice::Requested(scenario.harness.scene.session)).await;
+    scenario
+        .emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(
+            99,
+        ))))
+        .await;
+    scenario
+        .emit(CancelNotice::Requested(scenario.harness.scene.session))
+        .await;
     control.stopped().await;
-    assert_eq!((control.stop_reason(), began.elapsed()), (Some(StopReason::Cancelled), Duration::ZERO));
+    assert_eq!(
+        (control.stop_reason(), began.elapsed()),
+        (Some(StopReason::Cancelled), Duration::ZERO)
+    );
     until(|| scenario.harness.sessions.asked() == words(&["cancel 7"])).await;
     drop(registered);
     scenario.finish().await;
@@ -75,11 +84,21 @@ async fn a_request_for_a_running_session_stops_it_and_is_written_into_the_store(
 
 #[tokio::test(start_paused = true)]
 async fn a_request_for_a_session_of_no_worker_is_written_unless_the_session_is_over() {
-    let running = SettlementStatus { over: false, ..SETTLED };
-    for (standing, asked) in [(running, words(&["cancel 99"])), (SETTLED, words(&["settled"]))] {
+    let running = SettlementStatus {
+        over: false,
+        ..SETTLED
+    };
+    for (standing, asked) in [
+        (running, words(&["cancel 99"])),
+        (SETTLED, words(&["settled"])),
+    ] {
         let scenario = Scenario::begin_with(BrokerAnswers::Ok, standing);
         *lock(&scenario.harness.sessions.cancel_outcome) = CancelOutcome::Cancelled;
-        scenario.emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(99)))).await;
+        scenario
+            .emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(
+                99,
+            ))))
+            .await;
         tokio::time::sleep(2 * MAX_JITTER).await; // paused time
         assert_eq!(scenario.harness.sessions.asked(), asked);
         scenario.finish().await;
@@ -94,7 +113,10 @@ async fn a_request_for_a_session_in_the_queue_takes_effect_when_it_is_opened() {
     let began = Instant::now();
     let (control, registered) = scenario.open();
     control.stopped().await;
-    assert_eq!((control.stop_reason(), began.elapsed()), (Some(StopReason::Cancelled), Duration::ZERO));
+    assert_eq!(
+        (control.stop_reason(), began.elapsed()),
+        (Some(StopReason::Cancelled), Duration::ZERO)
+    );
     drop(registered);
     scenario.finish().await;
 }
@@ -124,7 +146,11 @@ async fn a_request_without_a_notice_is_looked_up_with_the_next_renewal() {
     assert!(began.elapsed() <= LEASE / 3, "{:?}", began.elapsed());
     let lookups = scenario.lookups();
     tokio::time::sleep(LEASE).await; // paused time
-    assert_eq!(scenario.lookups(), lookups, "no request is looked up for a run that stops");
+    assert_eq!(
+        scenario.lookups(),
+        lookups,
+        "no request is looked up for a run that stops"
+    );
     drop(registered);
     scenario.finish().await;
 }
@@ -138,7 +164,9 @@ async fn an_unavailable_broker_or_store_delays_neither_runs_nor_requests() {
         until(|| scenario.lookups() > 2).await;
         assert_eq!(control.stop_reason(), None);
         let began = Instant::now();
-        scenario.emit(CancelNotice::Requested(scenario.harness.scene.session)).await;
+        scenario
+            .emit(CancelNotice::Requested(scenario.harness.scene.session))
+            .await;
         control.stopped().await;
         assert_eq!(began.elapsed(), Duration::ZERO, "{broker:?}");
         drop(registered);

@@ -25,7 +25,10 @@ struct FakeOutbox {
 }
 
 impl Notifications for FakeOutbox {
-    async fn claim_notifications(&self, _: NotificationClaim) -> Result<Vec<DueNotification>, StoreError> {
+    async fn claim_notifications(
+        &self,
+        _: NotificationClaim,
+    ) -> Result<Vec<DueNotification>, StoreError> {
         lock(&self.claims).push(Instant::now());
         Ok(lock(&self.due).pop_front().into_iter().collect())
     }
@@ -40,7 +43,11 @@ impl Notifications for FakeOutbox {
         Ok(())
     }
 
-    async fn notification_backlog(&self, _: Vec<String>, _: Duration) -> Result<Backlog, StoreError> {
+    async fn notification_backlog(
+        &self,
+        _: Vec<String>,
+        _: Duration,
+    ) -> Result<Backlog, StoreError> {
         Ok(Backlog::default())
     }
 
@@ -66,13 +73,22 @@ impl Notifier for FakeProvider {
 fn due() -> DueNotification {
     let began_at = Utc.timestamp_opt(1_790_000_000, 0).single();
     DueNotification {
-        key: NotificationKey { session: SessionId(Uuid::nil()), route: "on-call".to_owned(), moment: Moment::Ended },
+        key: NotificationKey {
+            session: SessionId(Uuid::nil()),
+            route: "on-call".to_owned(),
+            moment: Moment::Ended,
+        },
         lease: Uuid::nil(),
         attempts: 1,
         in_doubt: false,
         waited: Duration::ZERO,
         thread: None,
-        summary: Summary { outcome: Some(Outcome::Completed), began_at, ended_at: began_at, ..Summary::default() },
+        summary: Summary {
+            outcome: Some(Outcome::Completed),
+            began_at,
+            ended_at: began_at,
+            ..Summary::default()
+        },
     }
 }
 
@@ -85,8 +101,14 @@ impl Scenario {
     /// Sends what is due, and returns when each row has its result.
     async fn run(answer: ProviderAnswer, filter: Filter, due: Vec<DueNotification>) -> Self {
         let count = due.len();
-        let outbox = Arc::new(FakeOutbox { due: Mutex::new(due.into()), ..FakeOutbox::default() });
-        let provider = Arc::new(FakeProvider { answer, repeats: Mutex::default() });
+        let outbox = Arc::new(FakeOutbox {
+            due: Mutex::new(due.into()),
+            ..FakeOutbox::default()
+        });
+        let provider = Arc::new(FakeProvider {
+            answer,
+            repeats: Mutex::default(),
+        });
         let sender = RouteSender {
             store: Arc::clone(&outbox),
             notifier: Arc::clone(&provider),
@@ -94,7 +116,10 @@ impl Scenario {
                 name: "on-call".to_owned(),
                 kind: "webhook",
                 timeout: Duration::from_secs(10),
-                filter: Filter { on: Moment::ALL.to_vec(), ..filter },
+                filter: Filter {
+                    on: Moment::ALL.to_vec(),
+                    ..filter
+                },
                 template: None,
                 started_template: None,
             },
@@ -116,25 +141,39 @@ impl Scenario {
 }
 
 fn accepted() -> ProviderAnswer {
-    ProviderAnswer::Accepted { receipt: Some("1.2".to_owned()) }
+    ProviderAnswer::Accepted {
+        receipt: Some("1.2".to_owned()),
+    }
 }
 
 fn unavailable(retry_after: Option<Duration>, arrival: Arrival) -> ProviderAnswer {
-    ProviderAnswer::Unavailable { reason: "HTTP 500".to_owned(), retry_after, arrival }
+    ProviderAnswer::Unavailable {
+        reason: "HTTP 500".to_owned(),
+        retry_after,
+        arrival,
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_sent_with_the_doubt_of_its_row_and_recorded_with_its_receipt() {
-    let second = DueNotification { in_doubt: true, ..due() };
+    let second = DueNotification {
+        in_doubt: true,
+        ..due()
+    };
     let scenario = Scenario::run(accepted(), Filter::default(), vec![due(), second]).await;
-    let sent = NotificationResult::Sent { receipt: Some("1.2".to_owned()) };
+    let sent = NotificationResult::Sent {
+        receipt: Some("1.2".to_owned()),
+    };
     assert_eq!(scenario.recorded(), [sent.clone(), sent]);
     assert_eq!(*lock(&scenario.provider.repeats), [false, true]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_route_does_not_want_is_closed_without_a_message() {
-    let filter = Filter { outcomes: vec![Outcome::Failed], ..Filter::default() };
+    let filter = Filter {
+        outcomes: vec![Outcome::Failed],
+        ..Filter::default()
+    };
     let scenario = Scenario::run(accepted(), filter, vec![due()]).await;
     assert_eq!(scenario.recorded(), [NotificationResult::Filtered]);
     assert!(lock(&scenario.provider.repeats).is_empty());
@@ -142,21 +181,52 @@ async fn what_the_route_does_not_want_is_closed_without_a_message() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_attempt_is_due_again_later_each_time() {
-    let tries = (1..=4).map(|attempts| DueNotification { attempts, ..due() }).collect();
-    let scenario = Scenario::run(unavailable(None, Arrival::Refused), Filter::default(), tries).await;
+    let tries = (1..=4)
+        .map(|attempts| DueNotification { attempts, ..due() })
+        .collect();
+    let scenario = Scenario::run(
+        unavailable(None, Arrival::Refused),
+        Filter::default(),
+        tries,
+    )
+    .await;
     for (result, secs) in scenario.recorded().into_iter().zip([2, 4, 8, 16]) {
-        let NotificationResult::Failed { retry_after, arrival, .. } = result else { panic!("{result:?}") };
+        let NotificationResult::Failed {
+            retry_after,
+            arrival,
+            ..
+        } = result
+        else {
+            panic!("{result:?}")
+        };
         let ceiling = Duration::from_secs(secs);
-        assert!(retry_after >= ceiling / 2 && retry_after <= ceiling, "{retry_after:?} of {ceiling:?}");
+        assert!(
+            retry_after >= ceiling / 2 && retry_after <= ceiling,
+            "{retry_after:?} of {ceiling:?}"
+        );
         assert_eq!(arrival, Arrival::Refused);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_doubt_lasts_until_the_message_is_sent() {
-    let doubtful = DueNotification { in_doubt: true, ..due() };
-    let scenario = Scenario::run(unavailable(None, Arrival::Refused), Filter::default(), vec![doubtful]).await;
-    assert!(matches!(scenario.recorded()[0], NotificationResult::Failed { arrival: Arrival::Unknown, .. }));
+    let doubtful = DueNotification {
+        in_doubt: true,
+        ..due()
+    };
+    let scenario = Scenario::run(
+        unavailable(None, Arrival::Refused),
+        Filter::default(),
+        vec![doubtful],
+    )
+    .await;
+    assert!(matches!(
+        scenario.recorded()[0],
+        NotificationResult::Failed {
+            arrival: Arrival::Unknown,
+            ..
+        }
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,17 +236,37 @@ async fn a_provider_that_asks_for_a_pause_gets_no_message_meanwhile() {
     let scenario = Scenario::run(answer, Filter::default(), vec![due(), due()]).await;
     let claims = lock(&scenario.outbox.claims);
     assert!(claims[1] - claims[0] >= pause, "{claims:?}");
-    let NotificationResult::Failed { retry_after, .. } = &scenario.recorded()[0] else { panic!("not failed") };
+    let NotificationResult::Failed { retry_after, .. } = &scenario.recorded()[0] else {
+        panic!("not failed")
+    };
     assert_eq!(*retry_after, pause);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_given_up_when_it_is_refused_or_too_old() {
-    let rejected = ProviderAnswer::Rejected { reason: "HTTP 400".to_owned() };
+    let rejected = ProviderAnswer::Rejected {
+        reason: "HTTP 400".to_owned(),
+    };
     let scenario = Scenario::run(rejected, Filter::default(), vec![due()]).await;
-    assert_eq!(scenario.recorded(), [NotificationResult::GivenUp { reason: "HTTP 400".to_owned() }]);
-    let old = DueNotification { waited: MAX_AGE, ..due() };
-    let scenario = Scenario::run(unavailable(None, Arrival::Unknown), Filter::default(), vec![old]).await;
+    assert_eq!(
+        scenario.recorded(),
+        [NotificationResult::GivenUp {
+            reason: "HTTP 400".to_owned()
+        }]
+    );
+    let old = DueNotification {
+        waited: MAX_AGE,
+        ..due()
+    };
+    let scenario = Scenario::run(
+        unavailable(None, Arrival::Unknown),
+        Filter::default(),
+        vec![old],
+    )
+    .await;
     let reason = "not sent within 24 hours; the last attempt: HTTP 500".to_owned();
-    assert_eq!(scenario.recorded(), [NotificationResult::GivenUp { reason }]);
+    assert_eq!(
+        scenario.recorded(),
+        [NotificationResult::GivenUp { reason }]
+    );
 }

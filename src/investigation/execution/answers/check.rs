@@ -18,7 +18,12 @@ fn message(fault: Fault, sources: &Sources) -> String {
         Fault::NoCause => "It has no line \"Cause:\".".to_owned(),
         Fault::NoSource => "Cause and Evidence cite no result.".to_owned(),
         Fault::UnknownSource => {
-            let numbers: Vec<String> = sources.unknown.iter().take(8).map(ToString::to_string).collect();
+            let numbers: Vec<String> = sources
+                .unknown
+                .iter()
+                .take(8)
+                .map(ToString::to_string)
+                .collect();
             format!("No result has the number {}.", numbers.join(" or "))
         }
     }
@@ -28,7 +33,10 @@ fn message(fault: Fault, sources: &Sources) -> String {
 /// that of the answer. The answer to a question only has to cite what exists.
 fn faults(state: &State, analysis: &str, sources: &Sources, usage: Usage) -> Vec<Fault> {
     let plan = state.plan();
-    if state.was_asked_again() || !may_ask_again(state, usage) || plan.answer_check == AnswerCheck::Off {
+    if state.was_asked_again()
+        || !may_ask_again(state, usage)
+        || plan.answer_check == AnswerCheck::Off
+    {
         return Vec::new();
     }
     let is_investigation = plan.citable.is_none() && !plan.tools.is_empty();
@@ -45,7 +53,8 @@ fn faults(state: &State, analysis: &str, sources: &Sources, usage: Usage) -> Vec
 /// Whether another answer of an iteration may follow.
 fn may_ask_again(state: &State, usage: Usage) -> bool {
     let limits = state.plan().limits;
-    let has_tokens = limits.max_tokens == 0 || state.usage().plus(usage).total() < limits.max_tokens;
+    let has_tokens =
+        limits.max_tokens == 0 || state.usage().plus(usage).total() < limits.max_tokens;
     let has_turns = state.iteration() + 1 < limits.max_iterations;
     !state.next_is_last() && has_turns && has_tokens && state.stopped().is_none()
 }
@@ -57,11 +66,16 @@ pub fn ask_again(state: &State, analysis: &str, answer: &Answer) -> Option<Entry
     if faults.is_empty() {
         return None;
     }
-    let named = faults.iter().map(|fault| format!("- {}\n", message(*fault, &sources)));
+    let named = faults
+        .iter()
+        .map(|fault| format!("- {}\n", message(*fault, &sources)));
     let content = format!(
         "This answer was not taken yet:\n{}Look again where that helps, or take the claim back. Then give the whole \
          answer once more, in its form. It is taken as it is.",
         named.collect::<String>()
     );
-    Some(Entry::Feedback { content, about: Some(About::Answer(faults)) })
+    Some(Entry::Feedback {
+        content,
+        about: Some(About::Answer(faults)),
+    })
 }

@@ -9,25 +9,45 @@ use crate::investigation::execution::state::State;
 use crate::investigation::react::{self, ReplyKind};
 
 /// The model is asked for the answer again.
-pub(in crate::investigation::execution) fn asked_again(state: &State, answer: Answer) -> Vec<Entry> {
+pub(in crate::investigation::execution) fn asked_again(
+    state: &State,
+    answer: Answer,
+) -> Vec<Entry> {
     let request = request(state, answer.finish);
     vec![Entry::Answer(without_calls(answer)), request]
 }
 
 /// The next provider takes over; without one, the model is asked again.
-pub(in crate::investigation::execution) fn switched(state: &State, answer: Answer, code: &str) -> Vec<Entry> {
-    let Some(provider) = state.next_provider() else { return asked_again(state, answer) };
+pub(in crate::investigation::execution) fn switched(
+    state: &State,
+    answer: Answer,
+    code: &str,
+) -> Vec<Entry> {
+    let Some(provider) = state.next_provider() else {
+        return asked_again(state, answer);
+    };
     let mut entries = failed(state, answer, code);
     entries.push(Entry::Switched { provider });
     entries
 }
 
 /// A failed iteration.
-pub(in crate::investigation::execution) fn failed(state: &State, answer: Answer, code: &str) -> Vec<Entry> {
+pub(in crate::investigation::execution) fn failed(
+    state: &State,
+    answer: Answer,
+    code: &str,
+) -> Vec<Entry> {
     let message = format!("the answer does not count: {}", how(answer.finish));
-    let error = CallError { message: &message, timeout: false };
+    let error = CallError {
+        message: &message,
+        timeout: false,
+    };
     let request = request(state, answer.finish);
-    vec![Entry::Answer(without_calls(answer)), failure(FailureSource::Answer, code, error), request]
+    vec![
+        Entry::Answer(without_calls(answer)),
+        failure(FailureSource::Answer, code, error),
+        request,
+    ]
 }
 
 /// Why an answer does not count. One that ended by itself has a call in its text.
@@ -64,25 +84,43 @@ fn request(state: &State, finish: Finish) -> Entry {
         Finish::MalformedToolCall => {
             "If you still need the call, make it again with arguments that are one JSON object."
         }
-        Finish::Safety | Finish::Recitation => "Give it again in words of your own, without long quotations.",
-        Finish::Stop | Finish::ToolCalls if state.next_is_last() => "Give your answer as text: no tool can be called.",
+        Finish::Safety | Finish::Recitation => {
+            "Give it again in words of your own, without long quotations."
+        }
+        Finish::Stop | Finish::ToolCalls if state.next_is_last() => {
+            "Give your answer as text: no tool can be called."
+        }
         Finish::Stop | Finish::ToolCalls => {
             "A call that stands in the text is not made: call the tool itself, or give your final answer without a call \
              in it."
         }
         Finish::Paused | Finish::Error | Finish::Other => "Give it again, whole.",
     };
-    let content = format!("Your previous answer does not count: {}. No call in it was made. {request}", how(finish));
-    Entry::Feedback { content, about: None }
+    let content = format!(
+        "Your previous answer does not count: {}. No call in it was made. {request}",
+        how(finish)
+    );
+    Entry::Feedback {
+        content,
+        about: None,
+    }
 }
 
 /// The analysis of a last answer, whatever it requests; the parsed text is stored with the answer.
-pub(in crate::investigation::execution) fn analysis_of(state: &State, answer: &mut Answer) -> String {
+pub(in crate::investigation::execution) fn analysis_of(
+    state: &State,
+    answer: &mut Answer,
+) -> String {
     if !state.plan().strategy.writes_calls() {
         return answer.text.clone();
     }
     let conclusion = react::conclude(&answer.text, state.quote_context().untrusted);
     let (kind, thought) = (ReplyKind::Final, conclusion.thought);
-    answer.reading = Some(Box::new(ParsedReply { kind, thought, problem: None, quotes: false }));
+    answer.reading = Some(Box::new(ParsedReply {
+        kind,
+        thought,
+        problem: None,
+        quotes: false,
+    }));
     conclusion.analysis
 }

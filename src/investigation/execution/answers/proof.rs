@@ -28,23 +28,39 @@ impl Sources {
 /// an entry already.
 pub(super) fn sources(state: &State, analysis: &str, answer: Option<&Answer>) -> Sources {
     let Some(known) = state.citable() else {
-        return Sources { unknown: Vec::new(), has_known: false, are_numbered: false };
+        return Sources {
+            unknown: Vec::new(),
+            has_known: false,
+            are_numbered: false,
+        };
     };
     let claims = fields(analysis).claims(analysis);
-    let has_number = cited(&claims).into_iter().any(|number| known.contains(&u64::from(number)));
-    let has_known =
-        has_number || state.answered_tools().any(|tool| names(&claims, tool)) || has_native_work(state, answer);
-    Sources { unknown: unknown(&claims, &known), has_known, are_numbered: true }
+    let has_number = cited(&claims)
+        .into_iter()
+        .any(|number| known.contains(&u64::from(number)));
+    let has_known = has_number
+        || state.answered_tools().any(|tool| names(&claims, tool))
+        || has_native_work(state, answer);
+    Sources {
+        unknown: unknown(&claims, &known),
+        has_known,
+        are_numbered: true,
+    }
 }
 
 /// Whether a text has the name of a tool in brackets, as it is called or as it is written.
 fn names(text: &str, tool: &str) -> bool {
-    text.contains(&format!("[{tool}]")) || text.contains(&format!("[{}]", tool.replacen('.', "__", 1)))
+    text.contains(&format!("[{tool}]"))
+        || text.contains(&format!("[{}]", tool.replacen('.', "__", 1)))
 }
 
 /// Whether the provider's own tools have run code, searched, or read a page.
 fn has_native_work(state: &State, answer: Option<&Answer>) -> bool {
-    let mut answers = state.entries().iter().filter_map(Entry::answer).chain(answer);
+    let mut answers = state
+        .entries()
+        .iter()
+        .filter_map(Entry::answer)
+        .chain(answer);
     answers.any(|answer| !answer.code_executions.is_empty() || !answer.groundings.is_empty())
 }
 
@@ -64,7 +80,9 @@ pub fn mark(state: &State, analysis: &str, answer: Option<&Answer>) -> Option<Ma
         Mark::NoTools => !has_context && !has_looked && !has_tools,
         Mark::NotLooked => !has_context && !has_looked && has_tools,
         Mark::NoSource => sources.are_none(),
-        Mark::CallsFailed => !has_context && !has_native_work && state.has_looked() && !state.has_answer_of_tool(),
+        Mark::CallsFailed => {
+            !has_context && !has_native_work && state.has_looked() && !state.has_answer_of_tool()
+        }
         Mark::UnknownSource => !sources.unknown.is_empty(),
         Mark::NoCause => !names_cause(analysis),
         Mark::Unknown | Mark::NotCombined | Mark::MissingServer | Mark::Incomplete => false,

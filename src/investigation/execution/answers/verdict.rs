@@ -53,13 +53,17 @@ pub const MAX_TOKENS: &str = "max_tokens";
 
 /// The verdict on an answer.
 pub fn verdict(ended: Ended, strategy: Strategy, purpose: Purpose) -> Verdict {
-    let Ended { has_calls, before, .. } = ended;
+    let Ended {
+        has_calls, before, ..
+    } = ended;
     let (code, is_first) = (ended.code(), before == 0);
     let iterates = purpose == Purpose::Iteration && strategy.uses_tools();
     match ended.kind() {
         Kind::Whole => Verdict::Take,
         Kind::Unknown if iterates && has_calls && strategy.binds_tools() => Verdict::Take,
-        Kind::Cut | Kind::Unknown | Kind::Refused if purpose == Purpose::Summary => Verdict::Fail(code),
+        Kind::Cut | Kind::Unknown | Kind::Refused if purpose == Purpose::Summary => {
+            Verdict::Fail(code)
+        }
         Kind::Refused if iterates => Verdict::Fail(code),
         Kind::Cut | Kind::Unknown if iterates && !is_first => Verdict::Fail(code),
         Kind::Cut | Kind::Unknown | Kind::Refused if !is_first => Verdict::Keep,
@@ -73,7 +77,10 @@ impl Ended {
         match self.finish {
             Finish::Stop | Finish::ToolCalls if self.has_text_call => Kind::Cut,
             Finish::Stop | Finish::ToolCalls => Kind::Whole,
-            Finish::MaxTokens | Finish::MalformedToolCall | Finish::ContextWindow | Finish::Paused => Kind::Cut,
+            Finish::MaxTokens
+            | Finish::MalformedToolCall
+            | Finish::ContextWindow
+            | Finish::Paused => Kind::Cut,
             Finish::Safety | Finish::Recitation | Finish::Error => Kind::Refused,
             Finish::Other => Kind::Unknown,
         }
@@ -109,16 +116,35 @@ enum Kind {
 mod tests {
     use super::*;
 
-    const PURPOSES: [Purpose; 4] = [Purpose::Iteration, Purpose::Conclusion, Purpose::Synthesis, Purpose::Summary];
+    const PURPOSES: [Purpose; 4] = [
+        Purpose::Iteration,
+        Purpose::Conclusion,
+        Purpose::Synthesis,
+        Purpose::Summary,
+    ];
 
     /// Every cell of the table: reason, strategy, purpose, calls, and how many such answers stand before it.
     fn cells() -> Vec<(Ended, Strategy, Purpose)> {
         let mut cells = Vec::new();
-        for (finish, strategy) in Finish::ALL.into_iter().flat_map(|finish| Strategy::ALL.map(|one| (finish, one))) {
-            for (purpose, before) in PURPOSES.into_iter().flat_map(|purpose| [0, 1, 2].map(|before| (purpose, before)))
+        for (finish, strategy) in Finish::ALL
+            .into_iter()
+            .flat_map(|finish| Strategy::ALL.map(|one| (finish, one)))
+        {
+            for (purpose, before) in PURPOSES
+                .into_iter()
+                .flat_map(|purpose| [0, 1, 2].map(|before| (purpose, before)))
             {
                 for (has_calls, has_text_call) in [(true, false), (false, true), (false, false)] {
-                    cells.push((Ended { finish, has_calls, has_text_call, before }, strategy, purpose));
+                    cells.push((
+                        Ended {
+                            finish,
+                            has_calls,
+                            has_text_call,
+                            before,
+                        },
+                        strategy,
+                        purpose,
+                    ));
                 }
             }
         }
@@ -130,14 +156,24 @@ mod tests {
         let mut taken = 0;
         for (ended, strategy, purpose) in cells() {
             let verdict = verdict(ended, strategy, purpose);
-            let has_whole_calls = ended.has_calls && strategy.binds_tools() && purpose == Purpose::Iteration;
-            let is_whole = matches!(ended.finish, Finish::Stop | Finish::ToolCalls) && !ended.has_text_call;
+            let has_whole_calls =
+                ended.has_calls && strategy.binds_tools() && purpose == Purpose::Iteration;
+            let is_whole =
+                matches!(ended.finish, Finish::Stop | Finish::ToolCalls) && !ended.has_text_call;
             let counts = is_whole || (ended.finish == Finish::Other && has_whole_calls);
-            assert_eq!(verdict == Verdict::Take, counts, "{ended:?} {strategy:?} {purpose:?}");
+            assert_eq!(
+                verdict == Verdict::Take,
+                counts,
+                "{ended:?} {strategy:?} {purpose:?}"
+            );
             taken += usize::from(counts);
         }
         assert_eq!(cells().len(), 10 * 5 * 4 * 3 * 3);
-        assert_eq!(taken, 2 * 5 * 4 * 3 * 2 + 3, "whole answers, and `other` with calls of the one strategy");
+        assert_eq!(
+            taken,
+            2 * 5 * 4 * 3 * 2 + 3,
+            "whole answers, and `other` with calls of the one strategy"
+        );
     }
 
     #[test]
@@ -147,26 +183,43 @@ mod tests {
             let is_last = matches!(purpose, Purpose::Conclusion | Purpose::Synthesis)
                 || (purpose == Purpose::Iteration && !strategy.uses_tools());
             let counts = verdict == Verdict::Take;
-            assert_eq!(verdict == Verdict::Keep, is_last && !counts && ended.before > 0, "{ended:?} {strategy:?}");
+            assert_eq!(
+                verdict == Verdict::Keep,
+                is_last && !counts && ended.before > 0,
+                "{ended:?} {strategy:?}"
+            );
             if is_last && !counts && ended.before == 0 {
-                assert!(matches!(verdict, Verdict::AskAgain | Verdict::Switch(_)), "{ended:?}");
+                assert!(
+                    matches!(verdict, Verdict::AskAgain | Verdict::Switch(_)),
+                    "{ended:?}"
+                );
             }
         }
     }
 
     #[test]
     fn an_iteration_is_asked_again_at_most_once_and_then_fails_with_its_reason() {
-        let iterates = |strategy: Strategy, purpose| strategy.uses_tools() && purpose == Purpose::Iteration;
-        for (ended, strategy, purpose) in cells().into_iter().filter(|(_, one, purpose)| iterates(*one, *purpose)) {
+        let iterates =
+            |strategy: Strategy, purpose| strategy.uses_tools() && purpose == Purpose::Iteration;
+        for (ended, strategy, purpose) in cells()
+            .into_iter()
+            .filter(|(_, one, purpose)| iterates(*one, *purpose))
+        {
             let verdict = verdict(ended, strategy, purpose);
             let may_ask = verdict == Verdict::AskAgain && ended.before == 0;
-            assert!(verdict == Verdict::Take || may_ask || verdict == Verdict::Fail(ended.code()), "{ended:?}");
+            assert!(
+                verdict == Verdict::Take || may_ask || verdict == Verdict::Fail(ended.code()),
+                "{ended:?}"
+            );
         }
     }
 
     #[test]
     fn no_text_of_an_answer_that_was_cut_is_a_summary() {
-        for (ended, strategy, purpose) in cells().into_iter().filter(|(.., purpose)| *purpose == Purpose::Summary) {
+        for (ended, strategy, purpose) in cells()
+            .into_iter()
+            .filter(|(.., purpose)| *purpose == Purpose::Summary)
+        {
             let is_taken = verdict(ended, strategy, purpose) == Verdict::Take;
             assert_eq!(is_taken, ended.kind() == Kind::Whole, "{ended:?}");
         }

@@ -28,7 +28,12 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::NotLooked, Self::NoCause, Self::NoSource, Self::UnknownSource];
+    pub const ALL: [Self; 4] = [
+        Self::NotLooked,
+        Self::NoCause,
+        Self::NoSource,
+        Self::UnknownSource,
+    ];
 
     /// The word in the metadata of events and in metrics.
     pub fn as_str(self) -> &'static str {

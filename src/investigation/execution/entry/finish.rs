@@ -64,13 +64,23 @@ impl Finish {
     pub fn parse(word: &str) -> Self {
         let word = word.to_ascii_lowercase();
         match word.as_str() {
-            "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "completed" | "complete" => Self::Stop,
+            "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "completed" | "complete" => {
+                Self::Stop
+            }
             "tool_calls" | "tool_use" | "function_call" => Self::ToolCalls,
-            "max_tokens" | "length" | "max_output_tokens" | "model_length" | "incomplete" => Self::MaxTokens,
-            "safety" | "content_filter" | "content_filtered" | "refusal" | "blocked" => Self::Safety,
+            "max_tokens" | "length" | "max_output_tokens" | "model_length" | "incomplete" => {
+                Self::MaxTokens
+            }
+            "safety" | "content_filter" | "content_filtered" | "refusal" | "blocked" => {
+                Self::Safety
+            }
             "recitation" => Self::Recitation,
-            "malformed_tool_call" | "malformed_function_call" | "malformed_tool_use" => Self::MalformedToolCall,
-            "context_window" | "context_window_exceeded" | "model_context_window_exceeded" => Self::ContextWindow,
+            "malformed_tool_call" | "malformed_function_call" | "malformed_tool_use" => {
+                Self::MalformedToolCall
+            }
+            "context_window" | "context_window_exceeded" | "model_context_window_exceeded" => {
+                Self::ContextWindow
+            }
             "paused" | "pause_turn" => Self::Paused,
             "error" => Self::Error,
             _ => Self::Other,
@@ -84,8 +94,12 @@ impl Finish {
             Self::MaxTokens => "it was cut off at the output limit (max_tokens)",
             Self::Safety => "it was stopped by a content filter (safety)",
             Self::Recitation => "it was stopped because it repeats a protected text (recitation)",
-            Self::MalformedToolCall => "it ended in a call that cannot be read (malformed_tool_call)",
-            Self::ContextWindow => "it was cut off because the context window is full (context_window)",
+            Self::MalformedToolCall => {
+                "it ended in a call that cannot be read (malformed_tool_call)"
+            }
+            Self::ContextWindow => {
+                "it was cut off because the context window is full (context_window)"
+            }
             Self::Paused => "its provider has paused it (paused)",
             Self::Error => "its provider failed before it was complete (error)",
             Self::Other => "it ended for a reason that is not known (other)",

@@ -64,7 +64,10 @@ impl Mark {
 
     /// The mark of a code.
     pub fn parse(code: &str) -> Self {
-        Self::ALL.into_iter().find(|mark| mark.as_str() == code).unwrap_or(Self::Unknown)
+        Self::ALL
+            .into_iter()
+            .find(|mark| mark.as_str() == code)
+            .unwrap_or(Self::Unknown)
     }
 
     /// One or two words, before a cause and in the place of a status.
@@ -83,14 +86,20 @@ impl Mark {
         match self {
             Self::Unknown => "The analysis has a mark that this version of tarsy does not know.",
             Self::NoCause => "The analysis names no cause.",
-            Self::UnknownSource => "Partly proven: the analysis cites events that are no results, marked [42?].",
+            Self::UnknownSource => {
+                "Partly proven: the analysis cites events that are no results, marked [42?]."
+            }
             Self::NotCombined => {
                 "Partly proven: these are the analyses of several agents, because their synthesis failed."
             }
-            Self::MissingServer => "Partly proven: a tool server was unavailable, and its tools were not used.",
+            Self::MissingServer => {
+                "Partly proven: a tool server was unavailable, and its tools were not used."
+            }
             Self::CallsFailed => "Unproven: every call of a tool ended with an error.",
             Self::NoSource => "Unproven: the analysis cites no result of a tool.",
-            Self::Incomplete => "The analysis is incomplete: the model's last answers were cut off.",
+            Self::Incomplete => {
+                "The analysis is incomplete: the model's last answers were cut off."
+            }
             Self::NotLooked => "Unproven: nothing was looked at, no tool was called.",
             Self::NoTools => "Unproven: nothing was looked at, the agent had no tools.",
         }
@@ -142,17 +151,30 @@ mod tests {
     fn each_mark_has_a_code_of_its_own_and_a_sentence() {
         for mark in Mark::ALL {
             assert_eq!(Mark::parse(mark.as_str()), mark);
-            assert!(mark.sentence().ends_with('.') && !mark.word().is_empty(), "{mark:?}");
+            assert!(
+                mark.sentence().ends_with('.') && !mark.word().is_empty(),
+                "{mark:?}"
+            );
         }
         assert_eq!(Mark::parse("of_a_later_version"), Mark::Unknown);
-        assert!(Mark::ALL.is_sorted(), "from the least serious to the most serious one");
+        assert!(
+            Mark::ALL.is_sorted(),
+            "from the least serious to the most serious one"
+        );
     }
 
     #[test]
     fn the_statement_that_opens_a_session_knows_the_marks_that_cover() {
-        let covering: Vec<String> =
-            Mark::ALL.into_iter().filter(|mark| mark.covers()).map(|mark| format!("'{}'", mark.as_str())).collect();
+        let covering: Vec<String> = Mark::ALL
+            .into_iter()
+            .filter(|mark| mark.covers())
+            .map(|mark| format!("'{}'", mark.as_str()))
+            .collect();
         let sql = include_str!("../../../store/sql/open.sql");
-        assert_eq!(sql.matches(&format!("IN ({})", covering.join(", "))).count(), 2);
+        assert_eq!(
+            sql.matches(&format!("IN ({})", covering.join(", ")))
+                .count(),
+            2
+        );
     }
 }

@@ -17,7 +17,9 @@ pub struct Usage {
 impl Usage {
     /// All billed tokens: input, output and reasoning.
     pub fn total(self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.thinking_tokens)
+        self.input_tokens
+            .saturating_add(self.output_tokens)
+            .saturating_add(self.thinking_tokens)
     }
 
     /// The sum, field by field.

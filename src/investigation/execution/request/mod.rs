@@ -39,7 +39,11 @@ pub fn of_step(state: &State, call: ModelCall) -> Option<RequestBody> {
         name: (state.iteration() + 1).to_string(),
         provider,
         messages: state.messages(),
-        tools: if call.tools == ToolBinding::Bound { state.offered_tools() } else { Vec::new() },
+        tools: if call.tools == ToolBinding::Bound {
+            state.offered_tools()
+        } else {
+            Vec::new()
+        },
         clear_cache: call.is_taken_over,
     })
 }

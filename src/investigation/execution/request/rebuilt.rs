@@ -52,25 +52,61 @@ impl CallSite {
     ///
     /// # Errors
     /// When the journal is shorter than at the time of the call, or has no summary of it.
-    pub fn find(plan: Arc<AgentPlan>, mut journal: Vec<RecordedEntry>, call: StoredCall) -> Result<Self, NotRebuilt> {
-        let StoredCall { purpose, entries_upto, call_no } = call;
+    pub fn find(
+        plan: Arc<AgentPlan>,
+        mut journal: Vec<RecordedEntry>,
+        call: StoredCall,
+    ) -> Result<Self, NotRebuilt> {
+        let StoredCall {
+            purpose,
+            entries_upto,
+            call_no,
+        } = call;
         let of = usize::try_from(entries_upto).unwrap_or(usize::MAX);
         if journal.len() < of {
-            return Err(NotRebuilt::Journal { has: journal.len(), of });
+            return Err(NotRebuilt::Journal {
+                has: journal.len(),
+                of,
+            });
         }
-        let mut after = journal.split_off(of).into_iter().map(|recorded| recorded.entry);
+        let mut after = journal
+            .split_off(of)
+            .into_iter()
+            .map(|recorded| recorded.entry);
         // The opening prompt has the findings of earlier stages.
         let state = State::replay(plan, None, journal);
         if purpose != Purpose::Summary {
-            return Ok(Self { purpose, state, outcome: after.next(), long: None });
+            return Ok(Self {
+                purpose,
+                state,
+                outcome: after.next(),
+                long: None,
+            });
         }
-        let summaries =
-            after.map_while(|entry| if let Entry::Summarised(summary) = entry { Some(summary) } else { None });
+        let summaries = after.map_while(|entry| {
+            if let Entry::Summarised(summary) = entry {
+                Some(summary)
+            } else {
+                None
+            }
+        });
         let before = usize::try_from(call_no.saturating_sub(1)).unwrap_or(usize::MAX);
-        let summary = summaries.filter(Summary::was_asked_for).nth(before).ok_or(NotRebuilt::Summary)?;
-        let long = state.long_results().iter().find(|long| long.call_id == summary.call_id).cloned();
+        let summary = summaries
+            .filter(Summary::was_asked_for)
+            .nth(before)
+            .ok_or(NotRebuilt::Summary)?;
+        let long = state
+            .long_results()
+            .iter()
+            .find(|long| long.call_id == summary.call_id)
+            .cloned();
         let long = Some(long.ok_or(NotRebuilt::Summary)?);
-        Ok(Self { purpose, state, outcome: Some(Entry::Summarised(summary)), long })
+        Ok(Self {
+            purpose,
+            state,
+            outcome: Some(Entry::Summarised(summary)),
+            long,
+        })
     }
 
     /// The event whose stored result is a part of the request; `None` for a request that needs only the journal.
@@ -85,14 +121,22 @@ impl CallSite {
     pub fn request(&self, result: Option<&str>) -> Result<RequestBody, NotRebuilt> {
         let request = match &self.long {
             None => of_step(&self.state, model_call(&self.state, self.purpose)),
-            Some(long) => of_summary(&self.state, long, result.ok_or(NotRebuilt::Result { event: long.event })?),
+            Some(long) => of_summary(
+                &self.state,
+                long,
+                result.ok_or(NotRebuilt::Result { event: long.event })?,
+            ),
         };
         request.ok_or(NotRebuilt::Provider)
     }
 
     /// For each message of the request the entry that it was made from; empty for a summary, which has none.
     pub fn sources(&self) -> Vec<MessageSource> {
-        if self.long.is_some() { Vec::new() } else { self.state.message_sources() }
+        if self.long.is_some() {
+            Vec::new()
+        } else {
+            self.state.message_sources()
+        }
     }
 
     /// The answer; `None` for a call without one, and for a summary.
@@ -102,6 +146,10 @@ impl CallSite {
 
     /// The summary that was made.
     pub fn summary(&self) -> Option<&Summary> {
-        if let Some(Entry::Summarised(summary)) = &self.outcome { Some(summary) } else { None }
+        if let Some(Entry::Summarised(summary)) = &self.outcome {
+            Some(summary)
+        } else {
+            None
+        }
     }
 }

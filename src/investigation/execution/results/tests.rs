@@ -2,9 +2,16 @@ use super::*;
 
 #[test]
 fn an_observation_has_the_outcome_and_the_timeline_only_the_output() {
-    let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
+    let call = ToolCall {
+        id: "c".into(),
+        tool: "k8s.get".into(),
+        arguments: "{}".into(),
+        read_only: true,
+    };
     let texts = |entry: &Entry| {
-        let Entry::Observation(ToolResult { content, .. }) = entry else { panic!("{entry:?}") };
+        let Entry::Observation(ToolResult { content, .. }) = entry else {
+            panic!("{entry:?}")
+        };
         (content.clone(), plain("k8s.get", content).to_owned())
     };
     let shown = |entry: Entry, content: &str, output: &str| {
@@ -12,37 +19,107 @@ fn an_observation_has_the_outcome_and_the_timeline_only_the_output() {
     };
     let react = Strategy::React;
     shown(
-        answered(react, &call, ToolOutput { content: "12 pods".into(), is_error: false, whole_bytes: 0 }),
+        answered(
+            react,
+            &call,
+            ToolOutput {
+                content: "12 pods".into(),
+                is_error: false,
+                whole_bytes: 0,
+            },
+        ),
         "Observation: 12 pods",
         "12 pods",
     );
-    let refused = answered(react, &call, ToolOutput { content: "forbidden".into(), is_error: true, whole_bytes: 0 });
-    shown(refused, "Observation: Error executing k8s.get: forbidden", "forbidden");
+    let refused = answered(
+        react,
+        &call,
+        ToolOutput {
+            content: "forbidden".into(),
+            is_error: true,
+            whole_bytes: 0,
+        },
+    );
+    shown(
+        refused,
+        "Observation: Error executing k8s.get: forbidden",
+        "forbidden",
+    );
     let silent = "Error - Tool execution failed: no answer within 3 s";
-    let entries = unanswered(react, &call, CallError { message: "no answer within 3 s", timeout: true });
-    shown(entries[0].clone(), &format!("Observation: {silent}"), silent);
-    assert!(texts(&lost(react, &call)[1]).0.starts_with("Observation: Error - the connection was lost"));
+    let entries = unanswered(
+        react,
+        &call,
+        CallError {
+            message: "no answer within 3 s",
+            timeout: true,
+        },
+    );
+    shown(
+        entries[0].clone(),
+        &format!("Observation: {silent}"),
+        silent,
+    );
+    assert!(
+        texts(&lost(react, &call)[1])
+            .0
+            .starts_with("Observation: Error - the connection was lost")
+    );
 }
 
 #[test]
 fn a_time_out_is_recognised_by_its_words() {
-    let late = ["no answer: Timeout", "the request timed out", "context deadline exceeded", "READ TIMEOUT", "timeouts"];
+    let late = [
+        "no answer: Timeout",
+        "the request timed out",
+        "context deadline exceeded",
+        "READ TIMEOUT",
+        "timeouts",
+    ];
     assert!(late.iter().all(|error| is_timeout(error)));
-    for other in ["connection refused", "", "time out of range", "the deadline is tomorrow"] {
+    for other in [
+        "connection refused",
+        "",
+        "time out of range",
+        "the deadline is tomorrow",
+    ] {
         assert!(!is_timeout(other), "{other}");
     }
-    let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
-    let counted =
-        |error: &str, timeout| match unanswered(Strategy::React, &call, CallError { message: error, timeout }).pop() {
-            Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }) => timeout,
-            other => panic!("{other:?}"),
-        };
-    assert!(counted("upstream timed out", false) && counted("slow", true) && !counted("reset", false));
+    let call = ToolCall {
+        id: "c".into(),
+        tool: "k8s.get".into(),
+        arguments: "{}".into(),
+        read_only: true,
+    };
+    let counted = |error: &str, timeout| match unanswered(
+        Strategy::React,
+        &call,
+        CallError {
+            message: error,
+            timeout,
+        },
+    )
+    .pop()
+    {
+        Some(Entry::Failed {
+            timeout,
+            source: FailureSource::Tool,
+            ..
+        }) => timeout,
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        counted("upstream timed out", false) && counted("slow", true) && !counted("reset", false)
+    );
 }
 
 #[test]
 fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
-    let call = ToolCall { id: "c".into(), tool: "k8s.got".into(), arguments: "{}".into(), read_only: true };
+    let call = ToolCall {
+        id: "c".into(),
+        tool: "k8s.got".into(),
+        arguments: "{}".into(),
+        read_only: true,
+    };
     let native = Strategy::NativeThinking;
     let result = |content: &str| {
         Entry::ToolResult(ToolResult {
@@ -55,10 +132,28 @@ fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
         })
     };
     assert_eq!(
-        answered(native, &call, ToolOutput { content: "forbidden".into(), is_error: true, whole_bytes: 0 }),
+        answered(
+            native,
+            &call,
+            ToolOutput {
+                content: "forbidden".into(),
+                is_error: true,
+                whole_bytes: 0
+            }
+        ),
         result("forbidden")
     );
-    assert_eq!(unanswered(native, &call, CallError { message: "reset", timeout: false })[0], result("Error: reset"));
+    assert_eq!(
+        unanswered(
+            native,
+            &call,
+            CallError {
+                message: "reset",
+                timeout: false
+            }
+        )[0],
+        result("Error: reset")
+    );
     let tools = ["k8s.get", "k8s.top"].map(|name| ToolSpec {
         original_name: None,
         name: name.into(),
@@ -67,5 +162,8 @@ fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
         read_only: true,
     });
     let unknown = "Error: unknown tool 'k8s.got'. Available tools: k8s.get, k8s.top";
-    assert_eq!(unknown_tool(native, &call, &tools), marked(result(unknown), NotSent::UnknownTool));
+    assert_eq!(
+        unknown_tool(native, &call, &tools),
+        marked(result(unknown), NotSent::UnknownTool)
+    );
 }

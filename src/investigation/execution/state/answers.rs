@@ -1,9 +1,13 @@
 //! The answers that did not count, and the one that counts if no other comes.
 
 use super::State;
-use crate::investigation::execution::answers::verdict::{CALL_IN_TEXT, Ended, MAX_TOKENS, Verdict, verdict};
+use crate::investigation::execution::answers::verdict::{
+    CALL_IN_TEXT, Ended, MAX_TOKENS, Verdict, verdict,
+};
 use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{About, Answer, Entry, FailureSource, Finish, Mark, Role, ToolResult};
+use crate::investigation::execution::entry::{
+    About, Answer, Entry, FailureSource, Finish, Mark, Role, ToolResult,
+};
 use crate::investigation::react;
 use crate::investigation::read_result;
 use crate::investigation::text_calls::{self, Labels};
@@ -28,7 +32,11 @@ impl State {
             Verdict::Take | Verdict::Keep => None,
             Verdict::AskAgain | Verdict::Switch(_) | Verdict::Fail(_) => {
                 let has_ended = matches!(answer.finish, Finish::Stop | Finish::ToolCalls);
-                Some(if has_ended { CALL_IN_TEXT } else { answer.finish.as_str() })
+                Some(if has_ended {
+                    CALL_IN_TEXT
+                } else {
+                    answer.finish.as_str()
+                })
             }
         }
     }
@@ -37,7 +45,12 @@ impl State {
     pub fn end_of(&self, answer: &Answer) -> Ended {
         let has_calls = !self.next_is_last() && !answer.calls.is_empty();
         let has_text_call = self.has_text_call(answer);
-        Ended { finish: answer.finish, has_calls, has_text_call, before: self.cut_answers }
+        Ended {
+            finish: answer.finish,
+            has_calls,
+            has_text_call,
+            before: self.cut_answers,
+        }
     }
 
     /// Whether a call stands in the text of an answer without structured calls. In the `ReAct` format the parser
@@ -49,16 +62,24 @@ impl State {
 
     /// The first call that the model has left in a text of its own, from its markup on.
     pub fn text_call<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let labels = if self.plan.strategy.binds_tools() { Labels::Call } else { Labels::Format };
+        let labels = if self.plan.strategy.binds_tools() {
+            Labels::Call
+        } else {
+            Labels::Format
+        };
         text_calls::first(text, &self.plan.tools, labels, |snippet| {
-            self.texts_from_outside().any(|outside| text_calls::has_snippet(outside, snippet))
+            self.texts_from_outside()
+                .any(|outside| text_calls::has_snippet(outside, snippet))
         })
     }
 
     /// The texts of the conversation that the model may quote.
     fn texts_from_outside(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::Prompt { role: Role::User, content } => Some(content.as_str()),
+            Entry::Prompt {
+                role: Role::User,
+                content,
+            } => Some(content.as_str()),
             Entry::ToolResult(result) | Entry::Observation(result) => Some(result.content.as_str()),
             Entry::AlertUpdated(updated) => Some(updated.content.as_str()),
             Entry::Prompt { .. }
@@ -104,10 +125,18 @@ impl State {
     /// Whether the last answer of the current provider was cut off at its output limit, maybe before its first word.
     /// Another failure in between changes nothing.
     pub fn was_cut_at_limit(&self) -> bool {
-        let of_provider = self.entries.iter().rev().take_while(|entry| entry.switched_to().is_none());
+        let of_provider = self
+            .entries
+            .iter()
+            .rev()
+            .take_while(|entry| entry.switched_to().is_none());
         let cut = |entry: &Entry| match entry {
             Entry::Answer(answer) => Some(answer.finish == Finish::MaxTokens),
-            Entry::Failed { source: FailureSource::Model, code, .. } if code == MAX_TOKENS => Some(true),
+            Entry::Failed {
+                source: FailureSource::Model,
+                code,
+                ..
+            } if code == MAX_TOKENS => Some(true),
             Entry::Failed { .. }
             | Entry::Prompt { .. }
             | Entry::ToolResult(_)
@@ -165,12 +194,21 @@ impl State {
             // An empty answer between two that were cut off changes nothing.
             Verdict::Take if is_empty => {}
             Verdict::Take => self.cut_answers = 0,
-            Verdict::Keep | Verdict::AskAgain | Verdict::Switch(_) | Verdict::Fail(_) => self.cut_answers += 1,
+            Verdict::Keep | Verdict::AskAgain | Verdict::Switch(_) | Verdict::Fail(_) => {
+                self.cut_answers += 1
+            }
         }
         if verdict != Verdict::Take {
-            let analysis = if self.next_is_last() { self.text_of(answer) } else { String::new() };
+            let analysis = if self.next_is_last() {
+                self.text_of(answer)
+            } else {
+                String::new()
+            };
             if !is_blank(&analysis) {
-                self.so_far = Some(AnswerSoFar { analysis, mark: Some(Mark::Incomplete) });
+                self.so_far = Some(AnswerSoFar {
+                    analysis,
+                    mark: Some(Mark::Incomplete),
+                });
             }
         } else if is_empty {
             self.empty_answers += 1;
@@ -187,9 +225,14 @@ impl State {
         if let Some(About::Answer(_)) = about {
             self.was_asked_again = true;
             let last = self.entries.iter().rev().find_map(|entry| entry.answer());
-            let analysis = last.map(|answer| self.text_of(answer)).filter(|text| !is_blank(text));
+            let analysis = last
+                .map(|answer| self.text_of(answer))
+                .filter(|text| !is_blank(text));
             if let Some(analysis) = analysis {
-                self.so_far = Some(AnswerSoFar { analysis, mark: None });
+                self.so_far = Some(AnswerSoFar {
+                    analysis,
+                    mark: None,
+                });
             }
         }
     }
@@ -206,6 +249,10 @@ impl State {
     /// The text up to the call that the model has left in it.
     pub fn without_call<'t>(&self, text: &'t str) -> &'t str {
         let call = self.text_call(text).map_or(0, str::len);
-        if call == 0 { text } else { text.get(..text.len() - call).unwrap_or_default().trim_end() }
+        if call == 0 {
+            text
+        } else {
+            text.get(..text.len() - call).unwrap_or_default().trim_end()
+        }
     }
 }

@@ -45,7 +45,10 @@ impl State {
             return false;
         }
         let identity = identity(&call.tool, &call.arguments);
-        let same = self.sent_before.iter().position(|sent| sent.identity == identity);
+        let same = self
+            .sent_before
+            .iter()
+            .position(|sent| sent.identity == identity);
         same.map(|at| self.sent_before.remove(at)).is_some()
     }
 }

@@ -15,7 +15,10 @@ impl State {
         }
         let known = match &self.plan().citable {
             Some(of_investigation) => of_investigation.clone(),
-            None => self.events().chain(self.context().map(cited).unwrap_or_default()).collect(),
+            None => self
+                .events()
+                .chain(self.context().map(cited).unwrap_or_default())
+                .collect(),
         };
         Some(known.into_iter().map(u64::from).collect())
     }

@@ -27,7 +27,11 @@ pub enum MessageForm {
 impl State {
     /// The conversation so far, for the next request.
     pub fn messages(&self) -> Vec<Message> {
-        self.naming_refused(conversation::messages(&self.entries, &self.options, self.window.elided()))
+        self.naming_refused(conversation::messages(
+            &self.entries,
+            &self.options,
+            self.window.elided(),
+        ))
     }
 
     /// The entries of [`Self::messages`], in the same order: those with a role.
@@ -38,7 +42,9 @@ impl State {
             Some(_) => MessageForm::Summarised,
             None => MessageForm::Whole,
         };
-        let entries = (1_u32..).zip(self.entries.iter().zip(&self.options)).filter(|(_, (of, _))| of.role().is_some());
+        let entries = (1_u32..)
+            .zip(self.entries.iter().zip(&self.options))
+            .filter(|(_, (of, _))| of.role().is_some());
         entries
             .map(|(entry, (of, options))| MessageSource {
                 entry,

@@ -32,33 +32,79 @@ pub struct LongResult {
 }
 
 /// The result of this entry, if the plan wants a summary of it. An error is short or is cut: its words count.
-pub(super) fn long_result(plan: &AgentPlan, entry: &Entry, event: Option<u32>) -> Option<LongResult> {
+pub(super) fn long_result(
+    plan: &AgentPlan,
+    entry: &Entry,
+    event: Option<u32>,
+) -> Option<LongResult> {
     let (summaries, result, event) = (plan.summaries.as_ref()?, entry.result()?, event?);
-    let ToolResult { call_id, tool, content, is_error, whole_bytes, .. } = result;
-    let over = summaries.over_tokens(tool).filter(|_| !is_error && tool != read_result::TOOL)?;
+    let ToolResult {
+        call_id,
+        tool,
+        content,
+        is_error,
+        whole_bytes,
+        ..
+    } = result;
+    let over = summaries
+        .over_tokens(tool)
+        .filter(|_| !is_error && tool != read_result::TOOL)?;
     let bytes = (*whole_bytes).max(u64::try_from(plain(tool, content).len()).unwrap_or(u64::MAX));
     let max_tokens = over.min(plan.limits.max_tool_result_tokens);
     let is_long = bytes > u64::try_from(bytes_of(over)).unwrap_or(u64::MAX);
-    is_long.then(|| LongResult { call_id: call_id.clone(), tool: tool.clone(), event, bytes, max_tokens })
+    is_long.then(|| LongResult {
+        call_id: call_id.clone(),
+        tool: tool.clone(),
+        event,
+        bytes,
+        max_tokens,
+    })
 }
 
 /// The summary from the model's answer.
 pub fn made(long: &LongResult, answer: &Answer) -> Summary {
     let (text, limit, usage) = (answer.text.trim(), bytes_of(long.max_tokens), answer.usage);
-    let ended = Ended { finish: answer.finish, has_calls: false, has_text_call: false, before: 0 };
+    let ended = Ended {
+        finish: answer.finish,
+        has_calls: false,
+        has_text_call: false,
+        before: 0,
+    };
     if verdict(ended, Strategy::SingleCall, Purpose::Summary) != Verdict::Take {
         let error = format!("the summary does not count: {}", answer.finish.in_words());
-        return Summary { usage, ..missing(long, error) };
+        return Summary {
+            usage,
+            ..missing(long, error)
+        };
     }
-    let kept = text.get(..text.floor_char_boundary(limit)).unwrap_or_default();
-    let content = if kept.len() < text.len() { format!("{kept}\n[the summary is cut here]") } else { kept.to_owned() };
-    let error = if content.is_empty() { "the model gave an empty summary".to_owned() } else { String::new() };
-    Summary { call_id: long.call_id.clone(), content, error, usage }
+    let kept = text
+        .get(..text.floor_char_boundary(limit))
+        .unwrap_or_default();
+    let content = if kept.len() < text.len() {
+        format!("{kept}\n[the summary is cut here]")
+    } else {
+        kept.to_owned()
+    };
+    let error = if content.is_empty() {
+        "the model gave an empty summary".to_owned()
+    } else {
+        String::new()
+    };
+    Summary {
+        call_id: long.call_id.clone(),
+        content,
+        error,
+        usage,
+    }
 }
 
 /// The fact that there is no summary.
 pub fn missing(long: &LongResult, error: String) -> Summary {
-    Summary { call_id: long.call_id.clone(), error, ..Summary::default() }
+    Summary {
+        call_id: long.call_id.clone(),
+        error,
+        ..Summary::default()
+    }
 }
 
 /// Why no model is asked for a summary.

@@ -23,15 +23,31 @@ const DEFAULT_WINDOW: u64 = 128_000;
 const MIN_RESULT_TOKENS: u32 = 500;
 
 /// The messages that ask for a summary of `text`, the whole result.
-pub fn messages(plan: &AgentPlan, entries: &[Entry], long: &LongResult, text: &str) -> Vec<Message> {
+pub fn messages(
+    plan: &AgentPlan,
+    entries: &[Entry],
+    long: &LongResult,
+    text: &str,
+) -> Vec<Message> {
     let answer = entries.iter().rev().find_map(Entry::answer);
     let call = answer.and_then(|answer| answer.calls.iter().find(|call| call.id == long.call_id));
     let task = shortened(&plan.user_prompt, MAX_TASK_TOKENS);
-    let reason = shortened(answer.map(|answer| answer.text.as_str()).unwrap_or_default(), MAX_REASON_TOKENS);
-    let arguments = shortened(call.map(|call| call.arguments.as_str()).unwrap_or_default(), MAX_REASON_TOKENS);
+    let reason = shortened(
+        answer
+            .map(|answer| answer.text.as_str())
+            .unwrap_or_default(),
+        MAX_REASON_TOKENS,
+    );
+    let arguments = shortened(
+        call.map(|call| call.arguments.as_str()).unwrap_or_default(),
+        MAX_REASON_TOKENS,
+    );
     let result = shortened(text, result_tokens(plan));
     let values = [
-        ("fence", fence_around(&[&task, &reason, &arguments, &result])),
+        (
+            "fence",
+            fence_around(&[&task, &reason, &arguments, &result]),
+        ),
         ("tool", line(&long.tool)),
         ("bytes", long.bytes.to_string()),
         ("task", task),
@@ -39,7 +55,10 @@ pub fn messages(plan: &AgentPlan, entries: &[Entry], long: &LongResult, text: &s
         ("arguments", arguments),
         ("result", result),
     ];
-    let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let values: Vec<(&str, &str)> = values
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     // English has about three words in four tokens; half of them leaves room.
     let words = (long.max_tokens / 2).clamp(50, 500).to_string();
     vec![
@@ -50,9 +69,18 @@ pub fn messages(plan: &AgentPlan, entries: &[Entry], long: &LongResult, text: &s
 
 /// Half of the window of the model, because bytes per token are an estimate.
 fn result_tokens(plan: &AgentPlan) -> u32 {
-    let configured = plan.summaries.as_ref().map_or(0, |summaries| summaries.provider.context_window);
-    let window = if configured == 0 { DEFAULT_WINDOW } else { configured };
-    u32::try_from((window / 2).min(MAX_RESULT_TOKENS)).unwrap_or(u32::MAX).max(MIN_RESULT_TOKENS)
+    let configured = plan
+        .summaries
+        .as_ref()
+        .map_or(0, |summaries| summaries.provider.context_window);
+    let window = if configured == 0 {
+        DEFAULT_WINDOW
+    } else {
+        configured
+    };
+    u32::try_from((window / 2).min(MAX_RESULT_TOKENS))
+        .unwrap_or(u32::MAX)
+        .max(MIN_RESULT_TOKENS)
 }
 
 fn shortened(text: &str, max_tokens: u32) -> String {

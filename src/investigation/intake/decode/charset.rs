@@ -24,9 +24,17 @@ pub(super) fn label(content_type: &str) -> Option<&str> {
 ///
 /// A byte order mark counts most. A header that names another set than UTF-8 is often only the default of a library, so
 /// bytes that are UTF-8 beyond doubt are read as UTF-8.
-pub(super) fn text<'b>(bytes: &'b [u8], label: Option<&str>, repairs: &mut Vec<Repair>) -> Option<Cow<'b, str>> {
+pub(super) fn text<'b>(
+    bytes: &'b [u8],
+    label: Option<&str>,
+    repairs: &mut Vec<Repair>,
+) -> Option<Cow<'b, str>> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
-        return Some(replaced(encoding, bytes.get(mark..).unwrap_or_default(), repairs));
+        return Some(replaced(
+            encoding,
+            bytes.get(mark..).unwrap_or_default(),
+            repairs,
+        ));
     }
     if let Some(encoding) = utf_16_without_mark(bytes) {
         return Some(replaced(encoding, bytes, repairs));
@@ -35,10 +43,15 @@ pub(super) fn text<'b>(bytes: &'b [u8], label: Option<&str>, repairs: &mut Vec<R
     let utf_8 = std::str::from_utf8(bytes).ok();
     match (named.filter(|named| *named != UTF_8), utf_8) {
         (None, Some(text)) => Some(Cow::Borrowed(text)),
-        (Some(named), Some(text)) if named.is_single_byte() || named == UTF_16LE || named == UTF_16BE => {
+        (Some(named), Some(text))
+            if named.is_single_byte() || named == UTF_16LE || named == UTF_16BE =>
+        {
             Some(Cow::Borrowed(text))
         }
-        (Some(named), utf_8) => match (named.decode_without_bom_handling_and_without_replacement(bytes), utf_8) {
+        (Some(named), utf_8) => match (
+            named.decode_without_bom_handling_and_without_replacement(bytes),
+            utf_8,
+        ) {
             (Some(text), _) => Some(text),
             (None, Some(text)) => Some(Cow::Borrowed(text)),
             (None, None) => guessed(bytes, repairs),
@@ -49,9 +62,18 @@ pub(super) fn text<'b>(bytes: &'b [u8], label: Option<&str>, repairs: &mut Vec<R
 }
 
 /// The same of bytes that need not be copied if they are UTF-8.
-pub(super) fn owned_text(bytes: Vec<u8>, label: Option<&str>, repairs: &mut Vec<Repair>) -> Option<String> {
-    let is_same = matches!(text(&bytes, label, repairs)?, Cow::Borrowed(text) if text.len() == bytes.len());
-    if is_same { String::from_utf8(bytes).ok() } else { text(&bytes, label, &mut Vec::new()).map(Cow::into_owned) }
+pub(super) fn owned_text(
+    bytes: Vec<u8>,
+    label: Option<&str>,
+    repairs: &mut Vec<Repair>,
+) -> Option<String> {
+    let is_same =
+        matches!(text(&bytes, label, repairs)?, Cow::Borrowed(text) if text.len() == bytes.len());
+    if is_same {
+        String::from_utf8(bytes).ok()
+    } else {
+        text(&bytes, label, &mut Vec::new()).map(Cow::into_owned)
+    }
 }
 
 /// Neither UTF-8 nor what the header names: UTF-8 with faults, or the character set of Western Windows.
@@ -69,12 +91,18 @@ fn guessed<'b>(bytes: &'b [u8], repairs: &mut Vec<Repair>) -> Option<Cow<'b, str
         note(repairs, Repair::Charset(WINDOWS_1252.name()));
         WINDOWS_1252.decode_without_bom_handling(bytes).0
     };
-    let is_control = |c: &char| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{1b}' | '\u{80}'..='\u{9f}');
+    let is_control = |c: &char| {
+        c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{1b}' | '\u{80}'..='\u{9f}')
+    };
     let controls = text.chars().filter(is_control).count();
     (controls * CONTROL_SHARE <= text.chars().count()).then_some(text)
 }
 
-fn replaced<'b>(encoding: &'static Encoding, bytes: &'b [u8], repairs: &mut Vec<Repair>) -> Cow<'b, str> {
+fn replaced<'b>(
+    encoding: &'static Encoding,
+    bytes: &'b [u8],
+    repairs: &mut Vec<Repair>,
+) -> Cow<'b, str> {
     let (text, had_errors) = encoding.decode_without_bom_handling(bytes);
     if had_errors {
         note(repairs, Repair::BadBytes);
@@ -91,7 +119,10 @@ fn utf_16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     if pairs.iter().all(|pair| matches!(pair, [1..=0x7f, 0])) {
         return Some(UTF_16LE);
     }
-    pairs.iter().all(|pair| matches!(pair, [0, 1..=0x7f])).then_some(UTF_16BE)
+    pairs
+        .iter()
+        .all(|pair| matches!(pair, [0, 1..=0x7f]))
+        .then_some(UTF_16BE)
 }
 
 /// A mark can stand twice, when one program adds it and the next one does, too.

@@ -13,13 +13,26 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const MAX_LAYERS: usize = 2;
 
 /// The body without its compression. A damaged or too long one gives what could be read before.
-pub(super) fn inflate<'b>(body: &'b [u8], encoding: Option<&str>, repairs: &mut Vec<Repair>) -> Cow<'b, [u8]> {
+pub(super) fn inflate<'b>(
+    body: &'b [u8],
+    encoding: Option<&str>,
+    repairs: &mut Vec<Repair>,
+) -> Cow<'b, [u8]> {
     let encoding = encoding.unwrap_or_default().to_lowercase();
     let names = |known: &[&str]| encoding.split(',').any(|name| known.contains(&name.trim()));
     let (says_gzip, says_deflate) = (names(&["gzip", "x-gzip"]), names(&["deflate"]));
     let mut bytes = Cow::Borrowed(body);
     for _ in 0..MAX_LAYERS {
-        let Some(inflated) = layer(&bytes, if says_deflate { Says::Deflate } else { Says::Other }) else { break };
+        let Some(inflated) = layer(
+            &bytes,
+            if says_deflate {
+                Says::Deflate
+            } else {
+                Says::Other
+            },
+        ) else {
+            break;
+        };
         if matches!(bytes, Cow::Borrowed(_)) && !says_gzip && !says_deflate {
             note(repairs, Repair::Compressed);
         }
@@ -51,13 +64,15 @@ struct Inflated {
 /// counts only when it is read to its end.
 fn layer(bytes: &[u8], says: Says) -> Option<Inflated> {
     if bytes.starts_with(&GZIP) {
-        return Some(read(MultiGzDecoder::new(bytes))).filter(|inflated| !inflated.bytes.is_empty());
+        return Some(read(MultiGzDecoder::new(bytes)))
+            .filter(|inflated| !inflated.bytes.is_empty());
     }
     let is_zlib = matches!(bytes, [0x78, flags, ..] if (0x7800 + u16::from(*flags)) % 31 == 0);
     if is_zlib {
         let inflated = read(ZlibDecoder::new(bytes));
-        return Some(inflated)
-            .filter(|inflated| !inflated.bytes.is_empty() && (!inflated.is_cut || says == Says::Deflate));
+        return Some(inflated).filter(|inflated| {
+            !inflated.bytes.is_empty() && (!inflated.is_cut || says == Says::Deflate)
+        });
     }
     // Some senders leave the header of zlib out, which the name of the encoding asks for.
     let inflated = (says == Says::Deflate).then(|| read(DeflateDecoder::new(bytes)))?;

@@ -35,8 +35,9 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
 pub(super) fn text(text: &str) -> Option<String> {
     let mut pairs = pairs(text)?;
     let is_only = pairs.len() == 1;
-    let is_payload =
-        |field: &Field| (is_only || PAYLOADS.contains(&field.name.as_str())) && json::is_json(&field.value);
+    let is_payload = |field: &Field| {
+        (is_only || PAYLOADS.contains(&field.name.as_str())) && json::is_json(&field.value)
+    };
     match pairs.iter().position(is_payload) {
         Some(index) => Some(pairs.swap_remove(index).value),
         None => object(pairs).map(|fields| fields.to_string()),
@@ -48,7 +49,11 @@ fn pairs(text: &str) -> Option<Vec<Field>> {
     if !text.contains('=') || text.contains(['\n', '\r']) {
         return None;
     }
-    let pairs: Vec<&str> = text.split('&').filter(|pair| !pair.is_empty()).take(MAX_FIELDS + 1).collect();
+    let pairs: Vec<&str> = text
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .take(MAX_FIELDS + 1)
+        .collect();
     if pairs.len() > MAX_FIELDS {
         return None;
     }
@@ -77,7 +82,10 @@ fn field(pair: &str) -> Option<Field> {
     let name = decoded(name);
     let is_name = |c: char| c.is_alphanumeric() || "_.-[]:$@".contains(c);
     let is_named = !name.is_empty() && name.len() <= MAX_KEY_BYTES && name.chars().all(is_name);
-    is_named.then(|| Field { name, value: decoded(value) })
+    is_named.then(|| Field {
+        name,
+        value: decoded(value),
+    })
 }
 
 fn decoded(text: &str) -> String {
@@ -95,8 +103,14 @@ fn decoded(text: &str) -> String {
 fn insert(fields: &mut Value, name: &str, value: String) {
     let (first, rest) = name.split_once('[').unwrap_or((name, ""));
     let is_nested = rest.ends_with(']') && !first.is_empty();
-    let path: Vec<&str> =
-        if is_nested { rest.trim_end_matches(']').split("][").take(MAX_LEVELS).collect() } else { Vec::new() };
+    let path: Vec<&str> = if is_nested {
+        rest.trim_end_matches(']')
+            .split("][")
+            .take(MAX_LEVELS)
+            .collect()
+    } else {
+        Vec::new()
+    };
     let mut place = &mut *fields;
     for key in std::iter::once(if is_nested { first } else { name }).chain(path) {
         if key.is_empty() {
@@ -105,7 +119,9 @@ fn insert(fields: &mut Value, name: &str, value: String) {
         if !place.is_object() {
             *place = Value::Object(Map::new());
         }
-        let Some(object) = place.as_object_mut() else { return };
+        let Some(object) = place.as_object_mut() else {
+            return;
+        };
         place = object.entry(key).or_insert(Value::Null);
     }
     *place = match std::mem::take(place) {

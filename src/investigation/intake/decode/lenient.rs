@@ -53,24 +53,42 @@ pub(in crate::investigation::intake) fn value(text: &str) -> Option<Value> {
 
 /// The text with its faults repaired: of a very long one the beginning, because a repair needs several times its
 /// memory.
-pub(in crate::investigation::intake) fn repaired(text: &str, repairs: &mut Vec<Repair>) -> Option<String> {
-    let repaired = repair::repair(text.get(..text.floor_char_boundary(MAX_REPAIRED_BYTES)).unwrap_or_default())?;
+pub(in crate::investigation::intake) fn repaired(
+    text: &str,
+    repairs: &mut Vec<Repair>,
+) -> Option<String> {
+    let repaired = repair::repair(
+        text.get(..text.floor_char_boundary(MAX_REPAIRED_BYTES))
+            .unwrap_or_default(),
+    )?;
     serde_json::from_str::<&RawValue>(&repaired.json).ok()?;
-    repaired.repairs.into_iter().for_each(|repair| note(repairs, repair));
+    repaired
+        .repairs
+        .into_iter()
+        .for_each(|repair| note(repairs, repair));
     Some(repaired.json)
 }
 
 /// Several objects or lists; of lines at least two are objects, and one with a fault costs only itself.
-pub(in crate::investigation::intake) fn values<'t>(text: &'t str, repairs: &mut Vec<Repair>) -> Option<Values<'t>> {
+pub(in crate::investigation::intake) fn values<'t>(
+    text: &'t str,
+    repairs: &mut Vec<Repair>,
+) -> Option<Values<'t>> {
     sequence(text).or_else(|| lines(text, repairs))
 }
 
 fn sequence(text: &str) -> Option<Values<'_>> {
     let mut values = Values::default();
-    let parts = text.split('\u{1e}').map(trimmed).filter(|part| !part.is_empty());
+    let parts = text
+        .split('\u{1e}')
+        .map(trimmed)
+        .filter(|part| !part.is_empty());
     for part in parts {
         for value in Deserializer::from_str(part).into_iter::<&RawValue>() {
-            let value = value.ok().map(RawValue::get).filter(|value| value.starts_with(['{', '[']))?;
+            let value = value
+                .ok()
+                .map(RawValue::get)
+                .filter(|value| value.starts_with(['{', '[']))?;
             values.push(Cow::Borrowed(value));
         }
     }
@@ -78,11 +96,21 @@ fn sequence(text: &str) -> Option<Values<'_>> {
 }
 
 fn lines<'t>(text: &'t str, repairs: &mut Vec<Repair>) -> Option<Values<'t>> {
-    let is_object = |line: &str| line.starts_with('{') && serde_json::from_str::<&RawValue>(line).is_ok();
-    let lines = || text.lines().map(trimmed).filter(|line| json::has_word(line));
+    let is_object =
+        |line: &str| line.starts_with('{') && serde_json::from_str::<&RawValue>(line).is_ok();
+    let lines = || {
+        text.lines()
+            .map(trimmed)
+            .filter(|line| json::has_word(line))
+    };
     // The lines of a list end with commas.
     let whole = |line: &'t str| line.strip_suffix(',').unwrap_or(line);
-    if lines().filter(|line| is_object(whole(line))).take(2).count() < 2 {
+    if lines()
+        .filter(|line| is_object(whole(line)))
+        .take(2)
+        .count()
+        < 2
+    {
         return None;
     }
     let mut values = Values::default();

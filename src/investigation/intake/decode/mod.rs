@@ -50,7 +50,11 @@ pub fn decode<'b>(body: &'b [u8], headers: ContentHeaders<'_>) -> Result<Decoded
     let text = text(body, headers, &mut repairs)?;
     let value = json::read(&text, &mut repairs).or_else(|| xml::read(&text, &mut repairs));
     let value = value.or_else(|| form::read(&text, &mut repairs));
-    Ok(Decoded { text, value, repairs })
+    Ok(Decoded {
+        text,
+        value,
+        repairs,
+    })
 }
 
 /// The text of a body, without its compression.
@@ -69,7 +73,8 @@ pub(super) fn text<'b>(
 
 /// Whether a `Content-Type` names a character set other than UTF-8.
 pub fn has_charset(content_type: &str) -> bool {
-    charset::label(content_type).is_some_and(|label| !label.is_empty() && !label.eq_ignore_ascii_case("utf-8"))
+    charset::label(content_type)
+        .is_some_and(|label| !label.is_empty() && !label.eq_ignore_ascii_case("utf-8"))
 }
 
 /// Notes a repair once.

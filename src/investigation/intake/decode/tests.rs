@@ -14,11 +14,20 @@ fn plain(body: &[u8]) -> Decoded<'_> {
 }
 
 fn value(text: &str) -> Value {
-    plain(text.as_bytes()).value.unwrap_or_else(|| panic!("{text} is no JSON"))
+    plain(text.as_bytes())
+        .value
+        .unwrap_or_else(|| panic!("{text} is no JSON"))
 }
 
 fn with_type<'b>(body: &'b [u8], content_type: &str) -> Decoded<'b> {
-    decode(body, ContentHeaders { content_type: Some(content_type), encoding: None }).unwrap()
+    decode(
+        body,
+        ContentHeaders {
+            content_type: Some(content_type),
+            encoding: None,
+        },
+    )
+    .unwrap()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -36,7 +45,10 @@ const BODY: &str = r#"{"title":"Speicher voll auf rz-münchen","status":"down"}"
 #[test]
 fn a_valid_body_is_not_changed_and_has_no_repair() {
     let decoded = plain(BODY.as_bytes());
-    assert_eq!((decoded.text.as_ref(), decoded.repairs.as_slice()), (BODY, &[][..]));
+    assert_eq!(
+        (decoded.text.as_ref(), decoded.repairs.as_slice()),
+        (BODY, &[][..])
+    );
     assert!(matches!(decoded.text, Cow::Borrowed(_)), "no copy is made");
     let text = plain(b"disk full: usage=94% & rising");
     assert_eq!((text.value, text.repairs), (None, Vec::new()));
@@ -44,16 +56,25 @@ fn a_valid_body_is_not_changed_and_has_no_repair() {
 
 #[test]
 fn a_character_set_is_that_of_the_mark_the_header_or_windows() {
-    let latin: Vec<u8> = BODY.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    let latin: Vec<u8> = BODY
+        .chars()
+        .map(|c| u8::try_from(u32::from(c)).unwrap())
+        .collect();
     let utf_16le = utf_16(BODY, u16::to_le_bytes);
     let with_mark = |mark: &[u8], body: &[u8]| [mark, body].concat();
     let bodies = [
         (BODY.as_bytes().to_vec(), "application/json"),
-        (BODY.as_bytes().to_vec(), "application/json; charset=ISO-8859-1"),
+        (
+            BODY.as_bytes().to_vec(),
+            "application/json; charset=ISO-8859-1",
+        ),
         (BODY.as_bytes().to_vec(), "application/json; charset=utf-16"),
         (with_mark(b"\xef\xbb\xbf", BODY.as_bytes()), "text/plain"),
         (with_mark(b"\xff\xfe", &utf_16le), ""),
-        (with_mark(b"\xfe\xff", &utf_16(BODY, u16::to_be_bytes)), "application/json; charset=utf-8"),
+        (
+            with_mark(b"\xfe\xff", &utf_16(BODY, u16::to_be_bytes)),
+            "application/json; charset=utf-8",
+        ),
         (utf_16le, "application/json;charset=UTF-16"),
         (utf_16(BODY, u16::to_be_bytes), ""),
         (latin.clone(), "application/json; charset=\"iso-8859-1\""),
@@ -61,24 +82,48 @@ fn a_character_set_is_that_of_the_mark_the_header_or_windows() {
         (latin, "application/json; charset=utf-8"),
     ];
     for (body, content_type) in bodies {
-        assert_eq!(with_type(&body, content_type).text, BODY, "{content_type} {body:x?}");
+        assert_eq!(
+            with_type(&body, content_type).text,
+            BODY,
+            "{content_type} {body:x?}"
+        );
     }
     let japanese = b"{\"title\":\"\x83f\x83B\x83X\x83N\"}";
-    assert_eq!(with_type(japanese, "application/json; charset=Shift_JIS").value, Some(json!({"title": "ディスク"})));
+    assert_eq!(
+        with_type(japanese, "application/json; charset=Shift_JIS").value,
+        Some(json!({"title": "ディスク"}))
+    );
 }
 
 #[test]
 fn one_bad_byte_does_not_spoil_a_text_that_is_utf_8() {
-    let cut = ["{\"title\":\"Speicher voll auf münchen".as_bytes(), b" \xc3\"}"].concat();
+    let cut = [
+        "{\"title\":\"Speicher voll auf münchen".as_bytes(),
+        b" \xc3\"}",
+    ]
+    .concat();
     assert_eq!(plain(&cut).repairs, [Repair::BadBytes]);
-    assert_eq!(plain(&cut).value, Some(json!({"title": "Speicher voll auf münchen \u{fffd}"})));
-    assert_eq!(plain(b"{\"a\":\"40 \xb0C\"}").repairs, [Repair::Charset("windows-1252")]);
+    assert_eq!(
+        plain(&cut).value,
+        Some(json!({"title": "Speicher voll auf münchen \u{fffd}"}))
+    );
+    assert_eq!(
+        plain(b"{\"a\":\"40 \xb0C\"}").repairs,
+        [Repair::Charset("windows-1252")]
+    );
 }
 
 #[test]
 fn bytes_of_a_picture_are_no_text() {
-    for body in [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0"[..], b"\x28\xb5\x2f\xfd\x04\x00\x01\x02\x03\xff"] {
-        assert_eq!(decode(body, ContentHeaders::default()), Err(IntakeError::Undecodable), "{body:x?}");
+    for body in [
+        &b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0"[..],
+        b"\x28\xb5\x2f\xfd\x04\x00\x01\x02\x03\xff",
+    ] {
+        assert_eq!(
+            decode(body, ContentHeaders::default()),
+            Err(IntakeError::Undecodable),
+            "{body:x?}"
+        );
     }
 }
 
@@ -101,11 +146,26 @@ fn a_compressed_body_is_read_with_and_without_its_header() {
         (bytes.to_vec(), Some("gzip"), vec![Repair::NotCompressed]),
         (bytes.to_vec(), Some("br"), vec![]),
     ] {
-        let decoded = decode(&body, ContentHeaders { content_type: None, encoding }).unwrap();
-        assert_eq!((decoded.text.as_ref(), decoded.repairs), (BODY, repairs), "{encoding:?}");
+        let decoded = decode(
+            &body,
+            ContentHeaders {
+                content_type: None,
+                encoding,
+            },
+        )
+        .unwrap();
+        assert_eq!(
+            (decoded.text.as_ref(), decoded.repairs),
+            (BODY, repairs),
+            "{encoding:?}"
+        );
     }
     let text = "x^2 grows";
-    assert_eq!(plain(text.as_bytes()).text, text, "it begins like a zlib stream");
+    assert_eq!(
+        plain(text.as_bytes()).text,
+        text,
+        "it begins like a zlib stream"
+    );
 }
 
 #[test]
@@ -122,11 +182,31 @@ fn a_decompressed_body_is_bounded_and_a_damaged_one_gives_its_beginning() {
 #[test]
 fn json_of_templates_is_read_as_it_is_meant() {
     for (text, expected, repair) in [
-        ("{\"a\":\"1\n2\t3\"}", json!({"a": "1\n2\t3"}), Repair::Controls),
-        (r#"{"a":"C:\Temp\x","b":1}"#, json!({"a": "C:\\Temp\\x", "b": 1}), Repair::Escapes),
-        (r#"{"a":"Free space on C:\","b":"down"}"#, json!({"a": "Free space on C:\\", "b": "down"}), Repair::Escapes),
-        (r#"{"b":"down","a":"D:\"}"#, json!({"b": "down", "a": "D:\\"}), Repair::Escapes),
-        (r#"{"a":"it\'s \u{1f611}"}"#, json!({"a": "it's 😑"}), Repair::Escapes),
+        (
+            "{\"a\":\"1\n2\t3\"}",
+            json!({"a": "1\n2\t3"}),
+            Repair::Controls,
+        ),
+        (
+            r#"{"a":"C:\Temp\x","b":1}"#,
+            json!({"a": "C:\\Temp\\x", "b": 1}),
+            Repair::Escapes,
+        ),
+        (
+            r#"{"a":"Free space on C:\","b":"down"}"#,
+            json!({"a": "Free space on C:\\", "b": "down"}),
+            Repair::Escapes,
+        ),
+        (
+            r#"{"b":"down","a":"D:\"}"#,
+            json!({"b": "down", "a": "D:\\"}),
+            Repair::Escapes,
+        ),
+        (
+            r#"{"a":"it\'s \u{1f611}"}"#,
+            json!({"a": "it's 😑"}),
+            Repair::Escapes,
+        ),
         (
             r#"{"a":"x \ud83d","b":"\ude00","c":"\ud83d\ude00"}"#,
             json!({"a": "x \u{fffd}", "b": "\u{fffd}", "c": "😀"}),
@@ -137,12 +217,36 @@ fn json_of_templates_is_read_as_it_is_meant() {
             json!({"a": "NaN", "b": "-Infinity", "c": "1e999", "d": "007"}),
             Repair::Numbers,
         ),
-        (r#"{"a":["x",],"b":{},}"#, json!({"a": ["x"], "b": {}}), Repair::Commas),
-        ("{\"a\":1\n\"b\":\"x\"\n\"c\":\"y\"}", json!({"a": 1, "b": "x", "c": "y"}), Repair::Commas),
-        (r#"{"a":"disk "sda", "sdb" full","b":1}"#, json!({"a": "disk \"sda\", \"sdb\" full", "b": 1}), Repair::Quotes),
-        (r#"{"a":"{"k":"v"}","b":1}"#, json!({"a": "{\"k\":\"v\"}", "b": 1}), Repair::Quotes),
-        (r#"{"a":"{"k":"v","n":94}","b":1}"#, json!({"a": "{\"k\":\"v\",\"n\":94}", "b": 1}), Repair::Quotes),
-        ("{'a': 'it's down', 'b': True, 'c': None}", json!({"a": "it's down", "b": true, "c": null}), Repair::Quotes),
+        (
+            r#"{"a":["x",],"b":{},}"#,
+            json!({"a": ["x"], "b": {}}),
+            Repair::Commas,
+        ),
+        (
+            "{\"a\":1\n\"b\":\"x\"\n\"c\":\"y\"}",
+            json!({"a": 1, "b": "x", "c": "y"}),
+            Repair::Commas,
+        ),
+        (
+            r#"{"a":"disk "sda", "sdb" full","b":1}"#,
+            json!({"a": "disk \"sda\", \"sdb\" full", "b": 1}),
+            Repair::Quotes,
+        ),
+        (
+            r#"{"a":"{"k":"v"}","b":1}"#,
+            json!({"a": "{\"k\":\"v\"}", "b": 1}),
+            Repair::Quotes,
+        ),
+        (
+            r#"{"a":"{"k":"v","n":94}","b":1}"#,
+            json!({"a": "{\"k\":\"v\",\"n\":94}", "b": 1}),
+            Repair::Quotes,
+        ),
+        (
+            "{'a': 'it's down', 'b': True, 'c': None}",
+            json!({"a": "it's down", "b": true, "c": null}),
+            Repair::Quotes,
+        ),
         (
             r#"{"a":,"b":{EVENT.VALUE},"c":$HOSTNAME$,"d":94%}"#,
             json!({"a": null, "b": "{EVENT.VALUE}", "c": "$HOSTNAME$", "d": "94%"}),
@@ -153,13 +257,25 @@ fn json_of_templates_is_read_as_it_is_meant() {
             json!({"title": "x", "state": "down", "tags": ["a", "b"]}),
             Repair::Words,
         ),
-        ("{\"a\":{{ .Labels.pod }},\"b\":\"x\"}", json!({"a": "{{ .Labels.pod }}", "b": "x"}), Repair::Words),
-        (r#"{"a":[{"b":"x"},{"b":"ok"#, json!({"a": [{"b": "x"}, {"b": "ok…"}]}), Repair::CutJson),
+        (
+            "{\"a\":{{ .Labels.pod }},\"b\":\"x\"}",
+            json!({"a": "{{ .Labels.pod }}", "b": "x"}),
+            Repair::Words,
+        ),
+        (
+            r#"{"a":[{"b":"x"},{"b":"ok"#,
+            json!({"a": [{"b": "x"}, {"b": "ok…"}]}),
+            Repair::CutJson,
+        ),
         (r#"{"a":"x"}}"#, json!({"a": "x"}), Repair::Commas),
     ] {
         let decoded = plain(text.as_bytes());
         assert_eq!(decoded.value, Some(expected), "{text}");
-        assert!(decoded.repairs.contains(&repair), "{text} {:?}", decoded.repairs);
+        assert!(
+            decoded.repairs.contains(&repair),
+            "{text} {:?}",
+            decoded.repairs
+        );
     }
 }
 
@@ -192,7 +308,10 @@ fn several_values_are_a_list_and_a_broken_line_costs_only_itself() {
         assert_eq!(value(text), expected, "{text:?}");
     }
     let lines = "{\"a\":1}\n{\"a\":\"C:\\T\"}\nno JSON at all\n{\"a\":2}\n";
-    assert_eq!(value(lines), json!([{"a": 1}, {"a": "C:\\T"}, "no JSON at all", {"a": 2}]));
+    assert_eq!(
+        value(lines),
+        json!([{"a": 1}, {"a": "C:\\T"}, "no JSON at all", {"a": 2}])
+    );
     assert_eq!(value("[\n{\"a\":1}\n{\"a\":2}\n]"), expected);
 }
 
@@ -208,18 +327,36 @@ fn json_in_a_json_text_is_unwrapped() {
 #[test]
 fn the_fields_of_a_form_are_read_and_a_text_with_signs_is_none() {
     assert_eq!(
-        value("Name=Shop+front&Status=Down&URL=https%3A%2F%2Fshop.example&host[name]=m%FCnchen&tag[]=a&tag[]=b&x="),
+        value(
+            "Name=Shop+front&Status=Down&URL=https%3A%2F%2Fshop.example&host[name]=m%FCnchen&tag[]=a&tag[]=b&x="
+        ),
         json!({"Name": "Shop front", "Status": "Down", "URL": "https://shop.example", "host": {"name": "münchen"}, "tag": ["a", "b"], "x": ""})
     );
-    assert_eq!(value("token=x&payload=%7B%22title%22%3A%22Disk+full%22%7D"), json!({"title": "Disk full"}));
-    assert_eq!(value("title=Disk full on db-3&status=down"), json!({"title": "Disk full on db-3", "status": "down"}));
-    for text in ["disk=full", "see https://x.example/?a=1&b=2", "https://x.example/?a=1&b=2", "a=1&b=2\nc", "x & y"] {
+    assert_eq!(
+        value("token=x&payload=%7B%22title%22%3A%22Disk+full%22%7D"),
+        json!({"title": "Disk full"})
+    );
+    assert_eq!(
+        value("title=Disk full on db-3&status=down"),
+        json!({"title": "Disk full on db-3", "status": "down"})
+    );
+    for text in [
+        "disk=full",
+        "see https://x.example/?a=1&b=2",
+        "https://x.example/?a=1&b=2",
+        "a=1&b=2\nc",
+        "x & y",
+    ] {
         assert_eq!(plain(text.as_bytes()).value, None, "{text}");
     }
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
-    let text = prop_oneof![".{0,12}", "[\\\\\"',:{}\\[\\]a ]{0,10}", Just("C:\\".to_owned())];
+    let text = prop_oneof![
+        ".{0,12}",
+        "[\\\\\"',:{}\\[\\]a ]{0,10}",
+        Just("C:\\".to_owned())
+    ];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

@@ -42,11 +42,18 @@ fn document(text: &str) -> Option<Value> {
             Event::Start(_) | Event::Empty(_) => return None,
             Event::End(_) => {
                 let Open { name, fields, text } = open.pop()?;
-                add(open.last_mut().map_or(&mut root, |outer| &mut outer.fields), name, value(fields, text.trim()));
+                add(
+                    open.last_mut().map_or(&mut root, |outer| &mut outer.fields),
+                    name,
+                    value(fields, text.trim()),
+                );
             }
             // A text beside the element is no XML.
             Event::Text(text) if open.is_empty() && !text.trim().is_empty() => return None,
-            Event::Text(text) => open.last_mut().into_iter().for_each(|open| open.text.push_str(&text)),
+            Event::Text(text) => open
+                .last_mut()
+                .into_iter()
+                .for_each(|open| open.text.push_str(&text)),
             Event::CData(text) => open.last_mut()?.text.push_str(&text),
             Event::GeneralRef(entity) => {
                 let character = entity.resolve_char_ref().ok()?.map(String::from);
@@ -71,10 +78,18 @@ impl Open {
             if let Ok(text) = attribute.normalized_value(XmlVersion::Implicit1_0)
                 && !is_namespace
             {
-                add(&mut fields, name.local_name().into_inner().to_owned(), Value::String(text.into_owned()));
+                add(
+                    &mut fields,
+                    name.local_name().into_inner().to_owned(),
+                    Value::String(text.into_owned()),
+                );
             }
         }
-        Self { name: start.local_name().into_inner().to_owned(), fields, text: String::new() }
+        Self {
+            name: start.local_name().into_inner().to_owned(),
+            fields,
+            text: String::new(),
+        }
     }
 }
 
@@ -122,14 +137,22 @@ mod tests {
         let expected = json!({"alert": {"id": "7", "severity": "CRITICAL", "empty": "",
             "host": {"name": "db-1", "ip": ["10.0.0.1", "10.0.0.2"]}, "message": "disk > 90% <full>"}});
         assert_eq!(fields(text), Some(expected));
-        assert_eq!(fields("<a b=\"1\">text</a>"), Some(json!({"a": {"b": "1", "text": "text"}})));
+        assert_eq!(
+            fields("<a b=\"1\">text</a>"),
+            Some(json!({"a": {"b": "1", "text": "text"}}))
+        );
     }
 
     #[test]
     fn a_page_a_cut_document_and_a_text_with_a_bracket_are_texts() {
-        for text in
-            ["<html><body>down</body></html>", "<a><b></a>", "<a>", "< 5 % free", "<b>disk</b> full", "<a>&x;</a>"]
-        {
+        for text in [
+            "<html><body>down</body></html>",
+            "<a><b></a>",
+            "<a>",
+            "< 5 % free",
+            "<b>disk</b> full",
+            "<a>&x;</a>",
+        ] {
             assert_eq!(fields(text), None, "{text}");
         }
         let deep = "<a>".repeat(100) + &"</a>".repeat(100);

@@ -54,7 +54,9 @@ impl Leaf<'_> {
 
     /// A time in a field that is named so, or one that is no plain number.
     pub(super) fn is_time(&self) -> bool {
-        let Some(text) = self.scalar() else { return false };
+        let Some(text) = self.scalar() else {
+            return false;
+        };
         let is_number = text.chars().all(|c| c.is_ascii_digit() || c == '.');
         parse_time(&text).is_some() && (!is_number || identity::is_time_key(self.key))
     }
@@ -64,7 +66,15 @@ impl Leaf<'_> {
 pub(super) fn leaves<'v>(value: &'v Value, base: &str) -> Vec<Leaf<'v>> {
     let mut found = Vec::new();
     if let Some(fields) = value.as_object() {
-        collect(fields, &Place { pointer: base, owner: "", depth: 1 }, &mut found);
+        collect(
+            fields,
+            &Place {
+                pointer: base,
+                owner: "",
+                depth: 1,
+            },
+            &mut found,
+        );
     }
     found
 }
@@ -78,9 +88,24 @@ fn collect<'v>(fields: &'v Map<String, Value>, place: &Place<'_>, found: &mut Ve
         let word = identity::plain(key);
         let pointer = format!("{}/{token}", place.pointer);
         let owned = format!("{}{word}", place.owner);
-        found.push(Leaf { pointer: pointer.clone(), key, word: word.clone(), owned, depth: place.depth, value });
+        found.push(Leaf {
+            pointer: pointer.clone(),
+            key,
+            word: word.clone(),
+            owned,
+            depth: place.depth,
+            value,
+        });
         if let Some(below) = value.as_object().filter(|_| place.depth < MAX_DEPTH) {
-            collect(below, &Place { pointer: &pointer, owner: &word, depth: place.depth + 1 }, found);
+            collect(
+                below,
+                &Place {
+                    pointer: &pointer,
+                    owner: &word,
+                    depth: place.depth + 1,
+                },
+                found,
+            );
         }
     }
 }
@@ -98,15 +123,21 @@ pub(super) fn token(key: &str) -> Option<String> {
 /// body before one of an inner object.
 pub(super) fn ranked<'l, 'v>(leaves: &'l [Leaf<'v>], words: &[&str]) -> Vec<&'l Leaf<'v>> {
     let rank = |leaf: &Leaf<'_>| {
-        let place = words.iter().position(|word| leaf.word == *word || leaf.owned == *word)?;
+        let place = words
+            .iter()
+            .position(|word| leaf.word == *word || leaf.owned == *word)?;
         Some(place + 2 * leaf.depth)
     };
-    let mut found: Vec<_> = leaves.iter().filter_map(|leaf| Some((rank(leaf)?, leaf))).collect();
+    let mut found: Vec<_> = leaves
+        .iter()
+        .filter_map(|leaf| Some((rank(leaf)?, leaf)))
+        .collect();
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, leaf)| leaf).collect()
 }
 
 fn is_url(text: &str) -> bool {
     let text = text.trim();
-    (text.starts_with("https://") || text.starts_with("http://")) && !text.contains(char::is_whitespace)
+    (text.starts_with("https://") || text.starts_with("http://"))
+        && !text.contains(char::is_whitespace)
 }

@@ -12,16 +12,28 @@ fn the_fields_of_a_body_are_found_by_their_names() {
         "event_id": "e-17", "value": 94, "changed_at": "2026-11-25T10:00:00Z",
     });
     let text = |text: &str| Some(text.to_owned());
-    let words = |from: &str| Some(GuessedWords { from: from.to_owned(), map: Vec::new() });
+    let words = |from: &str| {
+        Some(GuessedWords {
+            from: from.to_owned(),
+            map: Vec::new(),
+        })
+    };
     let expected = Guess {
-        recognise: vec!["/check/id".to_owned(), "/host".to_owned(), "/graph_url".to_owned()],
+        recognise: vec![
+            "/check/id".to_owned(),
+            "/host".to_owned(),
+            "/graph_url".to_owned(),
+        ],
         alert_type: text("/check/name"),
         title: text("/summary"),
         severity: words("/prio"),
         status: words("/state"),
         key: vec!["/check/id".to_owned(), "/host".to_owned()],
         labels: vec![GuessedLabels::Object("/labels".to_owned())],
-        links: vec![GuessedLink { name: "graph".to_owned(), url: "/graph_url".to_owned() }],
+        links: vec![GuessedLink {
+            name: "graph".to_owned(),
+            url: "/graph_url".to_owned(),
+        }],
         runbook: text("/runbook"),
         at: text("/changed_at"),
         ..Guess::default()
@@ -42,9 +54,17 @@ fn a_time_a_value_and_the_id_of_an_event_are_no_part_of_a_key() {
 
 #[test]
 fn lists_of_alerts_and_texts_that_are_json_are_opened() {
-    let list = Guess::of(&json!({"events": [{"rule": "disk", "host": "db-1", "state": "open"}, {"rule": "cpu"}]}));
-    assert_eq!((list.each.as_deref(), list.alert_type.as_deref()), (Some("/events"), Some("@/rule")));
+    let list = Guess::of(
+        &json!({"events": [{"rule": "disk", "host": "db-1", "state": "open"}, {"rule": "cpu"}]}),
+    );
+    assert_eq!(
+        (list.each.as_deref(), list.alert_type.as_deref()),
+        (Some("/events"), Some("@/rule"))
+    );
     assert_eq!(list.recognise[..2], ["/events/0/rule", "/events/0/host"]);
     let text = Guess::of(&json!({"Message": "{\"alarm\": \"disk\"}", "Topic": "t"}));
-    assert_eq!((text.parse, text.alert_type.as_deref()), (vec!["/Message".to_owned()], Some("/Message/alarm")));
+    assert_eq!(
+        (text.parse, text.alert_type.as_deref()),
+        (vec!["/Message".to_owned()], Some("/Message/alarm"))
+    );
 }

@@ -80,13 +80,36 @@ pub(super) const STATUSES: [&str; 22] = [
     "result",
 ];
 /// Flags that are true at the end.
-pub(super) const ENDED: [&str; 6] = ["resolved", "isresolved", "recovered", "isrecovered", "closed", "isclosed"];
+pub(super) const ENDED: [&str; 6] = [
+    "resolved",
+    "isresolved",
+    "recovered",
+    "isrecovered",
+    "closed",
+    "isclosed",
+];
 /// Flags that are true while there is a problem.
-pub(super) const PRESENT: [&str; 8] =
-    ["firing", "isfiring", "isdown", "down", "isopen", "triggered", "alerting", "inalarm"];
+pub(super) const PRESENT: [&str; 8] = [
+    "firing",
+    "isfiring",
+    "isdown",
+    "down",
+    "isopen",
+    "triggered",
+    "alerting",
+    "inalarm",
+];
 /// A key that the sender has made for this purpose.
-pub(super) const DEDUP: [&str; 8] =
-    ["dedupkey", "dedupekey", "deduplicationkey", "dedupid", "aggregationkey", "alertkey", "problemkey", "fingerprint"];
+pub(super) const DEDUP: [&str; 8] = [
+    "dedupkey",
+    "dedupekey",
+    "deduplicationkey",
+    "dedupid",
+    "aggregationkey",
+    "alertkey",
+    "problemkey",
+    "fingerprint",
+];
 /// Ids of conditions. An id of an incident, an alert or an event is another one at the next time.
 pub(super) const CONDITIONS: [&str; 18] = [
     "monitorid",
@@ -145,8 +168,14 @@ pub(super) const RESOURCES: [&str; 34] = [
     "site",
     "target",
 ];
-pub(super) const RUNBOOKS: [&str; 6] =
-    ["runbookurl", "runbook", "playbookurl", "playbook", "runbooklink", "instructionsurl"];
+pub(super) const RUNBOOKS: [&str; 6] = [
+    "runbookurl",
+    "runbook",
+    "playbookurl",
+    "playbook",
+    "runbooklink",
+    "instructionsurl",
+];
 pub(super) const TIMES: [&str; 22] = [
     "updatedat",
     "changedat",
@@ -184,5 +213,15 @@ pub(super) const LABELS: [&str; 10] = [
     "extra",
 ];
 /// Lists with an alert in each element.
-pub(super) const LISTS: [&str; 10] =
-    ["alerts", "events", "incidents", "messages", "notifications", "records", "issues", "problems", "results", "items"];
+pub(super) const LISTS: [&str; 10] = [
+    "alerts",
+    "events",
+    "incidents",
+    "messages",
+    "notifications",
+    "records",
+    "issues",
+    "problems",
+    "results",
+    "items",
+];

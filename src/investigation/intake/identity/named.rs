@@ -3,8 +3,8 @@
 use super::form;
 use super::walk::{Class, Place};
 use super::words::{
-    AREAS, BESIDE, CONDITION_WORDS, CONDITIONS, ID_ENDS, INCIDENTS, KEYS, KINDS, MESSAGES, NAME_ENDS, RESOURCES,
-    SOFT_KEYS, TEXTS, TITLES, VOLATILE, VOLATILE_ENDS,
+    AREAS, BESIDE, CONDITION_WORDS, CONDITIONS, ID_ENDS, INCIDENTS, KEYS, KINDS, MESSAGES,
+    NAME_ENDS, RESOURCES, SOFT_KEYS, TEXTS, TITLES, VOLATILE, VOLATILE_ENDS,
 };
 use crate::investigation::sources::WordList;
 
@@ -28,15 +28,22 @@ impl Named<'_> {
 
     /// Whether the key says nothing without its object: `id`, `name`.
     fn is_generic(&self) -> bool {
-        let is_end = |word: &str| NAME_ENDS.contains(&word) || ID_ENDS.contains(word) || TITLES.contains(&word);
+        let is_end = |word: &str| {
+            NAME_ENDS.contains(&word) || ID_ENDS.contains(word) || TITLES.contains(&word)
+        };
         self.key.len() == 1
-            && (is_end(&self.word) || ["kind", "key", "type", "url", "target"].contains(&self.word.as_str()))
+            && (is_end(&self.word)
+                || ["kind", "key", "type", "url", "target"].contains(&self.word.as_str()))
             || NAME_ENDS.contains(&self.word.as_str())
     }
 
     /// The key with its object: `monitorid` for `monitor_id` and for `id` in `monitor`.
     pub(super) fn full_word(&self) -> String {
-        if self.is_generic() { format!("{}{}", self.place.noun, self.word) } else { self.word.clone() }
+        if self.is_generic() {
+            format!("{}{}", self.place.noun, self.word)
+        } else {
+            self.word.clone()
+        }
     }
 
     /// What an id or a name belongs to: `monitor` of `monitor_id`.
@@ -44,20 +51,37 @@ impl Named<'_> {
         if self.is_generic() {
             return Some(self.place.noun.clone()).filter(|noun| !noun.is_empty());
         }
-        let rest =
-            self.key.iter().filter(|piece| !["id", "name", "display", "title", "uid", "friendly"].contains(piece));
-        Some(rest.copied().collect::<String>()).filter(|stem| !stem.is_empty() && *stem != self.word)
+        let rest = self
+            .key
+            .iter()
+            .filter(|piece| !["id", "name", "display", "title", "uid", "friendly"].contains(piece));
+        Some(rest.copied().collect::<String>())
+            .filter(|stem| !stem.is_empty() && *stem != self.word)
     }
 
     /// Of a label only what says how bad it is does not count.
     pub(super) fn of_label(&self) -> Option<Class> {
-        let how =
-            ["severity", "priority", "level", "urgency", "status", "state", "value", "version", "time", "timestamp"];
+        let how = [
+            "severity",
+            "priority",
+            "level",
+            "urgency",
+            "status",
+            "state",
+            "value",
+            "version",
+            "time",
+            "timestamp",
+        ];
         if self.key.last().is_some_and(|last| how.contains(last)) {
             return None;
         }
         let is_condition = CONDITION_WORDS.contains(self.word.as_str());
-        Some(if is_condition { Class::Condition } else { Class::Label })
+        Some(if is_condition {
+            Class::Condition
+        } else {
+            Class::Label
+        })
     }
 
     pub(super) fn class(&self, text: &str) -> Option<Class> {
@@ -77,7 +101,10 @@ impl Named<'_> {
         if let Some(class) = self.of_id() {
             return class;
         }
-        if word == "url" && ["monitor", "check", "target", "site", "endpoint"].contains(&self.place.noun.as_str()) {
+        if word == "url"
+            && ["monitor", "check", "target", "site", "endpoint"]
+                .contains(&self.place.noun.as_str())
+        {
             return Some(Class::Resource);
         }
         if self.is_volatile() || self.is_number && !self.is_place_number() || form::is_url(text) {
@@ -88,7 +115,8 @@ impl Named<'_> {
 
     /// `service` beside a host is the check of Nagios and its kind; the host is found with it.
     fn is_watched_service(&self) -> bool {
-        let of_alert = |noun: &str| noun.is_empty() || CONDITIONS.contains(noun) || INCIDENTS.contains(&noun);
+        let of_alert =
+            |noun: &str| noun.is_empty() || CONDITIONS.contains(noun) || INCIDENTS.contains(&noun);
         matches!(self.word.as_str(), "service" | "servicename") && of_alert(&self.place.noun)
     }
 
@@ -135,9 +163,14 @@ impl Named<'_> {
         if !ID_ENDS.contains(self.last()) && self.word != "key" {
             return None;
         }
-        let own = if self.key.len() > 1 { self.key.iter().rev().nth(1).copied() } else { None };
+        let own = if self.key.len() > 1 {
+            self.key.iter().rev().nth(1).copied()
+        } else {
+            None
+        };
         let stem = own.unwrap_or(self.place.noun.as_str());
-        let is_group = self.key.len() > 2 && self.key.starts_with(&["alert", "group"]) || stem == "alertgroup";
+        let is_group =
+            self.key.len() > 2 && self.key.starts_with(&["alert", "group"]) || stem == "alertgroup";
         Some(match stem {
             _ if is_group => Some(Class::Incident),
             "" => None,
@@ -153,18 +186,35 @@ impl Named<'_> {
 
     fn of_name(&self, text: &str) -> Option<Class> {
         let is_name = NAME_ENDS.contains(&self.last()) || self.word == "kind";
-        let noun = if is_name && self.is_generic() { self.place.noun.as_str() } else { "" };
-        let before = if is_name && self.key.len() > 1 { self.key.iter().rev().nth(1).copied() } else { None };
+        let noun = if is_name && self.is_generic() {
+            self.place.noun.as_str()
+        } else {
+            ""
+        };
+        let before = if is_name && self.key.len() > 1 {
+            self.key.iter().rev().nth(1).copied()
+        } else {
+            None
+        };
         let owned = Some(noun).filter(|noun| !noun.is_empty());
         let noun = before.or(owned).unwrap_or_else(|| self.last());
         if form::is_sentence(text) {
             return None;
         }
-        if noun == "display" && self.key.first().is_some_and(|first| RESOURCES.contains(first)) {
+        if noun == "display"
+            && self
+                .key
+                .first()
+                .is_some_and(|first| RESOURCES.contains(first))
+        {
             return Some(Class::Resource);
         }
         match noun {
-            "event" => Some(if text.contains(' ') && self.word != "event" { Class::Title } else { Class::Event }),
+            "event" => Some(if text.contains(' ') && self.word != "event" {
+                Class::Title
+            } else {
+                Class::Event
+            }),
             "reason" => (!text.contains(' ')).then_some(Class::Reason),
             "incident" | "issue" | "alertgroup" | "problem" => Some(Class::Title),
             noun if CONDITIONS.contains(noun) => Some(Class::Condition),

@@ -15,7 +15,11 @@ fn another_time_value_state_or_order_is_the_same_condition() {
         "id": 18, "name": "Disk [OK] 12% full", "host": "db-1", "state": "up", "message": "all is well",
     });
     assert_eq!(of_json(&first), of_json(&again));
-    for (pointer, value) in [("/host", json!("db-2")), ("/check/id", json!(6)), ("/name", json!("Inodes"))] {
+    for (pointer, value) in [
+        ("/host", json!("db-2")),
+        ("/check/id", json!(6)),
+        ("/name", json!("Inodes")),
+    ] {
         let mut other = first.clone();
         *other.pointer_mut(pointer).unwrap() = value;
         assert_ne!(of_json(&first), of_json(&other), "{pointer}");
@@ -31,6 +35,10 @@ fn a_body_of_noise_is_its_own_hash() {
 #[test]
 fn a_key_of_the_sender_is_found_in_any_spelling() {
     for key in ["dedup_key", "dedupKey", "Dedup-Key"] {
-        assert_eq!(of_json(&json!({"x": 1, key: "k", "host": "db-1"})), "k", "{key}");
+        assert_eq!(
+            of_json(&json!({"x": 1, key: "k", "host": "db-1"})),
+            "k",
+            "{key}"
+        );
     }
 }

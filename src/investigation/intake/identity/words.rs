@@ -7,7 +7,14 @@ pub(super) const KEYS: WordList = WordList::new(
     "dedupkey dedupekey deduplicationkey dedupid incidentkey alertkey problemkey groupkey fingerprint deduplicationid",
 );
 /// The same of some senders, and the name of a host or a device of others.
-pub(super) const SOFT_KEYS: [&str; 6] = ["alias", "aggregationkey", "entityid", "uniqueid", "eventkey", "externalid"];
+pub(super) const SOFT_KEYS: [&str; 6] = [
+    "alias",
+    "aggregationkey",
+    "entityid",
+    "uniqueid",
+    "eventkey",
+    "externalid",
+];
 /// What watches: its id and its name are those of the problem.
 pub(super) const CONDITIONS: WordList = WordList::new(
     "alert alerts alarm rule check monitor policy condition trigger detector probe sensor test job slo search watch \
@@ -20,8 +27,17 @@ pub(super) const CONDITION_WORDS: WordList = WordList::new(
      metricname metric problemname alertrulename meldung störung",
 );
 /// One opening of a problem. An id of it is another one at the next time.
-pub(super) const INCIDENTS: [&str; 9] =
-    ["incident", "alertgroup", "issue", "problem", "outage", "case", "ticket", "emergency", "fault"];
+pub(super) const INCIDENTS: [&str; 9] = [
+    "incident",
+    "alertgroup",
+    "issue",
+    "problem",
+    "outage",
+    "case",
+    "ticket",
+    "emergency",
+    "fault",
+];
 /// What has the problem.
 pub(super) const RESOURCES: WordList = WordList::new(
     "host hostname hosts server servername node nodename device devicename machine vm computer instance service \
@@ -37,7 +53,8 @@ pub(super) const AREAS: WordList = WordList::new(
      standort group stage subscription workspace space customer rack company location",
 );
 /// Objects and lists with labels.
-pub(super) const LABELS: WordList = WordList::new("labels tags dimensions facets facet groupby grouping scopes");
+pub(super) const LABELS: WordList =
+    WordList::new("labels tags dimensions facets facet groupby grouping scopes");
 /// Objects that only surround others.
 pub(super) const AROUND: WordList = WordList::new(
     "data payload body content detail details info information properties metadata meta attributes event message \

@@ -53,7 +53,10 @@ impl Fact<'_> {
     }
 
     pub(super) fn text(&self) -> Option<&str> {
-        self.value.as_str().map(str::trim).filter(|text| !text.is_empty())
+        self.value
+            .as_str()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
     }
 
     pub(super) fn last(&self) -> &str {
@@ -78,7 +81,11 @@ impl Fact<'_> {
         match self.value {
             Value::Number(number) => number.as_f64(),
             Value::String(text) if parse_time(text).is_none() => text.trim().parse().ok(),
-            Value::String(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            Value::String(_)
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Array(_)
+            | Value::Object(_) => None,
         }
     }
 }
@@ -94,7 +101,12 @@ struct Place {
 /// The values of a body, those of the alert itself first.
 pub(super) fn facts(body: &Value) -> Vec<Fact<'_>> {
     let mut found = Vec::new();
-    let place = Place { pointer: String::new(), owner: Vec::new(), depth: 0, rank: Rank::Own };
+    let place = Place {
+        pointer: String::new(),
+        owner: Vec::new(),
+        depth: 0,
+        rank: Rank::Own,
+    };
     collect(body, &place, &mut found);
     found.sort_by_key(|fact| fact.rank);
     found
@@ -102,7 +114,12 @@ pub(super) fn facts(body: &Value) -> Vec<Fact<'_>> {
 
 /// The first title further in, as in an attachment of a chat.
 pub(super) fn title(facts: &[Fact<'_>]) -> Option<String> {
-    let is_title = |fact: &&Fact<'_>| matches!(fact.last(), "title" | "summary" | "subject" | "headline" | "pretext");
+    let is_title = |fact: &&Fact<'_>| {
+        matches!(
+            fact.last(),
+            "title" | "summary" | "subject" | "headline" | "pretext"
+        )
+    };
     facts
         .iter()
         .filter(|fact| fact.rank < Rank::Beside)
@@ -124,24 +141,45 @@ fn collect<'v>(value: &'v Value, place: &Place, found: &mut Vec<Fact<'v>>) {
 
 fn of_object<'v>(fields: &'v Map<String, Value>, place: &Place, found: &mut Vec<Fact<'v>>) {
     for (key, value) in fields {
-        let pointer = format!("{}/{}", place.pointer, key.replace('~', "~0").replace('/', "~1"));
+        let pointer = format!(
+            "{}/{}",
+            place.pointer,
+            key.replace('~', "~0").replace('/', "~1")
+        );
         let pieces = key_pieces(key);
         match value {
             Value::Null => {}
             Value::Object(_) | Value::Array(_) => {
                 // incident.io names the object after the type of the event.
-                let is_named = fields.values().any(|other| other.as_str() == Some(key.as_str()));
-                let rank = if is_named || fields.len() == 1 { place.rank } else { below(&pieces, place.rank) };
-                collect(value, &Place { pointer, owner: pieces, depth: place.depth + 1, rank }, found);
+                let is_named = fields
+                    .values()
+                    .any(|other| other.as_str() == Some(key.as_str()));
+                let rank = if is_named || fields.len() == 1 {
+                    place.rank
+                } else {
+                    below(&pieces, place.rank)
+                };
+                collect(
+                    value,
+                    &Place {
+                        pointer,
+                        owner: pieces,
+                        depth: place.depth + 1,
+                        rank,
+                    },
+                    found,
+                );
             }
-            Value::Bool(_) | Value::Number(_) | Value::String(_) if found.len() < MAX_FACTS => found.push(Fact {
-                pointer,
-                key: pieces,
-                owner: place.owner.clone(),
-                object: fields,
-                value,
-                rank: place.rank,
-            }),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) if found.len() < MAX_FACTS => {
+                found.push(Fact {
+                    pointer,
+                    key: pieces,
+                    owner: place.owner.clone(),
+                    object: fields,
+                    value,
+                    rank: place.rank,
+                })
+            }
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
@@ -149,12 +187,21 @@ fn of_object<'v>(fields: &'v Map<String, Value>, place: &Place, found: &mut Vec<
 
 /// A list of one object is that object, and a list of pairs has a value for each name.
 fn of_list<'v>(items: &'v [Value], place: &Place, found: &mut Vec<Fact<'v>>) {
-    let pairs: Vec<Fact<'v>> = items.iter().enumerate().filter_map(|(at, item)| pair(item, at, place)).collect();
+    let pairs: Vec<Fact<'v>> = items
+        .iter()
+        .enumerate()
+        .filter_map(|(at, item)| pair(item, at, place))
+        .collect();
     if pairs.len() == items.len() {
         found.extend(pairs);
     } else if let [only @ Value::Object(_)] = items {
         let pointer = format!("{}/0", place.pointer);
-        let place = Place { pointer, owner: place.owner.clone(), depth: place.depth + 1, rank: place.rank };
+        let place = Place {
+            pointer,
+            owner: place.owner.clone(),
+            depth: place.depth + 1,
+            rank: place.rank,
+        };
         collect(only, &place, found);
     }
 }
@@ -162,8 +209,12 @@ fn of_list<'v>(items: &'v [Value], place: &Place, found: &mut Vec<Fact<'v>>) {
 /// `{"name": "severity", "value": "critical"}`.
 fn pair<'v>(item: &'v Value, at: usize, place: &Place) -> Option<Fact<'v>> {
     let fields = item.as_object()?;
-    let name = fields.iter().find_map(|(key, value)| value.as_str().filter(|_| is_name(key)))?;
-    let (key, value) = fields.iter().find(|(key, _)| matches!(key.to_lowercase().as_str(), "value" | "val"))?;
+    let name = fields
+        .iter()
+        .find_map(|(key, value)| value.as_str().filter(|_| is_name(key)))?;
+    let (key, value) = fields
+        .iter()
+        .find(|(key, _)| matches!(key.to_lowercase().as_str(), "value" | "val"))?;
     let is_scalar = value.is_string() || value.is_number() || value.is_boolean();
     is_scalar.then(|| Fact {
         pointer: format!("{}/{at}/{key}", place.pointer),
@@ -187,7 +238,12 @@ fn below(key: &[String], rank: Rank) -> Rank {
         [.., "payload" | "raw" | "source" | "body"] if pieces.len() > 1 => Rank::Original,
         ["raw" | "original" | "source", ..] => Rank::Original,
         _ if pieces.iter().any(|piece| BESIDE.contains(piece)) => Rank::Beside,
-        _ if has(&["status", "state", "severity", "priority", "urgency", "new", "current"]) => rank,
+        _ if has(&[
+            "status", "state", "severity", "priority", "urgency", "new", "current",
+        ]) =>
+        {
+            rank
+        }
         [.., last] if ENVELOPES.contains(last) || is_group(&pieces) => rank,
         _ => Rank::Inner,
     };
@@ -201,5 +257,11 @@ pub(super) fn is_envelope(key: &str) -> bool {
 
 /// Whether a key names an alert in two words: `alert_group`.
 fn is_group(pieces: &[&str]) -> bool {
-    matches!(pieces, ["alert" | "alarm" | "incident", "group" | "instance" | "info"])
+    matches!(
+        pieces,
+        [
+            "alert" | "alarm" | "incident",
+            "group" | "instance" | "info"
+        ]
+    )
 }

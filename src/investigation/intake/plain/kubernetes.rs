@@ -14,10 +14,16 @@ pub(super) struct Event {
 
 impl Event {
     pub(super) fn of(fields: &Map<String, Value>) -> Option<Self> {
-        let object = ["involvedObject", "regarding"].iter().find_map(|key| fields.get(*key)?.as_object())?;
+        let object = ["involvedObject", "regarding"]
+            .iter()
+            .find_map(|key| fields.get(*key)?.as_object())?;
         let (kind, name) = (text(object, "kind")?, text(object, "name")?);
-        let namespace = text(object, "namespace").map(|namespace| ("namespace".to_owned(), namespace));
+        let namespace =
+            text(object, "namespace").map(|namespace| ("namespace".to_owned(), namespace));
         let place = namespace.into_iter().chain([(kind.to_lowercase(), name)]);
-        Some(Self { reason: text(fields, "reason")?, place: place.collect() })
+        Some(Self {
+            reason: text(fields, "reason")?,
+            place: place.collect(),
+        })
     }
 }

@@ -39,14 +39,24 @@ const MAX_TYPE_CHARS: usize = 80;
 pub(super) fn read_all(value: &Value, received_at: Option<DateTime<Utc>>) -> Vec<Reading> {
     let opened = opened(value);
     let value = opened.as_ref();
-    let Some(elements) = list::elements(value) else { return vec![read_json(value, received_at)] };
+    let Some(elements) = list::elements(value) else {
+        return vec![read_json(value, received_at)];
+    };
     let is_alert = |element: &&Value| element.as_object().is_some_and(|fields| !fields.is_empty());
-    elements.iter().filter(is_alert).map(|element| read_json(element, received_at)).collect()
+    elements
+        .iter()
+        .filter(is_alert)
+        .map(|element| read_json(element, received_at))
+        .collect()
 }
 
 /// The body with the JSON objects in texts that are its alert: `{"topic": "ops", "message": "{\"host\": \"db-1\"}"}`.
 fn opened(value: &Value) -> Cow<'_, Value> {
-    let parsed = |text: &str| serde_json::from_str::<Value>(text).ok().filter(|_| text.trim_start().starts_with('{'));
+    let parsed = |text: &str| {
+        serde_json::from_str::<Value>(text)
+            .ok()
+            .filter(|_| text.trim_start().starts_with('{'))
+    };
     let fields = value.as_object().into_iter().flatten();
     let inner: Vec<(String, Value)> = fields
         .filter(|(key, _)| facts::is_envelope(key))
@@ -81,11 +91,26 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
     let facts = facts::facts(value);
     let labels = fields.labels();
     let event = fields.own().find_map(Event::of);
-    let name = event.as_ref().map(|event| event.reason.clone()).or_else(|| fields.name(&labels));
-    let place = |name: &str| event.as_ref().map_or_else(|| fields.place(name, &labels), |event| event.place.clone());
-    let by_name = name.as_deref().map(|name| subject::title(name, &place(name)));
-    let found = fields.first(&words::TITLES, &labels).or_else(|| facts::title(&facts));
-    let of_title = || fields.first(&words::SHORT_TITLES, &labels).filter(|title| is_type(title));
+    let name = event
+        .as_ref()
+        .map(|event| event.reason.clone())
+        .or_else(|| fields.name(&labels));
+    let place = |name: &str| {
+        event
+            .as_ref()
+            .map_or_else(|| fields.place(name, &labels), |event| event.place.clone())
+    };
+    let by_name = name
+        .as_deref()
+        .map(|name| subject::title(name, &place(name)));
+    let found = fields
+        .first(&words::TITLES, &labels)
+        .or_else(|| facts::title(&facts));
+    let of_title = || {
+        fields
+            .first(&words::SHORT_TITLES, &labels)
+            .filter(|title| is_type(title))
+    };
     let alert_type = name.or_else(of_title);
     let identity = identity::identity(value);
     let member = fingerprint::member_of_key("json", &identity.key);
@@ -93,8 +118,14 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
     outline.value(0, value);
     let judged = state::judge(&facts, found.as_deref(), received_at);
     let severity = severity::judge(&facts);
-    let notes = std::iter::once(Note::Unrecognised).chain(judged.notes).chain(severity.notes);
-    let first_key = || value.as_object().and_then(|fields| fields.keys().next().cloned());
+    let notes = std::iter::once(Note::Unrecognised)
+        .chain(judged.notes)
+        .chain(severity.notes);
+    let first_key = || {
+        value
+            .as_object()
+            .and_then(|fields| fields.keys().next().cloned())
+    };
     let title = by_name
         .clone()
         .or(found)
@@ -102,7 +133,11 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
         .or_else(first_key)
         .unwrap_or_else(|| "JSON alert".to_owned());
     let titled = match by_name {
-        Some(by_name) => Traced::rule("title", by_name, "it is the type, and the object that is named beside it"),
+        Some(by_name) => Traced::rule(
+            "title",
+            by_name,
+            "it is the type, and the object that is named beside it",
+        ),
         None => traced("title", &title, &facts),
     };
     let typed = alert_type.as_ref().map(|name| traced("type", name, &facts));
@@ -113,12 +148,21 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
         status: judged.status,
         fingerprint: Some(identity.key),
         members: vec![member],
-        runbook_url: fields.first(&words::RUNBOOKS, &labels).or_else(|| fields.annotated_runbook()),
+        runbook_url: fields
+            .first(&words::RUNBOOKS, &labels)
+            .or_else(|| fields.annotated_runbook()),
         name: alert_type,
         text: outline.into_text(),
         annotations: fields.annotations(),
         labels,
-        trace: judged.why.into_iter().chain(severity.why).chain(identity.trace).chain(typed).chain([titled]).collect(),
+        trace: judged
+            .why
+            .into_iter()
+            .chain(severity.why)
+            .chain(identity.trace)
+            .chain(typed)
+            .chain([titled])
+            .collect(),
         notes: notes.collect(),
         ..Reading::default()
     }
@@ -138,16 +182,31 @@ fn is_type(title: &str) -> bool {
 
 /// The runbook that labels or annotations name.
 pub(super) fn runbook(pairs: &BTreeMap<String, String>) -> Option<String> {
-    ["runbook_url", "runbook"].iter().find_map(|key| pairs.get(*key).cloned())
+    ["runbook_url", "runbook"]
+        .iter()
+        .find_map(|key| pairs.get(*key).cloned())
 }
 
 /// The text of a field, if it is not empty.
 pub(super) fn text(fields: &Map<String, Value>, key: &str) -> Option<String> {
-    fields.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned)
+    fields
+        .get(key)
+        .and_then(Value::as_str)
+        .filter(|text| !text.trim().is_empty())
+        .map(str::to_owned)
 }
 
 /// The fields of an object as texts; other values as JSON.
 pub(super) fn pairs(value: Option<&Value>) -> BTreeMap<String, String> {
     let pairs = value.and_then(Value::as_object).into_iter().flatten();
-    pairs.map(|(key, value)| (key.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned))).collect()
+    pairs
+        .map(|(key, value)| {
+            (
+                key.clone(),
+                value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned),
+            )
+        })
+        .collect()
 }

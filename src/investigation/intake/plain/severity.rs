@@ -11,7 +11,8 @@ const KEYS: WordList = WordList::new(
      优先级 重要度 심각도",
 );
 /// Pieces of keys with another meaning.
-const OTHER: WordList = WordList::new("log battery water fuel old previous last threshold run api confidence text");
+const OTHER: WordList =
+    WordList::new("log battery water fuel old previous last threshold run api confidence text");
 /// Keys of a state that may be the word of a severity.
 const STATES: [&str; 4] = ["status", "state", "type", "level"];
 
@@ -35,27 +36,50 @@ pub(super) fn judge(facts: &[Fact<'_>]) -> Judged {
     let mut unknown = None;
     for rank in [Rank::Own, Rank::Inner, Rank::Original] {
         let mut found: Vec<Found<'_>> = Vec::new();
-        for fact in facts.iter().filter(|fact| rank_of(fact) == rank && is_severity(fact)) {
-            let Some(word) = fact.text().map(str::to_owned) else { continue };
+        for fact in facts
+            .iter()
+            .filter(|fact| rank_of(fact) == rank && is_severity(fact))
+        {
+            let Some(word) = fact.text().map(str::to_owned) else {
+                continue;
+            };
             match severity_of(&word) {
-                Some(severity) => found.push(Found { severity, pointer: &fact.pointer, word }),
+                Some(severity) => found.push(Found {
+                    severity,
+                    pointer: &fact.pointer,
+                    word,
+                }),
                 None => unknown = unknown.or(Some(word)),
             }
         }
         if found.is_empty() {
-            found = facts.iter().filter(|fact| fact.rank == rank).filter_map(of_state).collect();
+            found = facts
+                .iter()
+                .filter(|fact| fact.rank == rank)
+                .filter_map(of_state)
+                .collect();
         }
         if let Some(judged) = worst(&found) {
             return judged;
         }
     }
-    Judged { notes: unknown.map(Note::UnknownSeverity).into_iter().collect(), ..Judged::default() }
+    Judged {
+        notes: unknown.map(Note::UnknownSeverity).into_iter().collect(),
+        ..Judged::default()
+    }
 }
 
 /// Labels belong to the alert itself.
 fn rank_of(fact: &Fact<'_>) -> Rank {
-    let is_label = fact.owner.last().is_some_and(|owner| ["labels", "tags", "dimensions"].contains(&owner.as_str()));
-    if is_label && fact.rank == Rank::Inner { Rank::Own } else { fact.rank }
+    let is_label = fact
+        .owner
+        .last()
+        .is_some_and(|owner| ["labels", "tags", "dimensions"].contains(&owner.as_str()));
+    if is_label && fact.rank == Rank::Inner {
+        Rank::Own
+    } else {
+        fact.rank
+    }
 }
 
 fn worst(found: &[Found<'_>]) -> Option<Judged> {
@@ -63,18 +87,32 @@ fn worst(found: &[Found<'_>]) -> Option<Judged> {
     let other = found.iter().find(|found| found.severity != worst.severity);
     let says = |each: &Found<'_>| format!("{} is {:?}", each.pointer, each.word);
     let differ = other.map(|other| Note::Differ(format!("{}, and {}", says(worst), says(other))));
-    let word = Word { meaning: worst.severity.as_str(), text: &worst.word };
+    let word = Word {
+        meaning: worst.severity.as_str(),
+        text: &worst.word,
+    };
     let why = Traced::word("severity", worst.pointer, word);
-    Some(Judged { severity: Some(worst.severity), why: Some(why), notes: differ.into_iter().collect() })
+    Some(Judged {
+        severity: Some(worst.severity),
+        why: Some(why),
+        notes: differ.into_iter().collect(),
+    })
 }
 
 /// `severity`, `alert_severity`, and `name` in an object `severity`.
 fn is_severity(fact: &Fact<'_>) -> bool {
     let is = |pieces: &[String]| {
         let other = pieces.iter().any(|piece| OTHER.contains(piece.as_str()));
-        !other && pieces.last().is_some_and(|last| KEYS.contains(last.as_str()))
+        !other
+            && pieces
+                .last()
+                .is_some_and(|last| KEYS.contains(last.as_str()))
     };
-    let in_one = is(&fact.owner) && matches!(fact.last(), "name" | "value" | "label" | "summary" | "severity" | "slug");
+    let in_one = is(&fact.owner)
+        && matches!(
+            fact.last(),
+            "name" | "value" | "label" | "summary" | "severity" | "slug"
+        );
     is(&fact.key) || in_one
 }
 
@@ -82,7 +120,13 @@ fn is_severity(fact: &Fact<'_>) -> bool {
 fn of_state<'f>(fact: &'f Fact<'_>) -> Option<Found<'f>> {
     let is_other = fact.key.iter().any(|piece| OTHER.contains(piece.as_str()));
     let is_state = STATES.contains(&fact.last()) && !is_other;
-    let word = fact.text().filter(|word| is_state && is_severity_word(word))?;
+    let word = fact
+        .text()
+        .filter(|word| is_state && is_severity_word(word))?;
     let severity = severity_of(word).filter(|severity| *severity > Severity::Normal)?;
-    Some(Found { severity, pointer: &fact.pointer, word: word.to_owned() })
+    Some(Found {
+        severity,
+        pointer: &fact.pointer,
+        word: word.to_owned(),
+    })
 }

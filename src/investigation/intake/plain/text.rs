@@ -34,7 +34,9 @@ pub(in crate::investigation::intake) fn text_key(text: &str) -> String {
 }
 
 fn first_line(text: &str) -> &str {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+    text.lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
 }
 
 fn of_fields(text: &str, fields: &Value) -> Reading {
@@ -43,7 +45,11 @@ fn of_fields(text: &str, fields: &Value) -> Reading {
     Reading {
         source: "text".to_owned(),
         members: vec![fingerprint::member_of_key("text", &key)],
-        notes: read.notes.into_iter().filter(|note| *note != Note::Unrecognised).collect(),
+        notes: read
+            .notes
+            .into_iter()
+            .filter(|note| *note != Note::Unrecognised)
+            .collect(),
         text: text.to_owned(),
         ..read
     }
@@ -52,18 +58,40 @@ fn of_fields(text: &str, fields: &Value) -> Reading {
 fn of_words(text: &str) -> Reading {
     let title = first_line(text);
     let mark = title_mark::mark(title);
-    let status = mark.and_then(|mark| status_of(mark.word)).filter(|status| *status != AlertStatus::Test);
-    let rest = mark.filter(|_| status.is_some()).map_or(title, |mark| mark.rest);
+    let status = mark
+        .and_then(|mark| status_of(mark.word))
+        .filter(|status| *status != AlertStatus::Test);
+    let rest = mark
+        .filter(|_| status.is_some())
+        .map_or(title, |mark| mark.rest);
     let key = key(rest, text);
-    let because = "it is a hash of the words that stay the same, without states, times and measured numbers";
-    let mut trace = vec![Traced::rule("title", title, "it is the first line"), Traced::rule("key", &key, because)];
+    let because =
+        "it is a hash of the words that stay the same, without states, times and measured numbers";
+    let mut trace = vec![
+        Traced::rule("title", title, "it is the first line"),
+        Traced::rule("key", &key, because),
+    ];
     let place = "the beginning of the first line";
     if let (Some(mark), Some(status)) = (mark, status) {
-        trace.push(Traced::word("status", place, Word { meaning: status.as_str(), text: mark.word }));
+        trace.push(Traced::word(
+            "status",
+            place,
+            Word {
+                meaning: status.as_str(),
+                text: mark.word,
+            },
+        ));
     }
     let severity = severity(title);
     if let Some((severity, word)) = severity {
-        trace.push(Traced::word("severity", place, Word { meaning: severity.as_str(), text: word }));
+        trace.push(Traced::word(
+            "severity",
+            place,
+            Word {
+                meaning: severity.as_str(),
+                text: word,
+            },
+        ));
     }
     Reading {
         source: "text".to_owned(),
@@ -82,18 +110,34 @@ fn of_words(text: &str) -> Reading {
 /// that differ anywhere are two.
 fn key(first: &str, text: &str) -> String {
     let others = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
-    let lines = std::iter::once(first).chain(others).enumerate().filter_map(|(at, line)| {
-        let is_long = at >= MAX_LINES || line.chars().nth(MAX_LINE_CHARS).is_some();
-        if is_long { Some(line.to_owned()) } else { identity::stable_title(&clean::line(line, MAX_LINE_CHARS)) }
-    });
+    let lines = std::iter::once(first)
+        .chain(others)
+        .enumerate()
+        .filter_map(|(at, line)| {
+            let is_long = at >= MAX_LINES || line.chars().nth(MAX_LINE_CHARS).is_some();
+            if is_long {
+                Some(line.to_owned())
+            } else {
+                identity::stable_title(&clean::line(line, MAX_LINE_CHARS))
+            }
+        });
     let words = lines.collect::<Vec<_>>().join("\n");
-    fingerprint::of_body(if words.is_empty() { text.trim() } else { &words }.as_bytes())
+    fingerprint::of_body(
+        if words.is_empty() {
+            text.trim()
+        } else {
+            &words
+        }
+        .as_bytes(),
+    )
 }
 
 /// The word of a severity with which a line begins: `CRITICAL: disk full`, `[P1] disk full`.
 fn severity(line: &str) -> Option<(Severity, &str)> {
     let begin = line.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let word = begin.split(|c: char| c.is_whitespace() || matches!(c, ']' | ':' | '|' | ')')).next()?;
+    let word = begin
+        .split(|c: char| c.is_whitespace() || matches!(c, ']' | ':' | '|' | ')'))
+        .next()?;
     let is_capital = !word.chars().any(char::is_lowercase);
     let severity = severity_of(word).filter(|_| is_severity_word(word) && is_capital)?;
     Some((severity, word))
@@ -102,8 +146,15 @@ fn severity(line: &str) -> Option<(Severity, &str)> {
 /// The lines with a name and a value, as an object; `None` for a text with hardly any.
 fn fields(text: &str) -> Option<Value> {
     let mut fields = Map::new();
-    for (name, value) in text.lines().take(MAX_LINES).filter_map(field).take(MAX_FIELDS) {
-        fields.entry(name).or_insert_with(|| Value::String(value.to_owned()));
+    for (name, value) in text
+        .lines()
+        .take(MAX_LINES)
+        .filter_map(field)
+        .take(MAX_FIELDS)
+    {
+        fields
+            .entry(name)
+            .or_insert_with(|| Value::String(value.to_owned()));
     }
     (fields.len() >= MIN_FIELDS).then_some(Value::Object(fields))
 }
@@ -124,7 +175,10 @@ mod tests {
     use super::*;
 
     fn keys(texts: &[&str]) -> Vec<String> {
-        let mut keys: Vec<String> = texts.iter().map(|text| read_text(text).fingerprint.unwrap()).collect();
+        let mut keys: Vec<String> = texts
+            .iter()
+            .map(|text| read_text(text).fingerprint.unwrap())
+            .collect();
         keys.sort();
         keys.dedup();
         keys
@@ -133,8 +187,16 @@ mod tests {
     #[test]
     fn a_text_keeps_its_key_when_only_states_times_and_measured_numbers_change() {
         for texts in [
-            ["disk full on db-1: 94 %", "[RESOLVED] disk full on db-1: 12 %", "CRITICAL: disk full on db-1: 97.5 %"],
-            ["2026-11-28 16:42:10 web1 is DOWN", "2026-11-28 17:00:00 web1 is DOWN", "RECOVERY: web1 is UP"],
+            [
+                "disk full on db-1: 94 %",
+                "[RESOLVED] disk full on db-1: 12 %",
+                "CRITICAL: disk full on db-1: 97.5 %",
+            ],
+            [
+                "2026-11-28 16:42:10 web1 is DOWN",
+                "2026-11-28 17:00:00 web1 is DOWN",
+                "RECOVERY: web1 is UP",
+            ],
             [
                 "load of web1 is 12.4\n5 processes",
                 "load of web1 is 9\n5 processes",
@@ -166,11 +228,19 @@ mod tests {
                      Date/Time: {time}\n\nAdditional Info:\n\nDISK {state} - free space: /var 3%"
             )
         };
-        let [problem, recovery] =
-            [nagios("CRITICAL", "PROBLEM", "2026-11-28 16:00:00"), nagios("OK", "RECOVERY", "2026-11-28 17:00:00")];
+        let [problem, recovery] = [
+            nagios("CRITICAL", "PROBLEM", "2026-11-28 16:00:00"),
+            nagios("OK", "RECOVERY", "2026-11-28 17:00:00"),
+        ];
         let (problem, recovery) = (read_text(&problem), read_text(&recovery));
-        assert_eq!((problem.status, problem.severity), (AlertStatus::Firing, Some(Severity::Critical)));
-        assert_eq!((recovery.status, &recovery.fingerprint), (AlertStatus::Resolved, &problem.fingerprint));
+        assert_eq!(
+            (problem.status, problem.severity),
+            (AlertStatus::Firing, Some(Severity::Critical))
+        );
+        assert_eq!(
+            (recovery.status, &recovery.fingerprint),
+            (AlertStatus::Resolved, &problem.fingerprint)
+        );
         assert_eq!(problem.title, "Disk /var  db-1");
         assert_ne!(
             read_text("Host: a\nService: b\nState: CRITICAL").fingerprint,

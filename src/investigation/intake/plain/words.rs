@@ -23,11 +23,36 @@ pub(super) const NAMES: [&str; 19] = [
     "servicedesc",
 ];
 /// The check of systems that watch services of hosts. Beside a host it is the name.
-pub(super) const SERVICES: [&str; 4] = ["servicename", "servicedescription", "servicedisplayname", "service"];
-pub(super) const HOSTS: [&str; 9] =
-    ["host", "hostname", "hostdisplayname", "node", "nodename", "device", "devicename", "server", "servername"];
+pub(super) const SERVICES: [&str; 4] = [
+    "servicename",
+    "servicedescription",
+    "servicedisplayname",
+    "service",
+];
+pub(super) const HOSTS: [&str; 9] = [
+    "host",
+    "hostname",
+    "hostdisplayname",
+    "node",
+    "nodename",
+    "device",
+    "devicename",
+    "server",
+    "servername",
+];
 /// Titles that can be types.
 pub(super) const SHORT_TITLES: [&str; 5] = ["title", "name", "summary", "subject", "headline"];
-pub(super) const TITLES: [&str; 11] =
-    ["title", "name", "summary", "subject", "headline", "event", "reason", "description", "message", "text", "msg"];
+pub(super) const TITLES: [&str; 11] = [
+    "title",
+    "name",
+    "summary",
+    "subject",
+    "headline",
+    "event",
+    "reason",
+    "description",
+    "message",
+    "text",
+    "msg",
+];
 pub(super) const RUNBOOKS: [&str; 2] = ["runbookurl", "runbook"];

@@ -11,7 +11,17 @@ use crate::investigation::intake::{clean, plain};
 use crate::investigation::sources::Repair;
 
 /// The fields with the name of an alert.
-const NAMES: [&str; 9] = ["alertname", "name", "title", "rule", "check", "monitor", "summary", "message", "msg"];
+const NAMES: [&str; 9] = [
+    "alertname",
+    "name",
+    "title",
+    "rule",
+    "check",
+    "monitor",
+    "summary",
+    "message",
+    "msg",
+];
 const NO_NAME: &str = "without a name";
 /// More different names, labels, and values of a label are counted together.
 const MAX_NAMES: usize = 1_000;
@@ -44,13 +54,21 @@ impl LeftOut {
     /// Of the value of a header. Any other text counts as none.
     pub fn parse(header: &str) -> Option<Self> {
         let Self { firing, notes, key } = serde_json::from_str(header).ok()?;
-        let notes = notes.iter().take(MAX_NOTES).map(|note| clean::line(note, MAX_NOTE_CHARS)).collect();
+        let notes = notes
+            .iter()
+            .take(MAX_NOTES)
+            .map(|note| clean::line(note, MAX_NOTE_CHARS))
+            .collect();
         Some(Self { firing, notes, key })
     }
 
     /// The value of the header; `None` if there is nothing to say.
     pub fn header(&self) -> Option<String> {
-        if *self == Self::default() { None } else { serde_json::to_string(self).ok() }
+        if *self == Self::default() {
+            None
+        } else {
+            serde_json::to_string(self).ok()
+        }
     }
 }
 
@@ -88,8 +106,17 @@ impl Counts {
     fn list(&self, max: usize, shown: impl Fn(&str, usize) -> String) -> String {
         let mut counts: Vec<(&String, &usize)> = self.by_text.iter().collect();
         counts.sort_by_key(|(text, count)| (Reverse(**count), *text));
-        let others: usize = counts.iter().skip(max).map(|(_, count)| **count).sum::<usize>() + self.others;
-        let mut listed: Vec<String> = counts.iter().take(max).map(|(text, count)| shown(text, **count)).collect();
+        let others: usize = counts
+            .iter()
+            .skip(max)
+            .map(|(_, count)| **count)
+            .sum::<usize>()
+            + self.others;
+        let mut listed: Vec<String> = counts
+            .iter()
+            .take(max)
+            .map(|(text, count)| shown(text, **count))
+            .collect();
         if others > 0 {
             listed.push(format!("{others} others"));
         }
@@ -102,13 +129,24 @@ impl Counter {
         self.count += 1;
         self.firing += usize::from(urgency.is_firing());
         let labels = labels(value).unwrap_or_default();
-        let text = |key: &str| labels.get(key).map(String::as_str).or_else(|| value.get(key)?.as_str());
-        let name = NAMES.iter().find_map(|key| text(key)).or_else(|| value.as_str());
+        let text = |key: &str| {
+            labels
+                .get(key)
+                .map(String::as_str)
+                .or_else(|| value.get(key)?.as_str())
+        };
+        let name = NAMES
+            .iter()
+            .find_map(|key| text(key))
+            .or_else(|| value.as_str());
         let name = name.map_or_else(|| NO_NAME.to_owned(), |name| clean::line(name, MAX_CHARS));
         self.by_name.add(name, MAX_NAMES);
         for (key, value) in labels.into_iter().filter(|(key, _)| key != "alertname") {
             if self.by_label.len() < MAX_LABELS || self.by_label.contains_key(&key) {
-                self.by_label.entry(key).or_default().add(clean::line(&value, MAX_CHARS), MAX_VALUES);
+                self.by_label
+                    .entry(key)
+                    .or_default()
+                    .add(clean::line(&value, MAX_CHARS), MAX_VALUES);
             }
         }
     }
@@ -120,28 +158,52 @@ impl Counter {
             notes.push(clean::line(&self.note(), MAX_NOTE_CHARS));
         }
         if self.unread > 0 {
-            notes.push(format!("{} further elements of a list are neither shown nor counted", self.unread));
+            notes.push(format!(
+                "{} further elements of a list are neither shown nor counted",
+                self.unread
+            ));
         }
         if self.is_cut || self.fields > 0 {
-            let fields = if self.fields > 0 { format!(" and {} fields left out", self.fields) } else { String::new() };
-            notes.push(format!("the message had {bytes} bytes: long texts in it were cut{fields}"));
+            let fields = if self.fields > 0 {
+                format!(" and {} fields left out", self.fields)
+            } else {
+                String::new()
+            };
+            notes.push(format!(
+                "the message had {bytes} bytes: long texts in it were cut{fields}"
+            ));
         }
         notes.extend(repairs.iter().map(ToString::to_string));
-        LeftOut { firing: u64::try_from(self.firing).unwrap_or(u64::MAX), notes, key: None }
+        LeftOut {
+            firing: u64::try_from(self.firing).unwrap_or(u64::MAX),
+            notes,
+            key: None,
+        }
     }
 
     /// A sentence about the elements, with the values of the labels that repeat.
     fn note(&self) -> String {
         let Self { count, firing, .. } = self;
-        let names = self.by_name.list(SHOWN_NAMES, |name, count| format!("{name} ({count})"));
-        let mut note = format!("{count} more of this message, {firing} of them firing, are only counted: {names}");
-        let repeats = |counts: &&Counts| counts.others == 0 && counts.by_text.len() <= (count / 2).max(1);
-        let by_label = self.by_label.iter().filter(|(_, counts)| repeats(counts)).take(SHOWN_LABELS);
+        let names = self
+            .by_name
+            .list(SHOWN_NAMES, |name, count| format!("{name} ({count})"));
+        let mut note = format!(
+            "{count} more of this message, {firing} of them firing, are only counted: {names}"
+        );
+        let repeats =
+            |counts: &&Counts| counts.others == 0 && counts.by_text.len() <= (count / 2).max(1);
+        let by_label = self
+            .by_label
+            .iter()
+            .filter(|(_, counts)| repeats(counts))
+            .take(SHOWN_LABELS);
         for (label, counts) in by_label {
             let label = clean::line(label, MAX_CHARS);
             // As an assignment the value of a secret is masked.
             note.push_str("; ");
-            note.push_str(&counts.list(SHOWN_VALUES, |value, count| format!("{label}={value} ({count})")));
+            note.push_str(&counts.list(SHOWN_VALUES, |value, count| {
+                format!("{label}={value} ({count})")
+            }));
         }
         note
     }

@@ -35,9 +35,19 @@ impl Shared {
 
     /// The labels that these share and the others do not.
     fn beyond(&self, others: &Self) -> Labels {
-        let known = |key: &String, value: &String| others.0.as_ref().is_some_and(|all| all.get(key) == Some(value));
-        let own = self.0.iter().flatten().filter(|(key, value)| !known(key, value));
-        own.map(|(key, value)| (key.clone(), value.clone())).collect()
+        let known = |key: &String, value: &String| {
+            others
+                .0
+                .as_ref()
+                .is_some_and(|all| all.get(key) == Some(value))
+        };
+        let own = self
+            .0
+            .iter()
+            .flatten()
+            .filter(|(key, value)| !known(key, value));
+        own.map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
     }
 }
 
@@ -70,19 +80,33 @@ impl Reducer<'_> {
             ranked.push((Reverse(urgency), index));
         }
         // A pointer of a source may lead to the first element; the name of a group is that of the first that fires.
-        let first = ranked.iter().find(|(urgency, _)| urgency.0.is_firing()).map(|(_, index)| *index);
+        let first = ranked
+            .iter()
+            .find(|(urgency, _)| urgency.0.is_firing())
+            .map(|(_, index)| *index);
         ranked.sort_unstable();
-        let order = std::iter::once(0).chain(first).chain(ranked.iter().map(|(_, index)| *index));
-        let mut kept = Kept { texts: BTreeMap::new(), room: budget, share: budget / ELEMENT_SHARE };
+        let order = std::iter::once(0)
+            .chain(first)
+            .chain(ranked.iter().map(|(_, index)| *index));
+        let mut kept = Kept {
+            texts: BTreeMap::new(),
+            room: budget,
+            share: budget / ELEMENT_SHARE,
+        };
         for index in order {
             if let Some(element) = elements.get(index) {
                 self.keep(&mut kept, index, element);
             }
         }
-        let urgencies: BTreeMap<usize, Urgency> =
-            ranked.into_iter().map(|(urgency, index)| (index, urgency.0)).collect();
+        let urgencies: BTreeMap<usize, Urgency> = ranked
+            .into_iter()
+            .map(|(urgency, index)| (index, urgency.0))
+            .collect();
         self.count_others(elements, &mut kept, &Ranked { urgencies, groups }, counter);
-        counter.is_cut |= kept.texts.values().any(|text| matches!(text, Cow::Owned(_)));
+        counter.is_cut |= kept
+            .texts
+            .values()
+            .any(|text| matches!(text, Cow::Owned(_)));
         let texts: Vec<&str> = kept.texts.values().map(Cow::as_ref).collect();
         format!("[{}]", texts.join(","))
     }
@@ -96,7 +120,13 @@ impl Reducer<'_> {
             Cow::Borrowed(element)
         } else if is_few && self.depth < MAX_DEPTH {
             let share = kept.share.min(kept.room.max(MIN_FIELD_BYTES));
-            Cow::Owned(Reducer { limit: share, ..self.inner() }.json(element, &mut Counter::default()))
+            Cow::Owned(
+                Reducer {
+                    limit: share,
+                    ..self.inner()
+                }
+                .json(element, &mut Counter::default()),
+            )
         } else {
             return;
         };
@@ -108,20 +138,32 @@ impl Reducer<'_> {
 
     /// Counts the elements that do not stay. One without a label that all that stay share stays, too: title and key of
     /// a group are made of the labels that all of it share.
-    fn count_others<'t>(&self, elements: &[&'t str], kept: &mut Kept<'t>, ranked: &Ranked, counter: &mut Counter) {
+    fn count_others<'t>(
+        &self,
+        elements: &[&'t str],
+        kept: &mut Kept<'t>,
+        ranked: &Ranked,
+        counter: &mut Counter,
+    ) {
         if kept.texts.len() == elements.len() {
             return;
         }
         let mut of_kept = Groups::default();
         for index in kept.texts.keys() {
-            if let (Some(element), Some(urgency)) = (elements.get(*index), ranked.urgencies.get(index)) {
+            if let (Some(element), Some(urgency)) =
+                (elements.get(*index), ranked.urgencies.get(index))
+            {
                 of_kept.add(&parsed(element), *urgency);
             }
         }
         let mut beyond = of_kept.all.beyond(&ranked.groups.all);
         let mut beyond_firing = of_kept.firing.beyond(&ranked.groups.firing);
         for (index, element) in elements.iter().enumerate() {
-            let Some(urgency) = ranked.urgencies.get(&index).filter(|_| !kept.texts.contains_key(&index)) else {
+            let Some(urgency) = ranked
+                .urgencies
+                .get(&index)
+                .filter(|_| !kept.texts.contains_key(&index))
+            else {
                 continue;
             };
             let value = parsed(element);
@@ -135,10 +177,16 @@ impl Reducer<'_> {
                 before > beyond.len() + beyond_firing.len()
             });
             if differs {
-                let short = Reducer { limit: kept.share, ..self.inner() };
+                let short = Reducer {
+                    limit: kept.share,
+                    ..self.inner()
+                };
                 let fits = element.len() <= kept.share || self.depth >= MAX_DEPTH;
-                let text =
-                    if fits { Cow::Borrowed(*element) } else { short.json(element, &mut Counter::default()).into() };
+                let text = if fits {
+                    Cow::Borrowed(*element)
+                } else {
+                    short.json(element, &mut Counter::default()).into()
+                };
                 kept.texts.insert(index, text);
             } else {
                 counter.add(&value, *urgency);
@@ -147,13 +195,20 @@ impl Reducer<'_> {
     }
 
     /// An object whose small fields stay; the large ones share the room that is left.
-    pub(super) fn object(&self, fields: &[Field<'_>], budget: usize, counter: &mut Counter) -> String {
+    pub(super) fn object(
+        &self,
+        fields: &[Field<'_>],
+        budget: usize,
+        counter: &mut Counter,
+    ) -> String {
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|index| fields.get(*index).map_or(0, |field| field.value.len()));
         let group = members::status_of(fields);
         let (mut room, mut texts) = (budget, BTreeMap::new());
         for (done, index) in order.into_iter().enumerate() {
-            let Some(field) = fields.get(index) else { continue };
+            let Some(field) = fields.get(index) else {
+                continue;
+            };
             let Field { key, value } = field;
             let key = Value::from(key.as_str()).to_string();
             let share = (room / (fields.len() - done)).saturating_sub(key.len() + 2);
@@ -161,7 +216,13 @@ impl Reducer<'_> {
                 Cow::Borrowed(*value)
             } else if share >= MIN_FIELD_BYTES && self.depth < MAX_DEPTH {
                 let group = if field.has_alerts() { group } else { None };
-                Reducer { limit: share, group, ..self.inner() }.json(value, counter).into()
+                Reducer {
+                    limit: share,
+                    group,
+                    ..self.inner()
+                }
+                .json(value, counter)
+                .into()
             } else {
                 counter.fields += 1;
                 continue;
@@ -190,5 +251,8 @@ struct Ranked {
 }
 
 fn parsed(element: &str) -> Value {
-    serde_json::from_str(element).ok().or_else(|| lenient::value(element)).unwrap_or_default()
+    serde_json::from_str(element)
+        .ok()
+        .or_else(|| lenient::value(element))
+        .unwrap_or_default()
 }

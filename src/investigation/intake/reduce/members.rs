@@ -74,7 +74,11 @@ impl<'t> Members<'t> {
                 let largest = fields.iter().max_by_key(|field| field.value.len());
                 largest.map(|field| Part {
                     json: field.value,
-                    group: if field.has_alerts() { status_of(fields) } else { None },
+                    group: if field.has_alerts() {
+                        status_of(fields)
+                    } else {
+                        None
+                    },
                 })
             }
             Self::Text | Self::Other => None,
@@ -128,5 +132,8 @@ impl<'t> Visitor<'t> for Reader {
 /// What stands before and after a part of a text.
 pub(super) fn around<'t>(text: &'t str, part: &str) -> (&'t str, &'t str) {
     let start = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
-    (text.get(..start).unwrap_or_default(), text.get(start + part.len()..).unwrap_or_default())
+    (
+        text.get(..start).unwrap_or_default(),
+        text.get(start + part.len()..).unwrap_or_default(),
+    )
 }

@@ -56,7 +56,12 @@ impl Reduced {
     #[must_use]
     pub fn hints(&self, of_whole: Hints) -> Hints {
         let left_out = Some(self.left_out.clone());
-        Hints { content_type: None, content_encoding: None, left_out, ..of_whole }
+        Hints {
+            content_type: None,
+            content_encoding: None,
+            left_out,
+            ..of_whole
+        }
     }
 }
 
@@ -66,25 +71,49 @@ impl Intake {
     ///
     /// # Errors
     /// When the body is not text.
-    pub fn reduced(&self, body: &[u8], hints: &Hints, limit: usize) -> Result<Option<Reduced>, IntakeError> {
+    pub fn reduced(
+        &self,
+        body: &[u8],
+        hints: &Hints,
+        limit: usize,
+    ) -> Result<Option<Reduced>, IntakeError> {
         let mut repairs = Vec::new();
         let text = decode::text(body, hints.content(), &mut repairs)?;
         if text.len() <= limit && body.len() <= limit {
             return Ok(None);
         }
         let generic = |element: &Value, group: Option<AlertStatus>| {
-            plain::urgency_of_element(element, Given { group, received_at: hints.received_at })
+            plain::urgency_of_element(
+                element,
+                Given {
+                    group,
+                    received_at: hints.received_at,
+                },
+            )
         };
-        let reducer = Reducer { limit, depth: 0, group: None, urgency: &generic };
+        let reducer = Reducer {
+            limit,
+            depth: 0,
+            group: None,
+            urgency: &generic,
+        };
         let mut reduced = reducer.body(&text, repairs.clone());
         // The words of a severity are those of the source, if it declares them.
         if let Some(ranking) = self.ranking(&reduced.body, hints) {
             let declared = |element: &Value, _: Option<AlertStatus>| ranking.urgency(element);
-            reduced = Reducer { urgency: &declared, ..reducer }.body(&text, repairs.clone());
+            reduced = Reducer {
+                urgency: &declared,
+                ..reducer
+            }
+            .body(&text, repairs.clone());
         }
         // The last character may be cut, too.
-        let is_cut = repairs.contains(&Repair::CutCompressed) && text.len() + 4 > super::MAX_BODY_BYTES;
-        Ok(Some(Reduced { is_too_large: is_cut, ..reduced }))
+        let is_cut =
+            repairs.contains(&Repair::CutCompressed) && text.len() + 4 > super::MAX_BODY_BYTES;
+        Ok(Some(Reduced {
+            is_too_large: is_cut,
+            ..reduced
+        }))
     }
 }
 
@@ -107,18 +136,34 @@ impl Reducer<'_> {
             && body.len() <= self.limit
         {
             let left_out = counter.finish(text.len(), &repairs);
-            return Reduced { body, left_out, is_too_large: false };
+            return Reduced {
+                body,
+                left_out,
+                is_too_large: false,
+            };
         }
         let body = strings::middle_cut(text, self.limit.min(super::MAX_TEXT_BYTES - 1_024));
         counter.is_cut = body.len() < text.len();
         // The hash of the whole text keeps two texts apart that differ where they were cut.
         let key = plain::text_key(text);
         let left_out = counter.finish(text.len(), &repairs);
-        Reduced { body, left_out: LeftOut { key: Some(key), ..left_out }, is_too_large: false }
+        Reduced {
+            body,
+            left_out: LeftOut {
+                key: Some(key),
+                ..left_out
+            },
+            is_too_large: false,
+        }
     }
 
     /// The JSON in a text, as the decoder finds it, reduced; `None` for a plain text.
-    fn json_of(&self, text: &str, repairs: &mut Vec<Repair>, counter: &mut Counter) -> Option<String> {
+    fn json_of(
+        &self,
+        text: &str,
+        repairs: &mut Vec<Repair>,
+        counter: &mut Counter,
+    ) -> Option<String> {
         if self.depth > MAX_TEXTS {
             return None;
         }
@@ -149,7 +194,11 @@ impl Reducer<'_> {
     }
 
     fn inner(&self) -> Self {
-        Self { depth: self.depth + 1, group: None, ..*self }
+        Self {
+            depth: self.depth + 1,
+            group: None,
+            ..*self
+        }
     }
 
     /// Valid JSON, or nearly, in at most about the limit.
@@ -176,16 +225,25 @@ impl Reducer<'_> {
 
     /// The text with its largest part shortened.
     fn shortened(&self, text: &str, counter: &mut Counter) -> String {
-        let mut part = Part { json: text.trim(), group: self.group };
+        let mut part = Part {
+            json: text.trim(),
+            group: self.group,
+        };
         let mut members = Members::of(part.json);
         for _ in 0..MAX_DEPTH {
-            let Some(larger) = members.half_of(part.json.len()) else { break };
+            let Some(larger) = members.half_of(part.json.len()) else {
+                break;
+            };
             part = larger;
             members = Members::of(part.json);
         }
         let Part { json: part, group } = part;
         let excess = text.len() - self.limit;
-        let budget = part.len().saturating_sub(excess).max(part.len() / 4).min(MAX_PART_BYTES);
+        let budget = part
+            .len()
+            .saturating_sub(excess)
+            .max(part.len() / 4)
+            .min(MAX_PART_BYTES);
         let short = match &members {
             Members::List { elements, unread } => {
                 counter.unread += unread;
@@ -205,7 +263,10 @@ impl Reducer<'_> {
             counter.is_cut = true;
             return strings::shortened(quoted, budget.min(MAX_TEXT_BYTES));
         };
-        let inside = Reducer { limit: budget / QUOTED_SHARE, ..self.inner() };
+        let inside = Reducer {
+            limit: budget / QUOTED_SHARE,
+            ..self.inner()
+        };
         let short = match strings::base64_json(&text) {
             Some(json) => {
                 let is_json = serde_json::from_str::<&RawValue>(&json).is_ok();

@@ -44,11 +44,18 @@ fn length_of(string: &str) -> usize {
 
 /// The beginning of a string, of at most `max` bytes, that ends with no half character or escape.
 fn whole_escapes(text: &str, max: usize) -> &str {
-    let kept = text.get(..text.floor_char_boundary(max)).unwrap_or_default();
+    let kept = text
+        .get(..text.floor_char_boundary(max))
+        .unwrap_or_default();
     let backslashes = kept.bytes().rev().take_while(|byte| *byte == b'\\').count();
     let kept = kept.get(..kept.len() - backslashes % 2).unwrap_or_default();
     // `\uD83D\ude11` is one character.
-    let half = kept.rmatch_indices("\\u").take(2).map(|(at, _)| at).filter(|at| kept.len() - at < 12).last();
+    let half = kept
+        .rmatch_indices("\\u")
+        .take(2)
+        .map(|(at, _)| at)
+        .filter(|at| kept.len() - at < 12)
+        .last();
     half.and_then(|at| kept.get(..at)).unwrap_or(kept)
 }
 
@@ -59,9 +66,16 @@ pub(super) fn middle_cut(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let room = limit.saturating_sub(MARK_BYTES);
-    let head = text.get(..text.floor_char_boundary(room / 4 * 3)).unwrap_or_default();
-    let tail = text.get(text.ceil_char_boundary(text.len() - room / 4)..).unwrap_or_default();
-    format!("{head}\n[{} bytes cut]\n{tail}", text.len() - head.len() - tail.len())
+    let head = text
+        .get(..text.floor_char_boundary(room / 4 * 3))
+        .unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len() - room / 4)..)
+        .unwrap_or_default();
+    format!(
+        "{head}\n[{} bytes cut]\n{tail}",
+        text.len() - head.len() - tail.len()
+    )
 }
 
 /// The JSON that a text has in Base64, as pushes of queues do.
@@ -71,7 +85,10 @@ pub(super) fn base64_json(text: &str) -> Option<String> {
         return None;
     }
     let decoded = String::from_utf8(BASE64.decode(text.as_bytes()).ok()?).ok()?;
-    decoded.trim_start().starts_with(['{', '[']).then_some(decoded)
+    decoded
+        .trim_start()
+        .starts_with(['{', '['])
+        .then_some(decoded)
 }
 
 pub(super) fn to_base64(text: &str) -> String {
@@ -86,10 +103,19 @@ mod tests {
     fn texts_are_cut_between_characters_and_escapes() {
         assert_eq!(shortened(r#"{"a":"bc","d":1}"#, 2), r#"{"a":"bc","d":1}"#);
         assert_eq!(shortened(r#"["ab\"cd"]"#, 3), r#"["ab… [4 bytes cut]"]"#);
-        assert_eq!(shortened(r#"["a\ud83d\ude11b"]"#, 8), r#"["a… [13 bytes cut]"]"#);
+        assert_eq!(
+            shortened(r#"["a\ud83d\ude11b"]"#, 8),
+            r#"["a… [13 bytes cut]"]"#
+        );
         assert_eq!(shortened(r#"["aüb"]"#, 2), r#"["a… [3 bytes cut]"]"#);
         let long = "ü".repeat(200);
         let cut = middle_cut(&long, 200);
-        assert!(cut.len() <= 200 && cut.starts_with("üü") && cut.ends_with("üü") && cut.contains("bytes cut"), "{cut}");
+        assert!(
+            cut.len() <= 200
+                && cut.starts_with("üü")
+                && cut.ends_with("üü")
+                && cut.contains("bytes cut"),
+            "{cut}"
+        );
     }
 }

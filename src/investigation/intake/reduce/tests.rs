@@ -16,27 +16,49 @@ use crate::investigation::intake::Part;
 const LIMIT: usize = 8 * 1024;
 
 fn reduced(body: &[u8], hints: &Hints) -> Reduced {
-    let reduced = Intake::default().reduced(body, hints, LIMIT).unwrap().expect("a body that is too large");
-    assert!(reduced.body.len() <= LIMIT, "{} bytes of {}: {}", reduced.body.len(), body.len(), reduced.body);
+    let reduced = Intake::default()
+        .reduced(body, hints, LIMIT)
+        .unwrap()
+        .expect("a body that is too large");
+    assert!(
+        reduced.body.len() <= LIMIT,
+        "{} bytes of {}: {}",
+        reduced.body.len(),
+        body.len(),
+        reduced.body
+    );
     reduced
 }
 
 /// The alerts of the whole body and of the reduced one.
 fn both(body: &[u8]) -> [Vec<Part>; 2] {
     let intake = Intake::default();
-    let hints = Hints { received_at: "2026-11-27T03:00:00Z".parse().ok(), ..Hints::default() };
+    let hints = Hints {
+        received_at: "2026-11-27T03:00:00Z".parse().ok(),
+        ..Hints::default()
+    };
     let reduced = reduced(body, &hints);
-    let short = intake.read(reduced.body.as_bytes(), &reduced.hints(hints.clone())).unwrap();
+    let short = intake
+        .read(reduced.body.as_bytes(), &reduced.hints(hints.clone()))
+        .unwrap();
     [intake.read(body, &hints).unwrap(), short]
 }
 
 /// What must not depend on the size.
 fn essence(alert: &Alert) -> (&str, &str, &str, AlertStatus, Severity) {
-    (&alert.fingerprint, &alert.title, &alert.alert_type, alert.status, alert.severity)
+    (
+        &alert.fingerprint,
+        &alert.title,
+        &alert.alert_type,
+        alert.status,
+        alert.severity,
+    )
 }
 
 fn only([whole, short]: &[Vec<Part>; 2]) -> &Alert {
-    let ([whole], [short]) = (whole.as_slice(), short.as_slice()) else { panic!("{whole:?} {short:?}") };
+    let ([whole], [short]) = (whole.as_slice(), short.as_slice()) else {
+        panic!("{whole:?} {short:?}")
+    };
     assert_eq!(essence(&short.alert), essence(&whole.alert));
     &short.alert
 }
@@ -56,29 +78,47 @@ fn group(alerts: &[Value]) -> Value {
 
 #[test]
 fn the_only_critical_alert_of_a_large_group_is_in_the_text() {
-    let mut alerts: Vec<Value> = (0..900).map(|number| alert(number, "warning", "firing")).collect();
+    let mut alerts: Vec<Value> = (0..900)
+        .map(|number| alert(number, "warning", "firing"))
+        .collect();
     alerts[617] = alert(617, "critical", "firing");
     let short = both(group(&alerts).to_string().as_bytes());
     let alert = only(&short);
     assert_eq!(alert.severity, Severity::Critical);
     assert!(alert.text.contains("checkout-617"), "{}", alert.text);
     let left_out = "firing, are only counted: PodNotReady (";
-    assert!(alert.text.contains(left_out) && alert.text.contains("severity=warning ("), "{}", alert.text);
-    assert_eq!(Aggregate::total(&alert.members), 900, "each of the group is counted");
+    assert!(
+        alert.text.contains(left_out) && alert.text.contains("severity=warning ("),
+        "{}",
+        alert.text
+    );
+    assert_eq!(
+        Aggregate::total(&alert.members),
+        900,
+        "each of the group is counted"
+    );
 }
 
 #[test]
 fn every_form_of_a_large_body_is_the_same_alert() {
-    let list: Vec<Value> = (0..200).map(|number| alert(number, "low", "firing")).collect();
+    let list: Vec<Value> = (0..200)
+        .map(|number| alert(number, "low", "firing"))
+        .collect();
     let group = group(&list).to_string();
     let long = "The disk is full and the database does not start. ".repeat(1_000);
-    let single = json!({"host": "db-3", "check": "disk", "status": "critical", "output": long, "n": 1});
+    let single =
+        json!({"host": "db-3", "check": "disk", "status": "critical", "output": long, "n": 1});
     let broken = single.to_string().replacen("disk is", "C:\\Temp is\n", 3);
-    let rows: Vec<Value> = (0..2_000).map(|row| json!({"at": row, "used": 94})).collect();
+    let rows: Vec<Value> = (0..2_000)
+        .map(|row| json!({"at": row, "used": 94}))
+        .collect();
     let push = |text: &str| json!({"message": {"data": BASE64.encode(text.as_bytes()), "messageId": "1"}, "subscription": "s"});
-    let sns = json!({"Type": "Notification", "TopicArn": "arn:aws:sns:eu:1:a", "Message": group}).to_string();
+    let sns = json!({"Type": "Notification", "TopicArn": "arn:aws:sns:eu:1:a", "Message": group})
+        .to_string();
     let encoded: String = url::form_urlencoded::byte_serialize(group.as_bytes()).collect();
-    let wide: Value = (0..4_000).map(|at| (format!("field_{at}_value"), json!({"count": at}))).collect();
+    let wide: Value = (0..4_000)
+        .map(|at| (format!("field_{at}_value"), json!({"count": at})))
+        .collect();
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(group.as_bytes()).unwrap();
     for body in [
@@ -112,11 +152,20 @@ fn the_worst_of_a_list_of_bodies_stay_and_one_of_them_may_be_large() {
     bodies[123] = body(123, "critical");
     bodies[200] = json!({"host": "db-200", "check": "disk", "status": "firing", "severity": "critical", "info": "z".repeat(20_000)});
     let lines: Vec<String> = bodies.iter().map(ToString::to_string).collect();
-    for body in [json!(bodies).to_string(), lines.join("\n"), format!("{}\nno JSON", lines.join("\r\n"))] {
+    for body in [
+        json!(bodies).to_string(),
+        lines.join("\n"),
+        format!("{}\nno JSON", lines.join("\r\n")),
+    ] {
         let [whole, short] = both(body.as_bytes());
-        for part in whole.iter().filter(|part| part.alert.severity == Severity::Critical) {
-            let same =
-                short.iter().find(|other| other.alert.fingerprint == part.alert.fingerprint).expect("a worst one");
+        for part in whole
+            .iter()
+            .filter(|part| part.alert.severity == Severity::Critical)
+        {
+            let same = short
+                .iter()
+                .find(|other| other.alert.fingerprint == part.alert.fingerprint)
+                .expect("a worst one");
             assert_eq!(essence(&same.alert), essence(&part.alert));
         }
         assert!(short.len() > 8, "{}", short.len());
@@ -125,7 +174,10 @@ fn the_worst_of_a_list_of_bodies_stay_and_one_of_them_may_be_large() {
 
 #[test]
 fn a_small_body_is_not_reduced_and_texts_that_differ_in_the_middle_have_two_keys() {
-    assert_eq!(Intake::default().reduced(b"{\"a\":1}", &Hints::default(), LIMIT), Ok(None));
+    assert_eq!(
+        Intake::default().reduced(b"{\"a\":1}", &Hints::default(), LIMIT),
+        Ok(None)
+    );
     let text = |word: &str| format!("{}{word}{}", "a b ".repeat(9_000), "c d ".repeat(9_000));
     let key = |word: &str| only(&both(text(word).as_bytes())).fingerprint.clone();
     assert_ne!(key("one"), key("two"));
@@ -133,20 +185,45 @@ fn a_small_body_is_not_reduced_and_texts_that_differ_in_the_middle_have_two_keys
 
 #[test]
 fn what_is_left_out_is_a_header_of_one_line() {
-    let left_out = LeftOut { firing: 7, notes: vec!["größer \"a\"".to_owned()], key: Some("k\nl".to_owned()) };
+    let left_out = LeftOut {
+        firing: 7,
+        notes: vec!["größer \"a\"".to_owned()],
+        key: Some("k\nl".to_owned()),
+    };
     let header = left_out.header().unwrap();
     assert!(!header.contains('\n'), "{header}");
     assert_eq!(LeftOut::parse(&header), Some(left_out));
-    assert_eq!((LeftOut::default().header(), LeftOut::parse("7")), (None, None));
-    let long = LeftOut { notes: vec!["n".repeat(90_000); 90], ..LeftOut::default() };
-    assert!(LeftOut::parse(&long.header().unwrap()).unwrap().header().unwrap().len() < 40_000);
+    assert_eq!(
+        (LeftOut::default().header(), LeftOut::parse("7")),
+        (None, None)
+    );
+    let long = LeftOut {
+        notes: vec!["n".repeat(90_000); 90],
+        ..LeftOut::default()
+    };
+    assert!(
+        LeftOut::parse(&long.header().unwrap())
+            .unwrap()
+            .header()
+            .unwrap()
+            .len()
+            < 40_000
+    );
 }
 
 fn any_alert() -> impl Strategy<Value = Value> {
     let severity = prop_oneof![Just("critical"), Just("warning"), Just("info"), Just("")];
     let status = prop_oneof![8 => Just("firing"), 2 => Just("resolved"), 1 => Just("")];
     let end = prop_oneof![8 => Just(""), 1 => Just("2026-11-27T02:00:00Z")];
-    let parts = (severity, status, end, 0..4_u8, 0..3_u8, 0..6_u8, 0..700_usize);
+    let parts = (
+        severity,
+        status,
+        end,
+        0..4_u8,
+        0..3_u8,
+        0..6_u8,
+        0..700_usize,
+    );
     parts.prop_map(|(severity, status, end, name, zone, pod, size)| {
         let mut alert = json!({
             "labels": {"alertname": format!("Alert{name}"), "zone": format!("z{zone}"), "pod": format!("p{pod}"), "job": "j"},

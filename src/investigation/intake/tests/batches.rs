@@ -3,8 +3,13 @@
 use super::*;
 
 fn alerts(body: &Value) -> Vec<(String, Severity, AlertStatus)> {
-    let parts = Intake::default().read(body.to_string().as_bytes(), &Hints::default()).unwrap();
-    parts.into_iter().map(|part| (part.alert.title, part.alert.severity, part.alert.status)).collect()
+    let parts = Intake::default()
+        .read(body.to_string().as_bytes(), &Hints::default())
+        .unwrap();
+    parts
+        .into_iter()
+        .map(|part| (part.alert.title, part.alert.severity, part.alert.status))
+        .collect()
 }
 
 fn firing(title: &str, severity: Severity) -> (String, Severity, AlertStatus) {
@@ -13,10 +18,13 @@ fn firing(title: &str, severity: Severity) -> (String, Severity, AlertStatus) {
 
 #[test]
 fn each_body_of_a_list_is_an_alert_and_keeps_its_status() {
-    let disk = json!({"title": "Disk full", "host": "db-3", "state": "down", "severity": "critical"});
+    let disk =
+        json!({"title": "Disk full", "host": "db-3", "state": "down", "severity": "critical"});
     let cpu = json!({"title": "CPU", "host": "db-3", "state": "ok"});
-    let expected =
-        [firing("Disk full", Severity::Critical), ("CPU".to_owned(), Severity::Normal, AlertStatus::Resolved)];
+    let expected = [
+        firing("Disk full", Severity::Critical),
+        ("CPU".to_owned(), Severity::Normal, AlertStatus::Resolved),
+    ];
     let bodies = [
         json!([disk, cpu]),
         json!([null, disk, 7, {}, cpu, ""]),
@@ -28,8 +36,16 @@ fn each_body_of_a_list_is_an_alert_and_keeps_its_status() {
         assert_eq!(alerts(&body), expected, "{body}");
     }
     let lines = format!("{disk}\n{cpu}\n");
-    let parts = Intake::default().read(lines.as_bytes(), &Hints::default()).unwrap();
-    assert_eq!(parts.iter().map(|part| part.alert.status).collect::<Vec<_>>(), [expected[0].2, expected[1].2]);
+    let parts = Intake::default()
+        .read(lines.as_bytes(), &Hints::default())
+        .unwrap();
+    assert_eq!(
+        parts
+            .iter()
+            .map(|part| part.alert.status)
+            .collect::<Vec<_>>(),
+        [expected[0].2, expected[1].2]
+    );
 }
 
 #[test]
@@ -59,19 +75,37 @@ fn a_member_that_is_no_alert_costs_only_itself_and_is_noted() {
         for alerts in [json!([good, bad]), json!([bad, good])] {
             let body = json!({"status": "firing", "groupKey": "{}:{}", "alerts": alerts});
             let alert = read_json(&body);
-            let expected = ("alertmanager@:{}:{}", "A", Severity::Critical, AlertStatus::Firing);
-            let found = (alert.fingerprint.as_str(), alert.alert_type.as_str(), alert.severity, alert.status);
+            let expected = (
+                "alertmanager@:{}:{}",
+                "A",
+                Severity::Critical,
+                AlertStatus::Firing,
+            );
+            let found = (
+                alert.fingerprint.as_str(),
+                alert.alert_type.as_str(),
+                alert.severity,
+                alert.status,
+            );
             assert_eq!(found, expected, "{body}");
         }
     }
     let unlabelled = json!({"status": "firing", "name": "B", "severity": "critical"});
     let body = json!({"status": "firing", "groupKey": "k", "alerts": [unlabelled, null]});
-    let part = Intake::default().part(body.to_string().as_bytes(), &Hints::default()).unwrap();
-    assert_eq!((part.alert.title.as_str(), part.alert.severity), ("B", Severity::Critical));
+    let part = Intake::default()
+        .part(body.to_string().as_bytes(), &Hints::default())
+        .unwrap();
+    assert_eq!(
+        (part.alert.title.as_str(), part.alert.severity),
+        ("B", Severity::Critical)
+    );
     assert_eq!(part.notes, [Note::NoAlerts(1)]);
     let over = json!({"status": "resolved", "groupKey": "k", "alerts": [null]});
     assert_eq!(read_json(&over).status, AlertStatus::Resolved);
-    let [one, other] = [json!({"annotations": {"summary": "a"}}), json!({"annotations": {"summary": "b"}})];
+    let [one, other] = [
+        json!({"annotations": {"summary": "a"}}),
+        json!({"annotations": {"summary": "b"}}),
+    ];
     let both = read_json(&json!({"groupKey": "k", "status": "firing", "alerts": [one, other]}));
     assert_eq!(both.members.len(), 2, "{both:?}");
 }
@@ -80,55 +114,102 @@ fn a_member_that_is_no_alert_costs_only_itself_and_is_noted() {
 fn of_too_many_alerts_the_worst_are_kept_and_the_rest_is_named() {
     let alert = |number: usize, severity: &str, state: &str| json!({"title": format!("Problem {number}"), "host": format!("h-{number}"), "severity": severity, "status": state});
     for count in [40, 3_000] {
-        let mut list: Vec<Value> = (0..count).map(|number| alert(number, "info", "down")).collect();
+        let mut list: Vec<Value> = (0..count)
+            .map(|number| alert(number, "info", "down"))
+            .collect();
         list[0] = alert(0, "critical", "ok");
         list[count - 2] = alert(count - 2, "high", "down");
         list[count - 1] = alert(count - 1, "critical", "down");
         let body = Value::from(list);
-        let parts = Intake::default().read(body.to_string().as_bytes(), &Hints::default()).unwrap();
+        let parts = Intake::default()
+            .read(body.to_string().as_bytes(), &Hints::default())
+            .unwrap();
         assert_eq!(parts.len(), MAX_PARTS);
         let worst = parts.last().unwrap();
-        assert_eq!((worst.alert.severity, worst.alert.status), (Severity::Critical, AlertStatus::Firing));
+        assert_eq!(
+            (worst.alert.severity, worst.alert.status),
+            (Severity::Critical, AlertStatus::Firing)
+        );
         assert_eq!(parts[parts.len() - 2].alert.severity, Severity::High);
-        assert!(parts.iter().all(|part| part.alert.status == AlertStatus::Firing), "an end gives way to what fires");
-        assert!(worst.alert.text.contains("more alerts of this message were left out"), "{}", worst.alert.text);
+        assert!(
+            parts
+                .iter()
+                .all(|part| part.alert.status == AlertStatus::Firing),
+            "an end gives way to what fires"
+        );
+        assert!(
+            worst
+                .alert
+                .text
+                .contains("more alerts of this message were left out"),
+            "{}",
+            worst.alert.text
+        );
         for part in &parts {
-            let hints = Hints { part: Some(part.index), ..Hints::default() };
-            let again = Intake::default().normalise(body.to_string().as_bytes(), &hints).unwrap();
-            assert_eq!(again.fingerprint, part.alert.fingerprint, "its place leads to it");
+            let hints = Hints {
+                part: Some(part.index),
+                ..Hints::default()
+            };
+            let again = Intake::default()
+                .normalise(body.to_string().as_bytes(), &hints)
+                .unwrap();
+            assert_eq!(
+                again.fingerprint, part.alert.fingerprint,
+                "its place leads to it"
+            );
         }
     }
 }
 
 #[test]
 fn a_body_in_a_list_of_its_source_keeps_source_key_and_place() {
-    let body =
-        |id: u32| json!({"shop": 1, "events": [{"id": id, "title": "[down] a"}, {"id": id + 1, "title": "[up] b"}]});
+    let body = |id: u32| json!({"shop": 1, "events": [{"id": id, "title": "[down] a"}, {"id": id + 1, "title": "[up] b"}]});
     let list = json!([body(1), body(5), {"title": "another", "status": "down"}]).to_string();
     let seen = |hints: &Hints| -> Vec<(u32, String, AlertStatus)> {
         let parts = parts::intake().read(list.as_bytes(), hints).unwrap();
-        parts.into_iter().map(|part| (part.index, part.alert.source, part.alert.status)).collect()
+        parts
+            .into_iter()
+            .map(|part| (part.index, part.alert.source, part.alert.status))
+            .collect()
     };
     let shop = |index: u32, status| (index, "shop".to_owned(), status);
     let (up, down) = (AlertStatus::Resolved, AlertStatus::Firing);
-    let expected =
-        [shop(0, down), shop(1 << 20, up), shop(1, down), shop((1 << 20) + 1, up), (2, "json".to_owned(), down)];
+    let expected = [
+        shop(0, down),
+        shop(1 << 20, up),
+        shop(1, down),
+        shop((1 << 20) + 1, up),
+        (2, "json".to_owned(), down),
+    ];
     assert_eq!(seen(&Hints::default()), expected);
-    let alone = parts::intake().normalise(body(5).to_string().as_bytes(), &Hints::default()).unwrap();
+    let alone = parts::intake()
+        .normalise(body(5).to_string().as_bytes(), &Hints::default())
+        .unwrap();
     let in_list = parts::intake()
-        .normalise(list.as_bytes(), &Hints { part: Some(1), source: Some("shop".to_owned()), ..Hints::default() })
+        .normalise(
+            list.as_bytes(),
+            &Hints {
+                part: Some(1),
+                source: Some("shop".to_owned()),
+                ..Hints::default()
+            },
+        )
         .unwrap();
     assert_eq!(in_list.fingerprint, alone.fingerprint);
 }
 
 #[test]
 fn a_repaired_body_keeps_its_source_and_says_what_was_repaired() {
-    let body = "{\"shop\": 1, \"prio\": 1, \"events\": [{\"id\": 1, \"title\": \"[up] C:\\Temp\n\", },],}";
+    let body =
+        "{\"shop\": 1, \"prio\": 1, \"events\": [{\"id\": 1, \"title\": \"[up] C:\\Temp\n\", },],}";
     for (bytes, hints) in [
         (body.as_bytes().to_vec(), Hints::default()),
         (
             body.encode_utf16().flat_map(u16::to_le_bytes).collect(),
-            Hints { content_type: Some("x; charset=utf-16".to_owned()), ..Hints::default() },
+            Hints {
+                content_type: Some("x; charset=utf-16".to_owned()),
+                ..Hints::default()
+            },
         ),
     ] {
         let part = parts::intake().part(&bytes, &hints).unwrap();
@@ -138,7 +219,11 @@ fn a_repaired_body_keeps_its_source_and_says_what_was_repaired() {
             ("shop", Severity::Critical, AlertStatus::Resolved)
         );
         for repair in [Repair::Escapes, Repair::Controls, Repair::Commas] {
-            assert!(part.notes.contains(&Note::Repaired(repair)), "{:?}", part.notes);
+            assert!(
+                part.notes.contains(&Note::Repaired(repair)),
+                "{:?}",
+                part.notes
+            );
         }
     }
 }

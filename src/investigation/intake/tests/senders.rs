@@ -54,7 +54,12 @@ impl Spelling {
                 let first = parts.next().unwrap_or_default().to_owned();
                 let upper = |part: &str| {
                     let mut letters = part.chars();
-                    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
+                    letters
+                        .next()
+                        .into_iter()
+                        .flat_map(char::to_uppercase)
+                        .chain(letters)
+                        .collect::<String>()
                 };
                 parts.fold(first, |key, part| key + &upper(part))
             }
@@ -64,24 +69,45 @@ impl Spelling {
 
 impl Sender {
     fn body(&self, message: Message) -> Value {
-        let Message { problem, host, number, state, severity } = message;
+        let Message {
+            problem,
+            host,
+            number,
+            state,
+            severity,
+        } = message;
         let mut fields = vec![
             (self.condition, json!(problem)),
             (self.resource, json!(host)),
             (self.state, json!(state)),
-            (self.text, json!(format!("{problem} on {host} is {state}: {number}.5 %"))),
+            (
+                self.text,
+                json!(format!("{problem} on {host} is {state}: {number}.5 %")),
+            ),
             ("event_id", json!(format!("e-{number}"))),
-            ("updated_at", json!(format!("2026-11-27T01:{:02}:00Z", number % 60))),
+            (
+                "updated_at",
+                json!(format!("2026-11-27T01:{:02}:00Z", number % 60)),
+            ),
             ("measured_value", json!(f64::from(number) * 1.5)),
             ("duration", json!(format!("{number}m"))),
             ("notification_count", json!(number)),
-            ("previous_status", json!(if number % 2 == 0 { "ok" } else { "alarm" })),
-            ("incident_url", json!(format!("https://monitoring.example.com/{number}"))),
+            (
+                "previous_status",
+                json!(if number % 2 == 0 { "ok" } else { "alarm" }),
+            ),
+            (
+                "incident_url",
+                json!(format!("https://monitoring.example.com/{number}")),
+            ),
         ];
         if self.has_severity {
             fields.push(("severity", json!(severity)));
         }
-        let fields = fields.into_iter().map(|(key, value)| (self.spelling.of(key), value)).collect();
+        let fields = fields
+            .into_iter()
+            .map(|(key, value)| (self.spelling.of(key), value))
+            .collect();
         match self.envelope {
             Some(name) => json!({name: Value::Object(fields), "sent": number}),
             None => Value::Object(fields),
@@ -91,7 +117,14 @@ impl Sender {
     fn read(&self, message: Message) -> Alert {
         let received_at = Utc.with_ymd_and_hms(2026, 11, 28, 0, 0, 0).single();
         let body = self.body(message).to_string();
-        normalise(body.as_bytes(), &Hints { received_at, ..Hints::default() }).unwrap()
+        normalise(
+            body.as_bytes(),
+            &Hints {
+                received_at,
+                ..Hints::default()
+            },
+        )
+        .unwrap()
     }
 }
 
@@ -108,12 +141,47 @@ fn any_sender() -> impl Strategy<Value = Sender> {
         words("告警", "恢复正常"),
         words("incident_opened", "incident_closed"),
     ]);
-    let spelling = prop::sample::select(vec![Spelling::Snake, Spelling::Camel, Spelling::Kebab, Spelling::Capitals]);
-    let condition =
-        ["check_name", "alert_name", "rule", "monitor_name", "title", "name", "alarm", "policy_name", "service"];
-    let resource = ["host", "hostname", "node", "instance", "device", "target", "pod", "resource_name"];
-    let state = ["status", "state", "alert_status", "current_state", "new_status"];
-    let envelope = [None, Some("data"), Some("alert"), Some("event"), Some("incident")];
+    let spelling = prop::sample::select(vec![
+        Spelling::Snake,
+        Spelling::Camel,
+        Spelling::Kebab,
+        Spelling::Capitals,
+    ]);
+    let condition = [
+        "check_name",
+        "alert_name",
+        "rule",
+        "monitor_name",
+        "title",
+        "name",
+        "alarm",
+        "policy_name",
+        "service",
+    ];
+    let resource = [
+        "host",
+        "hostname",
+        "node",
+        "instance",
+        "device",
+        "target",
+        "pod",
+        "resource_name",
+    ];
+    let state = [
+        "status",
+        "state",
+        "alert_status",
+        "current_state",
+        "new_status",
+    ];
+    let envelope = [
+        None,
+        Some("data"),
+        Some("alert"),
+        Some("event"),
+        Some("incident"),
+    ];
     (
         prop::sample::select(condition.to_vec()),
         prop::sample::select(resource.to_vec()),
@@ -124,16 +192,18 @@ fn any_sender() -> impl Strategy<Value = Sender> {
         prop::sample::select(envelope.to_vec()),
         any::<bool>(),
     )
-        .prop_map(|(condition, resource, state, text, words, spelling, envelope, has_severity)| Sender {
-            condition,
-            resource,
-            state,
-            text,
-            words,
-            spelling,
-            envelope,
-            has_severity,
-        })
+        .prop_map(
+            |(condition, resource, state, text, words, spelling, envelope, has_severity)| Sender {
+                condition,
+                resource,
+                state,
+                text,
+                words,
+                spelling,
+                envelope,
+                has_severity,
+            },
+        )
 }
 
 proptest! {

@@ -31,19 +31,26 @@ pub(in crate::investigation::intake) fn read(
 
 /// In a webhook of Alertmanager the receiver is a text.
 fn is_group(item: &Value) -> bool {
-    item.pointer("/receiver/name").is_some() && item.get("labels").is_some_and(Value::is_object) && has_alerts(item)
+    item.pointer("/receiver/name").is_some()
+        && item.get("labels").is_some_and(Value::is_object)
+        && has_alerts(item)
 }
 
 fn has_alerts(item: &Value) -> bool {
-    item.get("alerts").and_then(Value::as_array).is_some_and(|alerts| !alerts.is_empty())
+    item.get("alerts")
+        .and_then(Value::as_array)
+        .is_some_and(|alerts| !alerts.is_empty())
 }
 
 fn is_alert(item: &Value) -> bool {
-    item.pointer("/status/state").is_some_and(Value::is_string) && item.get("labels").is_some_and(Value::is_object)
+    item.pointer("/status/state").is_some_and(Value::is_string)
+        && item.get("labels").is_some_and(Value::is_object)
 }
 
 pub(super) fn is_suppressed(alert: &Value) -> bool {
-    alert.pointer("/status/state").is_some_and(|state| state == "suppressed")
+    alert
+        .pointer("/status/state")
+        .is_some_and(|state| state == "suppressed")
 }
 
 /// An alert may be in two groups, so the key is that of the group: its receiver and its labels.
@@ -52,13 +59,22 @@ fn group(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
     let receiver = item.pointer("/receiver/name").and_then(Value::as_str);
     let labels = pairs(item.get("labels"));
     let key = fingerprint::of_labels(receiver.unwrap_or_default(), &labels);
-    let alerts = item.get("alerts").and_then(Value::as_array).into_iter().flatten();
+    let alerts = item
+        .get("alerts")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let name = reading.name.as_deref().unwrap_or_default();
     let by_group = Some(subject::title(name, &labels)).filter(|title| title != name);
-    reading.trace.push(Traced::rule("key", &key, "it is a hash of the receiver and the labels of the group"));
+    reading.trace.push(Traced::rule(
+        "key",
+        &key,
+        "it is a hash of the receiver and the labels of the group",
+    ));
     reading.fingerprint = Some(key);
     if let Some(title) = by_group {
-        let because = "it is the name of the alert, and the object that the labels of the group name";
+        let because =
+            "it is the name of the alert, and the object that the labels of the group name";
         reading.trace.push(Traced::rule("title", &title, because));
         reading.title = title;
     }
@@ -70,11 +86,22 @@ fn alert(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
     Some(unless_suppressed(reading, std::iter::once(item)))
 }
 
-fn unless_suppressed<'a>(mut reading: Reading, mut alerts: impl Iterator<Item = &'a Value>) -> Reading {
+fn unless_suppressed<'a>(
+    mut reading: Reading,
+    mut alerts: impl Iterator<Item = &'a Value>,
+) -> Reading {
     if !alerts.all(is_suppressed) {
         return reading;
     }
     let because = Some("state is suppressed".to_owned());
-    reading.trace.push(Traced::rule("status", AlertStatus::Ignored.as_str(), "the state of each alert is suppressed"));
-    Reading { status: AlertStatus::Ignored, ignored_because: because, ..reading }
+    reading.trace.push(Traced::rule(
+        "status",
+        AlertStatus::Ignored.as_str(),
+        "the state of each alert is suppressed",
+    ));
+    Reading {
+        status: AlertStatus::Ignored,
+        ignored_because: because,
+        ..reading
+    }
 }

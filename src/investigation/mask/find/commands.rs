@@ -29,34 +29,80 @@ enum Form {
     Either,
 }
 
-const P: Command = Command { secret: &["-p"], pair: &[], form: Form::Apart };
-const USER: Command = Command { secret: &[], pair: &["-u", "--user", "--proxy-user", "-U"], form: Form::Apart };
-const MYSQL: Command = Command { secret: &["-p"], pair: &[], form: Form::Joined };
+const P: Command = Command {
+    secret: &["-p"],
+    pair: &[],
+    form: Form::Apart,
+};
+const USER: Command = Command {
+    secret: &[],
+    pair: &["-u", "--user", "--proxy-user", "-U"],
+    form: Form::Apart,
+};
+const MYSQL: Command = Command {
+    secret: &["-p"],
+    pair: &[],
+    form: Form::Joined,
+};
 
 impl Command {
     /// The program with this name, with or without a path.
     pub(super) fn named(word: &str) -> Option<Self> {
         let name = word.rsplit('/').next().unwrap_or_default();
         Some(match name {
-            "curl" | "http" | "https" | "httpie" | "wget" | "etcdctl" | "lftp" | "ncftp" | "xh" | "influx" => USER,
-            "ab" => Self { secret: &[], pair: &["-A", "-P"], ..P },
-            "wrk" | "hey" => Self { secret: &[], pair: &["-a"], ..P },
-            "sshpass" => Self { form: Form::Either, ..P },
-            "mysql" | "mysqldump" | "mysqladmin" | "mysqlsh" | "mariadb" | "mariadb-dump" | "xtrabackup" => MYSQL,
-            "redis-cli" | "valkey-cli" | "keydb-cli" => Self { secret: &["-a", "--pass"], ..P },
-            "docker" | "podman" | "nerdctl" | "helm" | "oc" | "az" | "mongo" | "mongosh" | "mongodump"
-            | "mongorestore" | "skopeo" | "crane" | "buildah" | "7z" | "nats-top" | "rclone" => P,
-            "ldapsearch" | "ldapmodify" | "ldapadd" | "ldapdelete" | "ldappasswd" | "ldapwhoami" => {
-                Self { secret: &["-w"], ..P }
-            }
-            "sqlcmd" | "bcp" | "ipmitool" | "cqlsh" | "zip" | "unzip" | "mosquitto_pub" | "mosquitto_sub" => {
-                Self { secret: &["-P", "-p"], ..P }
-            }
+            "curl" | "http" | "https" | "httpie" | "wget" | "etcdctl" | "lftp" | "ncftp" | "xh"
+            | "influx" => USER,
+            "ab" => Self {
+                secret: &[],
+                pair: &["-A", "-P"],
+                ..P
+            },
+            "wrk" | "hey" => Self {
+                secret: &[],
+                pair: &["-a"],
+                ..P
+            },
+            "sshpass" => Self {
+                form: Form::Either,
+                ..P
+            },
+            "mysql" | "mysqldump" | "mysqladmin" | "mysqlsh" | "mariadb" | "mariadb-dump"
+            | "xtrabackup" => MYSQL,
+            "redis-cli" | "valkey-cli" | "keydb-cli" => Self {
+                secret: &["-a", "--pass"],
+                ..P
+            },
+            "docker" | "podman" | "nerdctl" | "helm" | "oc" | "az" | "mongo" | "mongosh"
+            | "mongodump" | "mongorestore" | "skopeo" | "crane" | "buildah" | "7z" | "nats-top"
+            | "rclone" => P,
+            "ldapsearch" | "ldapmodify" | "ldapadd" | "ldapdelete" | "ldappasswd"
+            | "ldapwhoami" => Self {
+                secret: &["-w"],
+                ..P
+            },
+            "sqlcmd" | "bcp" | "ipmitool" | "cqlsh" | "zip" | "unzip" | "mosquitto_pub"
+            | "mosquitto_sub" => Self {
+                secret: &["-P", "-p"],
+                ..P
+            },
             "useradd" | "usermod" | "rabbitmqadmin" | "clickhouse-client" | "vncpasswd" => P,
-            "ssh-keygen" => Self { secret: &["-N", "-P"], ..P },
-            "smbclient" | "mount.cifs" | "rpcclient" => Self { secret: &[], pair: &["-U"], ..P },
-            "keytool" | "jarsigner" => Self { secret: &["-storepass", "-keypass"], ..P },
-            "snmpwalk" | "snmpget" | "snmpbulkwalk" => Self { secret: &["-A", "-X", "-c"], ..P },
+            "ssh-keygen" => Self {
+                secret: &["-N", "-P"],
+                ..P
+            },
+            "smbclient" | "mount.cifs" | "rpcclient" => Self {
+                secret: &[],
+                pair: &["-U"],
+                ..P
+            },
+            "keytool" | "jarsigner" => Self {
+                secret: &["-storepass", "-keypass"],
+                ..P
+            },
+            "snmpwalk" | "snmpget" | "snmpbulkwalk" => Self {
+                secret: &["-A", "-X", "-c"],
+                ..P
+            },
             _ => return None,
         })
     }
@@ -78,18 +124,33 @@ impl Command {
         let may_join = self.form != Form::Apart;
         if after < end || is_quote(byte(text, after)) && may_join {
             let long = word.starts_with("--") || flag.len() > 2;
-            return if long { None } else { secret_at(text, after, Reach::Word, Secrecy::Strong) };
+            return if long {
+                None
+            } else {
+                secret_at(text, after, Reach::Word, Secrecy::Strong)
+            };
         }
         let at = skip(text, after, is_blank);
         let argument = at > after && byte(text, at) != b'-' && self.form != Form::Joined;
-        if argument { value(text, at) } else { joined_with_other(text, after).filter(|_| may_join) }
+        if argument {
+            value(text, at)
+        } else {
+            joined_with_other(text, after).filter(|_| may_join)
+        }
     }
 }
 
 /// `mysql -p'…'` and `-p…` whose value does not begin like a word.
 fn joined_with_other(text: &str, after: usize) -> Option<SecretSpan> {
-    let joined = !matches!(byte(text, after), 0 | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\\' | b']' | b',');
-    if joined { secret_at(text, after, Reach::Word, Secrecy::Strong) } else { None }
+    let joined = !matches!(
+        byte(text, after),
+        0 | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\\' | b']' | b','
+    );
+    if joined {
+        secret_at(text, after, Reach::Word, Secrecy::Strong)
+    } else {
+        None
+    }
 }
 
 fn value(text: &str, at: usize) -> Option<SecretSpan> {
@@ -98,13 +159,17 @@ fn value(text: &str, at: usize) -> Option<SecretSpan> {
 
 /// The part after the colon of `user:secret`, also of `user%secret`.
 fn pair(text: &str, after: usize) -> Option<SecretSpan> {
-    let at = skip(text, after, |b| is_blank(b) || is_quote(b) || b == b'=' || b == b'\\');
+    let at = skip(text, after, |b| {
+        is_blank(b) || is_quote(b) || b == b'=' || b == b'\\'
+    });
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace() && !is_quote(b));
     let colon = part(text, at, end).find([':', '%', ','])?;
     let (start, quote) = (at + colon + 1, byte(text, at.saturating_sub(1)));
     let end = if is_quote(quote) {
         // The secret itself may have spaces when the pair stands between quotes.
-        part(text, start, near_line_end(text, start, 256)).find(char::from(quote)).map_or(end, |length| start + length)
+        part(text, start, near_line_end(text, start, 256))
+            .find(char::from(quote))
+            .map_or(end, |length| start + length)
     } else {
         end
     };
@@ -152,22 +217,32 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
     let line = back(text, start.saturating_sub(256), start, |b| b != b'\n');
     let before = part(text, line, start).trim_end();
     match known {
-        "requirepass" | "masterauth" | "sentinel-pass" | "rocommunity" | "rwcommunity" | "trapcommunity" => {
-            value(text, at)
-        }
+        "requirepass" | "masterauth" | "sentinel-pass" | "rocommunity" | "rwcommunity"
+        | "trapcommunity" => value(text, at),
         "community" if before.to_ascii_lowercase().contains("snmp") => value(text, at),
         "com2sec" => last_word(text, at),
         "pass" if before.ends_with("passin") => value(text, at),
         "by" if is_quote(byte(text, at)) => {
-            let tail = before.get(before.len().saturating_sub(64)..).unwrap_or(before).to_ascii_lowercase();
-            let is_known = ["identified", "password", "auth_plugin"].iter().any(|verb| tail.contains(verb));
+            let tail = before
+                .get(before.len().saturating_sub(64)..)
+                .unwrap_or(before)
+                .to_ascii_lowercase();
+            let is_known = ["identified", "password", "auth_plugin"]
+                .iter()
+                .any(|verb| tail.contains(verb));
             if is_known { value(text, at) } else { None }
         }
         "auth" if word == "AUTH" => {
             let end = near_line_end(text, at, 512);
-            let last = part(text, at, end).rfind(' ').map_or(at, |space| at + space + 1);
+            let last = part(text, at, end)
+                .rfind(' ')
+                .map_or(at, |space| at + space + 1);
             let alone = before.is_empty() || before.ends_with(['>', '"', '\'', '`']);
-            if alone || is_opaque(part(text, last, end), 16) { value(text, last) } else { None }
+            if alone || is_opaque(part(text, last, end), 16) {
+                value(text, last)
+            } else {
+                None
+            }
         }
         "auth" if before.ends_with("stats") => pair(text, at),
         "user" if before.ends_with("net") || before.ends_with("net.exe") => second_word(text, at),
@@ -175,7 +250,10 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
         "login" => phrases::login(text, end),
         "htpasswd" | "add_user" | "change_password" if word == known => {
             let last = part(text, at, near_line_end(text, at, 512)).trim_end();
-            let given = word != "htpasswd" || last.split(' ').any(|flag| flag.starts_with('-') && flag.contains('b'));
+            let given = word != "htpasswd"
+                || last
+                    .split(' ')
+                    .any(|flag| flag.starts_with('-') && flag.contains('b'));
             last_word(text, at).filter(|_| given)
         }
         _ => None,
@@ -193,7 +271,8 @@ fn last_word(text: &str, at: usize) -> Option<SecretSpan> {
 fn second_word(text: &str, at: usize) -> Option<SecretSpan> {
     let first = skip_near(text, at, 128, |b| b.is_ascii_graphic());
     let second = skip(text, first, is_blank);
-    let is_argument = second > first && !matches!(byte(text, second), b'/' | b'-' | b'\n' | b'\r' | 0);
+    let is_argument =
+        second > first && !matches!(byte(text, second), b'/' | b'-' | b'\n' | b'\r' | 0);
     let span = value(text, second).filter(|_| is_argument)?;
     is_opaque(part(text, span.start, span.end), 6).then_some(span)
 }
@@ -208,13 +287,18 @@ mod tests {
             let command = Command::named(line.split(' ').next().unwrap()).unwrap();
             let start = line.find(flag).unwrap();
             let end = start + flag.len();
-            command.secret(line, start, end).and_then(|span| line.get(span.start..span.end))
+            command
+                .secret(line, start, end)
+                .and_then(|span| line.get(span.start..span.end))
         };
         assert_eq!(found("curl -u bob:s3cret https://x", "-u"), Some("s3cret"));
         assert_eq!(found("curl -u 'bob:a b' x", "-u"), Some("a b"));
         assert_eq!(found("mysql -ps3cret shop", "-ps3cret"), Some("s3cret"));
         assert_eq!(found("mysql -p shop", "-p"), None);
         assert_eq!(found("redis-cli -a s3cret ping", "-a"), Some("s3cret"));
-        assert_eq!(found("/usr/bin/sshpass -p s3cret ssh x", "-p"), Some("s3cret"));
+        assert_eq!(
+            found("/usr/bin/sshpass -p s3cret ssh x", "-p"),
+            Some("s3cret")
+        );
     }
 }

@@ -79,7 +79,12 @@ const ABOUT: [&str; 19] = [
 impl Document {
     /// Appends a node without children.
     pub(super) fn push(&mut self, key: Option<Span>, kind: Kind, value: Span) {
-        self.nodes.push(Node { key, kind, value, next: self.nodes.len() + 1 });
+        self.nodes.push(Node {
+            key,
+            kind,
+            value,
+            next: self.nodes.len() + 1,
+        });
     }
 
     pub(super) fn close(&mut self, index: usize) {
@@ -90,7 +95,8 @@ impl Document {
     }
 
     fn key<'a>(&self, text: &'a str, node: &Node) -> Cow<'a, str> {
-        node.key.map_or(Cow::Borrowed(""), |key| unescaped(key.text(text)))
+        node.key
+            .map_or(Cow::Borrowed(""), |key| unescaped(key.text(text)))
     }
 
     fn scalar<'a>(&self, text: &'a str, node: &Node) -> Option<Cow<'a, str>> {
@@ -98,7 +104,9 @@ impl Document {
         match node.kind {
             Kind::Map | Kind::List | Kind::Block => None,
             Kind::String => Some(unescaped(value)),
-            Kind::Bare | Kind::Line | Kind::Lines => Some(value.trim().trim_matches(['"', '\'']).into()),
+            Kind::Bare | Kind::Line | Kind::Lines => {
+                Some(value.trim().trim_matches(['"', '\'']).into())
+            }
         }
     }
 
@@ -134,11 +142,20 @@ impl Document {
 
     /// Adds the values that are secret by their key or position. `governed` applies to the node at `from` and its
     /// descendants.
-    pub(crate) fn judge(&self, text: &str, from: usize, governed: Option<Secrecy>, spans: &mut Vec<SecretSpan>) {
+    pub(crate) fn judge(
+        &self,
+        text: &str,
+        from: usize,
+        governed: Option<Secrecy>,
+        spans: &mut Vec<SecretSpan>,
+    ) {
         let end = self.nodes.get(from).map_or(0, |node| node.next);
         let mut rules = vec![Rule::Free; end.saturating_sub(from)];
         let mut set = |index: usize, rule: Rule| {
-            if let Some(place) = index.checked_sub(from).and_then(|place| rules.get_mut(place)) {
+            if let Some(place) = index
+                .checked_sub(from)
+                .and_then(|place| rules.get_mut(place))
+            {
                 *place = rule;
             }
         };
@@ -147,7 +164,9 @@ impl Document {
         }
         let mut found = Vec::new();
         for index in from..end {
-            let Some(node) = self.nodes.get(index) else { break };
+            let Some(node) = self.nodes.get(index) else {
+                break;
+            };
             found.clear();
             match node.kind {
                 Kind::Map => self.of_map(text, index, &mut found),
@@ -161,10 +180,18 @@ impl Document {
         self.mark_values(text, from, &mut rules, spans);
     }
 
-    fn mark_values(&self, text: &str, from: usize, rules: &mut [Rule], spans: &mut Vec<SecretSpan>) {
+    fn mark_values(
+        &self,
+        text: &str,
+        from: usize,
+        rules: &mut [Rule],
+        spans: &mut Vec<SecretSpan>,
+    ) {
         let end = from + rules.len();
         for index in from..end {
-            let Some(node) = self.nodes.get(index) else { break };
+            let Some(node) = self.nodes.get(index) else {
+                break;
+            };
             let given = rules.get(index - from).copied().unwrap_or(Rule::Free);
             let own = self.own_rule(text, node, given);
             let rule = match (given, own) {
@@ -177,7 +204,11 @@ impl Document {
                 self.mark_value(text, node, rule, spans);
             }
             let inherited = match rule {
-                Rule::Named(Secrecy::Weak | Secrecy::Random) if self.is_plain_container(text, index) => rule,
+                Rule::Named(Secrecy::Weak | Secrecy::Random)
+                    if self.is_plain_container(text, index) =>
+                {
+                    rule
+                }
                 Rule::Named(Secrecy::Weak | Secrecy::Random | Secrecy::None) => Rule::Free,
                 Rule::Named(_) if self.is_selector(text, index) => Rule::Named(Secrecy::None),
                 Rule::Free | Rule::All | Rule::Named(_) => rule,
@@ -214,7 +245,11 @@ impl Document {
 
     fn mark_value(&self, text: &str, node: &Node, rule: Rule, spans: &mut Vec<SecretSpan>) {
         let Span { start, end } = node.value;
-        let span = SecretSpan { start, end, quoted: node.kind == Kind::Bare };
+        let span = SecretSpan {
+            start,
+            end,
+            quoted: node.kind == Kind::Bare,
+        };
         if node.value.is_empty() {
             return;
         }
@@ -234,34 +269,59 @@ impl Document {
 
     /// Whether the values of a node are of the same kind: a list, or a map by hosts (`github-oauth: {github.com: …}`).
     fn is_plain_container(&self, text: &str, index: usize) -> bool {
-        let is_host = |child: usize| self.nodes.get(child).is_some_and(|node| self.key(text, node).contains('.'));
+        let is_host = |child: usize| {
+            self.nodes
+                .get(child)
+                .is_some_and(|node| self.key(text, node).contains('.'))
+        };
         match self.nodes.get(index).map(|node| node.kind) {
             Some(Kind::List) => true,
             Some(Kind::Map) => self.children(index).all(is_host),
-            Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => false,
+            Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => {
+                false
+            }
         }
     }
 
     /// Whether a node only refers to a secret: `{name: db, key: password}`.
     fn is_selector(&self, text: &str, index: usize) -> bool {
-        const KEYS: [&str; 6] = ["name", "key", "optional", "namespace", "version", "property"];
+        const KEYS: [&str; 6] = [
+            "name",
+            "key",
+            "optional",
+            "namespace",
+            "version",
+            "property",
+        ];
         let is_item = |index: usize| {
-            let mut keys = self.children(index).filter_map(|child| self.nodes.get(child)).peekable();
+            let mut keys = self
+                .children(index)
+                .filter_map(|child| self.nodes.get(child))
+                .peekable();
             keys.peek().is_some() && keys.all(|node| KEYS.contains(&self.key(text, node).as_ref()))
         };
         match self.nodes.get(index).map(|node| node.kind) {
-            Some(Kind::Map) => self.child(text, index, &["name", "key"]).is_some() && is_item(index),
+            Some(Kind::Map) => {
+                self.child(text, index, &["name", "key"]).is_some() && is_item(index)
+            }
             Some(Kind::List) => {
                 let mut items = self.children(index).peekable();
-                items.peek().is_some() && items.all(|item| is_item(item) || self.is_object_name(text, item))
+                items.peek().is_some()
+                    && items.all(|item| is_item(item) || self.is_object_name(text, item))
             }
-            Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => false,
+            Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => {
+                false
+            }
         }
     }
 
     /// Whether a list item is the name of an object: `db-credentials` in a list of `secrets`.
     fn is_object_name(&self, text: &str, index: usize) -> bool {
-        let value = self.nodes.get(index).and_then(|node| self.scalar(text, node)).unwrap_or_default();
+        let value = self
+            .nodes
+            .get(index)
+            .and_then(|node| self.scalar(text, node))
+            .unwrap_or_default();
         value.contains('-') && value.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
     }
 }

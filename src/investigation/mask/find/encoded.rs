@@ -32,14 +32,16 @@ pub(crate) fn encoded_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
         let found = encoded_run(text, at);
         open.extend(found.open_end(text));
         // The line below the run may begin with a word that looks like its end.
-        let decoded = decoded_run(text, &found).or_else(|| decoded_run(text, &found.first_line(text)?));
+        let decoded =
+            decoded_run(text, &found).or_else(|| decoded_run(text, &found.first_line(text)?));
         runs.extend(decoded.or_else(|| other_run(text, found.span)));
         at = found.span.end.max(at + 1);
     }
     runs
 }
 
-const BASE64: [bool; 256] = table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_");
+const BASE64: [bool; 256] =
+    table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_");
 
 fn is_base64(b: u8) -> bool {
     BASE64.get(usize::from(b)).copied().unwrap_or(false)
@@ -57,9 +59,14 @@ impl EncodedRun {
     /// text.
     fn open_end(&self, text: &str) -> Option<usize> {
         // A word in the line below, with more words behind it, does not continue the run.
-        let line = if byte(text, self.span.end) == b' ' { self.first_line(text)?.span } else { self.span };
+        let line = if byte(text, self.span.end) == b' ' {
+            self.first_line(text)?.span
+        } else {
+            self.span
+        };
         let is_line = !self.is_wrapped || line.end < self.span.end;
-        let is_whole = is_wrapped_length(line.end - line.start) && matches!(byte(text, line.end), b'\n' | b'\r');
+        let is_whole = is_wrapped_length(line.end - line.start)
+            && matches!(byte(text, line.end), b'\n' | b'\r');
         (is_line && is_whole).then_some(line.end)
     }
 
@@ -67,7 +74,10 @@ impl EncodedRun {
     fn first_line(&self, text: &str) -> Option<Self> {
         let start = self.span.start;
         let end = skip(text, skip(text, start, is_base64), |b| b == b'=').min(self.span.end);
-        self.is_wrapped.then(|| Self { span: Span::new(start, end), is_wrapped: false })
+        self.is_wrapped.then(|| Self {
+            span: Span::new(start, end),
+            is_wrapped: false,
+        })
     }
 }
 
@@ -94,13 +104,19 @@ fn encoded_run(text: &str, start: usize) -> EncodedRun {
         let next_end = skip(text, next_start, is_base64);
         line = next_end - next_start;
         let after = skip(text, next_end, |b| b == b'=');
-        if line == 0 || line > length || !matches!(byte(text, after), 0 | b'\n' | b'\r' | b' ' | b'"') {
+        if line == 0
+            || line > length
+            || !matches!(byte(text, after), 0 | b'\n' | b'\r' | b' ' | b'"')
+        {
             break;
         }
         is_wrapped = true;
         end = next_end;
     }
-    EncodedRun { span: Span::new(start, skip(text, end, |b| b == b'=').min(end + 2)), is_wrapped }
+    EncodedRun {
+        span: Span::new(start, skip(text, end, |b| b == b'=').min(end + 2)),
+        is_wrapped,
+    }
 }
 
 fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
@@ -108,42 +124,79 @@ fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
     let decode = |from: usize| {
         let tail = raw.get(from..).filter(|tail| tail.len() >= MIN_RUN)?;
         let head = text_of(&decode(tail.bytes().take(MIN_RUN)))?;
-        if head.is_empty() { None } else { text_of(&decode(tail.bytes())) }
+        if head.is_empty() {
+            None
+        } else {
+            text_of(&decode(tail.bytes()))
+        }
     };
     // The text before the run may use the same characters: `path/<base64>`.
     let first = decode(0).or_else(|| {
-        let joints = raw.bytes().enumerate().filter(|(_, b)| matches!(b, b'/' | b'-' | b'_')).take(4);
-        joints.filter(|_| !run.is_wrapped).find_map(|(at, _)| decode(at + 1))
+        let joints = raw
+            .bytes()
+            .enumerate()
+            .filter(|(_, b)| matches!(b, b'/' | b'-' | b'_'))
+            .take(4);
+        joints
+            .filter(|_| !run.is_wrapped)
+            .find_map(|(at, _)| decode(at + 1))
     })?;
-    Some(Run { span: SecretSpan::new(run.span.start, run.span.end), decoded: first })
+    Some(Run {
+        span: SecretSpan::new(run.span.start, run.span.end),
+        decoded: first,
+    })
 }
 
 /// A run of hexadecimal digits, also behind `0x` or `\\x`, or of base32.
 fn other_run(text: &str, span: Span) -> Option<Run> {
     let run = span.text(text).trim_end_matches('=');
-    let digits = run.strip_prefix('x').or_else(|| run.strip_prefix("0x")).unwrap_or(run);
-    let decode: fn(&str) -> Vec<u8> = if digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit())
-    {
-        unhex
-    } else if run.bytes().all(|b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b)) {
-        unbase32
-    } else {
-        return None;
-    };
+    let digits = run
+        .strip_prefix('x')
+        .or_else(|| run.strip_prefix("0x"))
+        .unwrap_or(run);
+    let decode: fn(&str) -> Vec<u8> =
+        if digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            unhex
+        } else if run
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b))
+        {
+            unbase32
+        } else {
+            return None;
+        };
     // Most runs are digests, which are no text from their first bytes on.
     let head = text_of(&decode(part(digits, 0, 16)))?;
     let decoded = text_of(&decode(digits)).filter(|_| !head.is_empty())?;
-    Some(Run { span: SecretSpan::new(span.start, skip(text, span.end, |b| b == b'=')), decoded })
+    Some(Run {
+        span: SecretSpan::new(span.start, skip(text, span.end, |b| b == b'=')),
+        decoded,
+    })
 }
 
 fn unhex(digits: &str) -> Vec<u8> {
-    let value = |b: u8| char::from(b).to_digit(16).and_then(|value| u8::try_from(value).ok()).unwrap_or_default();
-    digits.as_bytes().chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | value(*b))).collect()
+    let value = |b: u8| {
+        char::from(b)
+            .to_digit(16)
+            .and_then(|value| u8::try_from(value).ok())
+            .unwrap_or_default()
+    };
+    digits
+        .as_bytes()
+        .chunks_exact(2)
+        .map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | value(*b)))
+        .collect()
 }
 
 /// RFC 4648, section 6.
 fn unbase32(letters: &str) -> Vec<u8> {
-    let value = |b: u8| if b.is_ascii_uppercase() { b - b'A' } else { b - b'2' + 26 };
+    let value = |b: u8| {
+        if b.is_ascii_uppercase() {
+            b - b'A'
+        } else {
+            b - b'2' + 26
+        }
+    };
     unpacked(letters.bytes().map(value), 5)
 }
 
@@ -179,7 +232,11 @@ fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
 /// The bytes as text: UTF-8, or UTF-16 with ASCII only. `None` for binary data.
 fn text_of(bytes: &[u8]) -> Option<String> {
     let wide = bytes.len() > 4 && bytes.iter().skip(1).step_by(2).all(|b| *b == 0);
-    let bytes = if wide { bytes.iter().copied().filter(|b| *b != 0).collect() } else { Cow::Borrowed(bytes) };
+    let bytes = if wide {
+        bytes.iter().copied().filter(|b| *b != 0).collect()
+    } else {
+        Cow::Borrowed(bytes)
+    };
     let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let is_readable = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{1b}');
     (bytes.len() <= text.len() + 3 && text.chars().all(is_readable)).then(|| text.to_owned())
@@ -212,7 +269,9 @@ pub(crate) fn percent_runs(text: &str) -> Vec<(usize, DecodedView)> {
 }
 
 fn in_run(b: u8) -> bool {
-    !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') && b.is_ascii()
+    !b.is_ascii_whitespace()
+        && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
+        && b.is_ascii()
 }
 
 #[cfg(test)]
@@ -221,14 +280,33 @@ mod tests {
 
     #[test]
     fn a_base64_run_is_decoded_once_if_it_contains_text() {
-        let decoded =
-            |text: &str| encoded_runs(text, &mut Vec::new()).into_iter().map(|run| run.decoded).collect::<Vec<_>>();
-        assert_eq!(decoded("x aGVsbG8gd29ybGQsIGhlbGxvIQ== y"), vec!["hello world, hello!"]);
-        assert_eq!(decoded("path/aGVsbG8gd29ybGQsIGhlbGxvIQ"), vec!["hello world, hello!"]);
-        assert_eq!(decoded("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"), Vec::<String>::new());
-        assert_eq!(decoded(r"x \x68656c6c6f2c20776f726c64"), vec!["hello, world"]);
+        let decoded = |text: &str| {
+            encoded_runs(text, &mut Vec::new())
+                .into_iter()
+                .map(|run| run.decoded)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            decoded("x aGVsbG8gd29ybGQsIGhlbGxvIQ== y"),
+            vec!["hello world, hello!"]
+        );
+        assert_eq!(
+            decoded("path/aGVsbG8gd29ybGQsIGhlbGxvIQ"),
+            vec!["hello world, hello!"]
+        );
+        assert_eq!(
+            decoded("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            decoded(r"x \x68656c6c6f2c20776f726c64"),
+            vec!["hello, world"]
+        );
         assert_eq!(decoded("x NBSWY3DPFQQHO33SNRSCC==="), vec!["hello, world!"]);
         let wrapped = "UDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEy\nMzQ1Njc4OTA=";
-        assert_eq!(decoded(wrapped), vec!["P12345678901234567890123456789012345678 90".replace(' ', "")]);
+        assert_eq!(
+            decoded(wrapped),
+            vec!["P12345678901234567890123456789012345678 90".replace(' ', "")]
+        );
     }
 }

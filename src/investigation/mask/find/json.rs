@@ -17,9 +17,19 @@ impl JsonFragment {
     /// Whether the whole text is this JSON.
     pub(crate) fn is_whole(&self, text: &str) -> bool {
         let closed = matches!(byte(text, self.end.saturating_sub(1)), b'}' | b']');
-        let only = text.get(..self.start).is_some_and(|before| before.trim().is_empty())
-            && text.get(self.end..).is_some_and(|after| after.trim().is_empty());
-        closed && only && self.doc.nodes.first().is_some_and(|root| root.value.end == self.end)
+        let only = text
+            .get(..self.start)
+            .is_some_and(|before| before.trim().is_empty())
+            && text
+                .get(self.end..)
+                .is_some_and(|after| after.trim().is_empty());
+        closed
+            && only
+            && self
+                .doc
+                .nodes
+                .first()
+                .is_some_and(|root| root.value.end == self.end)
     }
 }
 
@@ -28,12 +38,23 @@ pub(crate) fn fragments(text: &str) -> Vec<JsonFragment> {
     let mut fragments = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
-    while let Some(offset) = bytes.get(at..).and_then(|tail| tail.iter().position(|b| matches!(b, b'{' | b'['))) {
+    while let Some(offset) = bytes
+        .get(at..)
+        .and_then(|tail| tail.iter().position(|b| matches!(b, b'{' | b'[')))
+    {
         let start = at + offset;
-        let mut reader = JsonScanner { text, at: start, doc: Document::default(), open: Vec::new() };
+        let mut reader = JsonScanner {
+            text,
+            at: start,
+            doc: Document::default(),
+            open: Vec::new(),
+        };
         reader.read();
         let JsonScanner { at: end, doc, .. } = reader;
-        let tells = doc.nodes.iter().any(|node| node.key.is_some() || node.kind == Kind::String);
+        let tells = doc
+            .nodes
+            .iter()
+            .any(|node| node.key.is_some() || node.kind == Kind::String);
         at = end.max(start + 1);
         // The index of an array that a program dumps: `["password"]=> …`.
         let is_index = byte(text, start) == b'[' && byte(text, end) == b'=';
@@ -80,7 +101,9 @@ impl JsonScanner<'_> {
     }
 
     fn blank(&mut self) {
-        self.at = skip(self.text, self.at, |b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+        self.at = skip(self.text, self.at, |b| {
+            matches!(b, b' ' | b'\t' | b'\n' | b'\r')
+        });
     }
 
     /// Reads the next member of the innermost container, or its end; returns whether to continue.
@@ -111,7 +134,13 @@ impl JsonScanner<'_> {
         if kind == Kind::List {
             return self.value(None) || self.fail(begun);
         }
-        let Some(JsonString { span: key, is_closed: true }) = self.string() else { return self.fail(begun) };
+        let Some(JsonString {
+            span: key,
+            is_closed: true,
+        }) = self.string()
+        else {
+            return self.fail(begun);
+        };
         self.blank();
         if byte(self.text, self.at) != b':' {
             return self.fail(begun);
@@ -135,26 +164,37 @@ impl JsonScanner<'_> {
             b @ (b'{' | b'[') => {
                 let kind = if b == b'{' { Kind::Map } else { Kind::List };
                 self.doc.push(key, kind, Span::new(start, start + 1));
-                self.open.push(Container { index: self.doc.nodes.len() - 1, kind });
+                self.open.push(Container {
+                    index: self.doc.nodes.len() - 1,
+                    kind,
+                });
                 self.at += 1;
                 true
             }
             b'"' => {
-                let Some(JsonString { span, is_closed }) = self.string() else { return false };
+                let Some(JsonString { span, is_closed }) = self.string() else {
+                    return false;
+                };
                 self.doc.push(key, Kind::String, span);
                 if !is_closed {
                     // Cut off: the rest is text.
                     let end = self.at;
-                    self.open.drain(..).for_each(|container| self.doc.close(container.index));
+                    self.open
+                        .drain(..)
+                        .for_each(|container| self.doc.close(container.index));
                     self.at = end;
                 }
                 is_closed
             }
             _ => {
-                let end = skip(self.text, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+                let end = skip(self.text, start, |b| {
+                    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')
+                });
                 let word = self.text.get(start..end).unwrap_or_default();
                 let number = word.starts_with(|c: char| c.is_ascii_digit() || c == '-')
-                    && word.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'e' | b'E' | b'+' | b'-' | b'.'));
+                    && word.bytes().all(|b| {
+                        b.is_ascii_digit() || matches!(b, b'e' | b'E' | b'+' | b'-' | b'.')
+                    });
                 let bare = number || ["true", "false", "null"].contains(&word);
                 if bare {
                     self.doc.push(key, Kind::Bare, Span::new(start, end));
@@ -176,12 +216,18 @@ impl JsonScanner<'_> {
             match bytes.get(at) {
                 Some(b'"') => {
                     self.at = at + 1;
-                    return Some(JsonString { span: Span::new(start, at), is_closed: true });
+                    return Some(JsonString {
+                        span: Span::new(start, at),
+                        is_closed: true,
+                    });
                 }
                 Some(b'\\') => at = (at + 2).min(bytes.len()),
                 Some(b'\n' | b'\r') | None => {
                     self.at = at;
-                    return Some(JsonString { span: Span::new(start, at), is_closed: false });
+                    return Some(JsonString {
+                        span: Span::new(start, at),
+                        is_closed: false,
+                    });
                 }
                 Some(_) => at += 1,
             }
@@ -197,15 +243,30 @@ mod tests {
         let fragments = fragments(text);
         fragments
             .iter()
-            .map(|found| (text.get(found.start..found.end).unwrap(), found.doc.nodes.len(), found.is_whole(text)))
+            .map(|found| {
+                (
+                    text.get(found.start..found.end).unwrap(),
+                    found.doc.nodes.len(),
+                    found.is_whole(text),
+                )
+            })
             .collect()
     }
 
     #[test]
     fn json_is_found_anywhere_in_a_text_up_to_its_first_error() {
-        assert_eq!(found(r#" {"a": [1, "x", {"b": null}]} "#), vec![(r#"{"a": [1, "x", {"b": null}]}"#, 6, true)]);
-        assert_eq!(found(r#"msg {"a":1} and {"b":2}"#), vec![(r#"{"a":1}"#, 2, false), (r#"{"b":2}"#, 2, false)]);
-        assert_eq!(found(r#"{"a":1,"b":{"c":"cut of"#), vec![(r#"{"a":1,"b":{"c":"cut of"#, 4, false)]);
+        assert_eq!(
+            found(r#" {"a": [1, "x", {"b": null}]} "#),
+            vec![(r#"{"a": [1, "x", {"b": null}]}"#, 6, true)]
+        );
+        assert_eq!(
+            found(r#"msg {"a":1} and {"b":2}"#),
+            vec![(r#"{"a":1}"#, 2, false), (r#"{"b":2}"#, 2, false)]
+        );
+        assert_eq!(
+            found(r#"{"a":1,"b":{"c":"cut of"#),
+            vec![(r#"{"a":1,"b":{"c":"cut of"#, 4, false)]
+        );
         assert_eq!(found(r#"{"a":1,"b":word}"#), vec![(r#"{"a":1"#, 2, false)]);
         assert_eq!(found("[2026-01-02 x] [info] {user: bob}"), vec![]);
     }

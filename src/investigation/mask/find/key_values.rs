@@ -4,7 +4,8 @@ use super::commands::{self, Command};
 use super::word::Word;
 use super::{named_values, phrases, statements};
 use crate::investigation::mask::bytes::{
-    begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
+    begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest,
+    skip, skip_near,
 };
 use crate::investigation::mask::names::{Secrecy, Stems, names_a_key, secrecy};
 use crate::investigation::mask::spans::{SecretSpan, Span};
@@ -12,7 +13,11 @@ use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
 /// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value behind the
 /// text, if the last word is its key.
-pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usize>) -> Option<Secrecy> {
+pub(crate) fn find(
+    text: &str,
+    spans: &mut Vec<SecretSpan>,
+    names: &mut Vec<usize>,
+) -> Option<Secrecy> {
     let mut command = CommandLine::default();
     let mut at = 0;
     let mut open = None;
@@ -22,7 +27,11 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
         if !is_word(b) {
             if matches!(b, b'\n' | b';' | b'|') {
                 let begin = if b == b'\n' { at + 1 } else { command.begin };
-                command = CommandLine { command: None, read: at, begin };
+                command = CommandLine {
+                    command: None,
+                    read: at,
+                    begin,
+                };
             }
             at += 1;
             continue;
@@ -33,7 +42,11 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
             stems.read(b);
             at += 1;
         }
-        let word = Word { text, start, end: at };
+        let word = Word {
+            text,
+            start,
+            end: at,
+        };
         if !word.is_candidate(&stems) {
             continue;
         }
@@ -100,20 +113,31 @@ impl Word<'_> {
             return None;
         }
         let entity = usize::from(begins(rest(text, self.end), "&quot;")) * "&quot;".len();
-        let quoted = skip(text, self.end + entity, |b| is_quote(b) || matches!(b, b'\\' | b']'));
+        let quoted = skip(text, self.end + entity, |b| {
+            is_quote(b) || matches!(b, b'\\' | b']')
+        });
         let at = skip(text, quoted, is_blank);
         // `Unseal Key 1: …`
         let number = skip_near(text, at, 3, |b| b.is_ascii_digit());
-        let at = if number > at && at > quoted && byte(text, number) == b':' { number } else { at };
+        let at = if number > at && at > quoted && byte(text, number) == b':' {
+            number
+        } else {
+            at
+        };
         let separator = byte(text, at);
         let after = match separator {
             b':' | b'=' => skip(text, at, |b| matches!(b, b':' | b'=')),
             b'-' if byte(text, at + 1) == b'>' => at + 1,
             _ => at + phrases::arrow(text, at)?,
         };
-        let after = if begins(rest(text, after), "&gt;") { after + 4 } else { after };
+        let after = if begins(rest(text, after), "&gt;") {
+            after + 4
+        } else {
+            after
+        };
         let after = skip(text, after, |b| b == b'>');
-        (byte(text, after) != b'/' || separator != b':' || byte(text, after + 1) != b'/').then_some(())?;
+        (byte(text, after) != b'/' || separator != b':' || byte(text, after + 1) != b'/')
+            .then_some(())?;
         Some(skip(text, after, is_blank))
     }
 
@@ -128,7 +152,11 @@ impl Word<'_> {
         let in_query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
         if in_query && matches!(name, "key" | "signature" | "Signature" | "code") {
             let end = skip(self.text, value, is_word);
-            secrecy = if is_opaque(part(self.text, value, end), 16) { Secrecy::Strong } else { secrecy };
+            secrecy = if is_opaque(part(self.text, value, end), 16) {
+                Secrecy::Strong
+            } else {
+                secrecy
+            };
         }
         if secrecy == Secrecy::None {
             return phrases::pair(self, value);
@@ -142,14 +170,21 @@ impl Word<'_> {
         if secrecy == Secrecy::Header {
             return self.header(value);
         }
-        secret_at(self.text, value, if in_query { Reach::Word } else { self.reach() }, secrecy)
+        secret_at(
+            self.text,
+            value,
+            if in_query { Reach::Word } else { self.reach() },
+            secrecy,
+        )
     }
 
     /// `{secret="db-credentials"}`: the name of an object in a label.
     fn is_label(self, value: usize) -> bool {
         let text = self.text;
         let end = skip(text, value + 1, |b| b.is_ascii_lowercase() || b == b'-');
-        let named = byte(text, value) == b'"' && byte(text, end) == b'"' && part(text, value, end).contains('-');
+        let named = byte(text, value) == b'"'
+            && byte(text, end) == b'"'
+            && part(text, value, end).contains('-');
         named && self.before().contains('{')
     }
 
@@ -170,15 +205,30 @@ impl Word<'_> {
     fn reach(self) -> Reach {
         let before = self.before();
         let words = before.trim();
-        let plain = |b: u8| matches!(b, b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@');
-        let whole = self.start <= before.len() || byte(self.text, self.start - before.len() - 1) == b'\n';
-        if whole && (before.bytes().all(plain) || ["export", "set", "ENV", "setx", "declare -x"].contains(&words)) {
+        let plain = |b: u8| {
+            matches!(
+                b,
+                b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@'
+            )
+        };
+        let whole =
+            self.start <= before.len() || byte(self.text, self.start - before.len() - 1) == b'\n';
+        if whole
+            && (before.bytes().all(plain)
+                || ["export", "set", "ENV", "setx", "declare -x"].contains(&words))
+        {
             return Reach::Line;
         }
         let last = words.bytes().last().unwrap_or_default();
         let colon = skip(self.text, self.end, |b| is_quote(b) || is_blank(b));
-        let flows = matches!(last, b'{' | b',' | b'[') || is_quote(last) && words.len() > 1 || whole && is_quote(last);
-        if flows && byte(self.text, colon) == b':' { Reach::Flow } else { Reach::Word }
+        let flows = matches!(last, b'{' | b',' | b'[')
+            || is_quote(last) && words.len() > 1
+            || whole && is_quote(last);
+        if flows && byte(self.text, colon) == b':' {
+            Reach::Flow
+        } else {
+            Reach::Word
+        }
     }
 
     /// The value of an HTTP header: up to the quote around the header, else to the end of the line.
@@ -186,7 +236,11 @@ impl Word<'_> {
         let text = self.text;
         let start = skip(text, value, |b| is_quote(b) || b == b'\\');
         let around = byte(text, self.start.wrapping_sub(1));
-        let quote = if start > value { byte(text, start - 1) } else { around };
+        let quote = if start > value {
+            byte(text, start - 1)
+        } else {
+            around
+        };
         let mut end = near_line_end(text, start, 8_192);
         if end - start >= 8_000 {
             // No harmless value is that long.
@@ -197,9 +251,13 @@ impl Word<'_> {
             end = close.map_or(end, |length| start + length);
         }
         let content = part(text, start, end).trim_end_matches(['\\', '"', '\'', ' ', '\t']);
-        let escaped = content.find("\\n").or_else(|| content.find("\\r")).or_else(|| content.find("\\\""));
+        let escaped = content
+            .find("\\n")
+            .or_else(|| content.find("\\r"))
+            .or_else(|| content.find("\\\""));
         let end = start + escaped.unwrap_or(content.len());
-        (!is_harmless(part(text, start, end), Secrecy::Header)).then_some(SecretSpan::new(start, end))
+        (!is_harmless(part(text, start, end), Secrecy::Header))
+            .then_some(SecretSpan::new(start, end))
     }
 
     /// The secret behind a flag of the program that the line calls.
@@ -208,8 +266,12 @@ impl Word<'_> {
             return None;
         }
         let between = part(self.text, line.read, self.start);
-        let words = between.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | '='));
-        line.command = words.filter_map(Command::named).next_back().or(line.command);
+        let words = between
+            .split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | '='));
+        line.command = words
+            .filter_map(Command::named)
+            .next_back()
+            .or(line.command);
         line.read = self.start;
         line.command?.secret(self.text, self.start, self.end)
     }
@@ -219,13 +281,19 @@ impl Word<'_> {
         let name = self.name();
         let first = name.as_bytes().first().copied().unwrap_or_default();
         if first == b'-' {
-            return if name.ends_with("stdin") { phrases::piped(self) } else { self.flag() };
+            return if name.ends_with("stdin") {
+                phrases::piped(self)
+            } else {
+                self.flag()
+            };
         }
         if begins(name, "bearer") && name.len() == 6 {
             return self.scheme(|token| token.len() >= 20 || is_opaque(token, 6));
         }
         if begins(name, "basic") && name.len() == 5 {
-            return self.scheme(|token| token.len() >= 12 && (is_opaque(token, 12) || token.ends_with('=')));
+            return self.scheme(|token| {
+                token.len() >= 12 && (is_opaque(token, 12) || token.ends_with('='))
+            });
         }
         commands::by_words(self.text, self.start, self.end).or_else(|| named_values::find(self))
     }
@@ -234,7 +302,9 @@ impl Word<'_> {
     fn flag(self) -> Option<SecretSpan> {
         let at = skip(self.text, self.end, is_blank);
         let secrecy_of_flag = secrecy(self.name());
-        if at == self.end || byte(self.text, at) == b'-' || !matches!(secrecy_of_flag, Secrecy::Strong | Secrecy::Weak)
+        if at == self.end
+            || byte(self.text, at) == b'-'
+            || !matches!(secrecy_of_flag, Secrecy::Strong | Secrecy::Weak)
         {
             return None;
         }
@@ -243,7 +313,8 @@ impl Word<'_> {
         if secrecy_of_flag == Secrecy::Weak && !is_opaque(value, 20) {
             return None;
         }
-        let placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') && secrecy(value) != Secrecy::None;
+        let placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
+            && secrecy(value) != Secrecy::None;
         (!placeholder).then_some(span)
     }
 
@@ -253,7 +324,9 @@ impl Word<'_> {
         if start == self.end {
             return None;
         }
-        let end = skip(self.text, start, |b| is_word(b) || matches!(b, b'~' | b'+' | b'/' | b'='));
+        let end = skip(self.text, start, |b| {
+            is_word(b) || matches!(b, b'~' | b'+' | b'/' | b'=')
+        });
         let token = part(self.text, start, end);
         likely(token).then_some(SecretSpan::new(start, end))
     }

@@ -22,7 +22,11 @@ pub(super) fn find(word: Word<'_>) -> Option<SecretSpan> {
     element(word, named)
         .or_else(|| named_value(word, named))
         .or_else(|| call(word, named))
-        .or_else(|| (named == Secrecy::Strong).then(|| after_blank(word)).flatten())
+        .or_else(|| {
+            (named == Secrecy::Strong)
+                .then(|| after_blank(word))
+                .flatten()
+        })
 }
 
 /// `<password type="plain">…</password>`.
@@ -42,8 +46,16 @@ fn element(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
 /// The text of an XML element.
 fn content(text: &str, start: usize, named: Secrecy) -> Option<SecretSpan> {
     let start = skip(text, start, |b| b.is_ascii_whitespace());
-    let (start, close) = if rest(text, start).starts_with("<![CDATA[") { (start + 9, "]]>") } else { (start, "<") };
-    let length = rest(text, start).as_bytes().iter().take(8_192).position(|b| close.as_bytes().first() == Some(b))?;
+    let (start, close) = if rest(text, start).starts_with("<![CDATA[") {
+        (start + 9, "]]>")
+    } else {
+        (start, "<")
+    };
+    let length = rest(text, start)
+        .as_bytes()
+        .iter()
+        .take(8_192)
+        .position(|b| close.as_bytes().first() == Some(b))?;
     let value = part(text, start, start + length).trim_end();
     (!is_harmless(value, named)).then(|| SecretSpan::new(start, start + value.len()))
 }
@@ -51,11 +63,15 @@ fn content(text: &str, start: usize, named: Secrecy) -> Option<SecretSpan> {
 /// `name=KEY value=…`, `<name>KEY</name><value>…`, `key="KEY" value="…"`.
 fn named_value(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     let text = word.text;
-    let gap = |at: usize| skip(text, at, |b| !b.is_ascii_alphanumeric() && b != b'\n').min(at + MAX_DISTANCE);
+    let gap = |at: usize| {
+        skip(text, at, |b| !b.is_ascii_alphanumeric() && b != b'\n').min(at + MAX_DISTANCE)
+    };
     let mut at = skip(text, gap(word.end), |b| b == b'\n' || is_blank(b));
     for closing in ["name>", "key>"] {
         if begins(rest(text, at), closing) && byte(text, at.wrapping_sub(1)) == b'/' {
-            at = skip(text, gap(at + closing.len()), |b| b.is_ascii_whitespace() || b == b'<');
+            at = skip(text, gap(at + closing.len()), |b| {
+                b.is_ascii_whitespace() || b == b'<'
+            });
         }
     }
     if !begins(rest(text, at), "value") && !begins(rest(text, at), "string>") {
@@ -70,7 +86,11 @@ fn named_value(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     if !matches!(byte(text, separator), b':' | b'=') {
         return None;
     }
-    let start = skip(text, skip(text, separator, |b| matches!(b, b':' | b'=' | b'>')), is_blank);
+    let start = skip(
+        text,
+        skip(text, separator, |b| matches!(b, b':' | b'=' | b'>')),
+        is_blank,
+    );
     secret_at(text, start, Reach::Word, named)
 }
 
@@ -79,26 +99,44 @@ fn call(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     let text = word.text;
     let at = skip(text, word.end, |b| b == b'(');
     let quote = skip(text, at, |b| b == b'\\');
-    (at > word.end && is_quote(byte(text, quote))).then(|| secret_at(text, at, Reach::Word, named)).flatten()
+    (at > word.end && is_quote(byte(text, quote)))
+        .then(|| secret_at(text, at, Reach::Word, named))
+        .flatten()
 }
 
 /// `PASSWORD '…'`, `login bob password …`, `Password   …`, `the password is …`.
 fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
     let text = word.text;
     let at = skip(text, word.end, is_blank);
-    if at == word.end || matches!(byte(text, at), b'\n' | b'\r' | 0 | b'-' | b'|' | b'<' | b'[' | b'(') {
+    if at == word.end
+        || matches!(
+            byte(text, at),
+            b'\n' | b'\r' | 0 | b'-' | b'|' | b'<' | b'[' | b'('
+        )
+    {
         return None;
     }
-    let password = is_password(&word.name().to_ascii_lowercase().replace(['_', '-', '.'], ""));
+    let password = is_password(
+        &word
+            .name()
+            .to_ascii_lowercase()
+            .replace(['_', '-', '.'], ""),
+    );
     if is_quote(byte(text, at)) && password {
         let span = secret_at(text, at, Reach::Word, Secrecy::Strong)?;
         return (!part(text, span.start, span.end).contains(' ')).then_some(span);
     }
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace());
     let value = part(text, at, end);
-    let begins_line = word.before().bytes().all(|b| matches!(b, b' ' | b'\t' | b'-' | b'*'));
+    let begins_line = word
+        .before()
+        .bytes()
+        .all(|b| matches!(b, b' ' | b'\t' | b'-' | b'*'));
     let lone = matches!(byte(text, end), 0 | b'\n' | b'\r');
-    if begins_line && (lone || at > word.end + 1 || byte(text, word.end) == b'\t') && is_likely(value) {
+    if begins_line
+        && (lone || at > word.end + 1 || byte(text, word.end) == b'\t')
+        && is_likely(value)
+    {
         return secret_at(text, at, Reach::Word, Secrecy::Strong);
     }
     if password && follows_login(word) {
@@ -106,12 +144,18 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
     }
     let is_said = ["is", "was", "to", "of", "0", "5", "7", "8"].contains(&value);
     let next = skip(text, end, is_blank);
-    let token = part(text, next, skip_near(text, next, 256, |b| !b.is_ascii_whitespace()));
+    let token = part(
+        text,
+        next,
+        skip_near(text, next, 256, |b| !b.is_ascii_whitespace()),
+    );
     if is_said && next > end && is_likely(token.trim_matches(['"', '\'', '.', ',', '`'])) {
         return secret_at(text, next, Reach::Word, Secrecy::Strong);
     }
     let random = is_opaque(value, 20) && !value.contains(['=', ':', '/', '(']);
-    random.then(|| SecretSpan::new(at, end)).or_else(|| said(text, at))
+    random
+        .then(|| SecretSpan::new(at, end))
+        .or_else(|| said(text, at))
 }
 
 /// `the password is now …`, `password for prod is: …`: the word behind a verb, some words after the name.
@@ -129,7 +173,8 @@ fn said(text: &str, from: usize) -> Option<SecretSpan> {
         if written.ends_with(['.', ';']) || written.contains(['=', '/', '[', '{']) {
             return None;
         }
-        says = VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)) || written.ends_with(':') && !word.is_empty();
+        says = VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
+            || written.ends_with(':') && !word.is_empty();
         at = skip(text, end, is_blank);
         if at == end {
             return None;
@@ -141,22 +186,28 @@ fn said(text: &str, from: usize) -> Option<SecretSpan> {
 /// Whether a word of a sentence looks random: letters with digits, and no version, name, duration or UUID.
 fn is_random_looking(word: &str) -> bool {
     let has_capitals = word.bytes().any(|b| b.is_ascii_uppercase());
-    let is_version = word.contains('.') || word.starts_with(|c: char| c.is_ascii_digit()) && !has_capitals;
+    let is_version =
+        word.contains('.') || word.starts_with(|c: char| c.is_ascii_digit()) && !has_capitals;
     is_opaque(word, 8) && is_likely(word) && !is_version && !is_name_or_uuid(word)
 }
 
 /// Whether a value is likely a secret: letters mixed with digits or other characters.
 fn is_likely(value: &str) -> bool {
     let letters = value.bytes().any(|b| b.is_ascii_alphabetic());
-    let others = value
-        .bytes()
-        .any(|b| !b.is_ascii_alphabetic() && !matches!(b, b'.' | b',' | b':' | b'-' | b'_' | b'\'' | b'"'));
+    let others = value.bytes().any(|b| {
+        !b.is_ascii_alphabetic() && !matches!(b, b'.' | b',' | b':' | b'-' | b'_' | b'\'' | b'"')
+    });
     value.len() >= 6 && letters && others && !value.contains(['=', '(', '/', ':'])
 }
 
 /// Whether a login is directly before the word: in the same line of a netrc file, or in the lines above.
 pub(super) fn follows_login(word: Word<'_>) -> bool {
-    let from = back(word.text, word.start.saturating_sub(MAX_DISTANCE * 2), word.start, |b| b.is_ascii() && b != b';');
+    let from = back(
+        word.text,
+        word.start.saturating_sub(MAX_DISTANCE * 2),
+        word.start,
+        |b| b.is_ascii() && b != b';',
+    );
     let before = part(word.text, from, word.start);
     before.contains("login ") || before.contains("machine ")
 }

@@ -3,7 +3,8 @@
 
 use super::word::{Word, WordSet};
 use crate::investigation::mask::bytes::{
-    CharCounts, back, begins, byte, is_blank, is_opaque, is_quote, is_word, near_line_end, part, rest, skip, skip_near,
+    CharCounts, back, begins, byte, is_blank, is_opaque, is_quote, is_word, near_line_end, part,
+    rest, skip, skip_near,
 };
 use crate::investigation::mask::names::{Secrecy, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
@@ -77,9 +78,17 @@ pub(super) fn pair(word: Word<'_>, value: usize) -> Option<SecretSpan> {
 /// `private key: …`, `Unseal Key 1: …`.
 fn key(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     let before = word.before().trim_end();
-    let previous = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let is_secret = before.len() < word.before().len() && KEYS.iter().any(|key| previous.eq_ignore_ascii_case(key));
-    if is_secret { secret_at(word.text, value, Reach::Word, Secrecy::Weak) } else { None }
+    let previous = before
+        .rsplit(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    let is_secret = before.len() < word.before().len()
+        && KEYS.iter().any(|key| previous.eq_ignore_ascii_case(key));
+    if is_secret {
+        secret_at(word.text, value, Reach::Word, Secrecy::Weak)
+    } else {
+        None
+    }
 }
 
 /// `variable "db_password" {` with `default = "…"` below, `# random_password.db` with `result = "…"`.
@@ -94,9 +103,14 @@ fn in_block(word: Word<'_>, value: usize) -> Option<SecretSpan> {
         line.ends_with(['{', '}']) || line.starts_with('#') || line.contains("random_password")
     })?;
     let mut words = head.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'));
-    let is_secret = !head.trim().ends_with('}') && words.any(|word| secrecy(word) == Secrecy::Strong);
+    let is_secret =
+        !head.trim().ends_with('}') && words.any(|word| secrecy(word) == Secrecy::Strong);
     let is_text = is_quote(byte(text, value));
-    if is_secret && is_text { secret_at(text, value, Reach::Word, Secrecy::Strong) } else { None }
+    if is_secret && is_text {
+        secret_at(text, value, Reach::Word, Secrecy::Strong)
+    } else {
+        None
+    }
 }
 
 /// `root:…`: a likely password directly behind the colon.
@@ -108,10 +122,13 @@ fn user(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     {
         return None;
     }
-    let end = skip_near(text, value, 256, |b| b.is_ascii_graphic() && !is_quote(b) && !matches!(b, b',' | b';' | b')'));
+    let end = skip_near(text, value, 256, |b| {
+        b.is_ascii_graphic() && !is_quote(b) && !matches!(b, b',' | b';' | b')')
+    });
     let secret = part(text, value, end);
     let CharCounts { digits, .. } = CharCounts::of(secret);
-    let is_likely = is_opaque(secret, 8) && digits > 0 && !secret.contains([':', '/', '@', '.', '=']);
+    let is_likely =
+        is_opaque(secret, 8) && digits > 0 && !secret.contains([':', '/', '@', '.', '=']);
     (is_likely && !is_name_or_uuid(secret)).then(|| SecretSpan::new(value, end))
 }
 
@@ -123,7 +140,9 @@ fn pgpass(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     }
     let in_run = |b: u8| b.is_ascii_graphic() && b != b'"';
     // A host has no sign of equality; the value of a query or of a variable begins behind one.
-    let start = back(text, word.start.saturating_sub(128), word.start, |b| in_run(b) && b != b'=');
+    let start = back(text, word.start.saturating_sub(128), word.start, |b| {
+        in_run(b) && b != b'='
+    });
     let end = skip_near(text, value, 512, in_run);
     let mut fields = part(text, start, text.floor_char_boundary(end)).splitn(5, ':');
     let mut field = || fields.next();
@@ -140,17 +159,29 @@ pub(super) fn changed_to(text: &str, end: usize) -> Option<SecretSpan> {
     let close = end + usize::from(is_quote(byte(text, end)));
     let arrow = skip(text, close, is_blank);
     let value = skip(text, arrow + 2, is_blank);
-    let is_changed = close > end && part(text, arrow, arrow + 2) == "->" && is_quote(byte(text, value));
-    if is_changed { secret_at(text, value, Reach::Word, Secrecy::Strong) } else { None }
+    let is_changed =
+        close > end && part(text, arrow, arrow + 2) == "->" && is_quote(byte(text, value));
+    if is_changed {
+        secret_at(text, value, Reach::Word, Secrecy::Strong)
+    } else {
+        None
+    }
 }
 
 /// `echo … | docker login --password-stdin`.
 pub(super) fn piped(word: Word<'_>) -> Option<SecretSpan> {
     let line = word.start - word.before().len();
     let (before, _) = word.before().rsplit_once('|')?;
-    let echo = before.rfind("echo ").map(|at| at + "echo ".len()).or_else(|| Some(before.rfind("<<<")? + 3))?;
+    let echo = before
+        .rfind("echo ")
+        .map(|at| at + "echo ".len())
+        .or_else(|| Some(before.rfind("<<<")? + 3))?;
     let value = skip_near(word.text, line + echo, 8, is_blank);
-    let value = if begins(rest(word.text, value), "-n ") { value + 3 } else { value };
+    let value = if begins(rest(word.text, value), "-n ") {
+        value + 3
+    } else {
+        value
+    };
     secret_at(word.text, value, Reach::Word, Secrecy::Strong)
 }
 
@@ -158,11 +189,21 @@ pub(super) fn piped(word: Word<'_>) -> Option<SecretSpan> {
 pub(super) fn login(text: &str, end: usize) -> Option<SecretSpan> {
     let line = part(text, end, near_line_end(text, end, 128));
     let (user, secret) = line.split_once('/')?;
-    let named = user.split_whitespace().count() <= 4 && user.bytes().all(|b| is_word(b) || is_blank(b) || b == b':');
+    let named = user.split_whitespace().count() <= 4
+        && user.bytes().all(|b| is_word(b) || is_blank(b) || b == b':');
     let start = end + user.len() + 1 + (secret.len() - secret.trim_start().len());
-    let last = skip_near(text, start, 128, |b| b.is_ascii_graphic() && !matches!(b, b',' | b'"' | b'\''));
+    let last = skip_near(text, start, 128, |b| {
+        b.is_ascii_graphic() && !matches!(b, b',' | b'"' | b'\'')
+    });
     let secret = part(text, start, last).trim_end_matches(['.', ')']);
-    let CharCounts { upper, lower, digits, .. } = CharCounts::of(secret);
-    let is_likely = secret.len() >= 8 && digits > 0 && upper > 0 && lower > 0 && !secret.contains(['/', '.']);
-    (named && is_likely && !is_harmless(secret, Secrecy::Strong)).then(|| SecretSpan::new(start, start + secret.len()))
+    let CharCounts {
+        upper,
+        lower,
+        digits,
+        ..
+    } = CharCounts::of(secret);
+    let is_likely =
+        secret.len() >= 8 && digits > 0 && upper > 0 && lower > 0 && !secret.contains(['/', '.']);
+    (named && is_likely && !is_harmless(secret, Secrecy::Strong))
+        .then(|| SecretSpan::new(start, start + secret.len()))
 }

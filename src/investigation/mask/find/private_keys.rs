@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Match};
 
-use crate::investigation::mask::bytes::{back, byte, is_blank, line_end, near_line_end, part, rest, skip};
+use crate::investigation::mask::bytes::{
+    back, byte, is_blank, line_end, near_line_end, part, rest, skip,
+};
 use crate::investigation::mask::spans::SecretSpan;
 
 /// The longest label, in bytes.
@@ -24,15 +26,28 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
         if start < done || !is_private(text, label) {
             continue;
         }
-        let dashes = back(text, start.saturating_sub(8), start, |b| matches!(b, b'-' | b' ' | b'#' | b'/'));
-        let dashes = dashes + part(text, dashes, start).find("---").unwrap_or(start - dashes);
+        let dashes = back(text, start.saturating_sub(8), start, |b| {
+            matches!(b, b'-' | b' ' | b'#' | b'/')
+        });
+        let dashes = dashes
+            + part(text, dashes, start)
+                .find("---")
+                .unwrap_or(start - dashes);
         let key = match kind {
             MarkerKind::End if dashes < start => tail(text, dashes),
             MarkerKind::End => None,
             MarkerKind::Begin if dashes < start => {
-                let ends = markers.iter().skip(index + 1).filter(|end| end.kind == MarkerKind::End);
-                let end = ends.map(|end| end.label).find(|label| is_private(text, *label));
-                Some(SecretSpan::new(dashes, end.map_or(text.len(), |label| behind(text, label))))
+                let ends = markers
+                    .iter()
+                    .skip(index + 1)
+                    .filter(|end| end.kind == MarkerKind::End);
+                let end = ends
+                    .map(|end| end.label)
+                    .find(|label| is_private(text, *label));
+                Some(SecretSpan::new(
+                    dashes,
+                    end.map_or(text.len(), |label| behind(text, label)),
+                ))
             }
             MarkerKind::Begin => encoded_lines(text, label).map(|end| SecretSpan::new(start, end)),
         };
@@ -46,7 +61,9 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
 
 /// Whether the text may have a private key.
 pub(crate) fn may_be_in(text: &str) -> bool {
-    markers(text).iter().any(|marker| is_private(text, marker.label))
+    markers(text)
+        .iter()
+        .any(|marker| is_private(text, marker.label))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,21 +83,35 @@ struct Marker {
 
 /// All markers, in order.
 fn markers(text: &str) -> Vec<Marker> {
-    let Some(finder) = MARKERS.as_ref() else { return Vec::new() };
+    let Some(finder) = MARKERS.as_ref() else {
+        return Vec::new();
+    };
     let found = finder.find_iter(text);
     let marker = |word: Match| {
-        let dash = part(text, word.start(), word.end()).rfind('-').map_or(0, |dash| dash + 1);
+        let dash = part(text, word.start(), word.end())
+            .rfind('-')
+            .map_or(0, |dash| dash + 1);
         let blank = skip(text, word.start() + dash, is_blank);
-        let kind = if byte(text, blank).eq_ignore_ascii_case(&b'b') { MarkerKind::Begin } else { MarkerKind::End };
-        Marker { start: blank, label: word.end(), kind }
+        let kind = if byte(text, blank).eq_ignore_ascii_case(&b'b') {
+            MarkerKind::Begin
+        } else {
+            MarkerKind::End
+        };
+        Marker {
+            start: blank,
+            label: word.end(),
+            kind,
+        }
     };
     found.map(marker).collect()
 }
 
-static PUTTY: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(["Private-Lines:"]).ok());
+static PUTTY: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(["Private-Lines:"]).ok());
 /// Few texts, so that the search is one for rare bytes. Small letters need their dashes.
-static MARKERS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(["BEGIN ", "END ", "-begin ", "- begin ", "-end ", "- end "]).ok());
+static MARKERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::new(["BEGIN ", "END ", "-begin ", "- begin ", "-end ", "- end "]).ok()
+});
 
 /// The label behind `BEGIN `, up to its dashes or the end of its line.
 fn label(text: &str, at: usize) -> &str {
@@ -100,7 +131,11 @@ fn is_private(text: &str, at: usize) -> bool {
 fn behind(text: &str, at: usize) -> usize {
     let end = at + label(text, at).len();
     let dashes = skip(text, end, is_blank);
-    if byte(text, dashes) == b'-' { skip(text, dashes, |b| b == b'-') } else { end }
+    if byte(text, dashes) == b'-' {
+        skip(text, dashes, |b| b == b'-')
+    } else {
+        end
+    }
 }
 
 /// The end of the encoded lines below a label without dashes; `None` if the next line is none.
@@ -110,7 +145,9 @@ fn encoded_lines(text: &str, from: usize) -> Option<usize> {
     loop {
         let next = skip(text, end, |b| matches!(b, b'\r' | b'\n'));
         let start = skip(text, next, is_blank);
-        let last = skip(text, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_'));
+        let last = skip(text, start, |b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_')
+        });
         let is_line = next > end && last > start && matches!(byte(text, last), 0 | b'\r' | b'\n');
         if !is_line || !is_key && last - start < MIN_ENCODED_LINE {
             return is_key.then_some(end);
@@ -131,8 +168,14 @@ fn putty(text: &str, spans: &mut Vec<SecretSpan>) {
             continue;
         }
         let start = line_end(text, at);
-        let end = rest(text, start).find("Private-MAC:").map_or(text.len(), |length| start + length);
-        let end = if byte(text, end) == b'P' { line_end(text, end) } else { end };
+        let end = rest(text, start)
+            .find("Private-MAC:")
+            .map_or(text.len(), |length| start + length);
+        let end = if byte(text, end) == b'P' {
+            line_end(text, end)
+        } else {
+            end
+        };
         spans.push(SecretSpan::new(start + 1, end));
         done = end;
     }
@@ -141,7 +184,10 @@ fn putty(text: &str, spans: &mut Vec<SecretSpan>) {
 /// The lines before an end marker without a begin marker.
 fn tail(text: &str, end: usize) -> Option<SecretSpan> {
     let mut start = back(text, end.saturating_sub(256), end, is_blank);
-    while let Some(before) = text.get(..start).and_then(|before| before.strip_suffix('\n')) {
+    while let Some(before) = text
+        .get(..start)
+        .and_then(|before| before.strip_suffix('\n'))
+    {
         let line = before.rfind('\n').map_or(0, |at| at + 1);
         let content = part(text, line, before.len()).trim();
         if content.len() < 8 || content.contains(' ') || content.contains(MASK_START) {

@@ -41,10 +41,12 @@ pub(crate) fn is_prose(value: &str) -> bool {
         "resource",
     ];
     const INNER: [&str; 24] = [
-        "is", "was", "not", "has", "have", "been", "be", "the", "a", "to", "of", "for", "in", "from", "by", "with",
-        "or", "and", "must", "should", "at", "no", "this", "your",
+        "is", "was", "not", "has", "have", "been", "be", "the", "a", "to", "of", "for", "in",
+        "from", "by", "with", "or", "and", "must", "should", "at", "no", "this", "your",
     ];
-    let mut words = value.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', ':', '!']));
+    let mut words = value
+        .split_whitespace()
+        .map(|word| word.trim_end_matches(['.', ',', ';', ':', '!']));
     let first = words.next().unwrap_or_default();
     if value.bytes().take(400).any(|b| b.is_ascii_digit()) && !FIRST.contains(&first) {
         return false;

@@ -30,7 +30,11 @@ pub(super) fn find(word: Word<'_>, line: Span, spans: &mut Vec<SecretSpan>) {
     } else if word.name() == "AUTH" {
         spans.extend(monitored(word));
     } else if secrecy(word.name()) != Secrecy::None {
-        spans.extend(below(word).or_else(|| form_field(word)).or_else(|| printed(word, line)));
+        spans.extend(
+            below(word)
+                .or_else(|| form_field(word))
+                .or_else(|| printed(word, line)),
+        );
     }
 }
 
@@ -38,8 +42,12 @@ pub(super) fn find(word: Word<'_>, line: Span, spans: &mut Vec<SecretSpan>) {
 fn inserted(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
     let text = word.text;
     let from = text.ceil_char_boundary(word.start.saturating_sub(MAX_COLUMNS));
-    let Some(columns) = part(text, from, word.start).trim_end().strip_suffix(')') else { return };
-    let Some((_, columns)) = columns.rsplit_once('(') else { return };
+    let Some(columns) = part(text, from, word.start).trim_end().strip_suffix(')') else {
+        return;
+    };
+    let Some((_, columns)) = columns.rsplit_once('(') else {
+        return;
+    };
     let named = |column: &str| secrecy(column.trim().trim_matches(['"', '`', '[', ']', '\'']));
     let columns: Vec<Secrecy> = columns.split(',').map(named).collect();
     if columns.iter().all(|named| *named == Secrecy::None) {
@@ -53,7 +61,9 @@ fn inserted(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
         }
         let mut column = 0;
         while byte(text, at) != b')' {
-            let Some(cell) = cell(text, at + 1) else { return };
+            let Some(cell) = cell(text, at + 1) else {
+                return;
+            };
             let named = columns.get(column).copied().unwrap_or(Secrecy::None);
             let value = unquoted(text, cell);
             if named != Secrecy::None && !is_harmless(value.text(text), named) {
@@ -84,7 +94,9 @@ fn cell(text: &str, start: usize) -> Option<Span> {
 fn unquoted(text: &str, cell: Span) -> Span {
     let content = cell.text(text);
     match (content.find('\''), content.rfind('\'')) {
-        (Some(open), Some(close)) if open < close => Span::new(cell.start + open + 1, cell.start + close),
+        (Some(open), Some(close)) if open < close => {
+            Span::new(cell.start + open + 1, cell.start + close)
+        }
         _ => {
             let start = cell.end - content.trim_start().len();
             Span::new(start, start + content.trim().len())
@@ -94,10 +106,21 @@ fn unquoted(text: &str, cell: Span) -> Span {
 
 /// `vault kv put secret/x a=…`, `fly secrets set A=…`, `heroku config:set A=…`.
 fn assignments(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
-    const STORES: [&str; 7] = ["kv", "secret", "secrets", "config:", "env", "variable", "variables"];
+    const STORES: [&str; 7] = [
+        "kv",
+        "secret",
+        "secrets",
+        "config:",
+        "env",
+        "variable",
+        "variables",
+    ];
     let before = word.before().trim_end();
     let last = before.rsplit(' ').next().unwrap_or_default();
-    if !STORES.iter().any(|store| last == *store || *store == "config:" && last.ends_with(store)) {
+    if !STORES
+        .iter()
+        .any(|store| last == *store || *store == "config:" && last.ends_with(store))
+    {
         return;
     }
     let end = near_line_end(word.text, word.end, MAX_LINE);
@@ -106,7 +129,9 @@ fn assignments(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
     let end = again.map_or(end, |offset| word.end + offset);
     let mut at = word.end;
     while let Some(equals) = part(word.text, at, end).find('=').map(|offset| at + offset) {
-        let name = back(word.text, at, equals, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'));
+        let name = back(word.text, at, equals, |b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/')
+        });
         let value = equals + 1;
         at = value;
         if name == equals || byte(word.text, name) == b'-' || byte(word.text, value) == b'@' {
@@ -128,8 +153,13 @@ fn acl_rules(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
     }
     for (at, sign) in line.match_indices(" >").chain(line.match_indices(" #")) {
         let start = word.end + at + sign.len();
-        let value =
-            part(word.text, start, skip_near(word.text, start, MAX_LINE, |b| b.is_ascii_graphic() && !is_quote(b)));
+        let value = part(
+            word.text,
+            start,
+            skip_near(word.text, start, MAX_LINE, |b| {
+                b.is_ascii_graphic() && !is_quote(b)
+            }),
+        );
         if value.len() >= 4 && (sign == " >" || value.len() == 64) {
             spans.push(SecretSpan::new(start, start + value.len()));
         }
@@ -140,9 +170,14 @@ fn acl_rules(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
 fn monitored(word: Word<'_>) -> Option<SecretSpan> {
     let start = word.end + usize::from(byte(word.text, word.end) == b'"');
     let line = part(word.text, start, near_line_end(word.text, start, MAX_LINE)).trim_end();
-    let arguments = line.strip_suffix('"').filter(|line| line.trim_start().starts_with('"'))?;
+    let arguments = line
+        .strip_suffix('"')
+        .filter(|line| line.trim_start().starts_with('"'))?;
     let (before, _) = arguments.rsplit_once('"')?;
-    Some(SecretSpan::new(start + before.len() + 1, start + arguments.len()))
+    Some(SecretSpan::new(
+        start + before.len() + 1,
+        start + arguments.len(),
+    ))
 }
 
 /// The secret in the lines below its name, in netrc files and those of a VPN.
@@ -168,8 +203,12 @@ fn lone_line(text: &str, at: usize) -> Option<Span> {
     let next = skip_near(text, end, 3, |b| matches!(b, b'\r' | b'\n'));
     let start = skip_near(text, next, MAX_LINE, is_blank);
     let last = skip_near(text, start, MAX_LINE, |b| b.is_ascii_graphic());
-    let is_lone =
-        next > end && last > start && matches!(byte(text, skip_near(text, last, 8, is_blank)), 0 | b'\r' | b'\n');
+    let is_lone = next > end
+        && last > start
+        && matches!(
+            byte(text, skip_near(text, last, 8, is_blank)),
+            0 | b'\r' | b'\n'
+        );
     is_lone.then(|| Span::new(start, last))
 }
 
@@ -182,7 +221,8 @@ fn form_field(word: Word<'_>) -> Option<SecretSpan> {
     let start = skip_near(text, word.end + 1, 64, |b| b.is_ascii_whitespace());
     let is_separated = part(text, word.end + 1, start).matches('\n').count() == 2;
     let end = near_line_end(text, start, MAX_ROW);
-    (is_separated && !is_harmless(part(text, start, end), Secrecy::Strong)).then(|| SecretSpan::new(start, end))
+    (is_separated && !is_harmless(part(text, start, end), Secrecy::Strong))
+        .then(|| SecretSpan::new(start, end))
 }
 
 /// The output of a command that prints a secret: a single word in the line below it.
@@ -205,7 +245,9 @@ fn printed(word: Word<'_>, line: Span) -> Option<SecretSpan> {
     }
     let output = lone_line(text, line.end)?;
     let value = output.text(text);
-    let is_likely = is_opaque(value, MIN_PRINTED) && !value.contains([':', '[', '<', '/']) && !is_name_or_uuid(value);
+    let is_likely = is_opaque(value, MIN_PRINTED)
+        && !value.contains([':', '[', '<', '/'])
+        && !is_name_or_uuid(value);
     let command = line.text(text).trim_start();
     let prints = PROMPTS.iter().any(|prompt| command.starts_with(prompt))
         || COMMANDS.iter().any(|known| command.contains(known));

@@ -23,7 +23,11 @@ struct TableHeader {
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     users(text, spans);
     let separates = |any: bool, b: &u8| any | matches!(b, b'|' | b',' | b'\t');
-    if !text.as_bytes().chunks(4_096).any(|bytes| bytes.iter().fold(false, separates)) {
+    if !text
+        .as_bytes()
+        .chunks(4_096)
+        .any(|bytes| bytes.iter().fold(false, separates))
+    {
         return;
     }
     let mut header: Option<TableHeader> = None;
@@ -35,12 +39,17 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
         if is_rule(line) {
             continue;
         }
-        let Some(separator) = ['|', ',', '\t'].into_iter().find(|separator| line.contains(*separator)) else {
+        let Some(separator) = ['|', ',', '\t']
+            .into_iter()
+            .find(|separator| line.contains(*separator))
+        else {
             header = None;
             continue;
         };
         spans.extend((separator == '\t').then(|| cookie(start, line)).flatten());
-        if let Some(header) = header.as_ref().filter(|header| header.separator == separator)
+        if let Some(header) = header
+            .as_ref()
+            .filter(|header| header.separator == separator)
             && column_cells(start, line, header, spans)
         {
             continue;
@@ -55,7 +64,9 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
 /// A line of a cookie jar: host, flag, path, flag, time, name and value.
 fn cookie(start: usize, line: &str) -> Option<SecretSpan> {
     let fields: Vec<&str> = line.split('\t').take(8).collect();
-    let [_, by_domain, _, by_tls, _, _, value] = fields.as_slice() else { return None };
+    let [_, by_domain, _, by_tls, _, _, value] = fields.as_slice() else {
+        return None;
+    };
     let is_flag = |field: &str| matches!(field, "TRUE" | "FALSE");
     let is_secret = is_flag(by_domain) && is_flag(by_tls) && !is_harmless(value, Secrecy::Random);
     is_secret.then(|| SecretSpan::new(start + line.len() - value.len(), start + line.len()))
@@ -68,7 +79,9 @@ static GAPS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new([
 fn users(text: &str, spans: &mut Vec<SecretSpan>) {
     let Some(gaps) = GAPS.as_ref() else { return };
     for gap in gaps.find_iter(text).map(|gap| gap.start()) {
-        let user = back(text, gap.saturating_sub(128), gap, |b| b.is_ascii_graphic() && b != b'"');
+        let user = back(text, gap.saturating_sub(128), gap, |b| {
+            b.is_ascii_graphic() && b != b'"'
+        });
         let value = gap + 3;
         let end = skip_near(text, value, 512, |b| b.is_ascii_graphic() && b != b'"');
         let is_user = user < gap && byte(text, user.wrapping_sub(1)) == b'"';
@@ -81,7 +94,11 @@ fn users(text: &str, spans: &mut Vec<SecretSpan>) {
 
 /// `|---|:--:|` or `----+----`.
 fn is_rule(line: &str) -> bool {
-    line.len() > 2 && line.bytes().all(|b| matches!(b, b'-' | b'+' | b'|' | b':' | b' ' | b'=')) && line.contains("--")
+    line.len() > 2
+        && line
+            .bytes()
+            .all(|b| matches!(b, b'-' | b'+' | b'|' | b':' | b' ' | b'='))
+        && line.contains("--")
 }
 
 fn read_header(line: &str, separator: char) -> Option<TableHeader> {
@@ -93,8 +110,14 @@ fn read_header(line: &str, separator: char) -> Option<TableHeader> {
     let named = separator == '|' || cells.iter().all(is_name);
     let names = cells.iter().enumerate().filter(|(_, cell)| is_name(cell));
     let columns = names.map(|(index, cell)| (index, secrecy(cell)));
-    let secret: Vec<_> = columns.filter(|(_, named)| *named != Secrecy::None).collect();
-    (named && !secret.is_empty() && cells.len() > 1).then_some(TableHeader { separator, cells: cells.len(), secret })
+    let secret: Vec<_> = columns
+        .filter(|(_, named)| *named != Secrecy::None)
+        .collect();
+    (named && !secret.is_empty() && cells.len() > 1).then_some(TableHeader {
+        separator,
+        cells: cells.len(),
+        secret,
+    })
 }
 
 fn clean(cell: &str) -> &str {
@@ -102,7 +125,12 @@ fn clean(cell: &str) -> &str {
 }
 
 /// Finds the cells of the secret columns; returns whether the line is a row of this table.
-fn column_cells(start: usize, line: &str, header: &TableHeader, spans: &mut Vec<SecretSpan>) -> bool {
+fn column_cells(
+    start: usize,
+    line: &str,
+    header: &TableHeader,
+    spans: &mut Vec<SecretSpan>,
+) -> bool {
     let cells = line.split(header.separator);
     if header.separator != '|' && cells.clone().count() != header.cells {
         return false;
@@ -120,7 +148,8 @@ fn column_cells(start: usize, line: &str, header: &TableHeader, spans: &mut Vec<
 fn cell_mark(at: usize, cell: &str, named: Secrecy) -> Option<SecretSpan> {
     let value = clean(cell);
     let start = at + cell.find(value)?;
-    (!is_harmless(value, named) && secrecy(value) == Secrecy::None).then(|| SecretSpan::new(start, start + value.len()))
+    (!is_harmless(value, named) && secrecy(value) == Secrecy::None)
+        .then(|| SecretSpan::new(start, start + value.len()))
 }
 
 /// `| password | … |`.
@@ -131,7 +160,11 @@ fn row(start: usize, line: &str, spans: &mut Vec<SecretSpan>) {
         if before != Secrecy::None {
             spans.extend(cell_mark(at, cell, before));
         }
-        before = if clean(cell).contains(' ') { Secrecy::None } else { secrecy(clean(cell)) };
+        before = if clean(cell).contains(' ') {
+            Secrecy::None
+        } else {
+            secrecy(clean(cell))
+        };
         at += cell.len() + 1;
     }
 }

@@ -1,6 +1,8 @@
 //! Credentials in URLs: user and password, tokens as user, webhook paths, data source names.
 
-use crate::investigation::mask::bytes::{back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near};
+use crate::investigation::mask::bytes::{
+    back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near,
+};
 use crate::investigation::mask::spans::{MASKED, SecretSpan, Span};
 
 /// Hosts whose path is a credential, and the part of the path before it.
@@ -42,19 +44,38 @@ const WEBHOOKS: [(&str, &str); 35] = [
     ("hooks.newrelic.com", "/"),
 ];
 /// Parts of a path before a token, for any host.
-const PATHS: [&str; 6] = ["/hooks/", "/hook/", "/webhook/", "/webhooks/", "/incoming/", "/triggers/"];
+const PATHS: [&str; 6] = [
+    "/hooks/",
+    "/hook/",
+    "/webhook/",
+    "/webhooks/",
+    "/incoming/",
+    "/triggers/",
+];
 /// The longest URL that is read, in bytes.
 const MAX_BYTES: usize = 4_096;
 
 /// Finds the credentials of all URLs.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let colons = text.match_indices(':').map(|(at, _)| at);
-    let mut places = colons.filter(|at| byte(text, at + 1) == b'/' && byte(text, at + 2) == b'/').peekable();
+    let mut places = colons
+        .filter(|at| byte(text, at + 1) == b'/' && byte(text, at + 2) == b'/')
+        .peekable();
     while let Some(at) = places.next() {
-        let limit = places.peek().copied().unwrap_or(text.len()).min(at + MAX_BYTES);
-        let scheme =
-            back(text, at.saturating_sub(40), at, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'));
-        let next = text.as_bytes().get(at + 3..limit).unwrap_or_default().iter().position(|b| !in_address(*b));
+        let limit = places
+            .peek()
+            .copied()
+            .unwrap_or(text.len())
+            .min(at + MAX_BYTES);
+        let scheme = back(text, at.saturating_sub(40), at, |b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-')
+        });
+        let next = text
+            .as_bytes()
+            .get(at + 3..limit)
+            .unwrap_or_default()
+            .iter()
+            .position(|b| !in_address(*b));
         let end = next.map_or(limit, |length| at + 3 + length);
         let address = Span::new(at + 3, end);
         user_info(text, part(text, scheme, at), address, spans);
@@ -73,7 +94,9 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
             && let Some((password, _)) = tail.rsplit_once('@')
         {
             let from = start + user.len() + 1;
-            spans.extend((!password.is_empty()).then_some(SecretSpan::new(from, from + password.len())));
+            spans.extend(
+                (!password.is_empty()).then_some(SecretSpan::new(from, from + password.len())),
+            );
         }
     }
 }
@@ -88,13 +111,25 @@ fn user_info(text: &str, scheme: &str, span: Span, spans: &mut Vec<SecretSpan>) 
     let authority_end = address.find(['/', '?', '#']).unwrap_or(address.len());
     let authority = part(address, 0, authority_end);
     let is_web = begins(scheme, "http") || begins(scheme, "ws");
-    let in_authority = authority.rfind('@').filter(|_| is_web || !rest(address, authority_end).contains('@'));
+    let in_authority = authority
+        .rfind('@')
+        .filter(|_| is_web || !rest(address, authority_end).contains('@'));
     // A password with `/`, `?` or `#` that is not percent-encoded.
-    let behind = || if is_web { web_user_info(address) } else { any_user_info(address) };
-    let Some(user_end) = in_authority.or_else(behind) else { return };
+    let behind = || {
+        if is_web {
+            web_user_info(address)
+        } else {
+            any_user_info(address)
+        }
+    };
+    let Some(user_end) = in_authority.or_else(behind) else {
+        return;
+    };
     let info = part(address, 0, user_end);
     match info.split_once(':') {
-        Some((user, password)) if !password.is_empty() && password != MASKED && !is_variable(password) => {
+        Some((user, password))
+            if !password.is_empty() && password != MASKED && !is_variable(password) =>
+        {
             let from = start + user.len() + 1;
             spans.push(SecretSpan::new(from, from + password.len()));
             if is_opaque(user, 20) {
@@ -123,8 +158,14 @@ fn any_user_info(address: &str) -> Option<usize> {
 }
 
 fn is_variable(password: &str) -> bool {
-    let inner = password.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
-    let inner = inner.or_else(|| password.strip_prefix("$(").and_then(|inner| inner.strip_suffix(')')));
+    let inner = password
+        .strip_prefix("${")
+        .and_then(|inner| inner.strip_suffix('}'));
+    let inner = inner.or_else(|| {
+        password
+            .strip_prefix("$(")
+            .and_then(|inner| inner.strip_suffix(')'))
+    });
     let starred = password.bytes().all(|b| matches!(b, b'*' | b'x'));
     starred || inner.is_some_and(|name| !name.is_empty() && name.bytes().all(is_word))
 }
@@ -132,7 +173,9 @@ fn is_variable(password: &str) -> bool {
 /// A data source name: `user:password@tcp(host)` of Go, and `user:password@host:port`.
 fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let after = rest(text, at + 1);
-    let called = ["tcp(", "unix(", "tcp4(", "tcp6(", "(", "//"].iter().any(|start| after.starts_with(start));
+    let called = ["tcp(", "unix(", "tcp4(", "tcp6(", "(", "//"]
+        .iter()
+        .any(|start| after.starts_with(start));
     let host = skip_near(after, 0, 256, |b| is_word(b) && b != b'_');
     let port = host > 0 && byte(after, host) == b':' && byte(after, host + 1).is_ascii_digit();
     if !called && !port {
@@ -143,7 +186,9 @@ fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     if info.contains("://") || info.contains('@') && !called {
         return;
     }
-    let Some((user, password)) = info.split_once(':') else { return };
+    let Some((user, password)) = info.split_once(':') else {
+        return;
+    };
     let named = user.bytes().all(is_word) && !user.is_empty();
     if named && !password.is_empty() && !is_variable(password) {
         let start = first + user.len() + 1;
@@ -153,24 +198,40 @@ fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
 
 fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
     let Span { start, end } = address;
-    let host_end = skip(text, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    let host_end = skip(text, start, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')
+    });
     if byte(text, host_end) != b'/' && byte(text, host_end) != b':' {
         return;
     }
     let host = part(text, start, host_end);
     let path = part(text, host_end, end);
     let path = path.split(['?', '#']).next().unwrap_or_default();
-    let is_host =
-        |known: &str| host.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    let is_host = |known: &str| {
+        host.strip_suffix(known)
+            .is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
     let known = WEBHOOKS.iter().filter(|(known, _)| is_host(known));
-    let token = known.filter_map(|(_, before)| Some(path.find(before)? + before.len())).min();
+    let token = known
+        .filter_map(|(_, before)| Some(path.find(before)? + before.len()))
+        .min();
     let token = token.filter(|from| path.len() >= from + 8);
     let any = || {
-        let found = PATHS.iter().filter_map(|before| Some(path.find(before)? + before.len()));
-        found.filter(|from| rest(path, *from).split('/').any(|piece| is_opaque(piece, 16) || is_id(piece))).min()
+        let found = PATHS
+            .iter()
+            .filter_map(|before| Some(path.find(before)? + before.len()));
+        found
+            .filter(|from| {
+                rest(path, *from)
+                    .split('/')
+                    .any(|piece| is_opaque(piece, 16) || is_id(piece))
+            })
+            .min()
     };
     if let Some(from) = token.or_else(any) {
-        let hidden = path.trim_end_matches([',', '.', ')', ']', '}', ';', ':']).len();
+        let hidden = path
+            .trim_end_matches([',', '.', ')', ']', '}', ';', ':'])
+            .len();
         if hidden > from {
             spans.push(SecretSpan::new(host_end + from, host_end + hidden));
         }
@@ -179,5 +240,7 @@ fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
 
 /// A random word of lower case and digits, as those of Mattermost.
 fn is_id(piece: &str) -> bool {
-    piece.len() >= 20 && piece.bytes().all(|b| b.is_ascii_alphanumeric()) && piece.bytes().any(|b| b.is_ascii_digit())
+    piece.len() >= 20
+        && piece.bytes().all(|b| b.is_ascii_alphanumeric())
+        && piece.bytes().any(|b| b.is_ascii_digit())
 }

@@ -20,7 +20,12 @@ impl<'t> Word<'t> {
 
     /// The text before the word in its line, at most [`MAX_BEFORE`] bytes.
     pub(super) fn before(self) -> &'t str {
-        let from = back(self.text, self.start.saturating_sub(MAX_BEFORE), self.start, |b| b != b'\n');
+        let from = back(
+            self.text,
+            self.start.saturating_sub(MAX_BEFORE),
+            self.start,
+            |b| b != b'\n',
+        );
         part(self.text, self.text.ceil_char_boundary(from), self.start)
     }
 }
@@ -48,9 +53,19 @@ impl<const N: usize> WordSet<N> {
 
     /// The word of the set.
     pub(super) fn find(&self, word: &str) -> Option<&'static str> {
-        let [first, second, ..] = word.as_bytes() else { return None };
-        let bits = self.beginnings.get(usize::from(first & 31)).copied().unwrap_or_default();
+        let [first, second, ..] = word.as_bytes() else {
+            return None;
+        };
+        let bits = self
+            .beginnings
+            .get(usize::from(first & 31))
+            .copied()
+            .unwrap_or_default();
         let may_be = bits >> (second & 31) & 1 == 1;
-        self.words.iter().copied().filter(|_| may_be).find(|known| word.eq_ignore_ascii_case(known))
+        self.words
+            .iter()
+            .copied()
+            .filter(|_| may_be)
+            .find(|known| word.eq_ignore_ascii_case(known))
     }
 }

@@ -2,7 +2,9 @@
 
 use super::document::{Document, Kind};
 use super::json::JsonFragment;
-use crate::investigation::mask::bytes::{byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip};
+use crate::investigation::mask::bytes::{
+    byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip,
+};
 use crate::investigation::mask::spans::Span;
 
 /// The longest key, in bytes.
@@ -34,12 +36,16 @@ pub(crate) fn read(text: &str, fragments: &[JsonFragment]) -> Document {
         while fragments.next_if(|fragment| fragment.end <= at).is_some() {}
         if let Some(fragment) = fragments.peek().filter(|fragment| fragment.start < at) {
             at = fragment.end;
-            at = rest(text, at).find('\n').map_or(text.len(), |length| at + length + 1);
+            at = rest(text, at)
+                .find('\n')
+                .map_or(text.len(), |length| at + length + 1);
             continue;
         }
         let end = line_end(text, at);
         reader.line(text, at, end);
-        at = rest(text, end).find('\n').map_or(text.len(), |length| end + length + 1);
+        at = rest(text, end)
+            .find('\n')
+            .map_or(text.len(), |length| end + length + 1);
     }
     reader.end();
     reader.doc
@@ -85,11 +91,18 @@ impl YamlScanner {
     fn end_blocks(&mut self, column: usize, content: usize) {
         let before = self.before;
         while self.blocks.last().is_some_and(|(_, key)| column <= *key) {
-            if let Some(node) = self.blocks.pop().and_then(|(index, _)| self.doc.nodes.get_mut(index)) {
+            if let Some(node) = self
+                .blocks
+                .pop()
+                .and_then(|(index, _)| self.doc.nodes.get_mut(index))
+            {
                 node.value.end = node.value.start.max(before);
             }
         }
-        let newest = self.blocks.last().and_then(|(index, _)| self.doc.nodes.get_mut(*index));
+        let newest = self
+            .blocks
+            .last()
+            .and_then(|(index, _)| self.doc.nodes.get_mut(*index));
         if let Some(node) = newest.filter(|node| node.value.end == 0) {
             node.value = Span::new(content, content);
         }
@@ -97,11 +110,17 @@ impl YamlScanner {
 
     /// A line without a key or dash: continues the value before it, or is a value itself.
     fn words(&mut self, text: &str, line: &YamlLine) {
-        let goes_on = self.last.filter(|(index, column)| line.column > *column || self.is_lone(text, *index, line));
+        let goes_on = self
+            .last
+            .filter(|(index, column)| line.column > *column || self.is_lone(text, *index, line));
         if let Some(node) = goes_on.and_then(|(index, _)| self.doc.nodes.get_mut(index))
             && matches!(node.kind, Kind::Line | Kind::Lines)
         {
-            let start = if node.value.is_empty() { line.value.start } else { node.value.start };
+            let start = if node.value.is_empty() {
+                line.value.start
+            } else {
+                node.value.start
+            };
             node.value = Span::new(start, line.value.end);
             node.kind = Kind::Lines;
             return;
@@ -143,14 +162,20 @@ impl YamlScanner {
         } else {
             self.doc.push(line.key, Kind::Line, line.value);
         }
-        let column = if line.key.is_some() { line.column } else { line.dashes.last().copied().unwrap_or(0) };
+        let column = if line.key.is_some() {
+            line.column
+        } else {
+            line.dashes.last().copied().unwrap_or(0)
+        };
         self.last = Some((index, column));
     }
 
     /// Opens a container below the last key, or at the top.
     fn begin(&mut self, column: usize, kind: Kind) {
-        let host =
-            self.last.filter(|(_, at)| column > *at || kind == Kind::List && column == *at).map(|(index, _)| index);
+        let host = self
+            .last
+            .filter(|(_, at)| column > *at || kind == Kind::List && column == *at)
+            .map(|(index, _)| index);
         let empty = host.and_then(|index| self.doc.nodes.get_mut(index).map(|node| (index, node)));
         let index = match empty {
             Some((index, node)) if node.kind == Kind::Line && node.value.is_empty() => {
@@ -162,11 +187,17 @@ impl YamlScanner {
                 self.doc.nodes.len() - 1
             }
         };
-        self.open.push(OpenContainer { index, column, kind });
+        self.open.push(OpenContainer {
+            index,
+            column,
+            kind,
+        });
     }
 
     fn is_in(&self, kind: Kind, column: usize) -> bool {
-        self.open.last().is_some_and(|open| open.kind == kind && open.column == column)
+        self.open
+            .last()
+            .is_some_and(|open| open.kind == kind && open.column == column)
     }
 
     /// Closes the containers that are deeper than the column.
@@ -216,7 +247,12 @@ fn read_line(text: &str, start: usize, content: usize, end: usize) -> YamlLine {
                 value: Span::new(value.max(after.min(trimmed)), trimmed),
             }
         }
-        None => YamlLine { dashes, column, key: None, value: Span::new(at, trimmed) },
+        None => YamlLine {
+            dashes,
+            column,
+            key: None,
+            value: Span::new(at, trimmed),
+        },
     }
 }
 
@@ -229,7 +265,12 @@ fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
         (at + 1, at + 1 + length, at + 2 + length)
     } else {
         let in_key = |b: u8| is_word(b) || matches!(b, b'$' | b'/' | b'@' | b' ' | b'[' | b']');
-        let length = text.as_bytes().get(at..end)?.iter().take(MAX_KEY).position(|b| !in_key(*b))?;
+        let length = text
+            .as_bytes()
+            .get(at..end)?
+            .iter()
+            .take(MAX_KEY)
+            .position(|b| !in_key(*b))?;
         let name = part(text, at, at + length).trim_end();
         if name.is_empty() || name.matches(' ').count() > 3 {
             return None;
@@ -237,7 +278,8 @@ fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
         (at, at + name.len(), at + name.len())
     };
     let colon = skip(text, after, is_blank);
-    let separated = byte(text, colon) == b':' && (colon + 1 >= end || is_blank(byte(text, colon + 1)));
+    let separated =
+        byte(text, colon) == b':' && (colon + 1 >= end || is_blank(byte(text, colon + 1)));
     separated.then_some((from, to, colon + 1))
 }
 
@@ -246,7 +288,10 @@ fn is_block(value: &str) -> bool {
     let indicator = value.split(" #").next().unwrap_or_default().trim_end();
     let indicators = indicator.strip_prefix(['|', '>']);
     indicators.is_some_and(|indicators| {
-        indicators.len() <= 2 && indicators.bytes().all(|b| matches!(b, b'+' | b'-' | b'1'..=b'9'))
+        indicators.len() <= 2
+            && indicators
+                .bytes()
+                .all(|b| matches!(b, b'+' | b'-' | b'1'..=b'9'))
     })
 }
 
@@ -259,7 +304,13 @@ mod tests {
         let doc = read(text, &[]);
         let line = |node: &Node| {
             let of = |span: Span| span.text(text);
-            format!("{:?} {} {:?} +{}", node.kind, node.key.map_or("-", of), of(node.value), node.next)
+            format!(
+                "{:?} {} {:?} +{}",
+                node.kind,
+                node.key.map_or("-", of),
+                of(node.value),
+                node.next
+            )
         };
         doc.nodes.iter().map(line).collect()
     }
@@ -267,7 +318,9 @@ mod tests {
     #[test]
     fn lines_become_maps_lists_and_blocks() {
         assert_eq!(
-            shown("a: 1\nb:\n  c: x\n   y\nd:\n- e: 2\n  f: 3\n- g\nh: |\n  i: j\n  k\nl: m\nwords"),
+            shown(
+                "a: 1\nb:\n  c: x\n   y\nd:\n- e: 2\n  f: 3\n- g\nh: |\n  i: j\n  k\nl: m\nwords"
+            ),
             vec![
                 "Map - \"\" +14",
                 "Line a \"1\" +2",

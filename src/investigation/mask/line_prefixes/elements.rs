@@ -9,15 +9,27 @@ use crate::investigation::mask::names::{Secrecy, secrecy};
 const MAX_PREFIX: usize = 256;
 const MAX_ELEMENTS: usize = 10;
 const LEVELS: [&str; 13] = [
-    "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "critical", "panic", "stdout",
-    "stderr",
+    "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "critical",
+    "panic", "stdout", "stderr",
 ];
 const MONTHS_AND_DAYS: [&str; 19] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon", "Tue", "Wed", "Thu",
-    "Fri", "Sat", "Sun",
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon",
+    "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
 ];
-const EXTENSIONS: [&str; 12] =
-    [".yaml", ".yml", ".json", ".txt", ".log", ".conf", ".env", ".properties", ".cfg", ".ini", ".toml", ".xml"];
+const EXTENSIONS: [&str; 12] = [
+    ".yaml",
+    ".yml",
+    ".json",
+    ".txt",
+    ".log",
+    ".conf",
+    ".env",
+    ".properties",
+    ".cfg",
+    ".ini",
+    ".toml",
+    ".xml",
+];
 
 /// Where a line stands in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,26 +68,39 @@ struct Element {
 
 impl Prefix {
     pub(super) fn of(line: &str, position: LinePosition) -> Self {
-        let line = part(line, 0, line.floor_char_boundary(MAX_PREFIX)).trim_end_matches(['\n', '\r']);
+        let line =
+            part(line, 0, line.floor_char_boundary(MAX_PREFIX)).trim_end_matches(['\n', '\r']);
         let mut hash = DefaultHasher::new();
         let mut end = 0;
         for _ in 0..MAX_ELEMENTS {
             let start = skip_blanks(line, end);
-            let Some(element) = element(line, start) else { break };
+            let Some(element) = element(line, start) else {
+                break;
+            };
             match element.kind {
                 ElementKind::Name => part(line, start, element.name_end).hash(&mut hash),
                 ElementKind::Varying => hash.write_u8(0),
             }
             end = element.end;
             if element.is_last {
-                return Self { length: end, identity: hash.finish() };
+                return Self {
+                    length: end,
+                    identity: hash.finish(),
+                };
             }
         }
         if position == LinePosition::First {
             end = label(line, end).unwrap_or(end);
         }
-        let length = if end > 0 && is_blank(byte(line, end)) { end + 1 } else { end };
-        Self { length, identity: hash.finish() }
+        let length = if end > 0 && is_blank(byte(line, end)) {
+            end + 1
+        } else {
+            end
+        };
+        Self {
+            length,
+            identity: hash.finish(),
+        }
     }
 }
 
@@ -84,8 +109,18 @@ fn skip_blanks(line: &str, at: usize) -> usize {
 }
 
 fn element(line: &str, at: usize) -> Option<Element> {
-    let varying = |end: usize| Element { kind: ElementKind::Varying, name_end: end, end, is_last: false };
-    let name = |end: usize| Element { kind: ElementKind::Name, name_end: end, end, is_last: false };
+    let varying = |end: usize| Element {
+        kind: ElementKind::Varying,
+        name_end: end,
+        end,
+        is_last: false,
+    };
+    let name = |end: usize| Element {
+        kind: ElementKind::Name,
+        name_end: end,
+        end,
+        is_last: false,
+    };
     let end = skip_near(line, at, MAX_PREFIX, |b| !is_blank(b));
     let token = part(line, at, end);
     match token.bytes().next()? {
@@ -93,13 +128,23 @@ fn element(line: &str, at: usize) -> Option<Element> {
             let close = at + part(line, at, line.len()).find(']')? + 1;
             let inner = part(line, at + 1, close - 1);
             let is_json = inner.is_empty() || inner.contains(['"', '{', ',', '\'']);
-            let end = if byte(line, close) == b':' { close + 1 } else { close };
+            let end = if byte(line, close) == b':' {
+                close + 1
+            } else {
+                close
+            };
             let is_end = end >= line.len() || is_blank(byte(line, end));
-            let is_time = inner.bytes().all(|b| b.is_ascii_digit() || !b.is_ascii_alphabetic()) || is_level(inner);
+            let is_time = inner
+                .bytes()
+                .all(|b| b.is_ascii_digit() || !b.is_ascii_alphabetic())
+                || is_level(inner);
             (!is_json && is_end).then(|| if is_time { varying(end) } else { name(end) })
         }
         b'<' => {
-            let digits = token.strip_prefix('<')?.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('>')?;
+            let digits = token
+                .strip_prefix('<')?
+                .trim_end_matches(|c: char| c.is_ascii_digit())
+                .strip_suffix('>')?;
             (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| varying(end))
         }
         b'|' | b'>' | b'#' if token.len() == 1 => Some(varying(end)),
@@ -109,7 +154,9 @@ fn element(line: &str, at: usize) -> Option<Element> {
         _ if token == "│" || is_level(token) => Some(varying(end)),
         b'F' | b'P' if token.len() == 1 && at > 0 => Some(varying(end)),
         _ if is_klog(token) => Some(varying(end)),
-        _ if MONTHS_AND_DAYS.contains(&token.trim_end_matches(',')) => Some(varying(date(line, end))),
+        _ if MONTHS_AND_DAYS.contains(&token.trim_end_matches(',')) => {
+            Some(varying(date(line, end)))
+        }
         _ => located(token, at).or_else(|| named(line, at, end).map(name)),
     }
 }
@@ -119,7 +166,9 @@ fn is_time(token: &str) -> bool {
     let token = token.trim_end_matches(':');
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
     let signs = token.bytes().filter(|b| b":-/.,+".contains(b)).count();
-    let others = token.bytes().all(|b| b.is_ascii_digit() || b":-/.,+TZ".contains(&b));
+    let others = token
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b":-/.,+TZ".contains(&b));
     others && (digits >= 5 && signs >= 2 || digits >= 10)
 }
 
@@ -139,7 +188,11 @@ fn date(line: &str, end: usize) -> usize {
     let start = skip_blanks(line, end);
     let day = skip_near(line, start, 3, |b| b.is_ascii_digit());
     let is_end = day >= line.len() || is_blank(byte(line, day));
-    if day > start && day - start <= 2 && is_end { day } else { end }
+    if day > start && day - start <= 2 && is_end {
+        day
+    } else {
+        end
+    }
 }
 
 /// The number of a line: `12:`, `12-`, `12|`, or with a tab behind it.
@@ -151,7 +204,12 @@ fn line_number(line: &str, at: usize) -> Option<Element> {
         b' ' if byte(line, digits + 1) == b'|' => (digits + 2, false),
         _ => return None,
     };
-    Some(Element { kind: ElementKind::Varying, name_end: end, end, is_last })
+    Some(Element {
+        kind: ElementKind::Varying,
+        name_end: end,
+        end,
+        is_last,
+    })
 }
 
 /// The end of a name: `web-1  |`, `host shop[17]:`, `pod container`.
@@ -183,7 +241,10 @@ fn named(line: &str, at: usize, end: usize) -> Option<usize> {
 
 /// A file name with the number of a line, as grep prints it: `etc/a.yaml:12:`, `etc/a.yaml-12-`, `a.yaml:`.
 fn located(token: &str, at: usize) -> Option<Element> {
-    let name = token.bytes().take_while(|b| is_word(*b) || *b == b'/').count();
+    let name = token
+        .bytes()
+        .take_while(|b| is_word(*b) || *b == b'/')
+        .count();
     let (path, extension) = EXTENSIONS.iter().find_map(|extension| {
         let at = part(token, 0, name).find(extension)?;
         let after = byte(token, at + extension.len());
@@ -195,12 +256,22 @@ fn located(token: &str, at: usize) -> Option<Element> {
     }
     end += 1;
     let digits = skip_near(token, end, 9, |b| b.is_ascii_digit());
-    let end = if digits > end && matches!(byte(token, digits), b':' | b'-') { digits + 1 } else { end };
-    Some(Element { kind: ElementKind::Name, name_end: at + path + extension, end: at + end, is_last: true })
+    let end = if digits > end && matches!(byte(token, digits), b':' | b'-') {
+        digits + 1
+    } else {
+        end
+    };
+    Some(Element {
+        kind: ElementKind::Name,
+        name_end: at + path + extension,
+        end: at + end,
+        is_last: true,
+    })
 }
 
 fn is_plain(token: &str) -> bool {
-    token.bytes().all(|b| is_word(b) || b == b'/') && token.starts_with(|c: char| c.is_ascii_alphanumeric())
+    token.bytes().all(|b| is_word(b) || b == b'/')
+        && token.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 /// Whether a word may be the name of a pod: `web-7d9f8b6c5-x2x8p`, `db-0`.
@@ -216,7 +287,9 @@ fn label(line: &str, from: usize) -> Option<usize> {
     let label = part(line, start, start + colon);
     let is_label = label.len() <= 48
         && label.starts_with(|c: char| c.is_ascii_alphabetic())
-        && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b' ')
+        && label
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b' ')
         && secrecy(label) == Secrecy::None;
     is_label.then_some(start + colon + 1)
 }

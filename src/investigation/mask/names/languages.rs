@@ -101,7 +101,10 @@ const TRANSLATIONS: [(&str, &str); 58] = [
 
 static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let words = TRANSLATIONS.iter().map(|(word, _)| word);
-    AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(words).ok()
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostLongest)
+        .build(words)
+        .ok()
 });
 
 /// Letters that look like Latin ones, in the order of [`LATIN`].
@@ -121,7 +124,9 @@ pub(in crate::investigation::mask) fn translate(raw: &str) -> Option<DecodedView
     let mut letters = raw.char_indices().peekable();
     while let Some((at, c)) = letters.next() {
         if let Some(word) = words.next_if(|word| word.start() == at) {
-            let english = TRANSLATIONS.get(word.pattern().as_usize()).map_or("", |(_, english)| *english);
+            let english = TRANSLATIONS
+                .get(word.pattern().as_usize())
+                .map_or("", |(_, english)| *english);
             view.copied(raw.get(done..at).unwrap_or_default(), done);
             english.chars().for_each(|c| view.replaced(Some(c), at));
             done = word.end();
@@ -130,7 +135,8 @@ pub(in crate::investigation::mask) fn translate(raw: &str) -> Option<DecodedView
             continue;
         }
         let after = letters.peek().map_or(' ', |(_, c)| *c);
-        let latin = full_width(c).or_else(|| latin(c).filter(|_| is_latin(before) || is_latin(after)));
+        let latin =
+            full_width(c).or_else(|| latin(c).filter(|_| is_latin(before) || is_latin(after)));
         before = latin.unwrap_or(c);
         if let Some(latin) = latin {
             view.copied(raw.get(done..at).unwrap_or_default(), done);
@@ -151,7 +157,10 @@ fn is_latin(c: char) -> bool {
 
 /// The ASCII character of a full-width one.
 fn full_width(c: char) -> Option<char> {
-    ('\u{ff01}'..='\u{ff5e}').contains(&c).then(|| char::from_u32(u32::from(c) - 0xfee0)).flatten()
+    ('\u{ff01}'..='\u{ff5e}')
+        .contains(&c)
+        .then(|| char::from_u32(u32::from(c) - 0xfee0))
+        .flatten()
 }
 
 /// The Latin letter that looks like this one.
@@ -159,7 +168,11 @@ fn latin(c: char) -> Option<char> {
     if !('\u{370}'..='\u{52f}').contains(&c) {
         return None;
     }
-    LOOK_ALIKES.chars().zip(LATIN.chars()).find(|(look_alike, _)| *look_alike == c).map(|(_, latin)| latin)
+    LOOK_ALIKES
+        .chars()
+        .zip(LATIN.chars())
+        .find(|(look_alike, _)| *look_alike == c)
+        .map(|(_, latin)| latin)
 }
 
 #[cfg(test)]
@@ -169,7 +182,10 @@ mod tests {
     #[test]
     fn foreign_words_and_letters_become_english_ones() {
         let view = |raw| translate(raw).map(|view| view.text);
-        assert_eq!(view("Пароль: x, パスワード：y"), Some("password: x, password:y".to_owned()));
+        assert_eq!(
+            view("Пароль: x, パスワード：y"),
+            Some("password: x, password:y".to_owned())
+        );
         assert_eq!(view("ｐａｓｓ"), Some("pass".to_owned()));
         assert_eq!(view("p\u{430}ssw\u{43e}rd"), Some("password".to_owned()));
         assert_eq!(view("größe это"), None);

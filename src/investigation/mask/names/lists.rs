@@ -360,8 +360,17 @@ pub(super) const HARMLESS_KEYS: [&str; 75] = [
     "s3",
 ];
 /// Words that end in `pass` and are none.
-pub(super) const NO_PASS: [&str; 9] =
-    ["compass", "bypass", "trespass", "overpass", "surpass", "encompass", "underpass", "lowpass", "highpass"];
+pub(super) const NO_PASS: [&str; 9] = [
+    "compass",
+    "bypass",
+    "trespass",
+    "overpass",
+    "surpass",
+    "encompass",
+    "underpass",
+    "lowpass",
+    "highpass",
+];
 /// Keys that are written as one word.
 pub(super) const FUSED_KEYS: [&str; 16] = [
     "apikey",

@@ -5,7 +5,9 @@ mod lists;
 
 use self::languages::PASSWORDS;
 pub(super) use self::languages::translate;
-use self::lists::{ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SECRET_KEYS, SUFFIXES};
+use self::lists::{
+    ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SECRET_KEYS, SUFFIXES,
+};
 
 /// How secret the value of a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +39,9 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     let name = name.get(tail..).unwrap_or(name);
     let lower = name.to_ascii_lowercase();
     let mut segments = segments(name, &lower);
-    let Some(last) = segments.last().copied() else { return Secrecy::None };
+    let Some(last) = segments.last().copied() else {
+        return Secrecy::None;
+    };
     if ABOUT.contains(&last) {
         return Secrecy::None;
     }
@@ -51,7 +55,11 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     while segments.len() > 1 && segments.last().is_some_and(|last| is_suffix(last)) {
         segments.pop();
     }
-    let case = if name.bytes().any(|b| b.is_ascii_lowercase()) { Case::Mixed } else { Case::Upper };
+    let case = if name.bytes().any(|b| b.is_ascii_lowercase()) {
+        Case::Mixed
+    } else {
+        Case::Upper
+    };
     by_segments(&segments, case)
 }
 
@@ -89,13 +97,17 @@ impl Stems {
         }
         let bytes = name.as_bytes();
         let letter = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default() & 31);
-        (0..bytes.len())
-            .any(|at| is_beginning(letter(at) << 10 | letter(at + 1) << 5 | letter(at + 2)) && has_stem(bytes, at))
+        (0..bytes.len()).any(|at| {
+            is_beginning(letter(at) << 10 | letter(at + 1) << 5 | letter(at + 2))
+                && has_stem(bytes, at)
+        })
     }
 }
 
 fn is_beginning(letters: usize) -> bool {
-    BEGINNINGS.get(letters >> 6).is_some_and(|bits| bits >> (letters & 63) & 1 == 1)
+    BEGINNINGS
+        .get(letters >> 6)
+        .is_some_and(|bits| bits >> (letters & 63) & 1 == 1)
 }
 
 fn has_stem(bytes: &[u8], at: usize) -> bool {
@@ -103,7 +115,11 @@ fn has_stem(bytes: &[u8], at: usize) -> bool {
     STEMS
         .iter()
         .filter(|stem| stem.first().copied() == first)
-        .any(|stem| bytes.get(at..at + stem.len()).is_some_and(|part| part.eq_ignore_ascii_case(stem)))
+        .any(|stem| {
+            bytes
+                .get(at..at + stem.len())
+                .is_some_and(|part| part.eq_ignore_ascii_case(stem))
+        })
 }
 
 const STEMS: [&[u8]; 39] = [
@@ -186,8 +202,11 @@ fn segments<'a>(name: &str, lower: &'a str) -> Vec<&'a str> {
     for end in 1..=bytes.len() {
         let (before, here, after) = (at(end - 1), at(end), at(end + 1));
         let camel = before.is_ascii_lowercase() && here.is_ascii_uppercase()
-            || before.is_ascii_uppercase() && here.is_ascii_uppercase() && after.is_ascii_lowercase();
-        let number = before.is_ascii_digit() != here.is_ascii_digit() && here.is_ascii_alphanumeric();
+            || before.is_ascii_uppercase()
+                && here.is_ascii_uppercase()
+                && after.is_ascii_lowercase();
+        let number =
+            before.is_ascii_digit() != here.is_ascii_digit() && here.is_ascii_alphanumeric();
         if !here.is_ascii_alphanumeric() || camel || number || end == bytes.len() {
             let segment = lower.get(start..end).unwrap_or_default();
             let segment = segment.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -201,7 +220,9 @@ fn segments<'a>(name: &str, lower: &'a str) -> Vec<&'a str> {
 }
 
 fn by_segments(segments: &[&str], case: Case) -> Secrecy {
-    let Some((last, before)) = segments.split_last() else { return Secrecy::None };
+    let Some((last, before)) = segments.split_last() else {
+        return Secrecy::None;
+    };
     let previous = before.last().copied().unwrap_or_default();
     match *last {
         "authorization" | "cookie" => return Secrecy::Header,
@@ -223,7 +244,11 @@ fn by_segments(segments: &[&str], case: Case) -> Secrecy {
     if is_secret_word(last) || segments.iter().any(|segment| is_password(segment)) {
         return Secrecy::Strong;
     }
-    if before.iter().any(|segment| is_secret_word(segment)) { Secrecy::Weak } else { Secrecy::None }
+    if before.iter().any(|segment| is_secret_word(segment)) {
+        Secrecy::Weak
+    } else {
+        Secrecy::None
+    }
 }
 
 fn of_key(before: &[&str], previous: &str, case: Case) -> Secrecy {
@@ -231,7 +256,10 @@ fn of_key(before: &[&str], previous: &str, case: Case) -> Secrecy {
     if opens || SECRET_KEYS.contains(&previous) {
         return Secrecy::Strong;
     }
-    if before.is_empty() || previous.bytes().all(|b| b.is_ascii_digit()) || HARMLESS_KEYS.contains(&previous) {
+    if before.is_empty()
+        || previous.bytes().all(|b| b.is_ascii_digit())
+        || HARMLESS_KEYS.contains(&previous)
+    {
         return Secrecy::None;
     }
     match case {
@@ -241,7 +269,16 @@ fn of_key(before: &[&str], previous: &str, case: Case) -> Secrecy {
 }
 
 fn is_secret_word(segment: &str) -> bool {
-    const WORDS: [&str; 8] = ["credential", "credentials", "cred", "creds", "mnemonic", "secrets", "jwt", "psk"];
+    const WORDS: [&str; 8] = [
+        "credential",
+        "credentials",
+        "cred",
+        "creds",
+        "mnemonic",
+        "secrets",
+        "jwt",
+        "psk",
+    ];
     is_password(segment)
         || WORDS.contains(&segment)
         || segment.ends_with("secret")
@@ -252,7 +289,14 @@ fn is_secret_word(segment: &str) -> bool {
 /// Whether a segment means a password, alone or with a prefix: `pgpassword`.
 pub(super) fn is_password(segment: &str) -> bool {
     const WORDS: [&str; 4] = ["pw", "pswd", "passwords", "passphrases"];
-    const ENDS: [&str; 6] = ["password", "passwd", "passwort", "passphrase", "passcode", "pwd"];
+    const ENDS: [&str; 6] = [
+        "password",
+        "passwd",
+        "passwort",
+        "passphrase",
+        "passcode",
+        "pwd",
+    ];
     let ends = ENDS.iter().any(|end| segment.ends_with(end));
     ends || WORDS.contains(&segment)
         || PASSWORDS.contains(&segment)
@@ -281,6 +325,9 @@ mod tests {
                     nextPageToken password_policy passwordFile token_url keyboard monkey public_key secretRef \
                     authMethod access_key_id token-service automount signature bypass signing_algorithm";
         assert_eq!(secrecy_of_all(none), vec![Secrecy::None], "{none}");
-        assert_eq!(secrecy_of_all("Authorization Cookie Set-Cookie Proxy-Authorization"), vec![Secrecy::Header]);
+        assert_eq!(
+            secrecy_of_all("Authorization Cookie Set-Cookie Proxy-Authorization"),
+            vec![Secrecy::Header]
+        );
     }
 }

@@ -13,9 +13,13 @@ use crate::investigation::mask::Mask;
 fn the_corpus_has_its_size_and_every_layout_shows_every_seed() {
     let seeds = seeds();
     assert!(seeds.len() >= 300 && LAYOUTS.len() == 20 && look_alikes().len() >= 200);
-    let lost = seeds.iter().flat_map(|seed| LAYOUTS.iter().map(move |layout| (seed, layout)));
+    let lost = seeds
+        .iter()
+        .flat_map(|seed| LAYOUTS.iter().map(move |layout| (seed, layout)));
     let lost = lost.filter(|(seed, layout)| seed.shown_in(&(layout.of)(&seed.text)).is_none());
-    let lost: Vec<String> = lost.map(|(seed, layout)| format!("{} / {}", seed.name, layout.name)).collect();
+    let lost: Vec<String> = lost
+        .map(|(seed, layout)| format!("{} / {}", seed.name, layout.name))
+        .collect();
     assert_eq!(lost, Vec::<String>::new());
 }
 
@@ -24,7 +28,11 @@ fn texts() -> impl Iterator<Item = (Seed, String, &'static str)> {
         LAYOUTS.iter().map(move |layout| {
             let text = (layout.of)(&seed.text);
             (
-                Seed { name: seed.name.clone(), text: seed.text.clone(), secrets: seed.secrets.clone() },
+                Seed {
+                    name: seed.name.clone(),
+                    text: seed.text.clone(),
+                    secrets: seed.secrets.clone(),
+                },
                 text,
                 layout.name,
             )
@@ -42,19 +50,32 @@ fn no_seed_survives_masking_in_any_layout() {
             passed.push(format!("{layout} / {}: {secret}\n{masked}", seed.name));
         }
     }
-    assert!(passed.is_empty(), "{} of {} passed:\n{}", passed.len(), texts().count(), passed.join("\n\n"));
+    assert!(
+        passed.is_empty(),
+        "{} of {} passed:\n{}",
+        passed.len(),
+        texts().count(),
+        passed.join("\n\n")
+    );
 }
 
 #[test]
 fn a_json_text_stays_json_of_the_same_shape() {
     let mask = Mask::default();
     for (seed, text, layout) in texts() {
-        let Ok(before) = serde_json::from_str::<serde_json::Value>(&text) else { continue };
+        let Ok(before) = serde_json::from_str::<serde_json::Value>(&text) else {
+            continue;
+        };
         let masked = mask.apply(&text);
-        let after: serde_json::Value =
-            serde_json::from_str(&masked).unwrap_or_else(|e| panic!("{layout} / {}: {e}", seed.name));
+        let after: serde_json::Value = serde_json::from_str(&masked)
+            .unwrap_or_else(|e| panic!("{layout} / {}: {e}", seed.name));
         assert_eq!(shape(&before), shape(&after), "{layout} / {}", seed.name);
-        assert_eq!(mask.json(&before).to_string(), mask.json(&after).to_string(), "{layout} / {}", seed.name);
+        assert_eq!(
+            mask.json(&before).to_string(),
+            mask.json(&after).to_string(),
+            "{layout} / {}",
+            seed.name
+        );
     }
 }
 
@@ -63,7 +84,10 @@ fn shape(value: &serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
         Value::Array(items) => items.iter().map(shape).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), shape(value))).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| (key.clone(), shape(value)))
+            .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Value::Null,
     }
 }
@@ -78,13 +102,23 @@ fn at_most_one_look_alike_in_a_hundred_is_changed() {
         .filter(|masked| matches!(masked, Cow::Owned(_)))
         .map(Cow::into_owned)
         .collect();
-    assert!(changed.len() * 100 <= texts.len(), "{} of {}:\n{}", changed.len(), texts.len(), changed.join("\n"));
+    assert!(
+        changed.len() * 100 <= texts.len(),
+        "{} of {}:\n{}",
+        changed.len(),
+        texts.len(),
+        changed.join("\n")
+    );
 }
 
 /// The recorded results of the drills, and manifests of Kubernetes.
 fn usual_texts() -> Vec<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = |path: std::path::PathBuf| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let folder = |path: std::path::PathBuf| {
+        std::fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
     let drills = folder(root.join("examples/drills")).filter(|path| path.join("evidence").is_dir());
     let results = drills.flat_map(|drill| folder(drill.join("evidence")));
     let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
@@ -101,12 +135,23 @@ fn at_most_one_usual_line_in_a_hundred_is_changed() {
     for text in &texts {
         let masked = mask.apply(text);
         assert_eq!(masked.lines().count(), text.lines().count(), "{masked}");
-        let lines = text.lines().zip(masked.lines()).filter(|(before, after)| before != after);
+        let lines = text
+            .lines()
+            .zip(masked.lines())
+            .filter(|(before, after)| before != after);
         changed.extend(lines.map(|(before, after)| format!("- {before}\n+ {after}")));
     }
     let lines: usize = texts.iter().map(|text| text.lines().count()).sum();
-    println!("{} of {lines} lines are changed:\n{}", changed.len(), changed.join("\n"));
-    assert!(lines >= 2_000 && changed.len() * 100 <= lines, "{} of {lines}", changed.len());
+    println!(
+        "{} of {lines} lines are changed:\n{}",
+        changed.len(),
+        changed.join("\n")
+    );
+    assert!(
+        lines >= 2_000 && changed.len() * 100 <= lines,
+        "{} of {lines}",
+        changed.len()
+    );
 }
 
 #[test]

@@ -15,19 +15,52 @@ fn masked(text: &str) -> String {
 fn values_of_keys_that_name_a_secret_are_masked() {
     for (text, expected) in [
         ("password=hunter2 user=bob", "password=[masked] user=bob"),
-        ("DB_PASSWORD:          hunter2\nDB_USER: bob", "DB_PASSWORD:          [masked]\nDB_USER: bob"),
-        (r#"{"password":"a\"b,c","x":1}"#, r#"{"password":"[masked]","x":1}"#),
-        (r#"{"api_key": 123456,"x":1}"#, r#"{"api_key": "[masked]","x":1}"#),
-        (r#""{\"clientSecret\":\"s3cr3t\",\"x\":1}""#, r#""{\"clientSecret\":\"[masked]\",\"x\":1}""#),
-        ("https://h/?access_token=abc&page=2", "https://h/?access_token=[masked]&page=2"),
-        ("mysql --password hunter2 -h db", "mysql --password [masked] -h db"),
-        ("spring.datasource.password => 'x y'", "spring.datasource.password => '[masked]'"),
-        ("- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: [masked]\n"),
-        (r#"{"name":"API_TOKEN","value":"t0k"}"#, r#"{"name":"API_TOKEN","value":"[masked]"}"#),
+        (
+            "DB_PASSWORD:          hunter2\nDB_USER: bob",
+            "DB_PASSWORD:          [masked]\nDB_USER: bob",
+        ),
+        (
+            r#"{"password":"a\"b,c","x":1}"#,
+            r#"{"password":"[masked]","x":1}"#,
+        ),
+        (
+            r#"{"api_key": 123456,"x":1}"#,
+            r#"{"api_key": "[masked]","x":1}"#,
+        ),
+        (
+            r#""{\"clientSecret\":\"s3cr3t\",\"x\":1}""#,
+            r#""{\"clientSecret\":\"[masked]\",\"x\":1}""#,
+        ),
+        (
+            "https://h/?access_token=abc&page=2",
+            "https://h/?access_token=[masked]&page=2",
+        ),
+        (
+            "mysql --password hunter2 -h db",
+            "mysql --password [masked] -h db",
+        ),
+        (
+            "spring.datasource.password => 'x y'",
+            "spring.datasource.password => '[masked]'",
+        ),
+        (
+            "- name: DB_PASSWORD\n  value: hunter2\n",
+            "- name: DB_PASSWORD\n  value: [masked]\n",
+        ),
+        (
+            r#"{"name":"API_TOKEN","value":"t0k"}"#,
+            r#"{"name":"API_TOKEN","value":"[masked]"}"#,
+        ),
         ("(token: abc)", "(token: [masked])"),
         (r#"secret: "$2a$10$N9qo""#, r#"secret: "[masked]""#),
-        ("cookie: {\"password\": \"x\"}", "cookie: {\"password\": \"[masked]\"}"),
-        ("passwort: ä, token: äöü", "passwort: [masked], token: [masked]"),
+        (
+            "cookie: {\"password\": \"x\"}",
+            "cookie: {\"password\": \"[masked]\"}",
+        ),
+        (
+            "passwort: ä, token: äöü",
+            "passwort: [masked], token: [masked]",
+        ),
     ] {
         assert_eq!(masked(text), expected);
     }
@@ -36,14 +69,29 @@ fn values_of_keys_that_name_a_secret_are_masked() {
 #[test]
 fn credentials_in_headers_urls_and_files_are_masked() {
     for (text, expected) in [
-        ("Authorization: Basic dXNlcjpwYXNz\nHost: x", "Authorization: [masked]\nHost: x"),
-        (r#"-H "Authorization: Bearer a.b.c" url"#, r#"-H "Authorization: [masked]" url"#),
+        (
+            "Authorization: Basic dXNlcjpwYXNz\nHost: x",
+            "Authorization: [masked]\nHost: x",
+        ),
+        (
+            r#"-H "Authorization: Bearer a.b.c" url"#,
+            r#"-H "Authorization: [masked]" url"#,
+        ),
         ("used bearer abc123def now", "used bearer [masked] now"),
-        ("postgres://app:p@ss:w@db:5432/x", "postgres://app:[masked]@db:5432/x"),
+        (
+            "postgres://app:p@ss:w@db:5432/x",
+            "postgres://app:[masked]@db:5432/x",
+        ),
         ("key AKIAIOSFODNN7EXAMPLE used", "key [masked] used"),
-        ("a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b", "a [masked] b"),
+        (
+            "a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b",
+            "a [masked] b",
+        ),
         ("-----BEGIN PRIVATE KEY-----\nMIIE", "[masked]"),
-        ("pushed with ghp_0123456789abcdefghij01", "pushed with [masked]"),
+        (
+            "pushed with ghp_0123456789abcdefghij01",
+            "pushed with [masked]",
+        ),
     ] {
         assert_eq!(masked(text), expected);
     }
@@ -72,13 +120,19 @@ fn a_text_without_secrets_is_unchanged() {
 #[test]
 fn an_encoded_secret_above_a_line_that_begins_with_a_word_is_masked() {
     let encoded = "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCnc4MDJaSDdtYmxVU0xKMTV3R1Nw";
-    assert_eq!(masked(&format!("key {encoded}\nmail-1 is ready\n")), "key [masked]\nmail-1 is ready\n");
+    assert_eq!(
+        masked(&format!("key {encoded}\nmail-1 is ready\n")),
+        "key [masked]\nmail-1 is ready\n"
+    );
 }
 
 #[test]
 fn configured_values_are_masked_wherever_they_stand() {
     let mask = Mask::new(["s3same-open".to_owned(), "abc".to_owned()]);
-    assert_eq!(mask.apply("xs3same-openx abc s3same-open"), "x[masked]x abc [masked]");
+    assert_eq!(
+        mask.apply("xs3same-openx abc s3same-open"),
+        "x[masked]x abc [masked]"
+    );
     assert_eq!(format!("{mask:?}"), "Mask { secrets: 1 }");
 }
 
@@ -87,18 +141,34 @@ fn a_value_that_is_learned_is_masked_in_all_clones_and_in_a_text_that_arrives() 
     let mask = Mask::new(["first-t0ken".to_owned()]);
     let clone = mask.clone();
     let mut live = StreamMask::new(mask.clone());
-    assert_eq!(live.push("the first-t0ken and then\n"), "the [masked] and then\n");
+    assert_eq!(
+        live.push("the first-t0ken and then\n"),
+        "the [masked] and then\n"
+    );
     mask.learn(["second-t0ken\n".to_owned()]);
     assert_eq!(clone.apply("first-t0ken second-t0ken"), "[masked] [masked]");
-    assert_eq!(live.push("the second-t0ken is sent\n"), "the [masked] is sent\n");
-    assert_eq!(Mask::default().apply("second-t0ken"), "second-t0ken", "another mask");
+    assert_eq!(
+        live.push("the second-t0ken is sent\n"),
+        "the [masked] is sent\n"
+    );
+    assert_eq!(
+        Mask::default().apply("second-t0ken"),
+        "second-t0ken",
+        "another mask"
+    );
 }
 
 #[test]
 fn a_mask_that_fails_hides_the_text() {
-    let mask = Mask { broken: true, ..Mask::default() };
+    let mask = Mask {
+        broken: true,
+        ..Mask::default()
+    };
     assert_eq!(mask.apply("user=bob"), HIDDEN);
-    assert_eq!(mask.json(&serde_json::json!({"user": "bob"})), serde_json::json!(HIDDEN));
+    assert_eq!(
+        mask.json(&serde_json::json!({"user": "bob"})),
+        serde_json::json!(HIDDEN)
+    );
     assert_eq!(Mask::default().apply(HIDDEN), HIDDEN);
     assert_eq!(Mask::default().apply(&" ".repeat(MAX_BYTES + 1)), HIDDEN);
 }
@@ -122,22 +192,38 @@ fn that_never_settles() -> String {
 fn one_long_line_hides_no_other_line() {
     let text = format!("the pod is ready\n{}\nrestarts: 3\n", that_never_settles());
     let masked = masked(&text);
-    assert!(masked.starts_with("the pod is ready\n") && masked.ends_with("\nrestarts: 3\n"), "{}", masked.len());
-    assert!(!masked.contains("b@tcp") && masked.contains(MASKED), "{masked}");
+    assert!(
+        masked.starts_with("the pod is ready\n") && masked.ends_with("\nrestarts: 3\n"),
+        "{}",
+        masked.len()
+    );
+    assert!(
+        !masked.contains("b@tcp") && masked.contains(MASKED),
+        "{masked}"
+    );
     assert_eq!(Mask::default().apply(&masked), masked);
 }
 
 #[test]
 fn one_long_string_hides_no_other_value_of_its_json() {
-    let text = serde_json::json!({"pod": "shop-7", "log": that_never_settles(), "restarts": 3}).to_string();
+    let text = serde_json::json!({"pod": "shop-7", "log": that_never_settles(), "restarts": 3})
+        .to_string();
     let masked: Value = serde_json::from_str(&masked(&text)).unwrap();
-    assert_eq!((&masked["pod"], &masked["restarts"]), (&"shop-7".into(), &3.into()), "{masked}");
-    assert!(!masked["log"].as_str().unwrap().contains("b@tcp"), "{masked}");
+    assert_eq!(
+        (&masked["pod"], &masked["restarts"]),
+        (&"shop-7".into(), &3.into()),
+        "{masked}"
+    );
+    assert!(
+        !masked["log"].as_str().unwrap().contains("b@tcp"),
+        "{masked}"
+    );
 }
 
 #[test]
 fn a_masked_json_value_keeps_its_shape() {
-    let value = serde_json::json!({"password": "hunter2", "nested": {"note": "used token=abc123", "n": 1}});
+    let value =
+        serde_json::json!({"password": "hunter2", "nested": {"note": "used token=abc123", "n": 1}});
     let expected = serde_json::json!({"password": "[masked]", "nested": {"note": "used token=[masked]", "n": 1}});
     assert_eq!(Mask::default().json(&value), expected);
 }

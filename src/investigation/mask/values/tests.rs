@@ -20,7 +20,11 @@ fn the_end_of_a_value_depends_on_its_layout() {
         ("{abc", "{abc", "{abc"),
         ("${X:-abc}", "${X:-abc}", "${X:-abc}"),
     ] {
-        assert_eq!((value(text, Reach::Word), value(text, Reach::Line)), (Some(word), Some(line)), "{text}");
+        assert_eq!(
+            (value(text, Reach::Word), value(text, Reach::Line)),
+            (Some(word), Some(line)),
+            "{text}"
+        );
     }
 }
 

@@ -19,9 +19,19 @@ pub(super) struct Block<'a> {
 /// neither.
 pub(super) fn read(text: &str) -> Block<'_> {
     let lines = lines(text);
-    let mut reader = BlockParser { text, lines: &lines, left_out: Vec::new(), braces: true };
-    let value = reader.block(0, 0).filter(|_| reader.left_out.len() * 2 <= lines.len());
-    Block { value, left_out: reader.left_out }
+    let mut reader = BlockParser {
+        text,
+        lines: &lines,
+        left_out: Vec::new(),
+        braces: true,
+    };
+    let value = reader
+        .block(0, 0)
+        .filter(|_| reader.left_out.len() * 2 <= lines.len());
+    Block {
+        value,
+        left_out: reader.left_out,
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -35,7 +45,11 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     /// The text of a list item.
     fn item(self) -> Option<&'a str> {
-        if self.text == "-" { Some("") } else { self.text.strip_prefix("- ").map(str::trim_start) }
+        if self.text == "-" {
+            Some("")
+        } else {
+            self.text.strip_prefix("- ").map(str::trim_start)
+        }
     }
 }
 
@@ -50,7 +64,11 @@ fn lines(text: &str) -> Vec<Line<'_>> {
             "" => empty += 1,
             "---" | "..." if indent == 0 => {}
             text => {
-                lines.push(Line { indent, text, empty });
+                lines.push(Line {
+                    indent,
+                    text,
+                    empty,
+                });
                 empty = 0;
             }
         }
@@ -84,16 +102,25 @@ impl<'a> BlockParser<'a, '_> {
     fn block(&mut self, indent: usize, depth: usize) -> Option<Value> {
         self.skip_comments(indent);
         let is_list = self.peek()?.item().is_some();
-        if is_list { self.list(indent, depth) } else { self.map(indent, depth) }
+        if is_list {
+            self.list(indent, depth)
+        } else {
+            self.map(indent, depth)
+        }
     }
 
     fn skip_comments(&mut self, indent: usize) {
-        while self.next_if(|line| line.indent >= indent && line.text.starts_with('#')).is_some() {}
+        while self
+            .next_if(|line| line.indent >= indent && line.text.starts_with('#'))
+            .is_some()
+        {}
     }
 
     fn list(&mut self, indent: usize, depth: usize) -> Option<Value> {
         let mut items = Vec::new();
-        while let Some(line) = self.next_if(|line| line.indent >= indent && (line.item().is_some() || indent == 0)) {
+        while let Some(line) =
+            self.next_if(|line| line.indent >= indent && (line.item().is_some() || indent == 0))
+        {
             match line.item() {
                 Some(item) => items.push(self.item(line, item, depth)),
                 None => self.left_out.push(line.text),
@@ -106,20 +133,25 @@ impl<'a> BlockParser<'a, '_> {
     /// A list item. An item that is a pair begins a mapping, which the deeper lines continue.
     fn item(&mut self, line: Line<'a>, text: &'a str, depth: usize) -> Value {
         let has_more = self.peek().is_some_and(|next| next.indent > line.indent);
-        let inner = Line { indent: line.indent + (line.text.len() - text.len()), text, empty: 0 };
+        let inner = Line {
+            indent: line.indent + (line.text.len() - text.len()),
+            text,
+            empty: 0,
+        };
         match pairs::of(text) {
             _ if depth >= MAX_DEPTH => scalar::value(text),
             Some(pairs) if pairs::is_mapping(text) => {
                 let mut map = Map::new();
                 self.put(&mut map, pairs, inner.indent, depth);
-                if has_more && let Some(Value::Object(more)) = self.map(line.indent + 1, depth + 1) {
+                if has_more && let Some(Value::Object(more)) = self.map(line.indent + 1, depth + 1)
+                {
                     map.extend(more);
                 }
                 Value::Object(map)
             }
-            Some(_) | None if text.is_empty() && has_more => {
-                self.block(line.indent + 1, depth + 1).unwrap_or(Value::Null)
-            }
+            Some(_) | None if text.is_empty() && has_more => self
+                .block(line.indent + 1, depth + 1)
+                .unwrap_or(Value::Null),
             Some(_) | None if inner.item().is_some() => self.list_inside(inner, depth + 1),
             Some(_) | None => self.inline(text, line.indent),
         }
@@ -128,7 +160,9 @@ impl<'a> BlockParser<'a, '_> {
     /// `- - a`: a list that begins within an item.
     fn list_inside(&mut self, first: Line<'a>, depth: usize) -> Value {
         let mut items = vec![self.item(first, first.item().unwrap_or_default(), depth)];
-        while let Some(line) = self.next_if(|line| line.indent >= first.indent && line.item().is_some()) {
+        while let Some(line) =
+            self.next_if(|line| line.indent >= first.indent && line.item().is_some())
+        {
             items.push(self.item(line, line.item().unwrap_or_default(), depth));
         }
         Value::Array(items)
@@ -147,13 +181,21 @@ impl<'a> BlockParser<'a, '_> {
     }
 
     /// Inserts the pairs of one line; the value of the last one may be in the lines below.
-    fn put(&mut self, map: &mut Map<String, Value>, pairs: Vec<(&'a str, &'a str)>, indent: usize, depth: usize) {
+    fn put(
+        &mut self,
+        map: &mut Map<String, Value>,
+        pairs: Vec<(&'a str, &'a str)>,
+        indent: usize,
+        depth: usize,
+    ) {
         for (key, text) in pairs {
             let value = match text {
                 "" => self.below(indent, depth),
                 "|" | "|-" | "|+" => Value::String(self.text_below(indent, "\n")),
                 ">" | ">-" | ">+" => Value::String(self.text_below(indent, " ")),
-                text if text.starts_with('#') && self.peek().is_some_and(|line| line.indent > indent) => {
+                text if text.starts_with('#')
+                    && self.peek().is_some_and(|line| line.indent > indent) =>
+                {
                     self.below(indent, depth)
                 }
                 text => self.inline(text, indent),
@@ -182,7 +224,9 @@ impl<'a> BlockParser<'a, '_> {
             }
             Some(line) if depth < MAX_DEPTH && line.indent == indent && line.item().is_some() => {
                 let mut items = Vec::new();
-                while let Some(line) = self.next_if(|line| line.indent == indent && line.item().is_some()) {
+                while let Some(line) =
+                    self.next_if(|line| line.indent == indent && line.item().is_some())
+                {
                     items.push(self.item(line, line.item().unwrap_or_default(), depth + 1));
                 }
                 Value::Array(items)
@@ -201,9 +245,16 @@ impl<'a> BlockParser<'a, '_> {
             let is_literal = between == "\n";
             if !text.is_empty() {
                 text.push_str(between);
-                text.extend(std::iter::repeat_n('\n', if is_literal { line.empty } else { 0 }));
+                text.extend(std::iter::repeat_n(
+                    '\n',
+                    if is_literal { line.empty } else { 0 },
+                ));
             }
-            let deeper = if is_literal { line.indent.saturating_sub(common) } else { 0 };
+            let deeper = if is_literal {
+                line.indent.saturating_sub(common)
+            } else {
+                0
+            };
             text.extend(std::iter::repeat_n(' ', deeper));
             text.push_str(line.text);
         }
@@ -221,7 +272,10 @@ impl<'a> BlockParser<'a, '_> {
         }
         let text = without_comment(text);
         // A trailing comma, from JSON without its braces.
-        let bare = text.strip_suffix(',').map(str::trim_end).filter(|bare| is_single(bare));
+        let bare = text
+            .strip_suffix(',')
+            .map(str::trim_end)
+            .filter(|bare| is_single(bare));
         scalar::value(bare.unwrap_or(text))
     }
 
@@ -231,10 +285,17 @@ impl<'a> BlockParser<'a, '_> {
             return None;
         }
         if let Some(value) = flow::value(text) {
-            self.lines = self.lines.get(usize::from(self.is_next(text))..).unwrap_or_default();
+            self.lines = self
+                .lines
+                .get(usize::from(self.is_next(text))..)
+                .unwrap_or_default();
             return Some(value);
         }
-        let found = if self.braces { self.braces_below(text) } else { None };
+        let found = if self.braces {
+            self.braces_below(text)
+        } else {
+            None
+        };
         self.braces = found.is_some();
         found
     }
@@ -246,20 +307,24 @@ impl<'a> BlockParser<'a, '_> {
             return None;
         }
         let end = self.text.len() - behind.len();
-        while self.next_if(|line| offset(self.text, line.text) < end).is_some() {}
+        while self
+            .next_if(|line| offset(self.text, line.text) < end)
+            .is_some()
+        {}
         Some(value)
     }
 
     fn is_next(&self, text: &str) -> bool {
-        self.peek().is_some_and(|line| std::ptr::eq(line.text, text))
+        self.peek()
+            .is_some_and(|line| std::ptr::eq(line.text, text))
     }
 
     /// A value with the deeper lines that continue it: those that are no pairs.
     fn continued(&mut self, text: &'a str, indent: usize) -> String {
         let mut whole = text.to_owned();
-        while let Some(line) =
-            self.next_if(|line| line.indent > indent && !line.text.starts_with('#') && pairs::of(line.text).is_none())
-        {
+        while let Some(line) = self.next_if(|line| {
+            line.indent > indent && !line.text.starts_with('#') && pairs::of(line.text).is_none()
+        }) {
             whole.push(' ');
             whole.push_str(line.text);
         }
@@ -269,7 +334,8 @@ impl<'a> BlockParser<'a, '_> {
 
 /// Whether a text is a single word, or in quotes.
 fn is_single(text: &str) -> bool {
-    let is_word = !text.starts_with(['"', '\'']) && !text.contains(|c: char| c.is_whitespace() || c == ',');
+    let is_word =
+        !text.starts_with(['"', '\'']) && !text.contains(|c: char| c.is_whitespace() || c == ',');
     is_word || scalar::quoted(text).is_some()
 }
 

@@ -10,7 +10,9 @@ const MAX_DEPTH: usize = 48;
 
 /// The mapping or list that the whole text consists of; `None` for any other text.
 pub(super) fn value(text: &str) -> Option<Value> {
-    prefix(text.trim()).filter(|(_, behind)| behind.trim().is_empty()).map(|(value, _)| value)
+    prefix(text.trim())
+        .filter(|(_, behind)| behind.trim().is_empty())
+        .map(|(value, _)| value)
 }
 
 /// The mapping or list at the beginning of a text, and the text behind it.
@@ -78,7 +80,8 @@ impl<'a> FlowParser<'a> {
         let before = self.rest;
         self.skip_space();
         let skipped = before.get(..before.len() - self.rest.len())?;
-        let is_there = self.take(',').is_some() || self.rest.starts_with([end, '"']) || skipped.contains('\n');
+        let is_there =
+            self.take(',').is_some() || self.rest.starts_with([end, '"']) || skipped.contains('\n');
         is_there.then_some(())
     }
 
@@ -86,14 +89,17 @@ impl<'a> FlowParser<'a> {
     fn text(&mut self) -> Option<String> {
         let (quoted, rest) = split_quoted(self.rest)?;
         let next = rest.trim_start_matches([' ', '\t', '\r']);
-        let is_all =
-            next.is_empty() || next.starts_with([',', '}', ']', ':', '\n', '#', '"']) || next.starts_with("//");
+        let is_all = next.is_empty()
+            || next.starts_with([',', '}', ']', ':', '\n', '#', '"'])
+            || next.starts_with("//");
         match scalar::quoted(quoted) {
             Some(text) if is_all => {
                 self.rest = rest;
                 Some(text)
             }
-            Some(_) | None => self.word(&[',', '}', ']']).map(|word| word.trim().to_owned()),
+            Some(_) | None => self
+                .word(&[',', '}', ']'])
+                .map(|word| word.trim().to_owned()),
         }
     }
 

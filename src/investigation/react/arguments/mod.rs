@@ -33,7 +33,13 @@ const MAX_LENIENT_BYTES: usize = 64 * 1024;
 pub(super) fn of(input: &str) -> Arguments {
     let input = fence::inside(input.trim());
     let (value, left_out) = match strict(input) {
-        Some((Value::Object(values), "")) => return Arguments { values, text: input.to_owned(), left_out: None },
+        Some((Value::Object(values), "")) => {
+            return Arguments {
+                values,
+                text: input.to_owned(),
+                left_out: None,
+            };
+        }
         Some((value, "")) => (value, Vec::new()),
         // A remark behind an object is not part of it.
         Some((value @ Value::Object(_), behind)) => (value, filled_lines(behind)),
@@ -41,11 +47,17 @@ pub(super) fn of(input: &str) -> Arguments {
     };
     let values = match value {
         Value::Object(values) => values,
-        value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            Map::from_iter([("input".to_owned(), value)])
-        }
+        value @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)) => Map::from_iter([("input".to_owned(), value)]),
     };
-    Arguments { text: written(&values), values, left_out: problem(&left_out) }
+    Arguments {
+        text: written(&values),
+        values,
+        left_out: problem(&left_out),
+    }
 }
 
 fn written(values: &Map<String, Value>) -> String {
@@ -64,7 +76,10 @@ fn lenient(input: &str) -> (Value, Vec<&str>) {
         return (Value::Object(Map::new()), Vec::new());
     }
     if input.len() > MAX_LENIENT_BYTES {
-        return (Value::String(input.to_owned()), vec!["more text than is looked into"]);
+        return (
+            Value::String(input.to_owned()),
+            vec!["more text than is looked into"],
+        );
     }
     if let Some((value, behind)) = flow::prefix(input)
         && (value.is_object() && ends_there(behind) || behind.trim().is_empty())
@@ -98,7 +113,10 @@ fn ends_there(behind: &str) -> bool {
 
 /// The lines of a text that are not blank.
 fn filled_lines(text: &str) -> Vec<&str> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("```")).collect()
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("```"))
+        .collect()
 }
 
 /// For people: the first lines that were not understood.
@@ -108,8 +126,16 @@ fn problem(left_out: &[&str]) -> Option<String> {
     if left_out.is_empty() {
         return None;
     }
-    let shown: Vec<String> = left_out.iter().take(MAX_LINES).map(|line| cut(line, MAX_CHARS)).collect();
+    let shown: Vec<String> = left_out
+        .iter()
+        .take(MAX_LINES)
+        .map(|line| cut(line, MAX_CHARS))
+        .collect();
     let more = left_out.len().saturating_sub(MAX_LINES);
-    let more = if more > 0 { format!(" and {more} more lines") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more lines")
+    } else {
+        String::new()
+    };
     Some(format!("not understood: {}{more}", shown.join(" / ")))
 }

@@ -33,7 +33,11 @@ pub(super) fn of(line: &str) -> Option<Vec<(&str, &str)>> {
     }
     let mut last = pair(line, Position::Start)?;
     // `host:db-3, port:80`
-    let behind = if last.is_touched() { Position::BehindTouched } else { Position::Behind };
+    let behind = if last.is_touched() {
+        Position::BehindTouched
+    } else {
+        Position::Behind
+    };
     let mut pairs = Vec::new();
     while let Some((value, next)) = next_pair(last.rest, behind) {
         pairs.push((last.key, value.trim()));
@@ -81,7 +85,9 @@ fn next_pair(text: &str, position: Position) -> Option<(&str, Pair<'_>)> {
             (None, '}' | ']' | ')') => depth = depth.saturating_sub(1),
             (None, ',') if depth == 0 => {
                 let (value, behind) = text.split_at_checked(at)?;
-                let next = behind.strip_prefix(',').and_then(|behind| pair(behind.trim_start(), position));
+                let next = behind
+                    .strip_prefix(',')
+                    .and_then(|behind| pair(behind.trim_start(), position));
                 if let Some(next) = next.filter(|next| next.is_colon || is_divisible) {
                     return Some((value, next));
                 }
@@ -107,7 +113,11 @@ fn pair(text: &str, position: Position) -> Option<Pair<'_>> {
     let is_near = spaced.len() == behind.len();
     let rest = spaced.strip_prefix([':', '='])?;
     let is_colon = spaced.starts_with(':');
-    let pair = Pair { key, is_colon, rest };
+    let pair = Pair {
+        key,
+        is_colon,
+        rest,
+    };
     let is_separator = match position {
         _ if is_colon && !pair.is_touched() => true,
         Position::Start if is_colon => is_value(rest),
@@ -123,13 +133,17 @@ fn pair(text: &str, position: Position) -> Option<Pair<'_>> {
 /// A plain key, or any text in quotes.
 fn key(text: &str) -> Option<(&str, &str)> {
     for quote in ['"', '\''] {
-        if let Some((key, behind)) = text.strip_prefix(quote).and_then(|text| text.split_once(quote)) {
+        if let Some((key, behind)) = text
+            .strip_prefix(quote)
+            .and_then(|text| text.split_once(quote))
+        {
             return (!key.is_empty()).then_some((key, behind));
         }
     }
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     let (key, behind) = text.split_at_checked(text.find(|c| !is_part(c))?)?;
-    key.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some((key, behind))
+    key.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        .then_some((key, behind))
 }
 
 /// Whether the text directly behind a colon is a value, as in `host:db-3`: not the rest of a URL (`http://x`), of a
@@ -139,7 +153,11 @@ fn is_value(rest: &str) -> bool {
         return true;
     }
     let first = rest.split_once(", ").map_or(rest, |(first, _)| first);
-    let is_name = |at: usize| first.get(at + 1..).is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+    let is_name = |at: usize| {
+        first
+            .get(at + 1..)
+            .is_some_and(|rest| rest.starts_with(char::is_alphabetic))
+    };
     !rest.starts_with([':', '\\'])
         && !rest.starts_with("//")
         && !rest.contains(['{', '('])

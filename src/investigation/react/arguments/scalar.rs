@@ -21,10 +21,16 @@ pub(super) fn value(word: &str) -> Value {
 
 /// The text between quotes, if the quotes surround the whole word.
 pub(super) fn quoted(word: &str) -> Option<String> {
-    if let Some(text) = word.strip_prefix("\"\"\"").and_then(|word| word.strip_suffix("\"\"\"")) {
+    if let Some(text) = word
+        .strip_prefix("\"\"\"")
+        .and_then(|word| word.strip_suffix("\"\"\""))
+    {
         return Some(text.to_owned());
     }
-    if let Some(inner) = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')) {
+    if let Some(inner) = word
+        .strip_prefix('"')
+        .and_then(|word| word.strip_suffix('"'))
+    {
         return serde_json::from_str(word).ok().or_else(|| lenient(inner));
     }
     single(word.strip_prefix('\'')?.strip_suffix('\'')?)
@@ -73,14 +79,24 @@ fn single(inner: &str) -> Option<String> {
 
 fn number(word: &str) -> Option<Number> {
     let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
-    let is_plain = digits.strip_prefix('.').unwrap_or(digits).starts_with(|c: char| c.is_ascii_digit())
-        && digits.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let padded = digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
+    let is_plain = digits
+        .strip_prefix('.')
+        .unwrap_or(digits)
+        .starts_with(|c: char| c.is_ascii_digit())
+        && digits
+            .bytes()
+            .all(|c| c.is_ascii_digit() || matches!(c, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let padded =
+        digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
     if !is_plain || padded {
         return None;
     }
     if digits.bytes().all(|c| c.is_ascii_digit()) {
-        return word.parse::<i64>().ok().map(Number::from).or_else(|| word.parse::<u64>().ok().map(Number::from));
+        return word
+            .parse::<i64>()
+            .ok()
+            .map(Number::from)
+            .or_else(|| word.parse::<u64>().ok().map(Number::from));
     }
     Number::from_f64(word.parse().ok()?)
 }

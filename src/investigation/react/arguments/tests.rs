@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use crate::investigation::react::read;
 
 fn arguments(input: &str) -> Value {
-    Value::Object(read(&format!("Action: a.b\nAction Input: {input}"), None).arguments.unwrap())
+    Value::Object(
+        read(&format!("Action: a.b\nAction Input: {input}"), None)
+            .arguments
+            .unwrap(),
+    )
 }
 
 #[test]
@@ -23,11 +27,20 @@ fn arguments_are_understood_in_every_form_that_models_use() {
         ("```json\n{\"a\": 1}\n```", json!({"a": 1})),
         ("```\na: 1\n```", json!({"a": 1})),
         ("`{\"a\": 1}`", json!({"a": 1})),
-        ("```json\n{\"a\": \"```\"}\n```\nI wait.", json!({"a": "```"})),
+        (
+            "```json\n{\"a\": \"```\"}\n```\nI wait.",
+            json!({"a": "```"}),
+        ),
         ("```json {\"a\": \"```\"}```", json!({"a": "```"})),
         ("```\n{\"a\": 1}```", json!({"a": 1})),
-        ("{\"a\": [1, 2,], \"b\": {\"c\": 3,},}", json!({"a": [1, 2], "b": {"c": 3}})),
-        ("{'a': True, 'b': None, 'c': 'it''s'}", json!({"a": true, "b": null, "c": "it's"})),
+        (
+            "{\"a\": [1, 2,], \"b\": {\"c\": 3,},}",
+            json!({"a": [1, 2], "b": {"c": 3}}),
+        ),
+        (
+            "{'a': True, 'b': None, 'c': 'it''s'}",
+            json!({"a": true, "b": null, "c": "it's"}),
+        ),
         (
             "{host: db-3, since: 2h, rate: sum(x{a=\"1\", b=\"2\"})}",
             json!({"host": "db-3", "since": "2h", "rate": "sum(x{a=\"1\", b=\"2\"})"}),
@@ -36,9 +49,18 @@ fn arguments_are_understood_in_every_form_that_models_use() {
         ("host: db-3", json!({"host": "db-3"})),
         ("host=db-3", json!({"host": "db-3"})),
         ("host:db-3", json!({"host": "db-3"})),
-        ("host: db-3, all=true\nlimit: 5", json!({"host": "db-3", "all": true, "limit": 5})),
-        ("host: db-3, limit: 10", json!({"host": "db-3", "limit": 10})),
-        ("tags: a,b,c, name: web", json!({"tags": "a,b,c", "name": "web"})),
+        (
+            "host: db-3, all=true\nlimit: 5",
+            json!({"host": "db-3", "all": true, "limit": 5}),
+        ),
+        (
+            "host: db-3, limit: 10",
+            json!({"host": "db-3", "limit": 10}),
+        ),
+        (
+            "tags: a,b,c, name: web",
+            json!({"tags": "a,b,c", "name": "web"}),
+        ),
         ("labels: app=web", json!({"labels": "app=web"})),
         ("url=http://x", json!({"url": "http://x"})),
         ("url: http://x:80/?a=1", json!({"url": "http://x:80/?a=1"})),
@@ -46,17 +68,32 @@ fn arguments_are_understood_in_every_form_that_models_use() {
         ("look here: now", json!({"input": "look here: now"})),
         ("a: {b: 1}", json!({"a": {"b": 1}})),
         ("a: []\nb: web", json!({"a": [], "b": "web"})),
-        ("names:\n  - one\n  - two\nlabel: app=web", json!({"names": ["one", "two"], "label": "app=web"})),
-        ("select:\n  app: web\n  env: prod", json!({"select": {"app": "web", "env": "prod"}})),
+        (
+            "names:\n  - one\n  - two\nlabel: app=web",
+            json!({"names": ["one", "two"], "label": "app=web"}),
+        ),
+        (
+            "select:\n  app: web\n  env: prod",
+            json!({"select": {"app": "web", "env": "prod"}}),
+        ),
         (
             "db:\n  host: h\n  port: 1\ntags:\n- a\n- b: 1\n  c: 2",
             json!({"db": {"host": "h", "port": 1}, "tags": ["a", {"b": 1, "c": 2}]}),
         ),
         ("- a\n- b", json!({"input": ["a", "b"]})),
         ("- app=web\n- n: 1", json!({"input": ["app=web", {"n": 1}]})),
-        ("host: db-3\n    all: true", json!({"host": "db-3", "all": true})),
-        ("code: |\n  if x:\n    y()\nn: 1", json!({"code": "if x:\n  y()", "n": 1})),
-        ("query: sum(x)\n  by (pod)", json!({"query": "sum(x) by (pod)"})),
+        (
+            "host: db-3\n    all: true",
+            json!({"host": "db-3", "all": true}),
+        ),
+        (
+            "code: |\n  if x:\n    y()\nn: 1",
+            json!({"code": "if x:\n  y()", "n": 1}),
+        ),
+        (
+            "query: sum(x)\n  by (pod)",
+            json!({"query": "sum(x) by (pod)"}),
+        ),
         (
             "query: rate(x{a=\"1\", b=\"2\"}[5m]), step: 60",
             json!({"query": "rate(x{a=\"1\", b=\"2\"}[5m])", "step": 60}),
@@ -77,22 +114,49 @@ fn the_first_separator_ends_the_key_and_the_rest_is_the_value() {
         ("a: b: c", json!({"a": "b: c"})),
         ("key = value", json!({"key": "value"})),
         ("a = 1, b = on", json!({"a": 1, "b": "on"})),
-        ("a = 1, b = 2 ORDER BY c", json!({"input": "a = 1, b = 2 ORDER BY c"})),
-        ("host: db-3\npod:\ntags: []", json!({"host": "db-3", "pod": "", "tags": []})),
+        (
+            "a = 1, b = 2 ORDER BY c",
+            json!({"input": "a = 1, b = 2 ORDER BY c"}),
+        ),
+        (
+            "host: db-3\npod:\ntags: []",
+            json!({"host": "db-3", "pod": "", "tags": []}),
+        ),
         ("host=,pod=", json!({"host": "", "pod": ""})),
-        ("spec:\n  pod:\n  n: 1", json!({"spec": {"pod": null, "n": 1}})),
+        (
+            "spec:\n  pod:\n  n: 1",
+            json!({"spec": {"pod": null, "n": 1}}),
+        ),
         ("host:db-3, port:80", json!({"host": "db-3", "port": 80})),
         ("since:12:30", json!({"since": "12:30"})),
-        ("at: 2031-05-01T10:00:00Z", json!({"at": "2031-05-01T10:00:00Z"})),
-        ("\"a\": 1,\n\"b c\": \"x\",\n'd': true", json!({"a": 1, "b c": "x", "d": true})),
-        ("host: db-3, note: it's slow, n: 2", json!({"host": "db-3", "note": "it's slow", "n": 2})),
-        ("a: \"b, c: d\", e: 'f, g: h'", json!({"a": "b, c: d", "e": "f, g: h"})),
+        (
+            "at: 2031-05-01T10:00:00Z",
+            json!({"at": "2031-05-01T10:00:00Z"}),
+        ),
+        (
+            "\"a\": 1,\n\"b c\": \"x\",\n'd': true",
+            json!({"a": 1, "b c": "x", "d": true}),
+        ),
+        (
+            "host: db-3, note: it's slow, n: 2",
+            json!({"host": "db-3", "note": "it's slow", "n": 2}),
+        ),
+        (
+            "a: \"b, c: d\", e: 'f, g: h'",
+            json!({"a": "b, c: d", "e": "f, g: h"}),
+        ),
         (
             "---\n# for the disk\na: 1 # one\nb: \"x # y\"\nchannel: #ops",
             json!({"a": 1, "b": "x # y", "channel": "#ops"}),
         ),
-        ("a: |\n  if x:\n\n    y()\n\nb: >\n  one\n  two", json!({"a": "if x:\n\n  y()", "b": "one two"})),
-        ("a:\n  - - 1\n    - 2\n  -\n    b: 3", json!({"a": [[1, 2], {"b": 3}]})),
+        (
+            "a: |\n  if x:\n\n    y()\n\nb: >\n  one\n  two",
+            json!({"a": "if x:\n\n  y()", "b": "one two"}),
+        ),
+        (
+            "a:\n  - - 1\n    - 2\n  -\n    b: 3",
+            json!({"a": [[1, 2], {"b": 3}]}),
+        ),
         (
             "- name: web\n  ports:\n  - 80\n  - 443\n  env:\n    - {k: v}\n- name: db",
             json!({"input": [{"name": "web", "ports": [80, 443], "env": [{"k": "v"}]}, {"name": "db"}]}),
@@ -107,27 +171,51 @@ fn the_first_separator_ends_the_key_and_the_rest_is_the_value() {
 #[test]
 fn json_that_a_strict_parser_refuses_is_understood() {
     let table = [
-        ("{\"a\": 1, // one\n \"b\": 2, /* two */ # three\n \"c\": 3}", json!({"a": 1, "b": 2, "c": 3})),
-        ("{\"a\": 1\n \"b\": \"x\" \"c\": [1, 2,],}", json!({"a": 1, "b": "x", "c": [1, 2]})),
+        (
+            "{\"a\": 1, // one\n \"b\": 2, /* two */ # three\n \"c\": 3}",
+            json!({"a": 1, "b": 2, "c": 3}),
+        ),
+        (
+            "{\"a\": 1\n \"b\": \"x\" \"c\": [1, 2,],}",
+            json!({"a": 1, "b": "x", "c": [1, 2]}),
+        ),
         (
             "{'a': 'it\\'s', 'b': (1, 2), 'c': None, 'd': False}",
             json!({"a": "it's", "b": "(1, 2)", "c": null, "d": false}),
         ),
-        ("{\"sql\": \"SELECT a\nFROM b\"}", json!({"sql": "SELECT a\nFROM b"})),
-        ("{\"re\": \"\\d+\\.\\w \\\"x\\\"\\n\"}", json!({"re": "\\d+\\.\\w \"x\"\n"})),
-        ("{\"a\": \"\"\"x\n\"y\" z\"\"\"}", json!({"a": "x\n\"y\" z"})),
+        (
+            "{\"sql\": \"SELECT a\nFROM b\"}",
+            json!({"sql": "SELECT a\nFROM b"}),
+        ),
+        (
+            "{\"re\": \"\\d+\\.\\w \\\"x\\\"\\n\"}",
+            json!({"re": "\\d+\\.\\w \"x\"\n"}),
+        ),
+        (
+            "{\"a\": \"\"\"x\n\"y\" z\"\"\"}",
+            json!({"a": "x\n\"y\" z"}),
+        ),
         (
             "{\"a\": NaN, \"b\": -Infinity, \"c\": 18446744073709551615}",
             json!({"a": "NaN", "b": "-Infinity", "c": u64::MAX}),
         ),
-        ("params: {\n  \"a\": 1,\n  \"b\": [1,\n 2]\n}\nn: 2", json!({"params": {"a": 1, "b": [1, 2]}, "n": 2})),
+        (
+            "params: {\n  \"a\": 1,\n  \"b\": [1,\n 2]\n}\nn: 2",
+            json!({"params": {"a": 1, "b": [1, 2]}, "n": 2}),
+        ),
         (
             "params:\n  {\"a\": \"b: c\",\n  \"d\": [1,\n  2,\n]}\nn: 2",
             json!({"params": {"a": "b: c", "d": [1, 2]}, "n": 2}),
         ),
-        ("list: [\n  a,\n  b\n]\nn: 2", json!({"list": ["a", "b"], "n": 2})),
+        (
+            "list: [\n  a,\n  b\n]\nn: 2",
+            json!({"list": ["a", "b"], "n": 2}),
+        ),
         ("tags: [a, b\nn: 1", json!({"tags": "[a, b", "n": 1})),
-        ("- {a: 1,\n   b: 2}\n- c", json!({"input": [{"a": 1, "b": 2}, "c"]})),
+        (
+            "- {a: 1,\n   b: 2}\n- c",
+            json!({"input": [{"a": 1, "b": 2}, "c"]}),
+        ),
         ("{\"a\" 1}", json!({"input": "{\"a\" 1}"})),
         ("{\"a\": 1", json!({"input": "{\"a\": 1"})),
     ];
@@ -150,8 +238,14 @@ fn queries_arrive_as_they_were_written() {
         "{app=\"web\"} |= \"error\" | json",
         "C:\\temp\\x",
     ] {
-        assert_eq!(arguments(&format!("query: {query}")), json!({"query": query}));
-        assert_eq!(arguments(&json!({"query": query}).to_string()), json!({"query": query}));
+        assert_eq!(
+            arguments(&format!("query: {query}")),
+            json!({"query": query})
+        );
+        assert_eq!(
+            arguments(&json!({"query": query}).to_string()),
+            json!({"query": query})
+        );
     }
     for query in [
         "sum(rate(http_errors_total{code=\"500\"}[5m])) by (pod)",
@@ -166,14 +260,23 @@ fn queries_arrive_as_they_were_written() {
     ] {
         assert_eq!(arguments(query), json!({"input": query}));
     }
-    assert_eq!(arguments("query: sum(x)\n  - sum(y)\nstep: 60"), json!({"query": "sum(x) - sum(y)", "step": 60}));
+    assert_eq!(
+        arguments("query: sum(x)\n  - sum(y)\nstep: 60"),
+        json!({"query": "sum(x) - sum(y)", "step": 60})
+    );
 }
 
 #[test]
 fn an_input_below_its_header_keeps_its_indentation() {
-    let reply = read("Action: a.b\nAction Input:\n\n    cfg:\n      host: h\n    n: 1\n", None);
+    let reply = read(
+        "Action: a.b\nAction Input:\n\n    cfg:\n      host: h\n    n: 1\n",
+        None,
+    );
     assert_eq!(reply.action_input.as_deref(), Some("cfg:\n  host: h\nn: 1"));
-    assert_eq!(reply.arguments.map(Value::Object), Some(json!({"cfg": {"host": "h"}, "n": 1})));
+    assert_eq!(
+        reply.arguments.map(Value::Object),
+        Some(json!({"cfg": {"host": "h"}, "n": 1}))
+    );
 }
 
 #[test]
@@ -185,7 +288,10 @@ fn a_word_gets_the_type_that_it_looks_like_if_that_loses_nothing() {
         ("None", json!(null)),
         ("-3", json!(-3)),
         ("18446744073709551615", json!(u64::MAX)),
-        ("99999999999999999999999999", json!("99999999999999999999999999")),
+        (
+            "99999999999999999999999999",
+            json!("99999999999999999999999999"),
+        ),
         ("2.75", json!(2.75)),
         ("1e400", json!("1e400")),
         ("007", json!("007")),
@@ -211,20 +317,43 @@ fn a_word_gets_the_type_that_it_looks_like_if_that_loses_nothing() {
 
 #[test]
 fn json_arguments_are_sent_as_the_model_wrote_them() {
-    let sent = |input: &str| read(&format!("Action: a.b\nAction Input: {input}"), None).arguments_text.unwrap();
-    assert_eq!(sent("{\"b\": 1.50, \"a\": 1e3}"), "{\"b\": 1.50, \"a\": 1e3}");
+    let sent = |input: &str| {
+        read(&format!("Action: a.b\nAction Input: {input}"), None)
+            .arguments_text
+            .unwrap()
+    };
+    assert_eq!(
+        sent("{\"b\": 1.50, \"a\": 1e3}"),
+        "{\"b\": 1.50, \"a\": 1e3}"
+    );
     assert_eq!(sent("b: 1"), "{\"b\":1}");
 }
 
 #[test]
 fn lines_that_are_not_understood_are_reported() {
     let table = [
-        ("host: db-3\n- bad\nall: true", json!({"host": "db-3", "all": true}), "- bad"),
-        ("{\"a\": 1}\n\nI wait for the result.", json!({"a": 1}), "I wait for the result."),
+        (
+            "host: db-3\n- bad\nall: true",
+            json!({"host": "db-3", "all": true}),
+            "- bad",
+        ),
+        (
+            "{\"a\": 1}\n\nI wait for the result.",
+            json!({"a": 1}),
+            "I wait for the result.",
+        ),
         ("{\"a\": 1,}\nI wait.", json!({"a": 1}), "I wait."),
         ("{\"a\": 1}\n{\"b\": 2}", json!({"a": 1}), "{\"b\": 2}"),
-        ("The arguments:\n{\"a\": 1}", json!({"a": 1}), "The arguments:"),
-        ("These:\n```json\n{\"a\": 1}\n```", json!({"a": 1}), "These:"),
+        (
+            "The arguments:\n{\"a\": 1}",
+            json!({"a": 1}),
+            "The arguments:",
+        ),
+        (
+            "These:\n```json\n{\"a\": 1}\n```",
+            json!({"a": 1}),
+            "These:",
+        ),
         (
             "a: 1\none\nb: 2\ntwo\nc: 3\nthree\nd: 4\nfour",
             json!({"a": 1, "b": 2, "c": 3, "d": 4}),
@@ -233,11 +362,23 @@ fn lines_that_are_not_understood_are_reported() {
     ];
     for (input, expected, left_out) in table {
         let reply = read(&format!("Action: a.b\nAction Input: {input}"), None);
-        assert_eq!(reply.arguments.map(Value::Object), Some(expected), "{input}");
-        assert_eq!(reply.problem, Some(format!("not understood: {left_out}")), "{input}");
+        assert_eq!(
+            reply.arguments.map(Value::Object),
+            Some(expected),
+            "{input}"
+        );
+        assert_eq!(
+            reply.problem,
+            Some(format!("not understood: {left_out}")),
+            "{input}"
+        );
     }
     for whole in ["{\"a\": 1}\n```", "note: x\nand more\nand more"] {
-        assert_eq!(read(&format!("Action: a.b\nAction Input: {whole}"), None).problem, None, "{whole}");
+        assert_eq!(
+            read(&format!("Action: a.b\nAction Input: {whole}"), None).problem,
+            None,
+            "{whole}"
+        );
     }
 }
 
@@ -245,10 +386,21 @@ fn lines_that_are_not_understood_are_reported() {
 fn a_very_long_input_is_json_or_text() {
     let long = "x".repeat(100_000);
     let reply = |input: &str| read(&format!("Action: a.b\nAction Input: {input}"), None);
-    assert_eq!(reply(&format!("{{\"a\": \"{long}\"}}")).arguments.map(Value::Object), Some(json!({"a": long})));
+    assert_eq!(
+        reply(&format!("{{\"a\": \"{long}\"}}"))
+            .arguments
+            .map(Value::Object),
+        Some(json!({"a": long}))
+    );
     let kept = reply(&format!("a: {long}"));
-    assert_eq!(kept.arguments.map(Value::Object), Some(json!({"input": format!("a: {long}")})));
-    assert_eq!(kept.problem.as_deref(), Some("not understood: more text than is looked into"));
+    assert_eq!(
+        kept.arguments.map(Value::Object),
+        Some(json!({"input": format!("a: {long}")}))
+    );
+    assert_eq!(
+        kept.problem.as_deref(),
+        Some("not understood: more text than is looked into")
+    );
 }
 
 proptest! {

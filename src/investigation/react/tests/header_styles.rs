@@ -71,21 +71,41 @@ fn a_text_that_only_mentions_actions_has_none() {
             "Thought: a plan:\n- Action: look at the logs\n- Action: restart\n- Final Answer: then",
             "a thought and nothing after it",
         ),
-        ("Thought: I go on.\naction: restart it\n**Action:** none of these", "a thought and nothing after it"),
-        ("Thought: I go on.\naction: restart\nAction Input: {}", "an action input without its action"),
-        ("Thought: the next action input: later", "a thought and nothing after it"),
-        ("Our Final Answer: wait\nThe Action: wait", "none of the sections"),
+        (
+            "Thought: I go on.\naction: restart it\n**Action:** none of these",
+            "a thought and nothing after it",
+        ),
+        (
+            "Thought: I go on.\naction: restart\nAction Input: {}",
+            "an action input without its action",
+        ),
+        (
+            "Thought: the next action input: later",
+            "a thought and nothing after it",
+        ),
+        (
+            "Our Final Answer: wait\nThe Action: wait",
+            "none of the sections",
+        ),
     ];
     for (text, problem) in table {
         assert_eq!(read(text, None).problem.as_deref(), Some(problem), "{text}");
     }
     let report = "Do this:\n**Action:** restart\n### Action\nrestart now\n- Action: wait\nObservation: none\n**Action Input:** no\naction: a.b\n**Thought:** x";
-    assert_eq!(filled_fields(&format!("Final Answer: {report}")), json!({"kind": "final", "final_answer": report}));
+    assert_eq!(
+        filled_fields(&format!("Final Answer: {report}")),
+        json!({"kind": "final", "final_answer": report})
+    );
 }
 
 #[test]
 fn an_input_is_data_up_to_the_next_header_at_its_own_depth() {
-    let call = |text: &str| (filled_fields(text)["action"].clone(), filled_fields(text)["arguments"].clone());
+    let call = |text: &str| {
+        (
+            filled_fields(text)["action"].clone(),
+            filled_fields(text)["arguments"].clone(),
+        )
+    };
     let table = [
         (
             "Action: a.b\nAction Input:\naction: restart\nthought: x\nobservation: y",
@@ -95,10 +115,19 @@ fn an_input_is_data_up_to_the_next_header_at_its_own_depth() {
             "Action: a.b\nAction Input:\ntext: |\n  Action: x.y\n  Observation: z\n  [Based on it]",
             json!({"text": "Action: x.y\nObservation: z\n[Based on it]"}),
         ),
-        ("Action: a.b\nAction Input: x: It ends. Final Answer: no", json!({"x": "It ends. Final Answer: no"})),
+        (
+            "Action: a.b\nAction Input: x: It ends. Final Answer: no",
+            json!({"x": "It ends. Final Answer: no"}),
+        ),
         ("Action: a.b\nAction Input: {}\n Observation: 1", json!({})),
-        ("Action: a.b\nAction Input: {\"x\": 1}\n**Observation:** 2", json!({"x": 1})),
-        ("  Action: a.b\n  Action Input: x: 1\n  y:\n    z: 2\n  Thought: then", json!({"x": 1, "y": {"z": 2}})),
+        (
+            "Action: a.b\nAction Input: {\"x\": 1}\n**Observation:** 2",
+            json!({"x": 1}),
+        ),
+        (
+            "  Action: a.b\n  Action Input: x: 1\n  y:\n    z: 2\n  Thought: then",
+            json!({"x": 1, "y": {"z": 2}}),
+        ),
     ];
     for (text, arguments) in table {
         assert_eq!(call(text), (json!("a.b"), arguments), "{text}");

@@ -18,7 +18,9 @@ pub(super) fn line(value: &Value) -> String {
                 list(&mut out, items, 1);
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => put(&mut out, value, 1),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            put(&mut out, value, 1)
+        }
     }
     shortened(out)
 }
@@ -50,7 +52,11 @@ pub(super) fn begun(text: &str) -> Option<Value> {
         }
     }
     let (end, open) = complete?;
-    let closed = text.get(..end)?.chars().chain(open.into_iter().rev()).collect::<String>();
+    let closed = text
+        .get(..end)?
+        .chars()
+        .chain(open.into_iter().rev())
+        .collect::<String>();
     serde_json::from_str(&closed).ok()
 }
 

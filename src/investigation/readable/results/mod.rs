@@ -32,9 +32,12 @@ pub fn line(content: &str) -> Option<String> {
 
 /// A whole result in lines: JSON with one value a line, answers of Prometheus with one series after another.
 pub fn lines(content: &str) -> Vec<String> {
-    let value =
-        serde_json::from_str::<Value>(content.trim()).ok().filter(|value| value.is_object() || value.is_array());
-    let Some(value) = value else { return content.trim_end().lines().map(str::to_owned).collect() };
+    let value = serde_json::from_str::<Value>(content.trim())
+        .ok()
+        .filter(|value| value.is_object() || value.is_array());
+    let Some(value) = value else {
+        return content.trim_end().lines().map(str::to_owned).collect();
+    };
     let pretty = || serde_json::to_string_pretty(&value).unwrap_or_else(|_| content.to_owned());
     prometheus::lines(&value).unwrap_or_else(|| pretty().lines().map(str::to_owned).collect())
 }
@@ -42,7 +45,10 @@ pub fn lines(content: &str) -> Vec<String> {
 /// The time series of a result; `None` if it is no answer of Prometheus.
 pub fn series(content: &str) -> Option<Vec<Series>> {
     let content = content.trim();
-    let value = content.starts_with('{').then(|| serde_json::from_str(content).ok()).flatten()?;
+    let value = content
+        .starts_with('{')
+        .then(|| serde_json::from_str(content).ok())
+        .flatten()?;
     prometheus::series(&value)
 }
 
@@ -70,14 +76,27 @@ mod tests {
             ),
             (r#"[{"a": 1}, {"a": 2}]"#, "2 items: {a: 1}, {a: 2}"),
             (r#"["one", "two"]"#, "2 items: one, two"),
-            (r#"{"a": {"b": {"c": {"d": {"e": 1}}}}}"#, "a: {b: {c: {d: {…}}}}"),
-            (r#"{"text": "two\n  lines, and \"quotes\""}"#, r#"text: two lines, and "quotes""#),
+            (
+                r#"{"a": {"b": {"c": {"d": {"e": 1}}}}}"#,
+                "a: {b: {c: {d: {…}}}}",
+            ),
+            (
+                r#"{"text": "two\n  lines, and \"quotes\""}"#,
+                r#"text: two lines, and "quotes""#,
+            ),
             ("{}", "{}"),
             ("[]", "0 items"),
         ] {
             assert_eq!(line(content).as_deref(), Some(expected));
         }
-        for other in ["", "plain text", "\"text\"", "480Mi", "{not json", "[ERROR] disk full"] {
+        for other in [
+            "",
+            "plain text",
+            "\"text\"",
+            "480Mi",
+            "{not json",
+            "[ERROR] disk full",
+        ] {
             assert_eq!(line(other), None, "{other}");
         }
     }
@@ -86,40 +105,55 @@ mod tests {
     fn a_cut_result_is_read_as_far_as_it_goes() {
         let cut = "{\"items\": [\n{\"a\": 1},\n{\"a\": 2, \"b\": \"x\n[… 900 of 1000 bytes left out here …]\n\"}]}";
         assert_eq!(line(cut).as_deref(), Some("items: [{a: 1}, {a: 2}] …"));
-        assert_eq!(line("{\"a\": [[[\n[… 9 of 10 bytes left out here …]\n").as_deref(), Some("a: [[[]]] …"));
+        assert_eq!(
+            line("{\"a\": [[[\n[… 9 of 10 bytes left out here …]\n").as_deref(),
+            Some("a: [[[]]] …")
+        );
     }
 
     #[test]
     fn an_answer_of_prometheus_is_a_series() {
-        let values = [("480", 0), ("490", 300), ("511", 2400)].map(|(value, at)| json!([at, value]));
+        let values =
+            [("480", 0), ("490", 300), ("511", 2400)].map(|(value, at)| json!([at, value]));
         let metric = json!({"__name__": "memory_mi", "pod": "checkout", "job": "kubelet"});
         let matrix = json!({"status": "success", "note": "in Mi", "data": {"resultType": "matrix",
             "result": [{"metric": metric, "values": values}]}});
-        let wanted = "480 → 511 in 40 min (3 values) memory_mi{pod=checkout, job=kubelet}; note: in Mi";
+        let wanted =
+            "480 → 511 in 40 min (3 values) memory_mi{pod=checkout, job=kubelet}; note: in Mi";
         let found = line(&matrix.to_string()).unwrap();
         let sorted = wanted.replace("pod=checkout, job=kubelet", "job=kubelet, pod=checkout");
         assert!(found == wanted || found == sorted, "{found}");
         assert_eq!(lines(&matrix.to_string()).len(), 5);
         let vector = json!({"status": "success", "data": {"resultType": "vector", "result": [
             {"metric": {"pod": "a"}, "value": [10, "1.5"]}, {"metric": {"pod": "b"}, "value": [10, "NaN"]}]}});
-        assert_eq!(line(&vector.to_string()).unwrap(), "2 series: 1.5 {pod=a}; NaN {pod=b}");
+        assert_eq!(
+            line(&vector.to_string()).unwrap(),
+            "2 series: 1.5 {pod=a}; NaN {pod=b}"
+        );
         let none = json!({"status": "success", "data": {"resultType": "matrix", "result": []}});
         assert_eq!(line(&none.to_string()).unwrap(), "no series");
-        let scalar = json!({"status": "success", "data": {"resultType": "scalar", "result": [10, "7"]}});
+        let scalar =
+            json!({"status": "success", "data": {"resultType": "scalar", "result": [10, "7"]}});
         assert_eq!(line(&scalar.to_string()).unwrap(), "7");
         let bytes = json!({"resultType": "vector", "result": [
             {"metric": {"__name__": "rss_bytes"}, "value": [10, "536870912"]}]});
         assert_eq!(line(&bytes.to_string()).unwrap(), "512.0 Mi rss_bytes");
         // Another kind of answer, or one that is not of Prometheus, is JSON as any other.
         let strange = json!({"data": {"resultType": "matrix", "result": [{"values": 4}]}});
-        assert_eq!(line(&strange.to_string()).unwrap(), "data: {resultType: matrix, result: [{values: 4}]}");
+        assert_eq!(
+            line(&strange.to_string()).unwrap(),
+            "data: {resultType: matrix, result: [{values: 4}]}"
+        );
     }
 
     #[test]
     fn a_whole_result_loses_no_value() {
         let json = r#"{"a": [1, {"b": "c"}]}"#;
         let joined = lines(json).join("\n");
-        assert_eq!(serde_json::from_str::<Value>(&joined).unwrap(), serde_json::from_str::<Value>(json).unwrap());
+        assert_eq!(
+            serde_json::from_str::<Value>(&joined).unwrap(),
+            serde_json::from_str::<Value>(json).unwrap()
+        );
         assert_eq!(lines("one\n  two\n"), ["one", "  two"]);
     }
 

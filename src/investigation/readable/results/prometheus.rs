@@ -37,8 +37,16 @@ pub(super) fn line(value: &Value) -> Option<String> {
         1 => String::new(),
         many => format!("{many} series: "),
     };
-    let each = all.iter().take(20).map(Series::line).collect::<Vec<_>>().join("; ");
-    let others = others(value).into_iter().map(|other| format!("; {other}")).collect::<String>();
+    let each = all
+        .iter()
+        .take(20)
+        .map(Series::line)
+        .collect::<Vec<_>>()
+        .join("; ");
+    let others = others(value)
+        .into_iter()
+        .map(|other| format!("; {other}"))
+        .collect::<String>();
     Some(shortened(format!("{count}{each}{others}")))
 }
 
@@ -47,7 +55,12 @@ pub(super) fn lines(value: &Value) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     for series in series(value)? {
         lines.push(series.name);
-        lines.extend(series.points.iter().map(|Point { at, value }| format!("  {}  {value}", time(*at))));
+        lines.extend(
+            series
+                .points
+                .iter()
+                .map(|Point { at, value }| format!("  {}  {value}", time(*at))),
+        );
     }
     lines.extend(others(value));
     Some(lines)
@@ -55,9 +68,16 @@ pub(super) fn lines(value: &Value) -> Option<Vec<String>> {
 
 /// What the answer has beside its series, such as warnings.
 fn others(value: &Value) -> Vec<String> {
-    let object = value.as_object().filter(|object| object.contains_key("data"));
-    let others = object.into_iter().flatten().filter(|(name, _)| !matches!(name.as_str(), "status" | "data"));
-    others.map(|(name, value)| format!("{name}: {}", json::line(value))).collect()
+    let object = value
+        .as_object()
+        .filter(|object| object.contains_key("data"));
+    let others = object
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !matches!(name.as_str(), "status" | "data"));
+    others
+        .map(|(name, value)| format!("{name}: {}", json::line(value)))
+        .collect()
 }
 
 /// The series of an answer of Prometheus; `None` for any other text.
@@ -65,9 +85,18 @@ pub(super) fn series(value: &Value) -> Option<Vec<Series>> {
     let data = value.get("data").unwrap_or(value);
     let result = data.get("result")?.as_array()?;
     match data.get("resultType")?.as_str()? {
-        "matrix" => result.iter().map(|one| Series::of(one, one.get("values")?.as_array()?)).collect(),
-        "vector" => result.iter().map(|one| Series::of(one, std::slice::from_ref(one.get("value")?))).collect(),
-        "scalar" | "string" => Some(vec![Series::of(data, std::slice::from_ref(data.get("result")?))?]),
+        "matrix" => result
+            .iter()
+            .map(|one| Series::of(one, one.get("values")?.as_array()?))
+            .collect(),
+        "vector" => result
+            .iter()
+            .map(|one| Series::of(one, std::slice::from_ref(one.get("value")?)))
+            .collect(),
+        "scalar" | "string" => Some(vec![Series::of(
+            data,
+            std::slice::from_ref(data.get("result")?),
+        )?]),
         _ => None,
     }
 }
@@ -75,16 +104,37 @@ pub(super) fn series(value: &Value) -> Option<Vec<Series>> {
 impl Series {
     fn of(value: &Value, points: &[Value]) -> Option<Self> {
         let point = |point: &Value| {
-            let [at, value] = point.as_array()?.as_slice() else { return None };
-            Some(Point { at: at.as_f64()?, value: value.as_str()?.to_owned() })
+            let [at, value] = point.as_array()?.as_slice() else {
+                return None;
+            };
+            Some(Point {
+                at: at.as_f64()?,
+                value: value.as_str()?.to_owned(),
+            })
         };
         let points = points.iter().map(point).collect::<Option<Vec<_>>>()?;
         let labels = value.get("metric").and_then(Value::as_object);
-        let own = labels.and_then(|labels| labels.get("__name__")).and_then(Value::as_str).unwrap_or_default();
-        let labels = labels.into_iter().flatten().filter(|(label, _)| *label != "__name__");
-        let labels: Vec<String> = labels.map(|(name, value)| format!("{name}={}", json::line(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(", ")) };
-        Some(Self { name: format!("{own}{labels}"), is_bytes: own.ends_with("_bytes"), points })
+        let own = labels
+            .and_then(|labels| labels.get("__name__"))
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let labels = labels
+            .into_iter()
+            .flatten()
+            .filter(|(label, _)| *label != "__name__");
+        let labels: Vec<String> = labels
+            .map(|(name, value)| format!("{name}={}", json::line(value)))
+            .collect();
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(", "))
+        };
+        Some(Self {
+            name: format!("{own}{labels}"),
+            is_bytes: own.ends_with("_bytes"),
+            points,
+        })
     }
 
     fn line(&self) -> String {
@@ -103,9 +153,14 @@ impl Series {
 
     /// Bytes in units of 1024, as Kubernetes writes them; the whole result has them exactly.
     pub fn shown(&self, value: &str) -> String {
-        let bytes = value.parse::<f64>().ok().filter(|bytes| self.is_bytes && bytes.is_finite());
+        let bytes = value
+            .parse::<f64>()
+            .ok()
+            .filter(|bytes| self.is_bytes && bytes.is_finite());
         match bytes {
-            Some(bytes) if bytes >= 1024.0 * 1024.0 * 1024.0 => format!("{:.1} Gi", bytes / 1024.0 / 1024.0 / 1024.0),
+            Some(bytes) if bytes >= 1024.0 * 1024.0 * 1024.0 => {
+                format!("{:.1} Gi", bytes / 1024.0 / 1024.0 / 1024.0)
+            }
             Some(bytes) if bytes >= 1024.0 * 1024.0 => format!("{:.1} Mi", bytes / 1024.0 / 1024.0),
             Some(_) | None => value.to_owned(),
         }
@@ -113,7 +168,12 @@ impl Series {
 }
 
 fn time(at: f64) -> String {
-    let millis = Duration::try_from_secs_f64(at).ok().and_then(|at| i64::try_from(at.as_millis()).ok());
+    let millis = Duration::try_from_secs_f64(at)
+        .ok()
+        .and_then(|at| i64::try_from(at.as_millis()).ok());
     let time = millis.and_then(DateTime::from_timestamp_millis);
-    time.map_or_else(|| at.to_string(), |time| time.format("%Y-%m-%d %H:%M:%SZ").to_string())
+    time.map_or_else(
+        || at.to_string(),
+        |time| time.format("%Y-%m-%d %H:%M:%SZ").to_string(),
+    )
 }

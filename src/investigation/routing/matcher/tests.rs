@@ -37,13 +37,21 @@ fn matchers_read_as_in_alertmanager() {
         ("foo=~bar|baz", "foo", "=~", "^(?:bar|baz)$"),
         ("\"foo bar\"=\"x\"", "foo bar", "=", "x"),
         ("\"a\\\"b\"=x", "a\"b", "=", "x"),
-        ("kubernetes.pod=~\"db-.*\"", "kubernetes.pod", "=~", "^(?:db-.*)$"),
+        (
+            "kubernetes.pod=~\"db-.*\"",
+            "kubernetes.pod",
+            "=~",
+            "^(?:db-.*)$",
+        ),
         ("größe=\"groß\"", "größe", "=", "groß"),
         ("@severity=\"high\"", "@severity", "=", "high"),
         ("\"@timestamp\"!=\"\"", "@timestamp", "!=", ""),
     ] {
-        let expected =
-            if name.is_empty() { Err(MatcherFault::Quote) } else { Ok((name.to_owned(), operator, value.to_owned())) };
+        let expected = if name.is_empty() {
+            Err(MatcherFault::Quote)
+        } else {
+            Ok((name.to_owned(), operator, value.to_owned()))
+        };
         assert_eq!(parsed(text), expected, "{text}");
     }
     for (text, fault) in [
@@ -65,7 +73,12 @@ fn matchers_read_as_in_alertmanager() {
         ("@severity=warning", "is no severity"),
     ] {
         let found = Matcher::parse(text).map(|matcher| matcher.to_string());
-        assert!(found.as_ref().is_err_and(|found| found.to_string().contains(fault)), "{text}: {found:?}");
+        assert!(
+            found
+                .as_ref()
+                .is_err_and(|found| found.to_string().contains(fault)),
+            "{text}: {found:?}"
+        );
     }
 }
 
@@ -89,7 +102,11 @@ fn a_regular_expression_is_anchored_and_an_absent_label_is_empty() {
         ("cluster=~dev", false),
         ("cluster=~\"dev.x\"", false),
     ] {
-        assert_eq!(Matcher::parse(text).unwrap().matches(&facts), expected, "{text}");
+        assert_eq!(
+            Matcher::parse(text).unwrap().matches(&facts),
+            expected,
+            "{text}"
+        );
     }
 }
 

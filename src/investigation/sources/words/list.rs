@@ -16,7 +16,9 @@ impl WordList {
 
     /// The place of a word.
     pub fn position(&self, word: &str) -> Option<usize> {
-        self.0.split_ascii_whitespace().position(|known| known == word)
+        self.0
+            .split_ascii_whitespace()
+            .position(|known| known == word)
     }
 }
 

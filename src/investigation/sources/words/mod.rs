@@ -25,7 +25,10 @@ pub struct WordTable<T> {
 
 impl<T> Default for WordTable<T> {
     fn default() -> Self {
-        Self { exact: BTreeMap::new(), prefixes: Vec::new() }
+        Self {
+            exact: BTreeMap::new(),
+            prefixes: Vec::new(),
+        }
     }
 }
 
@@ -36,7 +39,8 @@ impl<T: Copy> WordTable<T> {
         match word.strip_suffix('*') {
             Some(prefix) => {
                 self.prefixes.push((prefix.to_owned(), value));
-                self.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+                self.prefixes
+                    .sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
             }
             None => {
                 self.exact.insert(word, value);
@@ -46,13 +50,21 @@ impl<T: Copy> WordTable<T> {
 
     /// The values of all words.
     pub fn values(&self) -> impl Iterator<Item = T> + '_ {
-        self.exact.values().copied().chain(self.prefixes.iter().map(|(_, value)| *value))
+        self.exact
+            .values()
+            .copied()
+            .chain(self.prefixes.iter().map(|(_, value)| *value))
     }
 
     /// The value of a word: that of the whole word before that of the longest prefix.
     pub fn get(&self, word: &str) -> Option<T> {
         let word = plain(word);
-        let prefix = || self.prefixes.iter().find(|(prefix, _)| word.starts_with(prefix)).map(|(_, value)| *value);
+        let prefix = || {
+            self.prefixes
+                .iter()
+                .find(|(prefix, _)| word.starts_with(prefix))
+                .map(|(_, value)| *value)
+        };
         self.exact.get(&word).copied().or_else(prefix)
     }
 }
@@ -76,7 +88,11 @@ mod tests {
     #[test]
     fn a_word_counts_in_any_case_and_before_a_prefix() {
         let mut table = WordTable::default();
-        for (word, value) in [("Incident.*", 1), ("incident.responder.*", 2), ("INCIDENT.RESPONDER.ADDED", 3)] {
+        for (word, value) in [
+            ("Incident.*", 1),
+            ("incident.responder.*", 2),
+            ("INCIDENT.RESPONDER.ADDED", 3),
+        ] {
             table.insert(word, value);
         }
         for (word, expected) in [

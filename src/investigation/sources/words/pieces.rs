@@ -80,7 +80,10 @@ fn all(text: &str) -> Vec<String> {
 
 /// The pieces of a key of an object. Some senders write keys in capital letters only: `SERVICESTATE`.
 pub fn key_pieces(key: &str) -> Vec<String> {
-    all(key).into_iter().flat_map(|piece| cut(&piece).unwrap_or_else(|| vec![piece])).collect()
+    all(key)
+        .into_iter()
+        .flat_map(|piece| cut(&piece).unwrap_or_else(|| vec![piece]))
+        .collect()
 }
 
 /// A piece in words of such keys, if it consists of them.
@@ -104,7 +107,8 @@ fn push_run(run: &str, pieces: &mut Vec<String>) {
         // `nodeNot` begins a word at `N`, and `HTTPError` at the last upper-case letter.
         let begins = letter.is_uppercase()
             && before.is_some_and(|before| {
-                !before.is_uppercase() || after.is_some_and(|after| after.is_lowercase()) && !before.is_numeric()
+                !before.is_uppercase()
+                    || after.is_some_and(|after| after.is_lowercase()) && !before.is_numeric()
             });
         if begins && !piece.is_empty() {
             pieces.push(std::mem::take(&mut piece));

@@ -13,7 +13,11 @@ pub fn severity_of(word: &str) -> Option<Severity> {
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     let mut worst = None;
     for (at, piece) in pieces.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|before| pieces.get(before)).copied().unwrap_or_default();
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| pieces.get(before))
+            .copied()
+            .unwrap_or_default();
         let next = pieces.get(at + 1).copied().unwrap_or_default();
         if NOTS.contains(&before) {
             continue;
@@ -41,9 +45,14 @@ pub(super) fn is_plain(piece: &str) -> bool {
 
 /// `p1`, `sev0`, `s2`, and `sev-1` in two pieces.
 fn of_level(piece: &str, next: &str) -> Option<Severity> {
-    let digits = |text: &str| text.parse::<u8>().ok().filter(|level| *level <= 9 && text.len() == 1);
-    let joined =
-        ["severity", "priority", "sev", "prio", "p", "s"].iter().find_map(|name| digits(piece.strip_prefix(name)?));
+    let digits = |text: &str| {
+        text.parse::<u8>()
+            .ok()
+            .filter(|level| *level <= 9 && text.len() == 1)
+    };
+    let joined = ["severity", "priority", "sev", "prio", "p", "s"]
+        .iter()
+        .find_map(|name| digits(piece.strip_prefix(name)?));
     let is_name = ["severity", "priority", "sev", "prio", "p", "s"].contains(&piece);
     let level = joined.or_else(|| digits(next).filter(|_| is_name))?;
     Some(match level {
@@ -56,14 +65,16 @@ fn of_level(piece: &str, next: &str) -> Option<Severity> {
 
 fn of_piece(piece: &str, before: &str) -> Option<Severity> {
     Some(match piece {
-        "critical" | "crit" | "fatal" | "emergency" | "emerg" | "disaster" | "page" | "urgent" | "blocker"
-        | "catastrophic" | "showstopper" | "panic" | "highest" | "extreme" | "immediate" => Severity::Critical,
+        "critical" | "crit" | "fatal" | "emergency" | "emerg" | "disaster" | "page" | "urgent"
+        | "blocker" | "catastrophic" | "showstopper" | "panic" | "highest" | "extreme"
+        | "immediate" => Severity::Critical,
         "high" if before == "very" => Severity::Critical,
         "error" | "err" | "high" | "major" | "severe" | "serious" | "important" => Severity::High,
         "low" if before == "very" => Severity::Low,
-        "warning" | "warn" | "medium" | "moderate" | "average" | "normal" | "ticket" | "elevated" => Severity::Normal,
-        "minor" | "info" | "information" | "informational" | "notice" | "low" | "none" | "debug" | "trivial"
-        | "lowest" | "trace" | "verbose" | "indeterminate" => Severity::Low,
+        "warning" | "warn" | "medium" | "moderate" | "average" | "normal" | "ticket"
+        | "elevated" => Severity::Normal,
+        "minor" | "info" | "information" | "informational" | "notice" | "low" | "none"
+        | "debug" | "trivial" | "lowest" | "trace" | "verbose" | "indeterminate" => Severity::Low,
         other => return tongues::severity_of(other),
     })
 }
@@ -104,10 +115,38 @@ mod tests {
             ),
             (
                 Severity::High,
-                &["error", "P2", "sev2", "S-2", "severe", "Major", "hoch", "élevée", "alta", "высокая", "重要"],
+                &[
+                    "error",
+                    "P2",
+                    "sev2",
+                    "S-2",
+                    "severe",
+                    "Major",
+                    "hoch",
+                    "élevée",
+                    "alta",
+                    "высокая",
+                    "重要",
+                ],
             ),
-            (Severity::Normal, &["warning", "P3", "SEV3", "average", "Warnung", "advertencia", "警告"]),
-            (Severity::Low, &["info", "none", "P4", "P5", "sev5", "very low", "niedrig", "提示"]),
+            (
+                Severity::Normal,
+                &[
+                    "warning",
+                    "P3",
+                    "SEV3",
+                    "average",
+                    "Warnung",
+                    "advertencia",
+                    "警告",
+                ],
+            ),
+            (
+                Severity::Low,
+                &[
+                    "info", "none", "P4", "P5", "sev5", "very low", "niedrig", "提示",
+                ],
+            ),
         ] {
             for word in words {
                 assert_eq!(severity_of(word), Some(severity), "{word}");

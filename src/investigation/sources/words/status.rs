@@ -8,10 +8,18 @@ use super::{WordList, severity, tongues};
 use crate::investigation::alert::AlertStatus;
 
 /// What happened is over, whatever else is named.
-const OVER: [&str; 6] = ["resolved", "recovered", "solved", "recovers", "unalerted", "postmortem"];
+const OVER: [&str; 6] = [
+    "resolved",
+    "recovered",
+    "solved",
+    "recovers",
+    "unalerted",
+    "postmortem",
+];
 /// The same beside words of alerts only: `port closed` and `recovery mode` are states.
-const ENDING: WordList =
-    WordList::new("resolve recover recovery resolution clear close clears cleared closed restored fixed");
+const ENDING: WordList = WordList::new(
+    "resolve recover recovery resolution clear close clears cleared closed restored fixed",
+);
 /// Words before the end of a sentence: `API check #1 has recovered`.
 const AUXILIARY: [&str; 6] = ["has", "have", "is", "was", "been", "now"];
 /// Over, as the whole word only.
@@ -55,7 +63,13 @@ const PROBLEMS: WordList = WordList::new(
      raised unhealthy degraded outage unavailable unreachable offline broken missing unknown breached violated \
      violating escalated timeout lost red yellow fired investigating",
 );
-const PLANNED: [&str; 5] = ["downtime", "maintenance", "downtimestart", "downtimestarted", "downtimescheduled"];
+const PLANNED: [&str; 5] = [
+    "downtime",
+    "maintenance",
+    "downtimestart",
+    "downtimestarted",
+    "downtimescheduled",
+];
 const BY_A_PERSON: WordList = WordList::new(
     "acknowledged acknowledge acknowledgement acknowledgment ack acked muted silenced suppressed snoozed quittiert \
      bestätigt reconocido acquitté",
@@ -72,7 +86,10 @@ pub fn status_of(word: &str) -> Option<AlertStatus> {
     let word = changed.unwrap_or(word);
     let pieces = pieces(word);
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-    if matches!(pieces.as_slice(), ["test" | "testing"] | ["test", "notification" | "alert" | "message"]) {
+    if matches!(
+        pieces.as_slice(),
+        ["test" | "testing"] | ["test", "notification" | "alert" | "message"]
+    ) {
         return Some(AlertStatus::Test);
     }
     judge(&pieces).or_else(|| written(word))
@@ -86,28 +103,42 @@ pub fn ended_of(word: &str) -> Option<AlertStatus> {
     }
     let pieces = pieces(word);
     let is_known = |piece: &str| {
-        OVER.contains(&piece) || ENDING.contains(piece) || BY_A_PERSON.contains(piece) || PLANNED.contains(&piece)
+        OVER.contains(&piece)
+            || ENDING.contains(piece)
+            || BY_A_PERSON.contains(piece)
+            || PLANNED.contains(&piece)
     };
-    let is_alone = pieces.iter().all(|piece| is_known(piece) || is_beside(piece));
+    let is_alone = pieces
+        .iter()
+        .all(|piece| is_known(piece) || is_beside(piece));
     let is_sentence = match pieces.as_slice() {
         [.., before, last] => AUXILIARY.contains(&before.as_str()) && OVER.contains(&last.as_str()),
         _ => false,
     };
     let has_own = pieces.iter().any(|piece| is_known(piece));
-    let found = status_of(word).filter(|status| matches!(status, AlertStatus::Resolved | AlertStatus::Acknowledged));
+    let found = status_of(word)
+        .filter(|status| matches!(status, AlertStatus::Resolved | AlertStatus::Acknowledged));
     found.filter(|_| has_own && (is_alone || is_sentence))
 }
 
 /// Whether a piece says nothing beside an end: a word of alerts, a number or a severity.
 fn is_beside(piece: &str) -> bool {
-    let is_severity = severity::is_plain(piece) && !["error", "err", "fatal", "panic"].contains(&piece);
+    let is_severity =
+        severity::is_plain(piece) && !["error", "err", "fatal", "panic"].contains(&piece);
     FILLING.contains(piece) || WELL.contains(piece) || is_measure(piece) || is_severity
 }
 
 /// What follows the arrow of a change: `CRITICAL` of `OK -> CRITICAL`, and of `from OK to CRITICAL`.
 fn after_change(word: &str) -> Option<&str> {
-    let arrow = ["->", "=>", "→", "➜", "➔"].iter().find_map(|arrow| word.rsplit_once(arrow));
-    let spelled = || word.to_lowercase().contains("from ").then(|| word.rsplit_once(" to ")).flatten();
+    let arrow = ["->", "=>", "→", "➜", "➔"]
+        .iter()
+        .find_map(|arrow| word.rsplit_once(arrow));
+    let spelled = || {
+        word.to_lowercase()
+            .contains("from ")
+            .then(|| word.rsplit_once(" to "))
+            .flatten()
+    };
     let (_, after) = arrow.or_else(spelled)?;
     Some(after).filter(|after| !after.trim().is_empty())
 }
@@ -118,11 +149,27 @@ fn judge(pieces: &[&str]) -> Option<AlertStatus> {
     if any(&ELSEWHERE) {
         return None;
     }
-    if has(&["flappingstart", "unacknowledged", "unacknowledge", "unsnoozed", "unsuppressed"]) {
+    if has(&[
+        "flappingstart",
+        "unacknowledged",
+        "unacknowledge",
+        "unsnoozed",
+        "unsuppressed",
+    ]) {
         return Some(AlertStatus::Firing);
     }
     if has(&PLANNED) {
-        let is_over = has(&["end", "ended", "stop", "stopped", "over", "removed", "cancelled", "canceled", "expired"]);
+        let is_over = has(&[
+            "end",
+            "ended",
+            "stop",
+            "stopped",
+            "over",
+            "removed",
+            "cancelled",
+            "canceled",
+            "expired",
+        ]);
         return (!is_over && !any(&NOTS)).then_some(AlertStatus::Acknowledged);
     }
     let denied = any(&NOTS) || has(&["nicht", "не", "nie", "kein", "keine", "pas"]);
@@ -130,7 +177,16 @@ fn judge(pieces: &[&str]) -> Option<AlertStatus> {
         return Some(AlertStatus::Resolved);
     }
     if any(&BY_A_PERSON) {
-        let is_over = has(&["timeout", "expired", "ended", "end", "removed", "cancelled", "canceled", "deleted"]);
+        let is_over = has(&[
+            "timeout",
+            "expired",
+            "ended",
+            "end",
+            "removed",
+            "cancelled",
+            "canceled",
+            "deleted",
+        ]);
         return (!denied && !is_over).then_some(AlertStatus::Acknowledged);
     }
     let has_problem = any(&PROBLEMS) || any(&tongues::PROBLEMS);
@@ -145,15 +201,23 @@ fn judge(pieces: &[&str]) -> Option<AlertStatus> {
 fn is_over(pieces: &[&str]) -> bool {
     let is_filling = |piece: &&str| FILLING.contains(piece) || is_measure(piece);
     let is_well = |piece: &&str| WELL.contains(piece) || tongues::GOOD.contains(piece);
-    if pieces.iter().any(|piece| OVER.contains(piece) || tongues::ENDS.contains(piece)) {
+    if pieces
+        .iter()
+        .any(|piece| OVER.contains(piece) || tongues::ENDS.contains(piece))
+    {
         return true;
     }
     // `POLICY_CLOSE_CRITICAL` names what is over, and `recovery mode` is a state.
     if pieces.iter().any(|piece| ENDING.contains(piece)) {
-        return pieces.iter().all(|piece| ENDING.contains(piece) || is_beside(piece));
+        return pieces
+            .iter()
+            .all(|piece| ENDING.contains(piece) || is_beside(piece));
     }
     let is_sure = |piece: &&str| is_well(piece) && !ONLY_BESIDE.contains(piece);
-    pieces.iter().any(is_sure) && pieces.iter().all(|piece| is_filling(piece) || is_well(piece))
+    pieces.iter().any(is_sure)
+        && pieces
+            .iter()
+            .all(|piece| is_filling(piece) || is_well(piece))
 }
 
 /// `200`, `12ms`.
@@ -298,10 +362,31 @@ mod tests {
         );
         all_are(
             Some(AlertStatus::Acknowledged),
-            &["Acknowledged", "ACKNOWLEDGEMENT", "DOWNTIMESTART", "in maintenance", "silenced", "已确认"],
+            &[
+                "Acknowledged",
+                "ACKNOWLEDGEMENT",
+                "DOWNTIMESTART",
+                "in maintenance",
+                "silenced",
+                "已确认",
+            ],
         );
-        all_are(Some(AlertStatus::Test), &["test", "Testing", "TEST_NOTIFICATION"]);
-        all_are(None, &["purple", "", "ping", "updated", "FLAPPINGSTOP", "DOWNTIMEEND", "acknowledgement expired"]);
+        all_are(
+            Some(AlertStatus::Test),
+            &["test", "Testing", "TEST_NOTIFICATION"],
+        );
+        all_are(
+            None,
+            &[
+                "purple",
+                "",
+                "ping",
+                "updated",
+                "FLAPPINGSTOP",
+                "DOWNTIMEEND",
+                "acknowledgement expired",
+            ],
+        );
     }
 
     #[test]

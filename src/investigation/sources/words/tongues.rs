@@ -13,7 +13,15 @@ pub(super) const ENDS: WordList = WordList::new(
      восстановлено восстановлен восстановлена устранено закрыто çözüldü",
 );
 /// Words of a good state, as whole pieces: ends if nothing else is said.
-pub(super) const GOOD: [&str; 7] = ["ordnung", "норма", "normale", "normaal", "sano", "gesund", "erreichbar"];
+pub(super) const GOOD: [&str; 7] = [
+    "ordnung",
+    "норма",
+    "normale",
+    "normaal",
+    "sano",
+    "gesund",
+    "erreichbar",
+];
 /// Words of a problem, as whole pieces.
 pub(super) const PROBLEMS: WordList = WordList::new(
     "störung stoerung fehler ausfall ausgefallen warnung kritisch panne échec echec alerte erreur fallo caído caida \
@@ -74,8 +82,8 @@ pub(super) const WRITTEN_NOTS: [&str; 24] = [
 ];
 /// Problems in languages without spaces.
 pub(super) const WRITTEN_PROBLEMS: [&str; 18] = [
-    "告警", "报警", "警报", "警報", "故障", "异常", "異常", "严重", "紧急", "触发", "障害", "発生", "重大", "緊急",
-    "장애", "경고", "심각", "발생",
+    "告警", "报警", "警报", "警報", "故障", "异常", "異常", "严重", "紧急", "触发", "障害", "発生",
+    "重大", "緊急", "장애", "경고", "심각", "발생",
 ];
 
 /// The severity of a piece in another language than English.
@@ -104,9 +112,11 @@ pub(super) fn severity_of(piece: &str) -> Option<Severity> {
         | "urgente"
         | "dringend"
         | "kritik" => Severity::Critical,
-        "hoch" | "hohe" | "hoog" | "schwer" | "schwerwiegend" | "élevé" | "élevée" | "eleve" | "haute" | "grave"
-        | "majeur" | "majeure" | "alta" | "alto" | "fehler" | "erreur" | "errore" | "wysoki" | "vysoká" | "высокая"
-        | "высокий" | "ernstig" | "hög" | "yüksek" => Severity::High,
+        "hoch" | "hohe" | "hoog" | "schwer" | "schwerwiegend" | "élevé" | "élevée" | "eleve"
+        | "haute" | "grave" | "majeur" | "majeure" | "alta" | "alto" | "fehler" | "erreur"
+        | "errore" | "wysoki" | "vysoká" | "высокая" | "высокий" | "ernstig" | "hög" | "yüksek" => {
+            Severity::High
+        }
         "mittel"
         | "moyen"
         | "moyenne"
@@ -156,8 +166,10 @@ pub(super) fn severity_of(piece: &str) -> Option<Severity> {
 /// The severity of a text in a language without spaces.
 pub(super) fn written_severity(text: &str) -> Option<Severity> {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&["致命", "灾难", "災難", "紧急", "緊急", "严重", "嚴重", "危急", "重大", "치명", "심각", "긴급"])
-    {
+    if has(&[
+        "致命", "灾难", "災難", "紧急", "緊急", "严重", "嚴重", "危急", "重大", "치명", "심각",
+        "긴급",
+    ]) {
         return Some(Severity::Critical);
     }
     if has(&["重要", "高", "错误", "錯誤", "エラー", "높음", "오류"]) {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::execution::cited_events;
 use crate::investigation::execution::entry::{
-    About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, NotSent, Outcome, ParsedReply, StopReason, Summary,
-    ToolCall, ToolResult,
+    About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, NotSent, Outcome, ParsedReply,
+    StopReason, Summary, ToolCall, ToolResult,
 };
 use crate::investigation::execution::recovery::identity;
 use crate::investigation::execution::results;
@@ -56,17 +56,39 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
     let after = entries.iter().skip(1).map(Some).chain([None]);
     let events = |(entry, next): (&Entry, Option<&Entry>)| match entry {
         Entry::Ended { outcome } => ended(state, outcome, entries),
-        Entry::ToolResult(shown) => result(state, shown, &shown.content, Around { entries, next }, measured),
-        Entry::Observation(shown) => {
-            result(state, shown, results::plain(&shown.tool, &shown.content), Around { entries, next }, measured)
-        }
+        Entry::ToolResult(shown) => result(
+            state,
+            shown,
+            &shown.content,
+            Around { entries, next },
+            measured,
+        ),
+        Entry::Observation(shown) => result(
+            state,
+            shown,
+            results::plain(&shown.tool, &shown.content),
+            Around { entries, next },
+            measured,
+        ),
         Entry::Answer(answer) => answered(state, answer, End { analysis, entries }, measured),
-        Entry::Failed { error, timeout, source, code } => {
+        Entry::Failed {
+            error,
+            timeout,
+            source,
+            code,
+        } => {
             let event = |kind: &str| {
-                let event = EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout}));
+                let event = EventDraft::new(
+                    EventType::Error,
+                    error,
+                    json!({"kind": kind, "timeout": timeout}),
+                );
                 let is_call = *source == FailureSource::Model;
                 let code = (is_call && !code.is_empty()).then_some(code.as_str());
-                event.with("code", code).with("retryable", measured.retryable.filter(|_| is_call)).failed()
+                event
+                    .with("code", code)
+                    .with("retryable", measured.retryable.filter(|_| is_call))
+                    .failed()
             };
             error_kind(*source, code).map(event).into_iter().collect()
         }
@@ -87,10 +109,23 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
 
 /// The event of a switch to the provider with this index. Its reason is the failure in the same checkpoint.
 fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
-    let name = |index: usize| state.plan().providers.get(index).map_or("another provider", |plan| plan.name.as_str());
+    let name = |index: usize| {
+        state
+            .plan()
+            .providers
+            .get(index)
+            .map_or("another provider", |plan| plan.name.as_str())
+    };
     let (from, to) = (name(state.provider()), name(provider));
-    let (code, reason) = entries.iter().find_map(Entry::model_failure).unwrap_or_default();
-    let why = if code.is_empty() { String::new() } else { format!(" ({code})") };
+    let (code, reason) = entries
+        .iter()
+        .find_map(Entry::model_failure)
+        .unwrap_or_default();
+    let why = if code.is_empty() {
+        String::new()
+    } else {
+        format!(" ({code})")
+    };
     let content = format!("{from} has failed{why}: {to} goes on");
     let metadata = json!({"from": from, "to": to, "code": code, "reason": reason});
     EventDraft::new(EventType::ProviderFallback, content, metadata)
@@ -98,7 +133,14 @@ fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
 
 /// The event of an update of the alert.
 fn alert_updated(updated: &AlertUpdated) -> EventDraft {
-    let AlertUpdated { content, upto, firing, resolved, severity, status } = updated;
+    let AlertUpdated {
+        content,
+        upto,
+        firing,
+        resolved,
+        severity,
+        status,
+    } = updated;
     let metadata = json!({"update": upto, "firing": firing, "resolved": resolved});
     EventDraft::new(EventType::AlertUpdated, content, metadata)
         .with("severity", severity.map(Severity::as_str))
@@ -107,8 +149,15 @@ fn alert_updated(updated: &AlertUpdated) -> EventDraft {
 
 /// The event of a summary, or of the failure to make one. The whole result stays in the store in either case.
 fn summarised(state: &State, summary: &Summary, measured: &Measured) -> EventDraft {
-    let long = state.long_results().iter().find(|long| long.call_id == summary.call_id);
-    let provider = state.plan().summaries.as_ref().map(|summaries| &summaries.provider);
+    let long = state
+        .long_results()
+        .iter()
+        .find(|long| long.call_id == summary.call_id);
+    let provider = state
+        .plan()
+        .summaries
+        .as_ref()
+        .map(|summaries| &summaries.provider);
     let metadata = json!({
         "tool_name": long.map(|long| long.tool.as_str()), "call_id": summary.call_id,
         "result_event": long.map(|long| long.event), "bytes": long.map(|long| long.bytes),
@@ -135,12 +184,25 @@ fn error_kind(source: FailureSource, code: &str) -> Option<&str> {
 
 /// The event of an end that no answer and no failed call has an event for.
 fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft> {
-    let answers = entries.iter().any(|entry| matches!(entry, Entry::Answer(_)));
-    let is_failure =
-        |entry: &Entry| matches!(entry, Entry::Failed { source: FailureSource::Model | FailureSource::Answer, .. });
+    let answers = entries
+        .iter()
+        .any(|entry| matches!(entry, Entry::Answer(_)));
+    let is_failure = |entry: &Entry| {
+        matches!(
+            entry,
+            Entry::Failed {
+                source: FailureSource::Model | FailureSource::Answer,
+                ..
+            }
+        )
+    };
     let is_covered = state.model_failure().is_some() || entries.iter().any(is_failure);
     match outcome {
-        Outcome::Completed { analysis, reason, mark } if !answers => {
+        Outcome::Completed {
+            analysis,
+            reason,
+            mark,
+        } if !answers => {
             let metadata = json!({"fallback": true, "stop_reason": reason.as_str()});
             let event = EventDraft::new(EventType::FinalAnalysis, analysis, metadata);
             vec![event.with("mark", mark.map(Mark::as_str))]
@@ -149,7 +211,10 @@ fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft>
             let metadata = json!({"kind": reason.as_str(), "timeout": false});
             vec![EventDraft::new(EventType::Error, error, metadata).failed()]
         }
-        Outcome::Completed { .. } | Outcome::Failed { .. } | Outcome::Cancelled | Outcome::TimedOut => Vec::new(),
+        Outcome::Completed { .. }
+        | Outcome::Failed { .. }
+        | Outcome::Cancelled
+        | Outcome::TimedOut => Vec::new(),
     }
 }
 
@@ -164,7 +229,9 @@ struct Around<'a> {
 impl Around<'_> {
     /// Whether the call was sent and its outcome is unknown.
     fn has_lost(self, call: &str) -> bool {
-        self.entries.iter().any(|entry| matches!(entry, Entry::Lost { call_id } if call_id == call))
+        self.entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Lost { call_id } if call_id == call))
     }
 }
 
@@ -176,7 +243,13 @@ fn result(
     around: Around<'_>,
     measured: &Measured,
 ) -> Vec<EventDraft> {
-    let ToolResult { call_id, tool, is_error, not_sent, .. } = shown;
+    let ToolResult {
+        call_id,
+        tool,
+        is_error,
+        not_sent,
+        ..
+    } = shown;
     if state.tool(tool).is_none() {
         // The error event in the place of the call covers it.
         return Vec::new();
@@ -191,8 +264,19 @@ fn result(
     if around.has_lost(call_id) {
         return vec![event.with("lost", Some(true))];
     }
-    let Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }) = around.next else { return vec![event] };
-    vec![event.with("no_answer", Some(true)).with("timeout", Some(*timeout))]
+    let Some(Entry::Failed {
+        timeout,
+        source: FailureSource::Tool,
+        ..
+    }) = around.next
+    else {
+        return vec![event];
+    };
+    vec![
+        event
+            .with("no_answer", Some(true))
+            .with("timeout", Some(*timeout)),
+    ]
 }
 
 /// What follows an answer in its checkpoint.
@@ -205,14 +289,25 @@ struct End<'a> {
 
 impl<'a> End<'a> {
     fn mark(self) -> Option<Mark> {
-        let Some(Entry::Ended { outcome: Outcome::Completed { mark, .. } }) = self.entries.last() else { return None };
+        let Some(Entry::Ended {
+            outcome: Outcome::Completed { mark, .. },
+        }) = self.entries.last()
+        else {
+            return None;
+        };
         *mark
     }
 
     /// The faults for which a whole answer is asked for once more.
     fn faults(self) -> Option<&'a [Fault]> {
         self.entries.iter().find_map(|entry| {
-            let Entry::Feedback { about: Some(About::Answer(faults)), .. } = entry else { return None };
+            let Entry::Feedback {
+                about: Some(About::Answer(faults)),
+                ..
+            } = entry
+            else {
+                return None;
+            };
             Some(faults.as_slice())
         })
     }
@@ -221,29 +316,42 @@ impl<'a> End<'a> {
 fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -> Vec<EventDraft> {
     let mut events: Vec<EventDraft> = refused_tools(state, answer).into_iter().collect();
     if !answer.thinking.trim().is_empty() {
-        let metadata =
-            json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
+        let metadata = json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
         let event = EventDraft::new(EventType::LlmThinking, &answer.thinking, metadata);
         events.push(event.with("signed", answer.is_signed.then_some(true)));
     }
-    let thought = answer.reading.as_ref().and_then(|reading| reading.thought.as_deref());
+    let thought = answer
+        .reading
+        .as_ref()
+        .and_then(|reading| reading.thought.as_deref());
     if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
         let metadata = json!({"took_ms": measured.model_ms, "source": "react"});
         events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
     }
     events.extend(native::events(state.plan().strategy, answer));
     if let Some(analysis) = end.analysis {
-        events.push(final_analysis(state, answer, analysis, measured).with("mark", end.mark().map(Mark::as_str)));
+        events.push(
+            final_analysis(state, answer, analysis, measured)
+                .with("mark", end.mark().map(Mark::as_str)),
+        );
     } else if let Some(reading) = answer.reading.as_ref().filter(|_| end.faults().is_none()) {
         events.extend(misunderstood(reading));
     } else if !is_blank(&answer.text) {
         let cited = native::citations(state.plan().strategy, answer, &answer.text);
         let asked_again = asked_again(state, answer, end);
-        let metadata = if cited.is_some() || asked_again.is_some() { json!({}) } else { Value::Null };
-        let event = EventDraft::new(EventType::LlmResponse, &answer.text, metadata).with("citations", cited);
+        let metadata = if cited.is_some() || asked_again.is_some() {
+            json!({})
+        } else {
+            Value::Null
+        };
+        let event = EventDraft::new(EventType::LlmResponse, &answer.text, metadata)
+            .with("citations", cited);
         events.push(event.with("asked_again", asked_again));
     }
-    let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
+    let left_out = answer
+        .reading
+        .as_ref()
+        .and_then(|reading| reading.problem.as_deref());
     events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
     events
 }
@@ -251,11 +359,21 @@ fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -
 /// The event of the tools that the provider has refused before this answer.
 fn refused_tools(state: &State, answer: &Answer) -> Option<EventDraft> {
     let refused = state.newly_refused(answer);
-    let names: Vec<&str> = refused.iter().map(|refused| refused.tool.as_str()).collect();
-    let provider = state.plan().providers.get(state.provider()).map_or("the provider", |plan| plan.name.as_str());
-    let content =
-        format!("{provider} refuses the definition of {}: the investigation goes on without", names.join(", "));
-    let metadata = json!({"kind": "refused_tools", "timeout": false, "provider": provider, "tools": refused});
+    let names: Vec<&str> = refused
+        .iter()
+        .map(|refused| refused.tool.as_str())
+        .collect();
+    let provider = state
+        .plan()
+        .providers
+        .get(state.provider())
+        .map_or("the provider", |plan| plan.name.as_str());
+    let content = format!(
+        "{provider} refuses the definition of {}: the investigation goes on without",
+        names.join(", ")
+    );
+    let metadata =
+        json!({"kind": "refused_tools", "timeout": false, "provider": provider, "tools": refused});
     (!refused.is_empty()).then(|| EventDraft::new(EventType::Error, content, metadata).failed())
 }
 
@@ -277,27 +395,49 @@ fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
     let metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
     EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
         .with("warning", left_out)
-        .with("identity", (!call.read_only).then(|| identity(&call.tool, &call.arguments)))
+        .with(
+            "identity",
+            (!call.read_only).then(|| identity(&call.tool, &call.arguments)),
+        )
 }
 
 /// The event of the end, with the pages that support its words and the cited numbers that belong to no known result.
-fn final_analysis(state: &State, answer: &Answer, analysis: &str, measured: &Measured) -> EventDraft {
+fn final_analysis(
+    state: &State,
+    answer: &Answer,
+    analysis: &str,
+    measured: &Measured,
+) -> EventDraft {
     let forced = state.concluding();
-    let unknown = state.citable().map(|known| cited_events::unknown(analysis, &known)).unwrap_or_default();
+    let unknown = state
+        .citable()
+        .map(|known| cited_events::unknown(analysis, &known))
+        .unwrap_or_default();
     let metadata = json!({"took_ms": measured.model_ms, "finish_reason": answer.finish});
     EventDraft::new(EventType::FinalAnalysis, analysis, metadata)
         .with("forced_conclusion", forced.map(|_| true))
         .with("stop_reason", forced.map(StopReason::as_str))
         .with("iterations_used", forced.map(|_| state.iterations_used()))
-        .with("max_iterations", forced.map(|_| state.plan().limits.max_iterations))
-        .with("citations", native::citations(state.plan().strategy, answer, analysis))
-        .with("unknown_citations", (!unknown.is_empty()).then_some(unknown))
+        .with(
+            "max_iterations",
+            forced.map(|_| state.plan().limits.max_iterations),
+        )
+        .with(
+            "citations",
+            native::citations(state.plan().strategy, answer, analysis),
+        )
+        .with(
+            "unknown_citations",
+            (!unknown.is_empty()).then_some(unknown),
+        )
 }
 
 /// The error for an answer without a valid call or end.
 fn misunderstood(reading: &ParsedReply) -> Option<EventDraft> {
     let content = match (reading.kind, reading.problem.as_deref().unwrap_or_default()) {
-        (ReplyKind::Malformed, problem) => format!("The answer was not understood: it has {problem}"),
+        (ReplyKind::Malformed, problem) => {
+            format!("The answer was not understood: it has {problem}")
+        }
         (ReplyKind::UnknownTool, problem) => format!("The answer asks for an {problem}"),
         (ReplyKind::Final | ReplyKind::Action, _) => return None,
     };

@@ -37,31 +37,57 @@ impl Calls {
         let key = event.execution_id.zip(meta.text("call_id"));
         match (&event.event_type, key) {
             (EventType::LlmToolCall | EventType::McpToolCall, Some(key)) => {
-                let Some(tool) = tool else { return Named::default() };
-                let call =
-                    Call { seq: event.session_seq, iteration: event.iteration, tool: tool.clone(), is_open: true };
+                let Some(tool) = tool else {
+                    return Named::default();
+                };
+                let call = Call {
+                    seq: event.session_seq,
+                    iteration: event.iteration,
+                    tool: tool.clone(),
+                    is_open: true,
+                };
                 self.0.insert(key, call);
-                Named { tool: Some(tool), call: None }
+                Named {
+                    tool: Some(tool),
+                    call: None,
+                }
             }
-            (EventType::ToolResult | EventType::McpToolSummary, Some(key)) => self.result(&key, tool),
+            (EventType::ToolResult | EventType::McpToolSummary, Some(key)) => {
+                self.result(&key, tool)
+            }
             (_, _) => Named { tool, call: None },
         }
     }
 
     /// The numbers of the events of the calls without a result.
     pub(super) fn open(&self) -> Vec<u32> {
-        let mut open: Vec<u32> = self.0.values().filter(|call| call.is_open).map(|call| call.seq).collect();
+        let mut open: Vec<u32> = self
+            .0
+            .values()
+            .filter(|call| call.is_open)
+            .map(|call| call.seq)
+            .collect();
         open.sort_unstable();
         open
     }
 
     fn result(&mut self, key: &(ExecutionId, String), tool: Option<String>) -> Named {
-        let Some(call) = self.0.get_mut(key) else { return Named { tool, call: None } };
+        let Some(call) = self.0.get_mut(key) else {
+            return Named { tool, call: None };
+        };
         call.is_open = false;
-        let Some(call) = self.0.get(key) else { return Named { tool, call: None } };
-        let name =
-            if self.is_ambiguous(key.0, call) { format!("#{} {}", call.seq, call.tool) } else { call.tool.clone() };
-        Named { tool: Some(name), call: Some(call.seq) }
+        let Some(call) = self.0.get(key) else {
+            return Named { tool, call: None };
+        };
+        let name = if self.is_ambiguous(key.0, call) {
+            format!("#{} {}", call.seq, call.tool)
+        } else {
+            call.tool.clone()
+        };
+        Named {
+            tool: Some(name),
+            call: Some(call.seq),
+        }
     }
 
     fn is_ambiguous(&self, execution: ExecutionId, call: &Call) -> bool {

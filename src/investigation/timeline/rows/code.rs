@@ -20,7 +20,11 @@ pub struct Code {
 
 impl Code {
     fn new(content: &str, status: &EventStatus) -> Self {
-        let Blocks { program, output, others } = blocks(content);
+        let Blocks {
+            program,
+            output,
+            others,
+        } = blocks(content);
         let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
         Self {
             content: content.trim().to_owned(),
@@ -48,7 +52,11 @@ impl Code {
         }
         // The output matters more than the program, and the end of an error matters most.
         let last = || self.output.last().cloned().unwrap_or_default();
-        let output = if self.has_failed { last() } else { self.output.join(" ") };
+        let output = if self.has_failed {
+            last()
+        } else {
+            self.output.join(" ")
+        };
         let arrow = charset.arrow();
         let line = match (begin.is_empty(), output.is_empty()) {
             (false, true) => begin.to_owned(),
@@ -61,13 +69,20 @@ impl Code {
 
 /// The row of one run; the caller has cleaned `content`.
 pub(super) fn row(event: &TimelineEvent, meta: &Meta<'_>, content: &str) -> Row {
-    let row = Row::new(Kind::Code, "code", Body::Code(Code::new(content, &event.status)));
+    let row = Row::new(
+        Kind::Code,
+        "code",
+        Body::Code(Code::new(content, &event.status)),
+    );
     if event.status != EventStatus::Failed {
         return row;
     }
     let mut row = row.toned(Tone::Bad);
-    let outcome = meta.text("outcome").map(|outcome| outcome.trim_start_matches("OUTCOME_").to_lowercase());
-    row.marks.extend(outcome.map(|outcome| Mark::new(outcome.replace('_', " "), Tone::Bad)));
+    let outcome = meta
+        .text("outcome")
+        .map(|outcome| outcome.trim_start_matches("OUTCOME_").to_lowercase());
+    row.marks
+        .extend(outcome.map(|outcome| Mark::new(outcome.replace('_', " "), Tone::Bad)));
     row
 }
 
@@ -83,7 +98,9 @@ fn blocks(content: &str) -> Blocks<'_> {
     let mut blocks = Blocks::default();
     let (mut fence, mut is_output) = ("", false);
     for line in content.lines().filter(|line| !line.trim().is_empty()) {
-        let marks = line.get(..line.len() - line.trim_start_matches('`').len()).unwrap_or_default();
+        let marks = line
+            .get(..line.len() - line.trim_start_matches('`').len())
+            .unwrap_or_default();
         match (fence.is_empty(), marks.len() >= 3) {
             (true, true) => fence = marks,
             (true, false) => {
@@ -105,12 +122,20 @@ mod tests {
     #[test]
     fn program_and_output_are_separated_whatever_they_contain() {
         let of = |content| {
-            let Blocks { program, output, .. } = blocks(content);
+            let Blocks {
+                program, output, ..
+            } = blocks(content);
             (program.join("|"), output.join("|"))
         };
         let pair = |program: &str, output: &str| (program.to_owned(), output.to_owned());
-        assert_eq!(of("```python\na\n\nb\n```\n\nOutput:\n```\n1\n2\n```"), pair("a|b", "1|2"));
-        assert_eq!(of("````python\n```\nOutput:\n````\n\nOutput:\n```\n1\n```"), pair("```|Output:", "1"));
+        assert_eq!(
+            of("```python\na\n\nb\n```\n\nOutput:\n```\n1\n2\n```"),
+            pair("a|b", "1|2")
+        );
+        assert_eq!(
+            of("````python\n```\nOutput:\n````\n\nOutput:\n```\n1\n```"),
+            pair("```|Output:", "1")
+        );
         assert_eq!(of("\nOutput:\n```\n1\n```"), pair("", "1"));
         // Truncated content.
         assert_eq!(of("```python\na\n[cut here"), pair("a|[cut here", ""));

@@ -35,7 +35,10 @@ pub fn footnotes(content: &str, citations: Option<&Value>) -> Footnotes {
             cited.entry(offset).or_default().extend(sources(citation));
         }
     }
-    let mut notes = Footnotes { text: String::with_capacity(content.len()), sources: Vec::new() };
+    let mut notes = Footnotes {
+        text: String::with_capacity(content.len()),
+        sources: Vec::new(),
+    };
     let mut done = 0;
     for (offset, sources) in cited {
         let before = content.get(done..offset).unwrap_or_default();
@@ -43,11 +46,18 @@ pub fn footnotes(content: &str, citations: Option<&Value>) -> Footnotes {
         done = offset;
         let numbers = notes.numbers(sources);
         // A mark on the line of a fence would break the code block.
-        let line = notes.text.rsplit('\n').next().unwrap_or_default().trim_start();
+        let line = notes
+            .text
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .trim_start();
         if !numbers.is_empty() && (line.starts_with("```") || line.starts_with("~~~")) {
             notes.text.push('\n');
         }
-        numbers.iter().for_each(|number| notes.text.push_str(&mark(*number)));
+        numbers
+            .iter()
+            .for_each(|number| notes.text.push_str(&mark(*number)));
     }
     notes.text.push_str(content.get(done..).unwrap_or_default());
     notes
@@ -63,7 +73,11 @@ fn mark_offset(content: &str, citation: &Value) -> Option<usize> {
     let byte = |key| usize::try_from(citation.get(key)?.as_u64()?).ok();
     let start = byte("start")?;
     let words = content.get(start..byte("end")?)?;
-    if citation.get("text").and_then(Value::as_str).is_some_and(|text| text != words) {
+    if citation
+        .get("text")
+        .and_then(Value::as_str)
+        .is_some_and(|text| text != words)
+    {
         return None;
     }
     let length = words.trim_end().len();
@@ -71,23 +85,35 @@ fn mark_offset(content: &str, citation: &Value) -> Option<usize> {
 }
 
 fn sources(citation: &Value) -> impl Iterator<Item = Source> {
-    let text = |source: &Value, key| Meta::new(source, Charset::Unicode).text(key).unwrap_or_default();
+    let text = |source: &Value, key| {
+        Meta::new(source, Charset::Unicode)
+            .text(key)
+            .unwrap_or_default()
+    };
     let sources = Meta::new(citation, Charset::Unicode).list("sources").iter();
-    let sources = sources.map(move |source| Source { title: text(source, "title"), uri: text(source, "uri") });
+    let sources = sources.map(move |source| Source {
+        title: text(source, "title"),
+        uri: text(source, "uri"),
+    });
     sources.filter(|source| !(source.title.is_empty() && source.uri.is_empty()))
 }
 
 impl Footnotes {
     /// A text without sources.
     pub fn none(text: &str) -> Self {
-        Self { text: text.to_owned(), sources: Vec::new() }
+        Self {
+            text: text.to_owned(),
+            sources: Vec::new(),
+        }
     }
 
     /// The numbers of the sources, from 1; each page has one number however often it is cited.
     fn numbers(&mut self, sources: Vec<Source>) -> Vec<usize> {
         let mut numbers = Vec::new();
         for source in sources {
-            let is_same = |known: &Source| known.uri == source.uri && (!source.uri.is_empty() || *known == source);
+            let is_same = |known: &Source| {
+                known.uri == source.uri && (!source.uri.is_empty() || *known == source)
+            };
             let index = match self.sources.iter().position(is_same) {
                 Some(index) => index,
                 None if self.sources.len() >= MAX_SOURCES => continue,
@@ -115,6 +141,8 @@ impl Footnotes {
 
     /// Each source with its mark.
     pub fn sources(&self) -> impl Iterator<Item = (String, &Source)> {
-        (1..).zip(&self.sources).map(|(number, source)| (mark(number), source))
+        (1..)
+            .zip(&self.sources)
+            .map(|(number, source)| (mark(number), source))
     }
 }

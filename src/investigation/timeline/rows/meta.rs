@@ -27,16 +27,26 @@ impl<'a> Meta<'a> {
     }
 
     pub(crate) fn is_set(&self, key: &str) -> bool {
-        self.value.get(key).and_then(Value::as_bool).unwrap_or_default()
+        self.value
+            .get(key)
+            .and_then(Value::as_bool)
+            .unwrap_or_default()
     }
 
     /// Keys and values of an object.
     pub(crate) fn pairs(&self, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
-        self.value.get(key).and_then(Value::as_object).into_iter().flatten()
+        self.value
+            .get(key)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
     }
 
     pub(crate) fn list(&self, key: &str) -> &'a [Value] {
-        self.value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.value
+            .get(key)
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
     }
 }
 
@@ -45,8 +55,13 @@ impl<'a> Meta<'a> {
 pub fn arguments(content: &str, charset: Charset) -> String {
     let mut value = serde_json::from_str::<Value>(content).unwrap_or_default();
     value.sort_all_objects();
-    let Value::Object(object) = value else { return text::one_line(content, charset) };
-    let pairs: Vec<_> = object.iter().map(|(key, value)| format!("{key}={}", argument(value))).collect();
+    let Value::Object(object) = value else {
+        return text::one_line(content, charset);
+    };
+    let pairs: Vec<_> = object
+        .iter()
+        .map(|(key, value)| format!("{key}={}", argument(value)))
+        .collect();
     text::one_line(&pairs.join(" "), charset)
 }
 
@@ -65,8 +80,14 @@ mod tests {
     #[test]
     fn arguments_read_like_a_command_line() {
         for (json, line) in [
-            (r#"{"namespace":"checkout","limit":20}"#, "namespace=checkout limit=20"),
-            (r#"{"q":"two words","tags":["a"],"none":null}"#, "q='two words' tags=[\"a\"] none=null"),
+            (
+                r#"{"namespace":"checkout","limit":20}"#,
+                "namespace=checkout limit=20",
+            ),
+            (
+                r#"{"q":"two words","tags":["a"],"none":null}"#,
+                "q='two words' tags=[\"a\"] none=null",
+            ),
             ("{}", ""),
             ("not json\n at all", "not json at all"),
         ] {

@@ -47,7 +47,10 @@ pub struct Rows {
 impl Rows {
     /// A session without events.
     pub fn new(charset: Charset) -> Self {
-        Self { charset, ..Self::default() }
+        Self {
+            charset,
+            ..Self::default()
+        }
     }
 
     /// The row of the next event; expects events in the order of `session_seq`.
@@ -55,7 +58,14 @@ impl Rows {
         self.stages.add(event);
         let named = self.calls.add(event, self.charset);
         let mut row = match self.shown_before(event) {
-            Some(error) => event::row(&TimelineEvent { content: error, ..event.clone() }, named.tool, self.charset),
+            Some(error) => event::row(
+                &TimelineEvent {
+                    content: error,
+                    ..event.clone()
+                },
+                named.tool,
+                self.charset,
+            ),
             None => event::row(event, named.tool, self.charset),
         };
         row.call = named.call;
@@ -84,14 +94,19 @@ impl Rows {
             self.last_error = Some((event.session_seq, event.content.trim().to_owned()));
         }
         let (seq, error) = self.last_error.as_ref()?;
-        let is_same = event.event_type.is_end() && !error.is_empty() && event.content.trim() == error;
+        let is_same =
+            event.event_type.is_end() && !error.is_empty() && event.content.trim() == error;
         is_same.then(|| format!("see event {seq}"))
     }
 }
 
 /// The row of an event of which no other event of its session is known.
 pub fn single(event: &TimelineEvent, charset: Charset) -> Row {
-    event::row(event, Meta::new(&event.metadata, charset).text("tool_name"), charset)
+    event::row(
+        event,
+        Meta::new(&event.metadata, charset).text("tool_name"),
+        charset,
+    )
 }
 
 #[cfg(test)]
@@ -102,11 +117,16 @@ mod tests {
 
     #[test]
     fn a_result_knows_its_call_and_a_takeover_the_calls_without_a_result() {
-        let events: Vec<TimelineEvent> = OOM_KILLED.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events: Vec<TimelineEvent> = OOM_KILLED
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         let mut rows = Rows::default();
         let rows: Vec<Row> = events.iter().map(|event| rows.row(event)).collect();
         let numbered = || events.iter().map(|event| event.session_seq).zip(&rows);
-        let calls: Vec<(u32, u32)> = numbered().filter_map(|(number, row)| Some((number, row.call?))).collect();
+        let calls: Vec<(u32, u32)> = numbered()
+            .filter_map(|(number, row)| Some((number, row.call?)))
+            .collect();
         assert_eq!(calls, [(10, 5), (11, 6), (12, 7), (13, 8)]);
         let open: Vec<(u32, &[u32])> = numbered()
             .filter(|(_, row)| row.kind == Kind::Resumed)
@@ -118,8 +138,14 @@ mod tests {
     #[test]
     fn a_takeover_says_why_and_how_long_there_was_no_step() {
         for (reason, expected) in [
-            ("lease_expired", "lease of w1 expired after 3.3 s; 4 read-only calls run again"),
-            ("restarted", "w1 died and was started again, 3.3 s without a step; 4 read-only calls run again"),
+            (
+                "lease_expired",
+                "lease of w1 expired after 3.3 s; 4 read-only calls run again",
+            ),
+            (
+                "restarted",
+                "w1 died and was started again, 3.3 s without a step; 4 read-only calls run again",
+            ),
         ] {
             let mut rows = Rows::default();
             let lines = OOM_KILLED.lines().map(|line| {
@@ -129,15 +155,25 @@ mod tests {
                 }
                 rows.row(&event)
             });
-            let row = lines.into_iter().find(|row| row.kind == Kind::Resumed).unwrap();
-            assert!(matches!(&row.body, Body::Line(line) if line == expected), "{row:?}");
+            let row = lines
+                .into_iter()
+                .find(|row| row.kind == Kind::Resumed)
+                .unwrap();
+            assert!(
+                matches!(&row.body, Body::Line(line) if line == expected),
+                "{row:?}"
+            );
         }
     }
 
     #[test]
     fn reasoning_that_is_signed_has_a_quiet_mark() {
-        let mut events = OOM_KILLED.lines().map(|line| serde_json::from_str::<TimelineEvent>(line).unwrap());
-        let mut thinking = events.find(|event| event.event_type == EventType::LlmThinking).unwrap();
+        let mut events = OOM_KILLED
+            .lines()
+            .map(|line| serde_json::from_str::<TimelineEvent>(line).unwrap());
+        let mut thinking = events
+            .find(|event| event.event_type == EventType::LlmThinking)
+            .unwrap();
         let marks = |event: &TimelineEvent| single(event, Charset::Unicode).marks;
         assert_eq!(marks(&thinking), []);
         thinking.metadata["signed"] = true.into();

@@ -33,7 +33,11 @@ pub struct Row {
 impl Row {
     /// A row with one line of text.
     pub(super) fn line(kind: Kind, name: &str, content: &str) -> Self {
-        Self::new(kind, name, Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")))
+        Self::new(
+            kind,
+            name,
+            Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")),
+        )
     }
 
     pub(super) fn new(kind: Kind, name: impl Into<String>, body: Body) -> Self {
@@ -56,7 +60,11 @@ impl Row {
 
     /// The same row in one tone.
     pub(super) fn toned(self, tone: Tone) -> Self {
-        Self { name_tone: tone, body_tone: tone, ..self }
+        Self {
+            name_tone: tone,
+            body_tone: tone,
+            ..self
+        }
     }
 }
 
@@ -68,7 +76,10 @@ pub enum Body {
     /// A text of a model of which the first sentence is shown first.
     Folded(Footnotes),
     /// A text of a model that is shown whole; where there is little room, so many lines of it.
-    Prose { text: Footnotes, limit: Option<usize> },
+    Prose {
+        text: Footnotes,
+        limit: Option<usize>,
+    },
     /// A text that is shown whole; where there is little room, so many lines of it.
     Whole { text: String, limit: Option<usize> },
     /// The result of a tool: what it says in one line, and all of it.
@@ -90,7 +101,11 @@ impl Mark {
     /// A remark that is short enough.
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         let text = text.into();
-        Self { short: text.clone(), long: text, tone }
+        Self {
+            short: text.clone(),
+            long: text,
+            tone,
+        }
     }
 
     /// The size of a result.

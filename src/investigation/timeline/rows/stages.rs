@@ -21,7 +21,10 @@ impl Stages {
             return;
         }
         let meta = Meta::new(&event.metadata, Charset::Unicode);
-        let name = meta.text("stage").or_else(|| event.stage.clone()).unwrap_or_default();
+        let name = meta
+            .text("stage")
+            .or_else(|| event.stage.clone())
+            .unwrap_or_default();
         if !self.names.contains(&name) {
             self.names.push(name);
         }
@@ -38,5 +41,8 @@ impl Stages {
 }
 
 fn is_stage(event_type: &EventType) -> bool {
-    matches!(event_type, EventType::StageStarted | EventType::StageCompleted)
+    matches!(
+        event_type,
+        EventType::StageStarted | EventType::StageCompleted
+    )
 }

@@ -40,7 +40,14 @@ impl<'a> Answer<'a> {
         key: Option<&'a ApiKey>,
         renamed: &'a HashMap<String, Renamed>,
     ) -> Self {
-        Self { writer, key, renamed, written: Written::Nothing, unclear: Vec::new(), end: None }
+        Self {
+            writer,
+            key,
+            renamed,
+            written: Written::Nothing,
+            unclear: Vec::new(),
+            end: None,
+        }
     }
 
     /// Whether the crate has seen the end.
@@ -56,11 +63,19 @@ impl<'a> Answer<'a> {
         match event {
             ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => {
                 self.written = self.written.max(Written::Text);
-                self.writer.content(Content::Text(TextDelta { content: chunk.content })).await;
+                self.writer
+                    .content(Content::Text(TextDelta {
+                        content: chunk.content,
+                    }))
+                    .await;
             }
             ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => {
                 self.written = self.written.max(Written::Thoughts);
-                self.writer.content(Content::Thinking(ThinkingDelta { content: chunk.content })).await;
+                self.writer
+                    .content(Content::Thinking(ThinkingDelta {
+                        content: chunk.content,
+                    }))
+                    .await;
             }
             ChatStreamEvent::End(end) => self.end = Some(end),
             ChatStreamEvent::Start
@@ -74,17 +89,34 @@ impl<'a> Answer<'a> {
 
     async fn add_call(&mut self, call: Called) {
         match compact(&call.arguments) {
-            Some(arguments) if self.unclear.is_empty() => self.write_call(Called { arguments, ..call }).await,
+            Some(arguments) if self.unclear.is_empty() => {
+                self.write_call(Called { arguments, ..call }).await
+            }
             Some(_) | None => self.unclear.push(call),
         }
     }
 
     async fn write_call(&mut self, call: Called) {
         self.written = Written::Calls;
-        let Called { id, name, arguments } = call;
-        let arguments = self.renamed.get(&name).map_or_else(|| arguments.clone(), |names| names.restored(&arguments));
-        let call_id = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id };
-        let call = ToolCallDelta { call_id, name: names::from_wire(&name), arguments };
+        let Called {
+            id,
+            name,
+            arguments,
+        } = call;
+        let arguments = self
+            .renamed
+            .get(&name)
+            .map_or_else(|| arguments.clone(), |names| names.restored(&arguments));
+        let call_id = if id.is_empty() {
+            format!("call_{}", uuid::Uuid::new_v4().simple())
+        } else {
+            id
+        };
+        let call = ToolCallDelta {
+            call_id,
+            name: names::from_wire(&name),
+            arguments,
+        };
         self.writer.content(Content::ToolCall(call)).await;
     }
 
@@ -100,7 +132,10 @@ impl<'a> Answer<'a> {
     ) -> Result<(), ProviderError> {
         let summary = frames.summary();
         let end = self.end.take().unwrap_or_default();
-        let stop_reason = end.captured_stop_reason.as_ref().map(|reason| reason.raw().to_owned());
+        let stop_reason = end
+            .captured_stop_reason
+            .as_ref()
+            .map(|reason| reason.raw().to_owned());
         let reason = summary.finish_reason.clone().or(stop_reason);
         let Some(reason) = reason.or_else(|| summary.is_done.then(|| DONE.to_owned())) else {
             return Err(ProviderError::transient(
@@ -119,10 +154,16 @@ impl<'a> Answer<'a> {
         let last = frames.take_last_calls();
         // Which arguments belong to which call is unknown. Of an answer that was cut, the rest may have said it.
         // Without a reason to stop, only whole arguments show that a call was not cut.
-        let is_begun = reason == DONE && last.calls.iter().any(|call| call.arguments.trim().is_empty());
+        let is_begun = reason == DONE
+            && last
+                .calls
+                .iter()
+                .any(|call| call.arguments.trim().is_empty());
         if (last.is_malformed || is_begun) && finish != Finish::MaxTokens {
             let message = "The pieces of a tool call do not fit together, or its name is missing";
-            return Err(ProviderError::transient(ErrorCode::MalformedToolCall, message).with_status(reason));
+            return Err(
+                ProviderError::transient(ErrorCode::MalformedToolCall, message).with_status(reason),
+            );
         }
         for call in last.calls {
             self.add_call(call).await;
@@ -133,7 +174,12 @@ impl<'a> Answer<'a> {
         }
         let parts = frames.take_parts();
         let info = self.info(finish, reason, tools, summary);
-        self.writer.finish(FinishInfo { signed_reasoning: is_signed(&parts), ..info }).await;
+        self.writer
+            .finish(FinishInfo {
+                signed_reasoning: is_signed(&parts),
+                ..info
+            })
+            .await;
         if let Some(data) = provider_data(selection, &parts) {
             self.writer.provider_data(data).await;
         }
@@ -150,7 +196,11 @@ impl<'a> Answer<'a> {
             } else if finish == Finish::MaxTokens {
                 tracing::warn!("tool call left out: the output limit cut its arguments");
             } else if call.arguments.trim().is_empty() {
-                self.write_call(Called { arguments: "{}".to_owned(), ..call }).await;
+                self.write_call(Called {
+                    arguments: "{}".to_owned(),
+                    ..call
+                })
+                .await;
             } else {
                 // The client answers the model that these arguments are no JSON.
                 self.write_call(call).await;
@@ -164,7 +214,11 @@ impl<'a> Answer<'a> {
         FinishInfo {
             reason: finish.word(self.written).to_owned(),
             provider_reason: redacted(reason),
-            message: if left_out.is_empty() { String::new() } else { format!("left out: {left_out}") },
+            message: if left_out.is_empty() {
+                String::new()
+            } else {
+                format!("left out: {left_out}")
+            },
             response_id: redacted(summary.response_id),
             model_version: redacted(summary.model_version),
             refused_tools: tools.refused.tools(self.key),
@@ -180,7 +234,11 @@ fn refused(error: ProviderError, words: &str, key: Option<&ApiKey>) -> ProviderE
         return error;
     }
     let words = key.map_or_else(|| words.to_owned(), |key| key.redact(words));
-    ProviderError::new(ErrorCode::Blocked, format!("The model refused to answer: {words}")).with_status(REFUSAL)
+    ProviderError::new(
+        ErrorCode::Blocked,
+        format!("The model refused to answer: {words}"),
+    )
+    .with_status(REFUSAL)
 }
 
 /// JSON without the spaces between its words, each of which keeps its spelling; `None` if the text is no JSON.
@@ -209,7 +267,9 @@ fn tokens(usage: &Usage) -> UsageInfo {
     UsageInfo {
         input_tokens: input,
         output_tokens: output,
-        total_tokens: usage.total_tokens.map_or_else(|| input.saturating_add(output), |total| total.max(0)),
+        total_tokens: usage
+            .total_tokens
+            .map_or_else(|| input.saturating_add(output), |total| total.max(0)),
         thinking_tokens: count(completion.and_then(|details| details.reasoning_tokens)),
         cache_read_tokens: count(prompt.and_then(|details| details.cached_tokens)),
         cache_creation_tokens: count(prompt.and_then(|details| details.cache_creation_tokens)),
@@ -228,7 +288,10 @@ mod tests {
                 r#"{ "z" : 1.0, "a": [1e3 , 12345678901234567890123] }"#,
                 r#"{"z":1.0,"a":[1e3,12345678901234567890123]}"#,
             ),
-            (r#"{"a b": "x \" y\\", "c": "\u2192 d"}"#, r#"{"a b":"x \" y\\","c":"\u2192 d"}"#),
+            (
+                r#"{"a b": "x \" y\\", "c": "\u2192 d"}"#,
+                r#"{"a b":"x \" y\\","c":"\u2192 d"}"#,
+            ),
             ("\n{\t}\r\n", "{}"),
         ] {
             assert_eq!(compact(text).as_deref(), Some(expected));

@@ -37,9 +37,16 @@ pub(super) struct GenaiAttempt<'a> {
 impl Attempt for GenaiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
         loop {
-            let Err(refused) = self.answer(call).await else { return Ok(()) };
-            let corrected = if call.writer.parts_sent() == 0 { self.prepared.correct(&refused) } else { None };
-            let (request_id, provider_status) = (&call.request.request_id, &refused.provider_status);
+            let Err(refused) = self.answer(call).await else {
+                return Ok(());
+            };
+            let corrected = if call.writer.parts_sent() == 0 {
+                self.prepared.correct(&refused)
+            } else {
+                None
+            };
+            let (request_id, provider_status) =
+                (&call.request.request_id, &refused.provider_status);
             match corrected {
                 None => return Err(refused),
                 Some(Corrected::Parameter) => {
@@ -75,15 +82,29 @@ impl GenaiAttempt<'_> {
         let request = self.prepared.chat_request();
         let (relay, client, target) = self.way()?;
         let client = Client::builder().with_reqwest(client).build();
-        let client =
-            client.map_err(|_error| ProviderError::new(ErrorCode::Internal, "the client could not be built"))?;
-        let opened = client.exec_chat_stream(target, request, Some(&options)).with_subscriber(Dispatch::none()).await;
-        let stream = opened.map_err(|error| fault::of_crate(error, self.key.as_ref()))?.stream;
+        let client = client.map_err(|_error| {
+            ProviderError::new(ErrorCode::Internal, "the client could not be built")
+        })?;
+        let opened = client
+            .exec_chat_stream(target, request, Some(&options))
+            .with_subscriber(Dispatch::none())
+            .await;
+        let stream = opened
+            .map_err(|error| fault::of_crate(error, self.key.as_ref()))?
+            .stream;
         let (deadline, timeouts, key) = (call.deadline, self.timeouts, self.key.as_ref());
-        let reader = Reader { deadline, timeouts, key, relay, began: Instant::now() };
+        let reader = Reader {
+            deadline,
+            timeouts,
+            key,
+            relay,
+            began: Instant::now(),
+        };
         let mut answer = Answer::new(call.writer, self.key.as_ref(), &self.prepared.tools.renamed);
         reader.read(stream, &frames, &mut answer).await?;
-        answer.end(self.prepared.selection, &self.prepared.tools, &frames).await
+        answer
+            .end(self.prepared.selection, &self.prepared.tools, &frames)
+            .await
     }
 
     /// Where the request goes: through a relay, if the interface sends events.
@@ -92,7 +113,11 @@ impl GenaiAttempt<'_> {
         if !Relay::fits(api) {
             return Ok((None, http::client()?, self.target.clone()));
         }
-        let Relayed { relay, client, target } = Relay::start(api, &self.target, self.key.as_ref())?;
+        let Relayed {
+            relay,
+            client,
+            target,
+        } = Relay::start(api, &self.target, self.key.as_ref())?;
         Ok((Some(relay), client, target))
     }
 }
@@ -136,7 +161,11 @@ impl Reader<'_> {
     }
 
     /// The next event of the crate. Events of the provider that it leaves out count against silence, too.
-    async fn next(&self, stream: &mut ChatStream, frames: &Frames) -> Result<Option<ChatStreamEvent>, ProviderError> {
+    async fn next(
+        &self,
+        stream: &mut ChatStream,
+        frames: &Frames,
+    ) -> Result<Option<ChatStreamEvent>, ProviderError> {
         loop {
             let since = frames.last();
             let silence = if frames.is_complete() {
@@ -149,7 +178,9 @@ impl Reader<'_> {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(event))) => return Ok(Some(event)),
                 Ok(Some(Err(error))) => return Err(fault::of_crate(error, self.key)),
-                Err(_silence) if frames.last() != since && !self.deadline.has_passed() && !self.is_over() => {}
+                Err(_silence)
+                    if frames.last() != since && !self.deadline.has_passed() && !self.is_over() => {
+                }
                 Err(silence) => return Err(silence),
             }
         }
@@ -157,6 +188,8 @@ impl Reader<'_> {
 
     /// Whether the whole answer has taken too long.
     fn is_over(&self) -> bool {
-        self.timeouts.whole.is_some_and(|whole| self.began.elapsed() >= whole)
+        self.timeouts
+            .whole
+            .is_some_and(|whole| self.began.elapsed() >= whole)
     }
 }

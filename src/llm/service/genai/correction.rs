@@ -39,7 +39,11 @@ impl LimitField {
 
     pub(super) fn of_model(model: &str) -> Self {
         let is_new = NEW_MODELS.iter().any(|prefix| model.starts_with(prefix));
-        if is_new { Self::MaxCompletionTokens } else { Self::MaxTokens }
+        if is_new {
+            Self::MaxCompletionTokens
+        } else {
+            Self::MaxTokens
+        }
     }
 
     fn other(self) -> Self {
@@ -74,7 +78,10 @@ impl Correction {
     /// # Errors
     /// `invalid_request` when an option names no field.
     pub(super) fn wanted(request: &GenerateRequest) -> Result<Self, ProviderError> {
-        let option = request.llm_config.as_ref().and_then(|config| config.options.get(OUTPUT_LIMIT_FIELD));
+        let option = request
+            .llm_config
+            .as_ref()
+            .and_then(|config| config.options.get(OUTPUT_LIMIT_FIELD));
         let fields = [LimitField::MaxTokens, LimitField::MaxCompletionTokens];
         let limit_field = match option {
             None => None,
@@ -87,7 +94,10 @@ impl Correction {
                 })?)
             }
         };
-        Ok(Self { limit_field, ..Self::default() })
+        Ok(Self {
+            limit_field,
+            ..Self::default()
+        })
     }
 
     pub(super) fn is_without(&self, parameter: &str) -> bool {
@@ -97,13 +107,17 @@ impl Correction {
     /// Learns from a refusal, once. Returns whether the next request is another one.
     pub(super) fn learn(&mut self, refused: &ProviderError, sent: LimitField) -> bool {
         let text = refused.message.to_lowercase();
-        let is_refusal = refused.code == ErrorCode::InvalidRequest && REFUSALS.iter().any(|words| text.contains(words));
+        let is_refusal = refused.code == ErrorCode::InvalidRequest
+            && REFUSALS.iter().any(|words| text.contains(words));
         if self.is_made || !is_refusal {
             return false;
         }
         if names(&text, sent.as_str()) {
             self.limit_field = Some(sent.other());
-        } else if let Some(parameter) = OPTIONAL.into_iter().find(|parameter| names(&text, parameter)) {
+        } else if let Some(parameter) = OPTIONAL
+            .into_iter()
+            .find(|parameter| names(&text, parameter))
+        {
             self.without = Some(parameter);
         } else {
             return false;
@@ -116,7 +130,8 @@ impl Correction {
 /// Whether a text has this name as a word.
 fn names(text: &str, name: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    text.split(|letter| !is_part(letter)).any(|word| word == name)
+    text.split(|letter| !is_part(letter))
+        .any(|word| word == name)
 }
 
 #[cfg(test)]
@@ -132,7 +147,10 @@ mod tests {
         use LimitField::{MaxCompletionTokens, MaxTokens};
         let old = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
         let new = "Unrecognized request argument supplied: max_completion_tokens";
-        for (text, sent, expected) in [(old, MaxTokens, MaxCompletionTokens), (new, MaxCompletionTokens, MaxTokens)] {
+        for (text, sent, expected) in [
+            (old, MaxTokens, MaxCompletionTokens),
+            (new, MaxCompletionTokens, MaxTokens),
+        ] {
             let mut correction = Correction::default();
             assert!(correction.learn(&refusal(text), sent), "{text}");
             assert_eq!(correction.limit_field, Some(expected));
@@ -140,9 +158,18 @@ mod tests {
         }
         let mut correction = Correction::default();
         let text = "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported.";
-        assert!(correction.learn(&refusal(text), MaxTokens) && correction.is_without("temperature"));
-        for text in ["max_tokens must be positive", "Unknown parameter: 'tools'", "new_max_tokens is not supported"] {
-            assert!(!Correction::default().learn(&refusal(text), MaxTokens), "{text}");
+        assert!(
+            correction.learn(&refusal(text), MaxTokens) && correction.is_without("temperature")
+        );
+        for text in [
+            "max_tokens must be positive",
+            "Unknown parameter: 'tools'",
+            "new_max_tokens is not supported",
+        ] {
+            assert!(
+                !Correction::default().learn(&refusal(text), MaxTokens),
+                "{text}"
+            );
         }
         let other = ProviderError::new(ErrorCode::Credentials, old);
         assert!(!Correction::default().learn(&other, MaxTokens));

@@ -15,11 +15,19 @@ use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::{ErrorCode, ProviderError, http};
 
 /// An error of the crate.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most variants of the crate's enum cannot occur in a stream")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most variants of the crate's enum cannot occur in a stream"
+)]
 pub(super) fn of_crate(error: Error, key: Option<&ApiKey>) -> ProviderError {
     match error {
         Error::WebStream { error, .. } => of_stream(error, key),
-        Error::HttpError { status, body, headers, .. } => of_response(status.as_u16(), &body, &headers, key),
+        Error::HttpError {
+            status,
+            body,
+            headers,
+            ..
+        } => of_response(status.as_u16(), &body, &headers, key),
         Error::ChatResponse { body, .. } => of_event(&body, key),
         Error::StreamParse { serde_error, .. } => unreadable(&serde_error),
         Error::JsonValueExt(_) | Error::SerdeJson(_) | Error::InvalidJsonResponseElement { .. } => {
@@ -37,23 +45,43 @@ fn of_stream(error: BoxError, key: Option<&ApiKey>) -> ProviderError {
     };
     match error.downcast::<reqwest::Error>() {
         Ok(error) => http::unavailable(*error),
-        Err(_) => ProviderError::transient(ErrorCode::Provider, "the stream contains bytes that are not UTF-8"),
+        Err(_) => ProviderError::transient(
+            ErrorCode::Provider,
+            "the stream contains bytes that are not UTF-8",
+        ),
     }
 }
 
 /// The error of a response that is not 200.
-pub(super) fn of_response(status: u16, body: &str, headers: &HeaderMap, key: Option<&ApiKey>) -> ProviderError {
+pub(super) fn of_response(
+    status: u16,
+    body: &str,
+    headers: &HeaderMap,
+    key: Option<&ApiKey>,
+) -> ProviderError {
     let words = Words::of_body(body, key);
     let Verdict { code, is_transient } = classify::verdict(Some(status), &words);
     let is_transient = should_retry(headers).unwrap_or(is_transient) && is_transient;
     let text = words.text();
     // The words of the existing service.
-    let message =
-        if text.is_empty() { format!("Error code: {status}") } else { format!("Error code: {status} - {text}") };
+    let message = if text.is_empty() {
+        format!("Error code: {status}")
+    } else {
+        format!("Error code: {status} - {text}")
+    };
     let provider_status = format!("{status} {}", words.word).trim_end().to_owned();
-    let error = ProviderError { retryable: is_transient, ..ProviderError::new(code, message) };
-    let retry_after = retry_after(headers).or_else(|| words.delay()).filter(|_delay| is_transient);
-    ProviderError { retry_after, said: words.said(), ..error.with_status(provider_status) }
+    let error = ProviderError {
+        retryable: is_transient,
+        ..ProviderError::new(code, message)
+    };
+    let retry_after = retry_after(headers)
+        .or_else(|| words.delay())
+        .filter(|_delay| is_transient);
+    ProviderError {
+        retry_after,
+        said: words.said(),
+        ..error.with_status(provider_status)
+    }
 }
 
 /// An error in a stream that began with 200.
@@ -62,13 +90,25 @@ pub(super) fn of_event(body: &Value, key: Option<&ApiKey>) -> ProviderError {
     let Verdict { code, is_transient } = classify::verdict(None, &words);
     let retry_after = words.delay().filter(|_delay| is_transient);
     let said = words.said();
-    let error = ProviderError { retryable: is_transient, retry_after, said, ..ProviderError::new(code, words.text()) };
-    error.with_status(if words.word.is_empty() { "error" } else { &words.word })
+    let error = ProviderError {
+        retryable: is_transient,
+        retry_after,
+        said,
+        ..ProviderError::new(code, words.text())
+    };
+    error.with_status(if words.word.is_empty() {
+        "error"
+    } else {
+        &words.word
+    })
 }
 
 fn unreadable(error: &serde_json::Error) -> ProviderError {
     let (line, column) = (error.line(), error.column());
-    let message = format!("Failed to parse response as JSON: {:?} at line {line} column {column}", error.classify());
+    let message = format!(
+        "Failed to parse response as JSON: {:?} at line {line} column {column}",
+        error.classify()
+    );
     ProviderError::transient(ErrorCode::Provider, message)
 }
 
@@ -82,7 +122,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| Some(headers.get(name)?.to_str().ok()?.trim());
     let number = |name: &str| text(name)?.parse::<f64>().ok();
     let instant = |name: &HeaderName| DateTime::parse_from_rfc2822(text(name.as_str())?).ok();
-    let seconds = number("retry-after-ms").map(|millis| millis / 1_000.0).or_else(|| number(RETRY_AFTER.as_str()));
+    let seconds = number("retry-after-ms")
+        .map(|millis| millis / 1_000.0)
+        .or_else(|| number(RETRY_AFTER.as_str()));
     match seconds {
         Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         None => (instant(&RETRY_AFTER)? - instant(&DATE)?).to_std().ok(),
@@ -95,14 +137,16 @@ mod tests {
     use crate::llm::service::provider::key::Environment;
 
     async fn key() -> ApiKey {
-        ApiKey::read(&Environment::new(|_| Some("secret-key-1".into())), "K").await.unwrap()
+        ApiKey::read(&Environment::new(|_| Some("secret-key-1".into())), "K")
+            .await
+            .unwrap()
     }
 
     #[test]
     fn every_kind_of_error_gets_its_code() {
         use ErrorCode::{
-            Blocked, ContextWindowExceeded, Credentials, InvalidRequest, ModelNotFound, Provider, RateLimited,
-            ThoughtSignature, Unavailable,
+            Blocked, ContextWindowExceeded, Credentials, InvalidRequest, ModelNotFound, Provider,
+            RateLimited, ThoughtSignature, Unavailable,
         };
         for (status, body, code, retryable) in [
             (
@@ -123,29 +167,84 @@ mod tests {
                 ThoughtSignature,
                 false,
             ),
-            (400, r#"{"error":{"code":"invalid_encrypted_content","message":"x"}}"#, ThoughtSignature, false),
-            (400, r#"{"error":{"code":"content_filter","message":"x"}}"#, Blocked, false),
+            (
+                400,
+                r#"{"error":{"code":"invalid_encrypted_content","message":"x"}}"#,
+                ThoughtSignature,
+                false,
+            ),
+            (
+                400,
+                r#"{"error":{"code":"content_filter","message":"x"}}"#,
+                Blocked,
+                false,
+            ),
             (400, r#"{"error":{"message":"bad"}}"#, InvalidRequest, false),
-            (400, r#"{"error":{"message":"Your credit balance is too low"}}"#, Credentials, false),
+            (
+                400,
+                r#"{"error":{"message":"Your credit balance is too low"}}"#,
+                Credentials,
+                false,
+            ),
             (401, "{}", Credentials, false),
-            (404, r#"{"error":"model 'x' not found"}"#, ModelNotFound, false),
+            (
+                404,
+                r#"{"error":"model 'x' not found"}"#,
+                ModelNotFound,
+                false,
+            ),
             (413, "", ContextWindowExceeded, false),
             (422, r#"{"detail":"x"}"#, InvalidRequest, false),
-            (429, r#"{"error":{"code":"rate_limit_exceeded"}}"#, RateLimited, true),
-            (429, r#"{"error":{"code":"insufficient_quota"}}"#, RateLimited, false),
-            (529, r#"{"error":{"type":"overloaded_error"}}"#, Unavailable, true),
+            (
+                429,
+                r#"{"error":{"code":"rate_limit_exceeded"}}"#,
+                RateLimited,
+                true,
+            ),
+            (
+                429,
+                r#"{"error":{"code":"insufficient_quota"}}"#,
+                RateLimited,
+                false,
+            ),
+            (
+                529,
+                r#"{"error":{"type":"overloaded_error"}}"#,
+                Unavailable,
+                true,
+            ),
             (302, "", Provider, false),
         ] {
             let error = of_response(status, body, &HeaderMap::new(), None);
             assert_eq!((error.code, error.retryable), (code, retryable), "{body}");
         }
         for (body, code, retryable) in [
-            (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Unavailable, true),
-            (r#"{"type":"error","error":{"type":"rate_limit_error","message":"x"}}"#, RateLimited, true),
-            (r#"{"type":"error","code":"server_error","message":"x"}"#, Unavailable, true),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                Unavailable,
+                true,
+            ),
+            (
+                r#"{"type":"error","error":{"type":"rate_limit_error","message":"x"}}"#,
+                RateLimited,
+                true,
+            ),
+            (
+                r#"{"type":"error","code":"server_error","message":"x"}"#,
+                Unavailable,
+                true,
+            ),
             (r#"{"code":429,"message":"x"}"#, RateLimited, true),
-            (r#"{"message":"Too many requests, please wait."}"#, RateLimited, true),
-            (r#"{"type":"invalid_request_error","message":"x"}"#, InvalidRequest, false),
+            (
+                r#"{"message":"Too many requests, please wait."}"#,
+                RateLimited,
+                true,
+            ),
+            (
+                r#"{"type":"invalid_request_error","message":"x"}"#,
+                InvalidRequest,
+                false,
+            ),
             (r#""word""#, Unavailable, true),
         ] {
             let error = of_event(&serde_json::from_str(body).unwrap(), None);
@@ -156,17 +255,33 @@ mod tests {
     #[test]
     fn the_delay_and_the_wish_of_the_provider_count() {
         let with = |name: &'static str, value: &'static str| {
-            let headers =
-                [(name, value)].into_iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+            let headers = [(name, value)]
+                .into_iter()
+                .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
             let error = of_response(429, "", &headers.collect(), None);
-            (error.retryable, error.retry_after.map(|delay| delay.as_millis()))
+            (
+                error.retryable,
+                error.retry_after.map(|delay| delay.as_millis()),
+            )
         };
         assert_eq!(with("retry-after", "2"), (true, Some(2_000)));
         assert_eq!(with("retry-after-ms", "350"), (true, Some(350)));
-        assert_eq!(with("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"), (true, None));
-        let instants = [(RETRY_AFTER, "Wed, 21 Oct 2026 07:28:05 GMT"), (DATE, "Wed, 21 Oct 2026 07:28:00 GMT")];
-        let headers = instants.map(|(name, text)| (name, text.parse().unwrap())).into_iter().collect();
-        assert_eq!(of_response(429, "", &headers, None).retry_after, Some(Duration::from_secs(5)));
+        assert_eq!(
+            with("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"),
+            (true, None)
+        );
+        let instants = [
+            (RETRY_AFTER, "Wed, 21 Oct 2026 07:28:05 GMT"),
+            (DATE, "Wed, 21 Oct 2026 07:28:00 GMT"),
+        ];
+        let headers = instants
+            .map(|(name, text)| (name, text.parse().unwrap()))
+            .into_iter()
+            .collect();
+        assert_eq!(
+            of_response(429, "", &headers, None).retry_after,
+            Some(Duration::from_secs(5))
+        );
         assert_eq!(with("x-should-retry", "false"), (false, None));
     }
 
@@ -177,10 +292,22 @@ mod tests {
         let error = of_response(503, body, &HeaderMap::new(), Some(&key));
         assert_eq!(
             (error.message.as_str(), error.provider_status.as_str()),
-            ("Error code: 503 - server_error. key [key] is bad", "503 server_error")
+            (
+                "Error code: 503 - server_error. key [key] is bad",
+                "503 server_error"
+            )
         );
-        for body in ["<html>secret</html>", "", "{", r#"{"prompt":"secret"}"#, "[]"] {
-            assert_eq!(of_response(418, body, &HeaderMap::new(), None).message, "Error code: 418");
+        for body in [
+            "<html>secret</html>",
+            "",
+            "{",
+            r#"{"prompt":"secret"}"#,
+            "[]",
+        ] {
+            assert_eq!(
+                of_response(418, body, &HeaderMap::new(), None).message,
+                "Error code: 418"
+            );
         }
     }
 }

@@ -44,7 +44,11 @@ pub struct Genai {
 impl Genai {
     pub fn new(access: Access, timeouts: Timeouts) -> Self {
         let google = Google::new(access.clone(), timeouts);
-        Self { access, timeouts, google }
+        Self {
+            access,
+            timeouts,
+            google,
+        }
     }
 
     pub(super) async fn generate(&self, call: &Call<'_>) {
@@ -77,16 +81,31 @@ impl Genai {
 
     async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GenaiAttempt<'a>, ProviderError> {
         let config = call.request.llm_config.as_ref();
-        let config = config.ok_or_else(|| ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing"))?;
+        let config = config.ok_or_else(|| {
+            ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing")
+        })?;
         let selection = Selection::of(config)?;
         let endpoint = self.access.endpoint(selection.known, config).await?;
         let target = selection.target(&endpoint)?;
         let prepared = Prepared::new(call.request, selection)?;
         if !prepared.tools.left_out.is_empty() {
             let request_id = &call.request.request_id;
-            tracing::warn!(request_id, tools = prepared.tools.left_out, "tools left out of a model call");
+            tracing::warn!(
+                request_id,
+                tools = prepared.tools.left_out,
+                "tools left out of a model call"
+            );
         }
-        let (key, timeouts) = (endpoint.key, options::timeouts(call.request, self.timeouts)?);
-        Ok(GenaiAttempt { target, key, timeouts, prepared, has_rebuilt: false })
+        let (key, timeouts) = (
+            endpoint.key,
+            options::timeouts(call.request, self.timeouts)?,
+        );
+        Ok(GenaiAttempt {
+            target,
+            key,
+            timeouts,
+            prepared,
+            has_rebuilt: false,
+        })
     }
 }

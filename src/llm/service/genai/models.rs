@@ -26,7 +26,11 @@ pub(super) enum Thinking {
 }
 
 const fn family(prefix: &'static str, max_output: u32, thinking: Thinking) -> Family {
-    Family { prefix, max_output, thinking }
+    Family {
+        prefix,
+        max_output,
+        thinking,
+    }
 }
 
 use Thinking::{Adaptive, Budget, Effort, Unspecified};
@@ -80,10 +84,19 @@ const UNKNOWN: Family = family("", 8_192, Unspecified);
 /// The family of a model. Gateways write its maker before the name: `anthropic/claude…`, `us.anthropic.claude…`.
 pub(super) fn family_of(model: &str) -> &'static Family {
     let name = model.rsplit('/').next().unwrap_or(model);
-    let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
+    let name = name
+        .rsplit_once("anthropic.")
+        .map_or(name, |(_, name)| name);
     // Gateways write versions with a point.
-    let name = if name.starts_with("claude") { name.replace('.', "-") } else { name.to_ascii_lowercase() };
-    FAMILIES.iter().find(|family| name.starts_with(family.prefix)).unwrap_or(&UNKNOWN)
+    let name = if name.starts_with("claude") {
+        name.replace('.', "-")
+    } else {
+        name.to_ascii_lowercase()
+    };
+    FAMILIES
+        .iter()
+        .find(|family| name.starts_with(family.prefix))
+        .unwrap_or(&UNKNOWN)
 }
 
 /// Whether what the model `other` signed is valid for this one: it is the same model, of any date.
@@ -99,7 +112,10 @@ fn without_date(model: &str) -> &str {
     {
         return name;
     }
-    let digits = model.len().checked_sub("-2025-01-01".len()).and_then(|end| model.split_at_checked(end));
+    let digits = model
+        .len()
+        .checked_sub("-2025-01-01".len())
+        .and_then(|end| model.split_at_checked(end));
     match digits {
         Some((name, date)) if date.starts_with('-') && is_date(&date.replace('-', "")) => name,
         Some(_) | None => model,
@@ -119,7 +135,11 @@ mod tests {
             ("claude-opus-4-6", 64_000, Adaptive),
             ("claude-sonnet-5", 64_000, Adaptive),
             ("anthropic/claude-sonnet-4.5", 64_000, Budget(32_000)),
-            ("us.anthropic.claude-haiku-4-5-20251001-v1:0", 64_000, Budget(32_000)),
+            (
+                "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+                64_000,
+                Budget(32_000),
+            ),
             ("gpt-5.1", 128_000, Effort),
             ("gpt-5-chat-latest", 16_384, Unspecified),
             ("openai/gpt-oss-120b", 32_768, Unspecified),
@@ -128,7 +148,11 @@ mod tests {
             ("Qwen/Qwen3-32B", 8_192, Unspecified),
         ] {
             let family = family_of(model);
-            assert_eq!((family.max_output, family.thinking), (max_output, thinking), "{model}");
+            assert_eq!(
+                (family.max_output, family.thinking),
+                (max_output, thinking),
+                "{model}"
+            );
         }
     }
 
@@ -142,9 +166,12 @@ mod tests {
         ] {
             assert!(is_same(model, other), "{model} {other}");
         }
-        for (model, other) in
-            [("claude-sonnet-4-5", "claude-opus-4-5"), ("gpt-5.1", "gpt-5.1-mini"), ("", ""), ("gpt-5", "")]
-        {
+        for (model, other) in [
+            ("claude-sonnet-4-5", "claude-opus-4-5"),
+            ("gpt-5.1", "gpt-5.1-mini"),
+            ("", ""),
+            ("gpt-5", ""),
+        ] {
             assert!(!is_same(model, other), "{model} {other}");
         }
     }

@@ -30,7 +30,10 @@ pub(super) struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     /// # Errors
     /// `invalid_request` when the request cannot be expressed.
-    pub(super) fn new(request: &'a GenerateRequest, selection: Selection<'a>) -> Result<Self, ProviderError> {
+    pub(super) fn new(
+        request: &'a GenerateRequest,
+        selection: Selection<'a>,
+    ) -> Result<Self, ProviderError> {
         Ok(Self {
             request,
             selection,
@@ -57,18 +60,26 @@ impl<'a> Prepared<'a> {
         if self.selection.api == Api::Chat && self.correction.learn(refused, self.limit_field()) {
             return Some(Corrected::Parameter);
         }
-        self.tools.leave_out(refused, self.request).then_some(Corrected::Tools)
+        self.tools
+            .leave_out(refused, self.request)
+            .then_some(Corrected::Tools)
     }
 
     /// The field of the limit in chat completions.
     fn limit_field(&self) -> LimitField {
-        self.correction.limit_field.unwrap_or_else(|| LimitField::of_model(self.selection.model))
+        self.correction
+            .limit_field
+            .unwrap_or_else(|| LimitField::of_model(self.selection.model))
     }
 
     /// The conversation and the tools.
     pub(super) fn chat_request(&self) -> ChatRequest {
         let request = ChatRequest::new(self.history.messages.clone());
-        if self.tools.list.is_empty() { request } else { request.with_tools(self.tools.list.clone()) }
+        if self.tools.list.is_empty() {
+            request
+        } else {
+            request.with_tools(self.tools.list.clone())
+        }
     }
 
     /// Everything else. `frames` gets the events of the stream.
@@ -86,7 +97,10 @@ impl<'a> Prepared<'a> {
             body.insert("input".to_owned(), Value::Array(self.history.items.clone()));
         }
         if api == Api::Chat {
-            body.insert(self.limit_field().as_str().to_owned(), json!(self.max_output()));
+            body.insert(
+                self.limit_field().as_str().to_owned(),
+                json!(self.max_output()),
+            );
         }
         let has_body = matches!(api, Api::Messages | Api::Responses | Api::Chat);
         let is_reasoning = thinking::is_reasoning(api, self.family.thinking, &self.thinking);
@@ -94,7 +108,9 @@ impl<'a> Prepared<'a> {
             // The crate selects the field of chat completions by the name of the model.
             max_tokens: (api != Api::Chat).then(|| self.max_output()),
             // A model that thinks refuses another temperature than its own.
-            temperature: self.temperature.filter(|_number| !is_thinking && !self.correction.is_without("temperature")),
+            temperature: self
+                .temperature
+                .filter(|_number| !is_thinking && !self.correction.is_without("temperature")),
             tool_choice: self.tools.choice.clone(),
             reasoning_effort: self.effort(),
             extra_body: has_body.then_some(Value::Object(body)),
@@ -109,13 +125,21 @@ impl<'a> Prepared<'a> {
 
     fn max_output(&self) -> u32 {
         let wanted = self.request.max_output_tokens;
-        if wanted > 0 { wanted } else { self.family.max_output }
+        if wanted > 0 {
+            wanted
+        } else {
+            self.family.max_output
+        }
     }
 
     fn limits(&self) -> Limits {
         let needs_signatures = matches!(self.family.thinking, Thinking::Budget(_));
-        let is_impossible = self.tools.is_forced() || (needs_signatures && self.history.is_unsigned);
-        Limits { max_output: self.max_output(), is_impossible }
+        let is_impossible =
+            self.tools.is_forced() || (needs_signatures && self.history.is_unsigned);
+        Limits {
+            max_output: self.max_output(),
+            is_impossible,
+        }
     }
 
     /// An effort for which the crate adds no field of its own. Without one it reads the name of the model.
@@ -123,7 +147,9 @@ impl<'a> Prepared<'a> {
         match self.selection.api {
             Api::Messages => Some(ReasoningEffort::Zero),
             Api::Responses | Api::Chat => Some(ReasoningEffort::Budget(0)),
-            Api::Ollama | Api::Converse => ReasoningEffort::from_keyword(&self.thinking.level.to_ascii_lowercase()),
+            Api::Ollama | Api::Converse => {
+                ReasoningEffort::from_keyword(&self.thinking.level.to_ascii_lowercase())
+            }
         }
     }
 
@@ -131,6 +157,9 @@ impl<'a> Prepared<'a> {
     fn cache_key(&self) -> Option<String> {
         let is_openai = matches!(self.selection.provider(), "openai" | "azure");
         let ids = [&self.request.execution_id, &self.request.session_id];
-        ids.into_iter().find(|id| !id.is_empty()).filter(|_id| is_openai).cloned()
+        ids.into_iter()
+            .find(|id| !id.is_empty())
+            .filter(|_id| is_openai)
+            .cloned()
     }
 }

@@ -24,7 +24,12 @@ pub(super) struct Limits {
 }
 
 /// The fields of the request; empty if the model decides by itself or does not think.
-pub(super) fn fields(api: Api, thinking: Thinking, wanted: &ThinkingConfig, limits: Limits) -> Map<String, Value> {
+pub(super) fn fields(
+    api: Api,
+    thinking: Thinking,
+    wanted: &ThinkingConfig,
+    limits: Limits,
+) -> Map<String, Value> {
     let fields = match api {
         Api::Messages | Api::Converse => messages(thinking, wanted, limits),
         Api::Responses => reasoning(thinking, wanted),
@@ -34,7 +39,9 @@ pub(super) fn fields(api: Api, thinking: Thinking, wanted: &ThinkingConfig, limi
     };
     match fields {
         Value::Object(fields) => fields,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
     }
 }
 
@@ -49,10 +56,16 @@ fn is_wanted(wanted: &ThinkingConfig) -> bool {
 
 fn messages(thinking: Thinking, wanted: &ThinkingConfig, limits: Limits) -> Value {
     match thinking {
-        Thinking::Budget(_) | Thinking::Adaptive if limits.is_impossible || is_off(wanted) => Value::Null,
+        Thinking::Budget(_) | Thinking::Adaptive if limits.is_impossible || is_off(wanted) => {
+            Value::Null
+        }
         Thinking::Budget(default) => budget(default, wanted, limits.max_output),
         Thinking::Adaptive => {
-            let display = if wanted.include_thoughts == Some(false) { "omitted" } else { "summarized" };
+            let display = if wanted.include_thoughts == Some(false) {
+                "omitted"
+            } else {
+                "summarized"
+            };
             json!({
                 "thinking": { "type": "adaptive", "display": display },
                 "output_config": { "effort": effort(wanted).replace("minimal", "low") },
@@ -113,42 +126,121 @@ mod tests {
     use crate::llm::service::genai::models::family_of;
 
     fn sent(api: Api, model: &str, wanted: (&str, Option<i32>), limits: Limits) -> String {
-        let wanted = ThinkingConfig { level: wanted.0.into(), budget: wanted.1, include_thoughts: None };
+        let wanted = ThinkingConfig {
+            level: wanted.0.into(),
+            budget: wanted.1,
+            include_thoughts: None,
+        };
         Value::Object(fields(api, family_of(model).thinking, &wanted, limits)).to_string()
     }
 
     #[test]
     fn each_family_gets_its_own_words() {
-        let limits = |max_output| Limits { max_output, is_impossible: false };
+        let limits = |max_output| Limits {
+            max_output,
+            is_impossible: false,
+        };
         let adaptive = |effort: &str| {
             format!(
                 r#"{{"thinking":{{"type":"adaptive","display":"summarized"}},"output_config":{{"effort":"{effort}"}}}}"#
             )
         };
-        let enabled = |tokens: u32| format!(r#"{{"thinking":{{"type":"enabled","budget_tokens":{tokens}}}}}"#);
-        let reasoning = |effort: &str| format!(r#"{{"reasoning":{{"effort":"{effort}","summary":"auto"}}}}"#);
+        let enabled = |tokens: u32| {
+            format!(r#"{{"thinking":{{"type":"enabled","budget_tokens":{tokens}}}}}"#)
+        };
+        let reasoning =
+            |effort: &str| format!(r#"{{"reasoning":{{"effort":"{effort}","summary":"auto"}}}}"#);
         let none = || "{}".to_owned();
         for (api, model, level, budget, max_output, expected) in [
-            (Api::Messages, "claude-sonnet-4-5", "", None, 64_000, enabled(32_000)),
-            (Api::Messages, "claude-sonnet-4-5", "low", None, 64_000, enabled(2_048)),
-            (Api::Messages, "claude-sonnet-4-5", "", Some(5), 64_000, enabled(1_024)),
-            (Api::Messages, "claude-sonnet-4-5", "", None, 4_000, enabled(2_000)),
+            (
+                Api::Messages,
+                "claude-sonnet-4-5",
+                "",
+                None,
+                64_000,
+                enabled(32_000),
+            ),
+            (
+                Api::Messages,
+                "claude-sonnet-4-5",
+                "low",
+                None,
+                64_000,
+                enabled(2_048),
+            ),
+            (
+                Api::Messages,
+                "claude-sonnet-4-5",
+                "",
+                Some(5),
+                64_000,
+                enabled(1_024),
+            ),
+            (
+                Api::Messages,
+                "claude-sonnet-4-5",
+                "",
+                None,
+                4_000,
+                enabled(2_000),
+            ),
             (Api::Messages, "claude-sonnet-4-5", "", None, 1_000, none()),
-            (Api::Messages, "claude-sonnet-4-5", "", Some(0), 64_000, none()),
-            (Api::Messages, "claude-sonnet-5", "", None, 64_000, adaptive("high")),
-            (Api::Messages, "claude-opus-4-8", "MINIMAL", None, 64_000, adaptive("low")),
-            (Api::Messages, "claude-opus-4-8", "", Some(5_000), 64_000, adaptive("medium")),
+            (
+                Api::Messages,
+                "claude-sonnet-4-5",
+                "",
+                Some(0),
+                64_000,
+                none(),
+            ),
+            (
+                Api::Messages,
+                "claude-sonnet-5",
+                "",
+                None,
+                64_000,
+                adaptive("high"),
+            ),
+            (
+                Api::Messages,
+                "claude-opus-4-8",
+                "MINIMAL",
+                None,
+                64_000,
+                adaptive("low"),
+            ),
+            (
+                Api::Messages,
+                "claude-opus-4-8",
+                "",
+                Some(5_000),
+                64_000,
+                adaptive("medium"),
+            ),
             (Api::Messages, "claude-3-5-haiku", "", None, 8_192, none()),
             (Api::Responses, "gpt-5.1", "", None, 9, reasoning("high")),
             (Api::Responses, "gpt-5.1", "off", None, 9, reasoning("none")),
             (Api::Responses, "gpt-4o", "", None, 9, none()),
             (Api::Chat, "grok-4", "", None, 9, none()),
-            (Api::Chat, "grok-3-mini", "low", None, 9, r#"{"reasoning_effort":"low"}"#.to_owned()),
+            (
+                Api::Chat,
+                "grok-3-mini",
+                "low",
+                None,
+                9,
+                r#"{"reasoning_effort":"low"}"#.to_owned(),
+            ),
         ] {
             let sent = sent(api, model, (level, budget), limits(max_output));
             assert_eq!(sent, expected, "{model} {level} {budget:?} {max_output}");
         }
-        let impossible = Limits { max_output: 64_000, is_impossible: true };
-        assert_eq!(sent(Api::Messages, "claude-sonnet-4-5", ("", None), impossible), "{}");
+        let impossible = Limits {
+            max_output: 64_000,
+            is_impossible: true,
+        };
+        assert_eq!(
+            sent(Api::Messages, "claude-sonnet-4-5", ("", None), impossible),
+            "{}"
+        );
     }
 }

@@ -11,14 +11,14 @@ use super::models::Model;
 use super::replay::Recorder;
 use super::tools::Tools;
 use super::wire::{
-    Candidate, Chunk, CodeExecutionResult, ExecutableCode, FunctionCall, GroundingMetadata, Part, PromptFeedback, Raw,
-    UrlContextMetadata, UsageMetadata,
+    Candidate, Chunk, CodeExecutionResult, ExecutableCode, FunctionCall, GroundingMetadata, Part,
+    PromptFeedback, Raw, UrlContextMetadata, UsageMetadata,
 };
 use super::{fault, grounding};
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
-    ACCEPT_OTHER_SOURCES, ACCEPT_URL_RETRIEVALS, CodeExecutionDelta, FinishInfo, TextDelta, ThinkingDelta,
-    ToolCallDelta, UsageInfo,
+    ACCEPT_OTHER_SOURCES, ACCEPT_URL_RETRIEVALS, CodeExecutionDelta, FinishInfo, TextDelta,
+    ThinkingDelta, ToolCallDelta, UsageInfo,
 };
 use crate::llm::service::provider::finish::Written;
 use crate::llm::service::provider::key::ApiKey;
@@ -52,7 +52,11 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(writer: &'a ResponseWriter, key: &'a ApiKey, renamed: &'a HashMap<String, Renamed>) -> Self {
+    pub(super) fn new(
+        writer: &'a ResponseWriter,
+        key: &'a ApiKey,
+        renamed: &'a HashMap<String, Renamed>,
+    ) -> Self {
         Self {
             writer,
             key,
@@ -86,7 +90,10 @@ impl<'a> Answer<'a> {
     /// The token with which the same answer goes on, and which is taken from it. An answer without a reason to stop
     /// was interrupted; it goes on from the last token that arrived.
     pub(super) fn take_continuation(&mut self) -> Option<String> {
-        let goes_on = self.finish_reason.as_deref().is_none_or(|reason| reason == CONTINUATION);
+        let goes_on = self
+            .finish_reason
+            .as_deref()
+            .is_none_or(|reason| reason == CONTINUATION);
         let token = self.continuation_token.take_if(|_token| goes_on)?;
         self.finish_reason = None;
         self.earlier_usage = self.total_usage();
@@ -116,36 +123,61 @@ impl<'a> Answer<'a> {
         if let Some(error) = chunk.error {
             return Err(fault::of_error(error, self.key));
         }
-        if let Some(blocked) = chunk.prompt_feedback.and_then(|feedback| blocked(feedback, self.key)) {
+        if let Some(blocked) = chunk
+            .prompt_feedback
+            .and_then(|feedback| blocked(feedback, self.key))
+        {
             return Err(blocked);
         }
         self.usage = chunk.usage_metadata.or(self.usage);
         replace(&mut self.model_version, chunk.model_version);
         replace(&mut self.response_id, chunk.response_id);
         // One candidate is asked for.
-        let Some(candidate) = chunk.candidates.unwrap_or_default().into_iter().next() else { return Ok(()) };
-        let Candidate { content, finish_reason, finish_message, .. } = candidate;
-        for part in content.and_then(|content| content.parts).unwrap_or_default() {
+        let Some(candidate) = chunk.candidates.unwrap_or_default().into_iter().next() else {
+            return Ok(());
+        };
+        let Candidate {
+            content,
+            finish_reason,
+            finish_message,
+            ..
+        } = candidate;
+        for part in content
+            .and_then(|content| content.parts)
+            .unwrap_or_default()
+        {
             self.add_part(part).await?;
         }
-        self.grounding = candidate.grounding_metadata.or_else(|| self.grounding.take());
+        self.grounding = candidate
+            .grounding_metadata
+            .or_else(|| self.grounding.take());
         self.pages = candidate.url_context_metadata.or_else(|| self.pages.take());
-        self.continuation_token = candidate.continuation_token.or_else(|| self.continuation_token.take());
+        self.continuation_token = candidate
+            .continuation_token
+            .or_else(|| self.continuation_token.take());
         replace(&mut self.finish_message, finish_message);
-        let finish_reason = finish_reason.filter(|reason| !reason.is_empty() && reason != "FINISH_REASON_UNSPECIFIED");
+        let finish_reason = finish_reason
+            .filter(|reason| !reason.is_empty() && reason != "FINISH_REASON_UNSPECIFIED");
         self.finish_reason = finish_reason.or_else(|| self.finish_reason.take());
         Ok(())
     }
 
     async fn add_part(&mut self, raw: Raw) -> Result<(), ProviderError> {
-        let part: Part = serde_json::from_str(raw.get()).map_err(|error| fault::unreadable(&error))?;
+        let part: Part =
+            serde_json::from_str(raw.get()).map_err(|error| fault::unreadable(&error))?;
         self.recorder.add(raw);
-        let signature = part.thought_signature.as_ref().and_then(serde_json::Value::as_str);
+        let signature = part
+            .thought_signature
+            .as_ref()
+            .and_then(serde_json::Value::as_str);
         self.is_signed |= signature.is_some_and(|signature| !signature.is_empty());
         if let Some(call) = part.function_call {
             if call.name.trim().is_empty() || call.will_continue == Some(true) {
                 let message = "The model wrote a tool call without a name, or in pieces";
-                return Err(ProviderError::transient(ErrorCode::MalformedToolCall, message));
+                return Err(ProviderError::transient(
+                    ErrorCode::MalformedToolCall,
+                    message,
+                ));
             }
             self.written = Written::Calls;
             let names = self.renamed.get(&call.name);
@@ -157,20 +189,28 @@ impl<'a> Answer<'a> {
         }
         if let Some(code) = part.executable_code {
             self.raise(Written::Text);
-            self.writer.content(Content::CodeExecution(code_part(code))).await;
+            self.writer
+                .content(Content::CodeExecution(code_part(code)))
+                .await;
         }
         if let Some(result) = part.code_execution_result {
             self.raise(Written::Text);
-            self.writer.content(Content::CodeExecution(code_result(result))).await;
+            self.writer
+                .content(Content::CodeExecution(code_result(result)))
+                .await;
         }
         match part.text.filter(|text| !text.is_empty()) {
             Some(content) if part.thought.unwrap_or(false) => {
                 self.raise(Written::Thoughts);
-                self.writer.content(Content::Thinking(ThinkingDelta { content })).await;
+                self.writer
+                    .content(Content::Thinking(ThinkingDelta { content }))
+                    .await;
             }
             Some(content) => {
                 self.raise(Written::Text);
-                self.writer.content(Content::Text(TextDelta { content })).await;
+                self.writer
+                    .content(Content::Text(TextDelta { content }))
+                    .await;
             }
             None => {}
         }
@@ -205,14 +245,20 @@ impl<'a> Answer<'a> {
         }
         let accepts_failed_pages = self.writer.accepts(ACCEPT_URL_RETRIEVALS);
         let has_failed_pages = accepts_failed_pages && !grounding.url_retrievals.is_empty();
-        if grounding::has_sources(&grounding) || has_failed_pages || !grounding.other_sources.is_empty() {
+        if grounding::has_sources(&grounding)
+            || has_failed_pages
+            || !grounding.other_sources.is_empty()
+        {
             self.writer.content(Content::Grounding(grounding)).await;
         }
         let left_out = &tools.left_out;
         let message = match (self.finish_message.is_empty(), left_out.is_empty()) {
             (_, true) => self.key.redact(&self.finish_message),
             (true, false) => format!("left out: {left_out}"),
-            (false, false) => format!("{} (left out: {left_out})", self.key.redact(&self.finish_message)),
+            (false, false) => format!(
+                "{} (left out: {left_out})",
+                self.key.redact(&self.finish_message)
+            ),
         };
         let info = FinishInfo {
             reason: finish.word(self.written).to_owned(),
@@ -241,8 +287,13 @@ fn replace(field: &mut String, new: Option<String>) {
 }
 
 fn blocked(feedback: PromptFeedback, key: &ApiKey) -> Option<ProviderError> {
-    let reason = feedback.block_reason.filter(|reason| !reason.is_empty() && reason != "BLOCK_REASON_UNSPECIFIED")?;
-    let details = feedback.block_reason_message.map(|text| format!(": {}", key.redact(&text))).unwrap_or_default();
+    let reason = feedback
+        .block_reason
+        .filter(|reason| !reason.is_empty() && reason != "BLOCK_REASON_UNSPECIFIED")?;
+    let details = feedback
+        .block_reason_message
+        .map(|text| format!(": {}", key.redact(&text)))
+        .unwrap_or_default();
     let message = format!("The prompt was blocked: {reason}{details}");
     Some(ProviderError::new(ErrorCode::Blocked, message).with_status(reason))
 }
@@ -252,7 +303,9 @@ fn tool_call(call: FunctionCall) -> ToolCallDelta {
     ToolCallDelta {
         call_id: call_id.unwrap_or_else(|| format!("call_{}", uuid::Uuid::new_v4().simple())),
         name: names::from_wire(&call.name),
-        arguments: call.args.map_or_else(|| "{}".to_owned(), |args| compact(args.get())),
+        arguments: call
+            .args
+            .map_or_else(|| "{}".to_owned(), |args| compact(args.get())),
     }
 }
 
@@ -290,7 +343,9 @@ fn compact(json: &str) -> String {
 /// escaped, or a half of a pair.
 fn unescaped(text: &str) -> Option<(char, &str)> {
     let (digits, rest) = text.strip_prefix("\\u")?.split_at_checked(4)?;
-    let plain = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
+    let plain = u32::from_str_radix(digits, 16)
+        .ok()
+        .and_then(char::from_u32)?;
     let is_plain = !plain.is_control() && !matches!(plain, '"' | '\\' | '\u{2028}' | '\u{2029}');
     is_plain.then_some((plain, rest))
 }
@@ -320,13 +375,18 @@ fn sum(a: UsageInfo, b: UsageInfo) -> UsageInfo {
         total_tokens: a.total_tokens.saturating_add(b.total_tokens),
         thinking_tokens: a.thinking_tokens.saturating_add(b.thinking_tokens),
         cache_read_tokens: a.cache_read_tokens.saturating_add(b.cache_read_tokens),
-        cache_creation_tokens: a.cache_creation_tokens.saturating_add(b.cache_creation_tokens),
-        tool_use_prompt_tokens: a.tool_use_prompt_tokens.saturating_add(b.tool_use_prompt_tokens),
+        cache_creation_tokens: a
+            .cache_creation_tokens
+            .saturating_add(b.cache_creation_tokens),
+        tool_use_prompt_tokens: a
+            .tool_use_prompt_tokens
+            .saturating_add(b.tool_use_prompt_tokens),
     }
 }
 
 fn tokens(usage: UsageMetadata) -> UsageInfo {
-    let count = |tokens: Option<i64>| i32::try_from(tokens.unwrap_or_default().max(0)).unwrap_or(i32::MAX);
+    let count =
+        |tokens: Option<i64>| i32::try_from(tokens.unwrap_or_default().max(0)).unwrap_or(i32::MAX);
     UsageInfo {
         input_tokens: count(usage.prompt_token_count),
         output_tokens: count(usage.candidates_token_count),
@@ -345,7 +405,10 @@ mod tests {
     #[test]
     fn arguments_lose_only_the_blanks_between_tokens() {
         for (json, expected) in [
-            (r#"{ "b" : "x  \" y\\" , "a": [1, 2.0] }"#, r#"{"b":"x  \" y\\","a":[1,2.0]}"#),
+            (
+                r#"{ "b" : "x  \" y\\" , "a": [1, 2.0] }"#,
+                r#"{"b":"x  \" y\\","a":[1,2.0]}"#,
+            ),
             ("{\n}", "{}"),
             (r#""a \\" "#, r#""a \\""#),
             (

@@ -51,7 +51,9 @@ pub(super) struct GeminiAttempt<'a> {
 impl Attempt for GeminiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
         loop {
-            let Err(refused) = self.identified(call).await else { return Ok(()) };
+            let Err(refused) = self.identified(call).await else {
+                return Ok(());
+            };
             if call.writer.parts_sent() > 0 || !self.prepared.leave_out(&refused) {
                 return Err(refused);
             }
@@ -86,7 +88,9 @@ impl GeminiAttempt<'_> {
         match self.answer(call, &token).await {
             Err(error) if is_unauthenticated(&error) && ticket.drop_refused(&token).await => {
                 let renewed = ticket.token(call.deadline).await?;
-                self.answer(call, &renewed).await.map_err(|error| without_key(error, &renewed))
+                self.answer(call, &renewed)
+                    .await
+                    .map_err(|error| without_key(error, &renewed))
             }
             outcome => outcome.map_err(|error| without_key(error, &token)),
         }
@@ -97,7 +101,9 @@ impl GeminiAttempt<'_> {
         let mut answer = Answer::new(call.writer, key, &self.prepared.tools.renamed);
         let mut token = None;
         for _request in 0..=MAX_CONTINUATIONS {
-            let ended = self.response(call.deadline, token.as_deref(), &mut answer).await;
+            let ended = self
+                .response(call.deadline, token.as_deref(), &mut answer)
+                .await;
             token = match (ended, answer.take_continuation()) {
                 (Ok(()), token) => token,
                 // A broken response goes on from its last token.
@@ -108,7 +114,10 @@ impl GeminiAttempt<'_> {
                 return answer.end(self.prepared.model, &self.prepared.tools).await;
             }
         }
-        Err(ProviderError::new(ErrorCode::Provider, format!("the answer goes on after {MAX_CONTINUATIONS} responses")))
+        Err(ProviderError::new(
+            ErrorCode::Provider,
+            format!("the answer goes on after {MAX_CONTINUATIONS} responses"),
+        ))
     }
 
     /// Sends one request and adds the events of its response.
@@ -119,25 +128,45 @@ impl GeminiAttempt<'_> {
         answer: &mut Answer<'_>,
     ) -> Result<(), ProviderError> {
         let began = Instant::now();
-        let request = self.client.post(self.url.clone()).body(self.prepared.body(token)?);
+        let request = self
+            .client
+            .post(self.url.clone())
+            .body(self.prepared.body(token)?);
         let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let request = self.signed(request, answer.key())?;
-        let sent = within(deadline, self.timeouts.next_part(began, None), request.send()).await?;
+        let sent = within(
+            deadline,
+            self.timeouts.next_part(began, None),
+            request.send(),
+        )
+        .await?;
         let response = sent.map_err(http::unavailable)?;
         if response.status() != StatusCode::OK {
             return Err(self.refusal(deadline, response, answer.key()).await);
         }
-        let reader = Reader { deadline, timeouts: self.timeouts, began, last: None };
+        let reader = Reader {
+            deadline,
+            timeouts: self.timeouts,
+            began,
+            last: None,
+        };
         reader.read(response, answer).await
     }
 
     /// The request with the headers that prove who asks.
-    fn signed(&self, request: RequestBuilder, key: &ApiKey) -> Result<RequestBuilder, ProviderError> {
+    fn signed(
+        &self,
+        request: RequestBuilder,
+        key: &ApiKey,
+    ) -> Result<RequestBuilder, ProviderError> {
         let ticket = match &self.identity {
             Identity::Key(key) => return Ok(request.header(KEY_HEADER, key.header()?)),
             Identity::Account(ticket) => ticket,
         };
-        let request = request.header(AUTHORIZATION, ApiKey::of(format!("Bearer {}", key.expose())).header()?);
+        let request = request.header(
+            AUTHORIZATION,
+            ApiKey::of(format!("Bearer {}", key.expose())).header()?,
+        );
         Ok(match ticket.quota_project() {
             Some(project) => request.header(QUOTA_HEADER, project),
             None => request,
@@ -145,17 +174,27 @@ impl GeminiAttempt<'_> {
     }
 
     /// The error of a response that is not 200.
-    async fn refusal(&self, deadline: Deadline, mut response: Response, key: &ApiKey) -> ProviderError {
+    async fn refusal(
+        &self,
+        deadline: Deadline,
+        mut response: Response,
+        key: &ApiKey,
+    ) -> ProviderError {
         let status = response.status().as_u16();
         let delay = retry_after(response.headers());
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BYTES {
             let silence = Silence::since(Instant::now(), self.timeouts.stall);
-            let Ok(Ok(Some(piece))) = within(deadline, silence, response.chunk()).await else { break };
+            let Ok(Ok(Some(piece))) = within(deadline, silence, response.chunk()).await else {
+                break;
+            };
             body.extend_from_slice(&piece);
         }
         let error = fault::of_response(status, &body, key);
-        ProviderError { retry_after: error.retry_after.or(delay), ..error }
+        ProviderError {
+            retry_after: error.retry_after.or(delay),
+            ..error
+        }
     }
 }
 
@@ -171,7 +210,11 @@ struct Reader {
 }
 
 impl Reader {
-    async fn read(mut self, mut response: Response, answer: &mut Answer<'_>) -> Result<(), ProviderError> {
+    async fn read(
+        mut self,
+        mut response: Response,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ProviderError> {
         let mut events = Events::default();
         loop {
             let silence = self.silence(answer);

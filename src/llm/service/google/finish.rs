@@ -18,11 +18,17 @@ pub(super) fn of(reason: &str) -> Finish {
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT" => Finish::Safety,
         "RECITATION" | "IMAGE_RECITATION" => Finish::Recitation,
-        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE" => {
-            Finish::MalformedToolCall
-        }
+        "MALFORMED_FUNCTION_CALL"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MALFORMED_RESPONSE" => Finish::MalformedToolCall,
         "MISSING_THOUGHT_SIGNATURE" => Finish::MissingSignature,
-        "LANGUAGE" | "OTHER" | "NO_IMAGE" | "IMAGE_OTHER" | "ESCALATION" | "PUP_LIMITED_DISABLED" => Finish::Other,
+        "LANGUAGE"
+        | "OTHER"
+        | "NO_IMAGE"
+        | "IMAGE_OTHER"
+        | "ESCALATION"
+        | "PUP_LIMITED_DISABLED" => Finish::Other,
         _ => Finish::Unknown,
     }
 }
@@ -40,7 +46,11 @@ mod tests {
             ("STOP", Written::Calls, "tool_calls"),
             ("MAX_TOKENS", Written::Calls, "max_tokens"),
             ("SPII", Written::Text, "safety"),
-            ("MALFORMED_FUNCTION_CALL", Written::Text, "malformed_tool_call"),
+            (
+                "MALFORMED_FUNCTION_CALL",
+                Written::Text,
+                "malformed_tool_call",
+            ),
             ("LANGUAGE", Written::Text, "other"),
             ("INVENTED_TOMORROW", Written::Text, "unknown"),
         ] {
@@ -51,17 +61,45 @@ mod tests {
     #[test]
     fn an_answer_without_content_is_an_error_that_says_why() {
         for (reason, written, code) in [
-            ("STOP", Written::Nothing, Some((ErrorCode::EmptyResponse, true))),
-            ("INVENTED_TOMORROW", Written::Nothing, Some((ErrorCode::EmptyResponse, true))),
-            ("SAFETY", Written::Thoughts, Some((ErrorCode::Blocked, false))),
-            ("MAX_TOKENS", Written::Nothing, Some((ErrorCode::MaxTokens, false))),
-            ("MALFORMED_FUNCTION_CALL", Written::Thoughts, Some((ErrorCode::MalformedToolCall, true))),
-            ("MISSING_THOUGHT_SIGNATURE", Written::Nothing, Some((ErrorCode::ThoughtSignature, false))),
+            (
+                "STOP",
+                Written::Nothing,
+                Some((ErrorCode::EmptyResponse, true)),
+            ),
+            (
+                "INVENTED_TOMORROW",
+                Written::Nothing,
+                Some((ErrorCode::EmptyResponse, true)),
+            ),
+            (
+                "SAFETY",
+                Written::Thoughts,
+                Some((ErrorCode::Blocked, false)),
+            ),
+            (
+                "MAX_TOKENS",
+                Written::Nothing,
+                Some((ErrorCode::MaxTokens, false)),
+            ),
+            (
+                "MALFORMED_FUNCTION_CALL",
+                Written::Thoughts,
+                Some((ErrorCode::MalformedToolCall, true)),
+            ),
+            (
+                "MISSING_THOUGHT_SIGNATURE",
+                Written::Nothing,
+                Some((ErrorCode::ThoughtSignature, false)),
+            ),
             ("STOP", Written::Thoughts, None),
             ("SAFETY", Written::Text, None),
         ] {
             let error = of(reason).error(reason, written);
-            assert_eq!(error.map(|error| (error.code, error.retryable)), code, "{reason} {written:?}");
+            assert_eq!(
+                error.map(|error| (error.code, error.retryable)),
+                code,
+                "{reason} {written:?}"
+            );
         }
     }
 }

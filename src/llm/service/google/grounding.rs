@@ -16,35 +16,56 @@ const MAX_SOURCE_BYTES: usize = 2_048;
 const SUCCESS: &str = "URL_RETRIEVAL_STATUS_SUCCESS";
 
 /// What the answer rests on.
-pub(super) fn convert(grounding: Option<GroundingMetadata>, pages: Option<UrlContextMetadata>) -> GroundingDelta {
-    let GroundingMetadata { web_search_queries, search_entry_point, grounding_chunks, grounding_supports } =
-        grounding.unwrap_or_default();
+pub(super) fn convert(
+    grounding: Option<GroundingMetadata>,
+    pages: Option<UrlContextMetadata>,
+) -> GroundingDelta {
+    let GroundingMetadata {
+        web_search_queries,
+        search_entry_point,
+        grounding_chunks,
+        grounding_supports,
+    } = grounding.unwrap_or_default();
     let mut sources = Vec::new();
     // The new index of each source; `None` for one that is no page of the web.
     let mut indices: Vec<Option<i32>> = Vec::new();
-    let (chunks, supports) = (grounding_chunks.unwrap_or_default(), grounding_supports.unwrap_or_default());
+    let (chunks, supports) = (
+        grounding_chunks.unwrap_or_default(),
+        grounding_supports.unwrap_or_default(),
+    );
     let other_sources = other_sources::of(&chunks, &supports);
     for chunk in chunks {
-        indices.push(chunk.web.as_ref().and_then(|_web| i32::try_from(sources.len()).ok()));
-        sources.extend(
-            chunk.web.map(|web| GroundingChunkInfo {
-                uri: web.uri.unwrap_or_default(),
-                title: web.title.unwrap_or_default(),
-            }),
+        indices.push(
+            chunk
+                .web
+                .as_ref()
+                .and_then(|_web| i32::try_from(sources.len()).ok()),
         );
+        sources.extend(chunk.web.map(|web| GroundingChunkInfo {
+            uri: web.uri.unwrap_or_default(),
+            title: web.title.unwrap_or_default(),
+        }));
     }
-    let grounding_supports = supports.into_iter().filter_map(|support| renumbered(support, &indices)).collect();
+    let grounding_supports = supports
+        .into_iter()
+        .filter_map(|support| renumbered(support, &indices))
+        .collect();
     let url_retrievals = retrievals(pages);
     for UrlRetrieval { url, status } in &url_retrievals {
         if status == SUCCESS && !sources.iter().any(|source| source.uri == *url) {
-            sources.push(GroundingChunkInfo { uri: url.clone(), title: url.clone() });
+            sources.push(GroundingChunkInfo {
+                uri: url.clone(),
+                title: url.clone(),
+            });
         }
     }
     GroundingDelta {
         web_search_queries: web_search_queries.unwrap_or_default(),
         grounding_chunks: sources,
         grounding_supports,
-        search_entry_point_html: search_entry_point.and_then(|entry| entry.rendered_content).unwrap_or_default(),
+        search_entry_point_html: search_entry_point
+            .and_then(|entry| entry.rendered_content)
+            .unwrap_or_default(),
         url_retrievals,
         other_sources,
     }
@@ -65,7 +86,10 @@ pub(super) fn sources(grounding: &GroundingDelta) -> Sources {
         .url_retrievals
         .iter()
         .filter(|page| is_short(&page.url) && is_short(&page.status))
-        .map(|page| ReadPage { url: page.url.clone(), status: page.status.clone() })
+        .map(|page| ReadPage {
+            url: page.url.clone(),
+            status: page.status.clone(),
+        })
         .take(MAX_SOURCES)
         .collect();
     let is_read = |source: &GroundingChunkInfo| read.iter().any(|page| page.url == source.uri);
@@ -73,17 +97,35 @@ pub(super) fn sources(grounding: &GroundingDelta) -> Sources {
         .grounding_chunks
         .iter()
         .filter(|source| is_short(&source.uri) && is_short(&source.title) && !is_read(source))
-        .map(|source| FoundPage { title: source.title.clone(), url: source.uri.clone() })
+        .map(|source| FoundPage {
+            title: source.title.clone(),
+            url: source.uri.clone(),
+        })
         .take(MAX_SOURCES)
         .collect();
-    let queries = grounding.web_search_queries.iter().filter(|query| is_short(query));
-    Sources { queries: queries.take(MAX_SOURCES).cloned().collect(), found, read }
+    let queries = grounding
+        .web_search_queries
+        .iter()
+        .filter(|query| is_short(query));
+    Sources {
+        queries: queries.take(MAX_SOURCES).cloned().collect(),
+        found,
+        read,
+    }
 }
 
 fn retrievals(pages: Option<UrlContextMetadata>) -> Vec<UrlRetrieval> {
-    let pages = pages.and_then(|pages| pages.url_metadata).unwrap_or_default();
-    let retrieval = |url: String, status: Option<String>| UrlRetrieval { url, status: status.unwrap_or_default() };
-    pages.into_iter().filter_map(|page| Some(retrieval(page.retrieved_url?, page.url_retrieval_status))).collect()
+    let pages = pages
+        .and_then(|pages| pages.url_metadata)
+        .unwrap_or_default();
+    let retrieval = |url: String, status: Option<String>| UrlRetrieval {
+        url,
+        status: status.unwrap_or_default(),
+    };
+    pages
+        .into_iter()
+        .filter_map(|page| Some(retrieval(page.retrieved_url?, page.url_retrieval_status)))
+        .collect()
 }
 
 /// The support with the new indices; `None` if it had indices and none is left.
@@ -93,7 +135,9 @@ fn renumbered(support: Support, indices: &[Option<i32>]) -> Option<GroundingSupp
     let mut grounding_chunk_indices = Vec::with_capacity(old.len());
     let mut confidence_scores = Vec::with_capacity(scores.len());
     for (position, index) in old.iter().enumerate() {
-        let new = usize::try_from(*index).ok().and_then(|index| indices.get(index).copied().flatten());
+        let new = usize::try_from(*index)
+            .ok()
+            .and_then(|index| indices.get(index).copied().flatten());
         let Some(new) = new else { continue };
         grounding_chunk_indices.push(new);
         confidence_scores.extend(scores.get(position));
@@ -102,7 +146,11 @@ fn renumbered(support: Support, indices: &[Option<i32>]) -> Option<GroundingSupp
         return None;
     }
     let segment = support.segment.unwrap_or_default();
-    Some(GroundingSupport { grounding_chunk_indices, confidence_scores, ..words(&segment) })
+    Some(GroundingSupport {
+        grounding_chunk_indices,
+        confidence_scores,
+        ..words(&segment)
+    })
 }
 
 /// The words of a support, without their sources.
@@ -122,7 +170,10 @@ mod tests {
     use super::*;
 
     fn source(uri: &str, title: &str) -> GroundingChunkInfo {
-        GroundingChunkInfo { uri: uri.into(), title: title.into() }
+        GroundingChunkInfo {
+            uri: uri.into(),
+            title: title.into(),
+        }
     }
 
     #[test]
@@ -147,8 +198,14 @@ mod tests {
             web_search_queries: vec!["q".into()],
             grounding_chunks: vec![source("https://a", "a"), source("https://b", "")],
             grounding_supports: vec![
-                GroundingSupport { confidence_scores: vec![0.5, 0.25], ..support(0, 5, "Hello", &[0, 1]) },
-                GroundingSupport { part_index: 1, ..support(5, 7, "ab", &[1]) },
+                GroundingSupport {
+                    confidence_scores: vec![0.5, 0.25],
+                    ..support(0, 5, "Hello", &[0, 1])
+                },
+                GroundingSupport {
+                    part_index: 1,
+                    ..support(5, 7, "ab", &[1])
+                },
                 support(0, 0, "", &[]),
             ],
             search_entry_point_html: "<b>".into(),
@@ -156,13 +213,21 @@ mod tests {
             other_sources: vec![],
         };
         let found = convert(Some(grounding.unwrap()), None);
-        assert_eq!(GroundingDelta { other_sources: vec![], ..found }, expected);
+        assert_eq!(
+            GroundingDelta {
+                other_sources: vec![],
+                ..found
+            },
+            expected
+        );
         assert!(has_sources(&expected));
     }
 
     #[test]
     fn pages_that_were_read_become_sources_once_and_every_page_has_its_status() {
-        let grounding = serde_json::from_str(r#"{"groundingChunks":[{"web":{"uri":"https://a","title":"A"}}]}"#);
+        let grounding = serde_json::from_str(
+            r#"{"groundingChunks":[{"web":{"uri":"https://a","title":"A"}}]}"#,
+        );
         let pages = |text| Some(serde_json::from_str(text).unwrap());
         let read = pages(
             r#"{"urlMetadata":[{"retrievedUrl":"https://a","urlRetrievalStatus":"URL_RETRIEVAL_STATUS_SUCCESS"},
@@ -170,12 +235,28 @@ mod tests {
                 {"retrievedUrl":"https://c","urlRetrievalStatus":"URL_RETRIEVAL_STATUS_PAYWALL"},{"retrievedUrl":null}]}"#,
         );
         let found = convert(Some(grounding.unwrap()), read);
-        assert_eq!(found.grounding_chunks, [source("https://a", "A"), source("https://b", "https://b")]);
-        let statuses: Vec<_> =
-            found.url_retrievals.iter().map(|page| (page.url.as_str(), page.status.as_str())).collect();
+        assert_eq!(
+            found.grounding_chunks,
+            [source("https://a", "A"), source("https://b", "https://b")]
+        );
+        let statuses: Vec<_> = found
+            .url_retrievals
+            .iter()
+            .map(|page| (page.url.as_str(), page.status.as_str()))
+            .collect();
         let paywall = "URL_RETRIEVAL_STATUS_PAYWALL";
-        assert_eq!(statuses, [("https://a", SUCCESS), ("https://b", SUCCESS), ("https://c", paywall)]);
-        let failed = convert(None, pages(r#"{"urlMetadata":[{"retrievedUrl":"https://c"}]}"#));
+        assert_eq!(
+            statuses,
+            [
+                ("https://a", SUCCESS),
+                ("https://b", SUCCESS),
+                ("https://c", paywall)
+            ]
+        );
+        let failed = convert(
+            None,
+            pages(r#"{"urlMetadata":[{"retrievedUrl":"https://c"}]}"#),
+        );
         assert!(!has_sources(&failed) && failed.url_retrievals.len() == 1);
     }
 }

@@ -11,7 +11,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::models::Model;
 use super::replay::{PROVIDER, Replayed, replayed};
-use super::wire::{CallPart, Content, FunctionCall, FunctionResponse, Json, Raw, RequestPart, ToolResult};
+use super::wire::{
+    CallPart, Content, FunctionCall, FunctionResponse, Json, Raw, RequestPart, ToolResult,
+};
 use crate::llm::proto::{ConversationMessage, ToolCall};
 use crate::llm::service::provider::{ErrorCode, ProviderError, foreign, names};
 
@@ -56,17 +58,27 @@ pub(super) fn convert(
         }
         history.push_results(&mut results, &calls)?;
         match message.role.as_str() {
-            "system" if history.system.is_some() => return Err(invalid("only one system message is possible")),
-            "system" => history.system = Some(content("user", vec![RequestPart::Text(&message.content)])?),
-            "user" => history.contents.push(content("user", vec![RequestPart::Text(&message.content)])?),
+            "system" if history.system.is_some() => {
+                return Err(invalid("only one system message is possible"));
+            }
+            "system" => {
+                history.system = Some(content("user", vec![RequestPart::Text(&message.content)])?)
+            }
+            "user" => history
+                .contents
+                .push(content("user", vec![RequestPart::Text(&message.content)])?),
             "assistant" => {
-                let is_current = signatures == Signatures::Rebuilt || last_user.is_none_or(|last| index > last);
-                let replayed = (signatures == Signatures::Replayed).then(|| replayed(message, model)).flatten();
+                let is_current =
+                    signatures == Signatures::Rebuilt || last_user.is_none_or(|last| index > last);
+                let replayed = (signatures == Signatures::Replayed)
+                    .then(|| replayed(message, model))
+                    .flatten();
                 calls.remember(message, replayed.as_ref());
                 match replayed {
                     Some(replayed) => history.contents.extend(replayed.contents),
                     None => {
-                        let sentinel = (is_current && model.family.needs_signatures).then_some(SENTINEL);
+                        let sentinel =
+                            (is_current && model.family.needs_signatures).then_some(SENTINEL);
                         history.contents.extend(rebuilt(message, sentinel)?);
                     }
                 }
@@ -95,8 +107,16 @@ impl<'a> Calls<'a> {
     fn remember(&mut self, message: &'a ConversationMessage, replayed: Option<&Replayed>) {
         self.0.clear();
         for (position, ToolCall { id, name, .. }) in message.tool_calls.iter().enumerate() {
-            let provider_id = replayed.and_then(|replayed| replayed.call_ids.get(position).cloned().flatten());
-            self.0.insert(id, Called { position, name, provider_id });
+            let provider_id =
+                replayed.and_then(|replayed| replayed.call_ids.get(position).cloned().flatten());
+            self.0.insert(
+                id,
+                Called {
+                    position,
+                    name,
+                    provider_id,
+                },
+            );
         }
     }
 }
@@ -132,7 +152,9 @@ impl History {
 /// An object goes to the model as it is; any other value and text below the key that the model expects.
 fn result(message: &ConversationMessage) -> ToolResult<'_> {
     let text = message.content.as_str();
-    let value = serde_json::from_str::<&RawValue>(text).ok().filter(|raw| is_in_range(raw));
+    let value = serde_json::from_str::<&RawValue>(text)
+        .ok()
+        .filter(|raw| is_in_range(raw));
     let json = || value.map_or(Json::Text(text), Json::Raw);
     match value {
         _ if message.is_error => ToolResult::Error(json()),
@@ -143,9 +165,14 @@ fn result(message: &ConversationMessage) -> ToolResult<'_> {
 
 /// An answer without its signatures, with notes on what tools of its provider did for it; `None` if it has none of
 /// these, neither text nor calls.
-fn rebuilt(message: &ConversationMessage, mut sentinel: Option<&'static str>) -> Result<Option<Raw>, ProviderError> {
+fn rebuilt(
+    message: &ConversationMessage,
+    mut sentinel: Option<&'static str>,
+) -> Result<Option<Raw>, ProviderError> {
     let notes = foreign::short_text(message, PROVIDER).unwrap_or_default();
-    let texts = [notes.as_str(), &message.content].into_iter().filter(|text| !text.is_empty());
+    let texts = [notes.as_str(), &message.content]
+        .into_iter()
+        .filter(|text| !text.is_empty());
     let mut parts: Vec<RequestPart<'_>> = texts.map(RequestPart::Text).collect();
     for call in &message.tool_calls {
         let function_call = FunctionCall {
@@ -153,15 +180,24 @@ fn rebuilt(message: &ConversationMessage, mut sentinel: Option<&'static str>) ->
             args: Some(arguments(call)?),
             ..FunctionCall::default()
         };
-        parts.push(RequestPart::Call(CallPart { function_call, thought_signature: sentinel.take() }));
+        parts.push(RequestPart::Call(CallPart {
+            function_call,
+            thought_signature: sentinel.take(),
+        }));
     }
-    if parts.is_empty() { Ok(None) } else { content("model", parts).map(Some) }
+    if parts.is_empty() {
+        Ok(None)
+    } else {
+        content("model", parts).map(Some)
+    }
 }
 
 /// The arguments of a call, or none if they are no JSON object.
 fn arguments(call: &ToolCall) -> Result<Raw, ProviderError> {
     let is_object = |raw: &Raw| raw.get().starts_with('{') && is_in_range(raw);
-    let object = serde_json::from_str::<Raw>(&call.arguments).ok().filter(is_object);
+    let object = serde_json::from_str::<Raw>(&call.arguments)
+        .ok()
+        .filter(is_object);
     let empty = || RawValue::from_string("{}".to_owned()).map_err(unserializable);
     object.map_or_else(empty, Ok)
 }
@@ -176,7 +212,13 @@ fn content(role: &'static str, parts: Vec<RequestPart<'_>>) -> Result<Raw, Provi
 }
 
 fn unserializable(error: serde_json::Error) -> ProviderError {
-    ProviderError::new(ErrorCode::Internal, format!("the conversation has no form in JSON: {:?}", error.classify()))
+    ProviderError::new(
+        ErrorCode::Internal,
+        format!(
+            "the conversation has no form in JSON: {:?}",
+            error.classify()
+        ),
+    )
 }
 
 fn invalid(message: impl Into<String>) -> ProviderError {
@@ -189,7 +231,11 @@ mod tests {
     use crate::llm::proto::ProviderData;
 
     fn message(role: &str, content: &str) -> ConversationMessage {
-        ConversationMessage { role: role.into(), content: content.into(), ..ConversationMessage::default() }
+        ConversationMessage {
+            role: role.into(),
+            content: content.into(),
+            ..ConversationMessage::default()
+        }
     }
 
     fn answer(text: &str, calls: &[(&str, &str)]) -> ConversationMessage {
@@ -198,27 +244,51 @@ mod tests {
             name: (*name).into(),
             arguments: (*arguments).into(),
         };
-        ConversationMessage { tool_calls: calls.iter().map(call).collect(), ..message("assistant", text) }
+        ConversationMessage {
+            tool_calls: calls.iter().map(call).collect(),
+            ..message("assistant", text)
+        }
     }
 
     fn tool_result(tool: &str, content: &str) -> ConversationMessage {
-        ConversationMessage { tool_call_id: format!("id-{tool}"), tool_name: tool.into(), ..message("tool", content) }
+        ConversationMessage {
+            tool_call_id: format!("id-{tool}"),
+            tool_name: tool.into(),
+            ..message("tool", content)
+        }
     }
 
     fn converted(messages: &[ConversationMessage], signatures: Signatures) -> Vec<String> {
-        let history = convert(messages, Model::parse("gemini-3-flash-preview").unwrap(), signatures).unwrap();
-        history.contents.iter().map(|content| content.get().to_owned()).collect()
+        let history = convert(
+            messages,
+            Model::parse("gemini-3-flash-preview").unwrap(),
+            signatures,
+        )
+        .unwrap();
+        history
+            .contents
+            .iter()
+            .map(|content| content.get().to_owned())
+            .collect()
     }
 
     #[test]
     fn results_of_one_step_are_one_content_in_the_order_of_the_calls() {
-        let failed = ConversationMessage { is_error: true, ..tool_result("s.d", "not found") };
+        let failed = ConversationMessage {
+            is_error: true,
+            ..tool_result("s.d", "not found")
+        };
         let messages = [
             message("system", "sys"),
             message("user", "why?"),
             answer(
                 "I look",
-                &[("s.a", r#"{"z": 1.0, "a":2}"#), ("s.b", "{bad"), ("s.c", r#"{"x":1e999}"#), ("s.d", "")],
+                &[
+                    ("s.a", r#"{"z": 1.0, "a":2}"#),
+                    ("s.b", "{bad"),
+                    ("s.c", r#"{"x":1e999}"#),
+                    ("s.d", ""),
+                ],
             ),
             failed,
             tool_result("s.b", "[1,2]"),
@@ -252,8 +322,16 @@ mod tests {
             format: "gemini.contents.v1".into(),
             payload: format!("[{content}]").into(),
         };
-        let own = ConversationMessage { provider_data: Some(data), ..answer("", &[("s.a", "{}"), ("s.b", "{}")]) };
-        let messages = [message("user", "u"), own, tool_result("s.b", "null"), tool_result("s.a", "")];
+        let own = ConversationMessage {
+            provider_data: Some(data),
+            ..answer("", &[("s.a", "{}"), ("s.b", "{}")])
+        };
+        let messages = [
+            message("user", "u"),
+            own,
+            tool_result("s.b", "null"),
+            tool_result("s.a", ""),
+        ];
         let replayed = converted(&messages, Signatures::Replayed);
         assert_eq!(replayed[1], content);
         let results = concat!(
@@ -262,7 +340,10 @@ mod tests {
         );
         assert_eq!(replayed[2], results);
         let rebuilt = converted(&messages, Signatures::Rebuilt);
-        assert!(!rebuilt.concat().contains("c2ln") && !rebuilt.concat().contains("fc-1"), "{rebuilt:?}");
+        assert!(
+            !rebuilt.concat().contains("c2ln") && !rebuilt.concat().contains("fc-1"),
+            "{rebuilt:?}"
+        );
         assert_eq!(rebuilt[1].matches(SENTINEL).count(), 1, "{rebuilt:?}");
     }
 
@@ -275,42 +356,82 @@ mod tests {
         messages.extend(step.clone());
         messages.extend(step);
         let contents = converted(&messages, Signatures::Replayed);
-        let marked: Vec<bool> = contents.iter().map(|content| content.contains(SENTINEL)).collect();
-        assert_eq!(marked, [false, false, false, false, true, false, true, false]);
+        let marked: Vec<bool> = contents
+            .iter()
+            .map(|content| content.contains(SENTINEL))
+            .collect();
+        assert_eq!(
+            marked,
+            [false, false, false, false, true, false, true, false]
+        );
         let rebuilt = converted(&messages, Signatures::Rebuilt).concat();
         assert_eq!(rebuilt.matches(SENTINEL).count(), 3);
-        let old = convert(&messages, Model::parse("gemini-2.5-pro").unwrap(), Signatures::Replayed).unwrap();
-        assert!(old.contents.iter().all(|content| !content.get().contains(SENTINEL)));
+        let old = convert(
+            &messages,
+            Model::parse("gemini-2.5-pro").unwrap(),
+            Signatures::Replayed,
+        )
+        .unwrap();
+        assert!(
+            old.contents
+                .iter()
+                .all(|content| !content.get().contains(SENTINEL))
+        );
     }
 
     #[test]
     fn a_made_up_name_is_the_same_in_a_call_and_its_result() {
-        let payload = r#"[{"parts":[{"functionCall":{"id":"1","name":"default_api.s__a"}}],"role":"model"}]"#;
+        let payload =
+            r#"[{"parts":[{"functionCall":{"id":"1","name":"default_api.s__a"}}],"role":"model"}]"#;
         let data = ProviderData {
             provider: "google".into(),
             model: "gemini-3-flash-preview".into(),
             format: "gemini.contents.v1".into(),
             payload: payload.into(),
         };
-        let replayed = ConversationMessage { provider_data: Some(data), ..answer("", &[("default_api.s.a", "{}")]) };
+        let replayed = ConversationMessage {
+            provider_data: Some(data),
+            ..answer("", &[("default_api.s.a", "{}")])
+        };
         for (name, accepted, own) in [
             ("default_api.s.a", "default_api__s__a".to_owned(), replayed),
-            ("s.a<|x|>", names::in_history("s.a<|x|>"), answer("", &[("s.a<|x|>", "{}")])),
+            (
+                "s.a<|x|>",
+                names::in_history("s.a<|x|>"),
+                answer("", &[("s.a<|x|>", "{}")]),
+            ),
         ] {
-            let contents = converted(&[message("user", "u"), own, tool_result(name, "{}")], Signatures::Replayed);
+            let contents = converted(
+                &[message("user", "u"), own, tool_result(name, "{}")],
+                Signatures::Replayed,
+            );
             let field = format!(r#""name":"{accepted}""#);
-            assert!(contents[1].contains(&field) && contents[2].contains(&field), "{contents:?}");
+            assert!(
+                contents[1].contains(&field) && contents[2].contains(&field),
+                "{contents:?}"
+            );
         }
     }
 
     #[test]
     fn messages_that_have_no_form_are_refused() {
         let model = Model::parse("gemini-3-flash-preview").unwrap();
-        let fault = |messages: &[ConversationMessage]| convert(messages, model, Signatures::Replayed).unwrap_err();
+        let fault = |messages: &[ConversationMessage]| {
+            convert(messages, model, Signatures::Replayed).unwrap_err()
+        };
         let system = message("system", "s");
-        assert_eq!(fault(&[system.clone(), system]).message, "only one system message is possible");
-        assert_eq!(fault(&[message("robot", "")]).message, "unknown role 'robot'");
-        let empty = converted(&[message("user", "u"), answer("", &[])], Signatures::Replayed);
+        assert_eq!(
+            fault(&[system.clone(), system]).message,
+            "only one system message is possible"
+        );
+        assert_eq!(
+            fault(&[message("robot", "")]).message,
+            "unknown role 'robot'"
+        );
+        let empty = converted(
+            &[message("user", "u"), answer("", &[])],
+            Signatures::Replayed,
+        );
         assert_eq!(empty.len(), 1);
     }
 }

@@ -31,7 +31,9 @@ use self::vertex::Tokens;
 use super::call::Call;
 use super::provider::status::KeyStatus;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, options, retry};
+use super::provider::{
+    Access, ErrorCode, ProviderError, ProviderStatus, http, known, options, retry,
+};
 use crate::llm::proto::LlmConfig;
 
 /// The versions of the API that a base URL may end with.
@@ -47,7 +49,11 @@ pub struct Google {
 
 impl Google {
     pub fn new(access: Access, timeouts: Timeouts) -> Self {
-        Self { access, timeouts, tokens: Tokens::default() }
+        Self {
+            access,
+            timeouts,
+            tokens: Tokens::default(),
+        }
     }
 
     pub(super) async fn generate(&self, call: &Call<'_>) {
@@ -71,21 +77,35 @@ impl Google {
     }
 
     async fn check_vertex_ai(&self, config: &LlmConfig) -> ProviderStatus {
-        let status = self.access.status(&known::VERTEX_AI, &vertex::named(config)).await;
+        let status = self
+            .access
+            .status(&known::VERTEX_AI, &vertex::named(config))
+            .await;
         let ticket = match vertex::endpoint(&self.access, &self.tokens, config).await {
             Ok((_url, ticket)) => ticket,
             Err(error) => return status.with_error(Some(error)),
         };
         let missing = ticket.check().await.err();
         let is_unneeded = missing.is_none() && status.key == KeyStatus::NotSet;
-        let key = if is_unneeded { KeyStatus::NotNeeded } else { status.key };
+        let key = if is_unneeded {
+            KeyStatus::NotNeeded
+        } else {
+            status.key
+        };
         let error = missing.or_else(|| Model::parse(&config.model).err());
-        ProviderStatus { key, credentials: ticket.credentials(), error, ..status }
+        ProviderStatus {
+            key,
+            credentials: ticket.credentials(),
+            error,
+            ..status
+        }
     }
 
     async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GeminiAttempt<'a>, ProviderError> {
         let config = call.request.llm_config.as_ref();
-        let config = config.ok_or_else(|| ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing"))?;
+        let config = config.ok_or_else(|| {
+            ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing")
+        })?;
         let (base, identity) = self.endpoint(config).await?;
         let api = match &identity {
             Identity::Key(_) => Api::Developer,
@@ -94,7 +114,11 @@ impl Google {
         let prepared = Prepared::new(call.request, api)?;
         if !prepared.tools.left_out.is_empty() {
             let request_id = &call.request.request_id;
-            tracing::warn!(request_id, tools = prepared.tools.left_out, "tools left out of a model call");
+            tracing::warn!(
+                request_id,
+                tools = prepared.tools.left_out,
+                "tools left out of a model call"
+            );
         }
         Ok(GeminiAttempt {
             client: http::client()?,
@@ -115,7 +139,10 @@ impl Google {
         let endpoint = self.access.endpoint(&known::GOOGLE, config).await?;
         let key = endpoint.key.ok_or_else(|| {
             let names = known::GOOGLE.keys.join("' or '");
-            ProviderError::new(ErrorCode::Credentials, format!("Environment variable '{names}' is not set"))
+            ProviderError::new(
+                ErrorCode::Credentials,
+                format!("Environment variable '{names}' is not set"),
+            )
         })?;
         Ok((versioned(endpoint.url), Identity::Key(key)))
     }
@@ -124,8 +151,14 @@ impl Google {
 /// A base URL with the version of the Developer API.
 fn versioned(mut base: Url) -> Url {
     let path = base.path().trim_end_matches('/').to_owned();
-    let has_version = path.rsplit('/').next().is_some_and(|last| VERSIONS.contains(&last));
-    base.set_path(&format!("{path}{}", if has_version { "" } else { "/v1beta" }));
+    let has_version = path
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| VERSIONS.contains(&last));
+    base.set_path(&format!(
+        "{path}{}",
+        if has_version { "" } else { "/v1beta" }
+    ));
     base
 }
 

@@ -33,21 +33,55 @@ pub(super) enum Thinking {
 const LEVELS: Thinking = Thinking::Level(&["LOW", "MEDIUM", "HIGH"]);
 const LEVELS_WITH_MINIMAL: Thinking = Thinking::Level(&["MINIMAL", "LOW", "MEDIUM", "HIGH"]);
 
-const fn generation_2(prefix: &'static str, generation: &'static str, thinking: Thinking) -> Family {
-    Family { prefix, generation, thinking, combines_tools: false, needs_signatures: false }
+const fn generation_2(
+    prefix: &'static str,
+    generation: &'static str,
+    thinking: Thinking,
+) -> Family {
+    Family {
+        prefix,
+        generation,
+        thinking,
+        combines_tools: false,
+        needs_signatures: false,
+    }
 }
 
-const fn generation_3(prefix: &'static str, generation: &'static str, thinking: Thinking) -> Family {
-    Family { prefix, generation, thinking, combines_tools: true, needs_signatures: true }
+const fn generation_3(
+    prefix: &'static str,
+    generation: &'static str,
+    thinking: Thinking,
+) -> Family {
+    Family {
+        prefix,
+        generation,
+        thinking,
+        combines_tools: true,
+        needs_signatures: true,
+    }
 }
 
 /// The first family whose prefix fits.
 const FAMILIES: [Family; 10] = [
     generation_2("gemini-1", "1", Thinking::Unsupported),
     generation_2("gemini-2.0", "2.0", Thinking::Unsupported),
-    generation_2("gemini-2.5-pro", "2.5", Thinking::Budget { min: 128, max: 32_768 }),
+    generation_2(
+        "gemini-2.5-pro",
+        "2.5",
+        Thinking::Budget {
+            min: 128,
+            max: 32_768,
+        },
+    ),
     generation_2("gemini-2.5-flash-image", "2.5", Thinking::Unsupported),
-    generation_2("gemini-2.5-flash", "2.5", Thinking::Budget { min: 0, max: 24_576 }),
+    generation_2(
+        "gemini-2.5-flash",
+        "2.5",
+        Thinking::Budget {
+            min: 0,
+            max: 24_576,
+        },
+    ),
     generation_3("gemini-3-flash", "3", LEVELS_WITH_MINIMAL),
     generation_3("gemini-3", "3", LEVELS),
     generation_3("gemini-4", "4", LEVELS),
@@ -69,11 +103,18 @@ impl<'a> Model<'a> {
     /// `invalid_request` when the name is empty or cannot stand in an address.
     pub(super) fn parse(name: &'a str) -> Result<Self, ProviderError> {
         let name = name.strip_prefix("models/").unwrap_or(name);
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_plain) {
-            return Err(ProviderError::new(ErrorCode::InvalidRequest, format!("'{name}' is no name of a model")));
+            return Err(ProviderError::new(
+                ErrorCode::InvalidRequest,
+                format!("'{name}' is no name of a model"),
+            ));
         }
-        let family = FAMILIES.iter().find(|family| name.starts_with(family.prefix)).unwrap_or(&UNKNOWN);
+        let family = FAMILIES
+            .iter()
+            .find(|family| name.starts_with(family.prefix))
+            .unwrap_or(&UNKNOWN);
         Ok(Self { name, family })
     }
 
@@ -84,7 +125,9 @@ impl<'a> Model<'a> {
 
     /// Whether signatures that the model `other` wrote are valid for this one.
     pub(super) fn accepts_signatures_of(self, other: &str) -> bool {
-        let Ok(other) = Model::parse(other) else { return false };
+        let Ok(other) = Model::parse(other) else {
+            return false;
+        };
         let is_same_generation =
             !self.family.generation.is_empty() && self.family.generation == other.family.generation;
         is_same_generation || self.name == other.name
@@ -97,8 +140,14 @@ mod tests {
 
     #[test]
     fn the_family_of_a_model_is_found_by_its_name() {
-        let pro = Thinking::Budget { min: 128, max: 32_768 };
-        let flash = Thinking::Budget { min: 0, max: 24_576 };
+        let pro = Thinking::Budget {
+            min: 128,
+            max: 32_768,
+        };
+        let flash = Thinking::Budget {
+            min: 0,
+            max: 24_576,
+        };
         for (name, thinking, combines) in [
             ("gemini-2.5-pro", pro, false),
             ("models/gemini-2.5-flash-lite", flash, false),
@@ -110,13 +159,19 @@ mod tests {
             ("gemma-3-27b", Thinking::Unsupported, false),
         ] {
             let family = Model::parse(name).unwrap().family;
-            assert_eq!((family.thinking, family.combines_tools), (thinking, combines), "{name}");
+            assert_eq!(
+                (family.thinking, family.combines_tools),
+                (thinking, combines),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_name_cannot_change_the_address() {
-        for name in ["", "..", "../x", "a/b", "a?b", "a:b", "a%2fb", "models/", "a b"] {
+        for name in [
+            "", "..", "../x", "a/b", "a?b", "a:b", "a%2fb", "models/", "a b",
+        ] {
             assert!(Model::parse(name).is_err(), "{name}");
         }
     }
@@ -124,8 +179,17 @@ mod tests {
     #[test]
     fn signatures_are_valid_within_a_generation() {
         let accepts = |name, other| Model::parse(name).unwrap().accepts_signatures_of(other);
-        assert!(accepts("gemini-3-flash-preview", "gemini-3.1-pro-preview") && accepts("custom-1", "custom-1"));
-        assert!(!accepts("gemini-3-flash-preview", "gemini-2.5-pro") && !accepts("custom-1", "custom-2"));
-        assert!(!accepts("gemini-3-flash-preview", "") && !accepts("gemini-3-flash-preview", "claude-5"));
+        assert!(
+            accepts("gemini-3-flash-preview", "gemini-3.1-pro-preview")
+                && accepts("custom-1", "custom-1")
+        );
+        assert!(
+            !accepts("gemini-3-flash-preview", "gemini-2.5-pro")
+                && !accepts("custom-1", "custom-2")
+        );
+        assert!(
+            !accepts("gemini-3-flash-preview", "")
+                && !accepts("gemini-3-flash-preview", "claude-5")
+        );
     }
 }

@@ -63,20 +63,33 @@ impl Recorder {
     }
 
     fn close(&mut self) {
-        self.parts.extend(self.open.take().and_then(OpenText::into_raw));
+        self.parts
+            .extend(self.open.take().and_then(OpenText::into_raw));
     }
 
     /// The recorded parts for the next request; `None` without any, or when there are too many.
-    pub(super) fn provider_data(mut self, model: Model<'_>, sources: &Sources) -> Option<ProviderData> {
+    pub(super) fn provider_data(
+        mut self,
+        model: Model<'_>,
+        sources: &Sources,
+    ) -> Option<ProviderData> {
         self.close();
         if self.parts.is_empty() {
             return None;
         }
-        let content = Item::Content(Content { parts: self.parts, role: "model" });
+        let content = Item::Content(Content {
+            parts: self.parts,
+            role: "model",
+        });
         let sources = (!sources.is_empty()).then_some(Item::Sources { sources });
-        let payload = serde_json::to_vec(&std::iter::once(content).chain(sources).collect::<Vec<_>>()).ok()?;
+        let payload =
+            serde_json::to_vec(&std::iter::once(content).chain(sources).collect::<Vec<_>>())
+                .ok()?;
         if self.bytes > MAX_PAYLOAD_BYTES || payload.len() > MAX_PAYLOAD_BYTES {
-            tracing::warn!(bytes = self.bytes, "provider data left out: the answer has more than 8 MiB");
+            tracing::warn!(
+                bytes = self.bytes,
+                "provider data left out: the answer has more than 8 MiB"
+            );
             return None;
         }
         Some(ProviderData {
@@ -126,7 +139,10 @@ pub(super) struct Replayed {
 /// The contents of a former answer, if this model accepts them and they fit the message.
 pub(super) fn replayed(message: &ConversationMessage, model: Model<'_>) -> Option<Replayed> {
     let data = message.provider_data.as_ref()?;
-    if data.provider != PROVIDER || data.format != FORMAT || !model.accepts_signatures_of(&data.model) {
+    if data.provider != PROVIDER
+        || data.format != FORMAT
+        || !model.accepts_signatures_of(&data.model)
+    {
         return None;
     }
     let items: Vec<Raw> = serde_json::from_slice(&data.payload).ok()?;
@@ -144,7 +160,8 @@ pub(super) fn replayed(message: &ConversationMessage, model: Model<'_>) -> Optio
     // Every call has to have its result, so the message must have the same calls, by the names that results have.
     let is_same = calls.len() == message.tool_calls.len()
         && calls.iter().zip(&message.tool_calls).all(|(call, known)| {
-            names::from_wire(&call.name) == known.name && names::in_history(&known.name) == call.name
+            names::from_wire(&call.name) == known.name
+                && names::in_history(&known.name) == call.name
         });
     let call_ids = calls.into_iter().map(|call| call.id).collect();
     (is_same && !contents.is_empty()).then_some(Replayed { contents, call_ids })
@@ -172,15 +189,22 @@ mod tests {
 
     #[test]
     fn signed_and_unknown_parts_are_kept_byte_for_byte_and_plain_text_is_joined() {
-        let call =
-            r#"{"functionCall":{"name":"a__b", "args":{"z":1.0,"a":12345678901234567890}},"thoughtSignature":"c2ln"}"#;
+        let call = r#"{"functionCall":{"name":"a__b", "args":{"z":1.0,"a":12345678901234567890}},"thoughtSignature":"c2ln"}"#;
         let signed = r#"{"text":"","thoughtSignature":"x"}"#;
         let new = r#"{"text":"t","newField":{"b":1,"a":2}}"#;
         let thought = r#"{"text": "hm", "thought": true}"#;
-        let parts =
-            [thought, r#"{"text":"a"}"#, r#"{"thought":false,"text":"b"}"#, signed, r#"{"text":"c"}"#, new, call];
-        let expected =
-            format!(r#"[{{"parts":[{thought},{{"text":"ab"}},{signed},{{"text":"c"}},{new},{call}],"role":"model"}}]"#);
+        let parts = [
+            thought,
+            r#"{"text":"a"}"#,
+            r#"{"thought":false,"text":"b"}"#,
+            signed,
+            r#"{"text":"c"}"#,
+            new,
+            call,
+        ];
+        let expected = format!(
+            r#"[{{"parts":[{thought},{{"text":"ab"}},{signed},{{"text":"c"}},{new},{call}],"role":"model"}}]"#
+        );
         assert_eq!(recorded(&parts), expected);
         assert_eq!(recorded(&[]), "");
     }
@@ -190,9 +214,15 @@ mod tests {
         let pieces = vec![r#"{"text":"x"}"#; 100_000];
         assert_eq!(
             recorded(&pieces),
-            format!(r#"[{{"parts":[{{"text":"{}"}}],"role":"model"}}]"#, "x".repeat(100_000))
+            format!(
+                r#"[{{"parts":[{{"text":"{}"}}],"role":"model"}}]"#,
+                "x".repeat(100_000)
+            )
         );
-        let large = format!(r#"{{"inlineData":{{"data":"{}"}}}}"#, "x".repeat(5 * 1024 * 1024));
+        let large = format!(
+            r#"{{"inlineData":{{"data":"{}"}}}}"#,
+            "x".repeat(5 * 1024 * 1024)
+        );
         assert_eq!(recorded(&[&large, &large]), "");
     }
 
@@ -206,16 +236,41 @@ mod tests {
             payload: payload.into(),
         };
         let replay = |data: ProviderData, tool: &str| {
-            let tool_calls = vec![ToolCall { name: tool.into(), ..ToolCall::default() }];
-            let message = ConversationMessage { provider_data: Some(data), tool_calls, ..Default::default() };
+            let tool_calls = vec![ToolCall {
+                name: tool.into(),
+                ..ToolCall::default()
+            }];
+            let message = ConversationMessage {
+                provider_data: Some(data),
+                tool_calls,
+                ..Default::default()
+            };
             replayed(&message, model()).map(|replayed| replayed.call_ids)
         };
         let own = || data(PROVIDER, "gemini-3.1-pro-preview", payload);
         assert_eq!(replay(own(), "a.b"), Some(vec![Some("7".to_owned())]));
         assert_eq!(replay(own(), "a.c"), None);
-        assert_eq!(replay(data("anthropic", "gemini-3.1-pro-preview", payload), "a.b"), None);
-        assert_eq!(replay(data(PROVIDER, "gemini-2.5-pro", payload), "a.b"), None);
-        assert_eq!(replay(data(PROVIDER, "gemini-3.1-pro-preview", "no json"), "a.b"), None);
-        assert_eq!(replay(ProviderData { format: "other".into(), ..own() }, "a.b"), None);
+        assert_eq!(
+            replay(data("anthropic", "gemini-3.1-pro-preview", payload), "a.b"),
+            None
+        );
+        assert_eq!(
+            replay(data(PROVIDER, "gemini-2.5-pro", payload), "a.b"),
+            None
+        );
+        assert_eq!(
+            replay(data(PROVIDER, "gemini-3.1-pro-preview", "no json"), "a.b"),
+            None
+        );
+        assert_eq!(
+            replay(
+                ProviderData {
+                    format: "other".into(),
+                    ..own()
+                },
+                "a.b"
+            ),
+            None
+        );
     }
 }

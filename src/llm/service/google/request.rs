@@ -22,7 +22,10 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// `invalid_request` when the request cannot be expressed.
     pub(super) fn new(request: &'a GenerateRequest, api: Api) -> Result<Self, ProviderError> {
-        let name = request.llm_config.as_ref().map_or("", |config| config.model.as_str());
+        let name = request
+            .llm_config
+            .as_ref()
+            .map_or("", |config| config.model.as_str());
         let model = Model::parse(name)?;
         let generation = GenerationConfig {
             max_output_tokens: Some(request.max_output_tokens).filter(|tokens| *tokens > 0),
@@ -30,7 +33,13 @@ impl<'a> Prepared<'a> {
             thinking_config: thinking::config(request, model)?,
         };
         let history = history::convert(&request.messages, model, Signatures::Replayed)?;
-        Ok(Self { request, model, history, tools: tools::convert(request, model, api)?, generation })
+        Ok(Self {
+            request,
+            model,
+            history,
+            tools: tools::convert(request, model, api)?,
+            generation,
+        })
     }
 
     /// Builds every answer of the history anew, without its signatures.
@@ -78,10 +87,16 @@ mod tests {
             content: content.into(),
             ..ConversationMessage::default()
         };
-        let tool = ToolDefinition { name: "s.a".into(), ..ToolDefinition::default() };
+        let tool = ToolDefinition {
+            name: "s.a".into(),
+            ..ToolDefinition::default()
+        };
         GenerateRequest {
             messages: vec![message("system", "sys"), message("user", "u")],
-            llm_config: Some(LlmConfig { model: model.into(), ..LlmConfig::default() }),
+            llm_config: Some(LlmConfig {
+                model: model.into(),
+                ..LlmConfig::default()
+            }),
             tools: vec![tool],
             max_output_tokens: 7,
             ..GenerateRequest::default()
@@ -91,8 +106,15 @@ mod tests {
     #[test]
     fn the_same_request_gives_the_same_bytes() {
         let request = request("gemini-3-flash-preview");
-        let body =
-            |token| String::from_utf8(Prepared::new(&request, Api::Developer).unwrap().body(token).unwrap()).unwrap();
+        let body = |token| {
+            String::from_utf8(
+                Prepared::new(&request, Api::Developer)
+                    .unwrap()
+                    .body(token)
+                    .unwrap(),
+            )
+            .unwrap()
+        };
         let expected = concat!(
             r#"{"systemInstruction":{"parts":[{"text":"sys"}],"role":"user"},"#,
             r#""contents":[{"parts":[{"text":"u"}],"role":"user"}],"#,
@@ -100,7 +122,8 @@ mod tests {
             r#""generationConfig":{"maxOutputTokens":7,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}}"#
         );
         assert_eq!(body(None), expected);
-        let with_token = expected.trim_end_matches('}').to_owned() + r#"}},"continuationToken":"t"}"#;
+        let with_token =
+            expected.trim_end_matches('}').to_owned() + r#"}},"continuationToken":"t"}"#;
         assert_eq!(body(Some("t")), with_token);
     }
 
@@ -109,13 +132,24 @@ mod tests {
         let with = |value: &str| {
             let mut request = request("gemini-2.5-pro");
             let config = request.llm_config.as_mut().unwrap();
-            config.options.insert(TEMPERATURE_OPTION.into(), value.into());
+            config
+                .options
+                .insert(TEMPERATURE_OPTION.into(), value.into());
             temperature(&request)
         };
         assert_eq!(with("0.5"), Ok(Some(0.5)));
         for value in ["hot", "NaN", "3"] {
-            assert_eq!(with(value).unwrap_err().code, ErrorCode::InvalidRequest, "{value}");
+            assert_eq!(
+                with(value).unwrap_err().code,
+                ErrorCode::InvalidRequest,
+                "{value}"
+            );
         }
-        assert_eq!(Prepared::new(&request("a/b"), Api::Developer).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(
+            Prepared::new(&request("a/b"), Api::Developer)
+                .unwrap_err()
+                .code,
+            ErrorCode::InvalidRequest
+        );
     }
 }

@@ -38,12 +38,27 @@ impl Tools {
     /// Leaves the refused tools out, if the refusal names them. Returns whether something has changed.
     pub(super) fn leave_out(&mut self, refused: &ProviderError, request: &GenerateRequest) -> bool {
         for tool in &mut self.list {
-            let Tool::FunctionDeclarations(declarations) = tool else { continue };
-            let names: Vec<&str> = declarations.iter().map(|declaration| declaration.name.as_str()).collect();
-            let found = self.refused.learn(refused, request, Sent { names: &names, layout: Layout::Declarations });
+            let Tool::FunctionDeclarations(declarations) = tool else {
+                continue;
+            };
+            let names: Vec<&str> = declarations
+                .iter()
+                .map(|declaration| declaration.name.as_str())
+                .collect();
+            let found = self.refused.learn(
+                refused,
+                request,
+                Sent {
+                    names: &names,
+                    layout: Layout::Declarations,
+                },
+            );
             let Some(found) = found else { return false };
             let list = std::mem::take(declarations).into_iter().enumerate();
-            *declarations = list.filter(|(place, _)| !found.contains(place)).map(|(_, declared)| declared).collect();
+            *declarations = list
+                .filter(|(place, _)| !found.contains(place))
+                .map(|(_, declared)| declared)
+                .collect();
             return true;
         }
         false
@@ -62,23 +77,30 @@ pub(super) enum Api {
 ///
 /// # Errors
 /// `invalid_request` when a name or a schema has no form at the provider, or `tool_choice` names no tool.
-pub(super) fn convert(request: &GenerateRequest, model: Model<'_>, api: Api) -> Result<Tools, ProviderError> {
+pub(super) fn convert(
+    request: &GenerateRequest,
+    model: Model<'_>,
+    api: Api,
+) -> Result<Tools, ProviderError> {
     let config = request.llm_config.as_ref();
     let mut native = native_tools(config);
     let mut functions = request.tools.as_slice();
     let mut left_out = String::new();
     if model.is_image_model() {
         let functions_word = (!functions.is_empty()).then_some("functions");
-        let missing: Vec<&str> =
-            functions_word.into_iter().chain(native.iter().copied().filter(|name| *name != GOOGLE_SEARCH)).collect();
+        let missing: Vec<&str> = functions_word
+            .into_iter()
+            .chain(native.iter().copied().filter(|name| *name != GOOGLE_SEARCH))
+            .collect();
         if !missing.is_empty() {
             left_out = format!("{}: {} has none", missing.join(", "), model.name);
         }
         native.retain(|name| *name == GOOGLE_SEARCH);
         functions = &[];
     }
-    let is_exclusive =
-        config.and_then(|config| config.options.get(NATIVE_TOOLS_OPTION)).is_some_and(|word| word == EXCLUSIVE);
+    let is_exclusive = config
+        .and_then(|config| config.options.get(NATIVE_TOOLS_OPTION))
+        .is_some_and(|word| word == EXCLUSIVE);
     let can_combine = model.family.combines_tools && api == Api::Developer;
     if !functions.is_empty() && !native.is_empty() && (is_exclusive || !can_combine) {
         let reason = match (is_exclusive, api) {
@@ -93,21 +115,40 @@ pub(super) fn convert(request: &GenerateRequest, model: Model<'_>, api: Api) -> 
     let mut renamed = HashMap::new();
     let mut list: Vec<Tool> = native.into_iter().filter_map(native_tool).collect();
     if !functions.is_empty() {
-        let declared = functions.iter().map(|function| declaration(function, &mut renamed));
-        list.push(Tool::FunctionDeclarations(declared.collect::<Result<_, _>>()?));
+        let declared = functions
+            .iter()
+            .map(|function| declaration(function, &mut renamed));
+        list.push(Tool::FunctionDeclarations(
+            declared.collect::<Result<_, _>>()?,
+        ));
     }
-    let choice = if functions.is_empty() { None } else { choice(&request.tool_choice, functions)? };
+    let choice = if functions.is_empty() {
+        None
+    } else {
+        choice(&request.tool_choice, functions)?
+    };
     let config = (is_combined || choice.is_some()).then(|| ToolConfig {
         function_calling_config: choice,
         include_server_side_tool_invocations: is_combined.then_some(true),
     });
-    Ok(Tools { list, config, left_out, renamed, refused: LeftOut::default() })
+    Ok(Tools {
+        list,
+        config,
+        left_out,
+        renamed,
+        refused: LeftOut::default(),
+    })
 }
 
 /// The native tools that are switched on, in a fixed order.
 fn native_tools(config: Option<&LlmConfig>) -> Vec<&'static str> {
-    let is_on = |name: &&str| config.is_some_and(|config| config.native_tools.get(*name).is_some_and(|on| *on));
-    [GOOGLE_SEARCH, CODE_EXECUTION, URL_CONTEXT].into_iter().filter(is_on).collect()
+    let is_on = |name: &&str| {
+        config.is_some_and(|config| config.native_tools.get(*name).is_some_and(|on| *on))
+    };
+    [GOOGLE_SEARCH, CODE_EXECUTION, URL_CONTEXT]
+        .into_iter()
+        .filter(is_on)
+        .collect()
 }
 
 fn native_tool(name: &str) -> Option<Tool> {
@@ -124,36 +165,59 @@ fn declaration(
     tool: &ToolDefinition,
     renamed: &mut HashMap<String, Renamed>,
 ) -> Result<FunctionDeclaration, ProviderError> {
-    let no_schema = || invalid(format!("the parameters of the tool '{}' are no JSON schema", tool.name));
+    let no_schema = || {
+        invalid(format!(
+            "the parameters of the tool '{}' are no JSON schema",
+            tool.name
+        ))
+    };
     let schema = Some(tool.parameters_schema.trim()).filter(|schema| !schema.is_empty());
-    let mut parameters_json_schema: Option<Raw> =
-        schema.map(serde_json::from_str).transpose().map_err(|_error| no_schema())?;
+    let mut parameters_json_schema: Option<Raw> = schema
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|_error| no_schema())?;
     let name = names::to_wire(&tool.name)?;
     let mut description = tool.description.clone();
     if let Some(Ok(given)) = schema.map(serde_json::from_str::<Map<String, Value>>) {
         let rewritten = schemas::rewritten(given.clone(), Dialect::of(PROVIDER));
         if rewritten.schema != given {
-            parameters_json_schema = Some(to_raw_value(&rewritten.schema).map_err(|_error| no_schema())?);
+            parameters_json_schema =
+                Some(to_raw_value(&rewritten.schema).map_err(|_error| no_schema())?);
         }
         description = schemas::described(&description, &rewritten.notes);
         if rewritten.renamed != Renamed::default() {
             renamed.insert(name.clone(), rewritten.renamed);
         }
     }
-    Ok(FunctionDeclaration { description, name, parameters_json_schema })
+    Ok(FunctionDeclaration {
+        description,
+        name,
+        parameters_json_schema,
+    })
 }
 
-fn choice(wanted: &str, tools: &[ToolDefinition]) -> Result<Option<FunctionCallingConfig>, ProviderError> {
-    let mode = |mode| Some(FunctionCallingConfig { mode, allowed_function_names: Vec::new() });
+fn choice(
+    wanted: &str,
+    tools: &[ToolDefinition],
+) -> Result<Option<FunctionCallingConfig>, ProviderError> {
+    let mode = |mode| {
+        Some(FunctionCallingConfig {
+            mode,
+            allowed_function_names: Vec::new(),
+        })
+    };
     match wanted {
         "" => Ok(None),
         "auto" => Ok(mode("AUTO")),
         "none" => Ok(mode("NONE")),
         "required" => Ok(mode("ANY")),
-        name if tools.iter().any(|tool| tool.name == name) => {
-            Ok(Some(FunctionCallingConfig { mode: "ANY", allowed_function_names: vec![names::to_wire(name)?] }))
-        }
-        name => Err(invalid(format!("tool_choice names '{name}', which is no tool of the request"))),
+        name if tools.iter().any(|tool| tool.name == name) => Ok(Some(FunctionCallingConfig {
+            mode: "ANY",
+            allowed_function_names: vec![names::to_wire(name)?],
+        })),
+        name => Err(invalid(format!(
+            "tool_choice names '{name}', which is no tool of the request"
+        ))),
     }
 }
 
@@ -172,12 +236,19 @@ mod tests {
             parameters_schema: r#"{"type": "object"}"#.into(),
         };
         let llm_config = LlmConfig {
-            native_tools: native.iter().map(|name| ((*name).to_owned(), true)).collect(),
+            native_tools: native
+                .iter()
+                .map(|name| ((*name).to_owned(), true))
+                .collect(),
             options: [(NATIVE_TOOLS_OPTION.to_owned(), option.to_owned())].into(),
             ..LlmConfig::default()
         };
         let tools = functions.iter().map(tool).collect();
-        GenerateRequest { llm_config: Some(llm_config), tools, ..GenerateRequest::default() }
+        GenerateRequest {
+            llm_config: Some(llm_config),
+            tools,
+            ..GenerateRequest::default()
+        }
     }
 
     fn sent(model: &str, request: &GenerateRequest) -> String {
@@ -193,11 +264,15 @@ mod tests {
 
     #[test]
     fn native_tools_and_functions_are_combined_only_where_the_model_can() {
-        let function =
-            r#"{"functionDeclarations":[{"description":"d","name":"s__a","parametersJsonSchema":{"type": "object"}}]}"#;
-        let both = request(&[URL_CONTEXT, GOOGLE_SEARCH, CODE_EXECUTION], &["s.a"], "combine");
+        let function = r#"{"functionDeclarations":[{"description":"d","name":"s__a","parametersJsonSchema":{"type": "object"}}]}"#;
+        let both = request(
+            &[URL_CONTEXT, GOOGLE_SEARCH, CODE_EXECUTION],
+            &["s.a"],
+            "combine",
+        );
         let native = r#"{"googleSearch":{}},{"codeExecution":{}},{"urlContext":{}}"#;
-        let combined = format!(r#"[{native},{function}] {{"includeServerSideToolInvocations":true}} "#);
+        let combined =
+            format!(r#"[{native},{function}] {{"includeServerSideToolInvocations":true}} "#);
         assert_eq!(sent("gemini-3-flash-preview", &both), combined);
         assert_eq!(
             sent("gemini-2.5-pro", &both),
@@ -209,17 +284,34 @@ mod tests {
         let exclusive = request(&[GOOGLE_SEARCH], &["s.a"], EXCLUSIVE);
         assert_eq!(
             sent("gemini-3-flash-preview", &exclusive),
-            format!("[{function}] null google_search: not beside functions, the request excludes them")
+            format!(
+                "[{function}] null google_search: not beside functions, the request excludes them"
+            )
         );
         let only_native = request(&[GOOGLE_SEARCH], &[], EXCLUSIVE);
-        assert_eq!(sent("gemini-2.5-pro", &only_native), r#"[{"googleSearch":{}}] null "#);
+        assert_eq!(
+            sent("gemini-2.5-pro", &only_native),
+            r#"[{"googleSearch":{}}] null "#
+        );
         assert_eq!(
             sent("gemini-2.5-flash-image", &both),
             r#"[{"googleSearch":{}}] null functions, code_execution, url_context: gemini-2.5-flash-image has none"#
         );
-        let vertex = convert(&both, Model::parse("gemini-3-flash-preview").unwrap(), Api::VertexAi).unwrap();
+        let vertex = convert(
+            &both,
+            Model::parse("gemini-3-flash-preview").unwrap(),
+            Api::VertexAi,
+        )
+        .unwrap();
         let reason = "google_search, code_execution, url_context: not beside functions, Vertex AI cannot combine them";
-        assert_eq!((vertex.list.len(), vertex.config.is_none(), vertex.left_out.as_str()), (1, true, reason));
+        assert_eq!(
+            (
+                vertex.list.len(),
+                vertex.config.is_none(),
+                vertex.left_out.as_str()
+            ),
+            (1, true, reason)
+        );
     }
 
     #[test]
@@ -230,13 +322,27 @@ mod tests {
             ("required", r#"{"mode":"ANY"}"#),
             ("s.a", r#"{"mode":"ANY","allowedFunctionNames":["s__a"]}"#),
         ] {
-            let request = GenerateRequest { tool_choice: choice.into(), ..request(&[], &["s.a"], "") };
-            let tools = convert(&request, Model::parse("gemini-3-flash-preview").unwrap(), Api::Developer).unwrap();
+            let request = GenerateRequest {
+                tool_choice: choice.into(),
+                ..request(&[], &["s.a"], "")
+            };
+            let tools = convert(
+                &request,
+                Model::parse("gemini-3-flash-preview").unwrap(),
+                Api::Developer,
+            )
+            .unwrap();
             let config = serde_json::to_string(&tools.config).unwrap();
             assert_eq!(config, format!(r#"{{"functionCallingConfig":{expected}}}"#));
         }
-        let unknown = GenerateRequest { tool_choice: "s.b".into(), ..request(&[], &["s.a"], "") };
+        let unknown = GenerateRequest {
+            tool_choice: "s.b".into(),
+            ..request(&[], &["s.a"], "")
+        };
         let model = Model::parse("gemini-3-flash-preview").unwrap();
-        assert_eq!(convert(&unknown, model, Api::Developer).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(
+            convert(&unknown, model, Api::Developer).unwrap_err().code,
+            ErrorCode::InvalidRequest
+        );
     }
 }

@@ -99,7 +99,9 @@ pub(super) struct GenerationConfig {
 
 impl GenerationConfig {
     fn is_empty(&self) -> bool {
-        self.max_output_tokens.is_none() && self.temperature.is_none() && self.thinking_config.is_none()
+        self.max_output_tokens.is_none()
+            && self.temperature.is_none()
+            && self.thinking_config.is_none()
     }
 }
 

@@ -38,7 +38,11 @@ pub struct Endpoint {
 impl Access {
     /// `keys` are patterns of names of variables.
     pub fn new(keys: Vec<String>, urls: Vec<UrlPattern>, environment: Environment) -> Self {
-        Self { keys, urls, environment }
+        Self {
+            keys,
+            urls,
+            environment,
+        }
     }
 
     /// The address and the key of a request to a provider.
@@ -46,7 +50,11 @@ impl Access {
     /// # Errors
     /// When the request names a key or an address that it may not use (`credentials`, `invalid_request`), or the key
     /// cannot be read (`credentials`).
-    pub async fn endpoint(&self, provider: &'static Known, config: &LlmConfig) -> Result<Endpoint, ProviderError> {
+    pub async fn endpoint(
+        &self,
+        provider: &'static Known,
+        config: &LlmConfig,
+    ) -> Result<Endpoint, ProviderError> {
         let name = self.key_name(provider, &config.api_key_env);
         let owners = name.map_or_else(|| Ok(vec![provider]), |name| self.owners(name))?;
         let url = self.url(provider, &config.base_url, &owners)?;
@@ -76,16 +84,29 @@ impl Access {
         let (address, address_status) = match self.url(provider, &config.base_url, &owners) {
             Ok(url) => (shown(&url), AddressStatus::Permitted),
             Err(_refused) => {
-                let requested = Url::parse(&config.base_url).as_ref().map(shown).unwrap_or_default();
+                let requested = Url::parse(&config.base_url)
+                    .as_ref()
+                    .map(shown)
+                    .unwrap_or_default();
                 (requested, AddressStatus::NotPermitted)
             }
         };
-        let key_env = name.or_else(|| provider.keys.first().copied()).unwrap_or_default().to_owned();
+        let key_env = name
+            .or_else(|| provider.keys.first().copied())
+            .unwrap_or_default()
+            .to_owned();
         let error = match name {
             Some(name) if key == KeyStatus::NotPermitted => Some(not_permitted(name)),
             Some(_) | None => self.endpoint(provider, config).await.err(),
         };
-        ProviderStatus { key_env, key, address, address_status, credentials: "", error }
+        ProviderStatus {
+            key_env,
+            key,
+            address,
+            address_status,
+            credentials: "",
+            error,
+        }
     }
 
     /// Whether the operator has permitted an address beside those of the providers.
@@ -100,7 +121,9 @@ impl Access {
 
     /// A variable of this service that no request can name.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        self.environment.read(name).map(|value| value.trim().to_owned())
+        self.environment
+            .read(name)
+            .map(|value| value.trim().to_owned())
     }
 
     /// The variable of the key: the one that the request names, or the first one of the provider that is set.
@@ -116,7 +139,10 @@ impl Access {
         if self.keys.iter().any(|pattern| glob(pattern, name)) {
             return known::ALL.iter().collect();
         }
-        known::ALL.iter().filter(|known| known.keys.contains(&name)).collect()
+        known::ALL
+            .iter()
+            .filter(|known| known.keys.contains(&name))
+            .collect()
     }
 
     fn owners(&self, name: &str) -> Result<Vec<&'static Known>, ProviderError> {
@@ -133,20 +159,34 @@ impl Access {
     }
 
     fn is_set(&self, name: &str) -> bool {
-        [name, &format!("{name}_FILE")].into_iter().any(|name| self.environment.read(name).is_some())
+        [name, &format!("{name}_FILE")]
+            .into_iter()
+            .any(|name| self.environment.read(name).is_some())
     }
 
-    fn url(&self, provider: &Known, requested: &str, owners: &[&Known]) -> Result<Url, ProviderError> {
+    fn url(
+        &self,
+        provider: &Known,
+        requested: &str,
+        owners: &[&Known],
+    ) -> Result<Url, ProviderError> {
         let configured = self.base_url(provider);
         let (text, is_requested) = match (requested.is_empty(), &configured) {
             (false, _) => (requested, true),
             (true, Some(configured)) => (configured.as_str(), false),
-            (true, None) => (provider.addresses.first().copied().unwrap_or_default(), true),
+            (true, None) => (
+                provider.addresses.first().copied().unwrap_or_default(),
+                true,
+            ),
         };
         if text.is_empty() {
-            return Err(refused(format!("the provider '{}' needs a base URL", provider.name)));
+            return Err(refused(format!(
+                "the provider '{}' needs a base URL",
+                provider.name
+            )));
         }
-        let url = Url::parse(text).map_err(|_error| refused("The base URL is no address".to_owned()))?;
+        let url =
+            Url::parse(text).map_err(|_error| refused("The base URL is no address".to_owned()))?;
         let is_permitted = self.urls.iter().any(|pattern| pattern.matches(&url))
             || owners.iter().any(|known| self.belongs(&url, known));
         match (is_permitted, is_requested) {
@@ -168,7 +208,10 @@ impl Access {
     fn belongs(&self, url: &Url, known: &Known) -> bool {
         let patterns = known.addresses.iter().map(|text| UrlPattern::parse(text));
         let configured = self.base_url(known).map(|text| UrlPattern::parse(&text));
-        patterns.chain(configured).flatten().any(|pattern| pattern.matches(url))
+        patterns
+            .chain(configured)
+            .flatten()
+            .any(|pattern| pattern.matches(url))
     }
 
     /// The address in the variable of a provider.
@@ -180,8 +223,15 @@ impl Access {
 
 /// Scheme, host and port: the other parts may contain a secret.
 fn shown(url: &Url) -> String {
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
+    let port = url
+        .port()
+        .map(|port| format!(":{port}"))
+        .unwrap_or_default();
+    format!(
+        "{}://{}{port}",
+        url.scheme(),
+        url.host_str().unwrap_or_default()
+    )
 }
 
 fn refused(message: String) -> ProviderError {
@@ -189,8 +239,9 @@ fn refused(message: String) -> ProviderError {
 }
 
 fn not_permitted(name: &str) -> ProviderError {
-    let message =
-        format!("Environment variable '{name}' is not permitted as a key; permit it with {KEY_OPTION} '{name}'");
+    let message = format!(
+        "Environment variable '{name}' is not permitted as a key; permit it with {KEY_OPTION} '{name}'"
+    );
     ProviderError::new(ErrorCode::Credentials, message)
 }
 

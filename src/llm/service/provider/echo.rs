@@ -15,7 +15,10 @@ const FAILURES: [&str; 2] = [FAILED, FAILED_LATE];
 const REPLACED: &str = "the provider's message is left out, because it repeats the conversation";
 
 /// The failure without the provider's words if they repeat a message of the request.
-pub(super) fn without_conversation(error: ProviderError, request: &GenerateRequest) -> ProviderError {
+pub(super) fn without_conversation(
+    error: ProviderError,
+    request: &GenerateRequest,
+) -> ProviderError {
     let is_own = error.provider_status.is_empty();
     if is_own || !repeats(&error.message, &request.messages) {
         return error;
@@ -25,7 +28,10 @@ pub(super) fn without_conversation(error: ProviderError, request: &GenerateReque
 }
 
 fn repeats(text: &str, messages: &[ConversationMessage]) -> bool {
-    let said: Vec<String> = messages.iter().map(|message| without_failures(&message.content)).collect();
+    let said: Vec<String> = messages
+        .iter()
+        .map(|message| without_failures(&message.content))
+        .collect();
     let characters: Vec<char> = text.chars().collect();
     characters.chunks_exact(WINDOW_CHARS).any(|window| {
         let window: String = window.iter().collect();
@@ -47,7 +53,8 @@ mod tests {
     use super::*;
     use crate::llm::service::provider::error::ErrorCode;
 
-    const PROMPT: &str = "The pod web-1 of the team payments restarts every two minutes since noon.";
+    const PROMPT: &str =
+        "The pod web-1 of the team payments restarts every two minutes since noon.";
 
     fn message(text: &str, status: &str) -> String {
         message_after(text, status, "")
@@ -55,8 +62,14 @@ mod tests {
 
     fn message_after(text: &str, status: &str, more: &str) -> String {
         let content = format!("Investigate. {PROMPT} Thank you.\n{more}");
-        let messages = vec![ConversationMessage { content, ..ConversationMessage::default() }];
-        let request = GenerateRequest { messages, ..GenerateRequest::default() };
+        let messages = vec![ConversationMessage {
+            content,
+            ..ConversationMessage::default()
+        }];
+        let request = GenerateRequest {
+            messages,
+            ..GenerateRequest::default()
+        };
         let error = ProviderError::new(ErrorCode::InvalidRequest, text).with_status(status);
         without_conversation(error, &request).message
     }
@@ -70,7 +83,10 @@ mod tests {
         ] {
             assert_eq!(message(&text, "400 X"), replaced);
         }
-        for text in ["Invalid value: pod web-1", "The model is overloaded. Please try again later."] {
+        for text in [
+            "Invalid value: pod web-1",
+            "The model is overloaded. Please try again later.",
+        ] {
             assert_eq!(message(text, "400 X"), text);
         }
         assert_eq!(message(PROMPT, ""), PROMPT);
@@ -80,11 +96,19 @@ mod tests {
     fn the_words_of_an_earlier_failure_are_no_conversation() {
         let words = "The engine reloads its weights, please try again in some minutes";
         for begin in [FAILED, FAILED_LATE] {
-            let feedback = format!("Error from previous attempt: {begin}: [1] 503. {words}. Please try again.");
+            let feedback = format!(
+                "Error from previous attempt: {begin}: [1] 503. {words}. Please try again."
+            );
             assert_eq!(message_after(words, "503 X", &feedback), words);
             let replaced = format!("503 X. {REPLACED}");
-            assert_eq!(message_after(&format!("{words} {PROMPT}"), "503 X", &feedback), replaced);
+            assert_eq!(
+                message_after(&format!("{words} {PROMPT}"), "503 X", &feedback),
+                replaced
+            );
         }
-        assert_eq!(message_after(words, "503 X", words), format!("503 X. {REPLACED}"));
+        assert_eq!(
+            message_after(words, "503 X", words),
+            format!("503 X. {REPLACED}")
+        );
     }
 }

@@ -101,7 +101,10 @@ impl ProviderError {
 
     /// A failure that may pass.
     pub fn transient(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { retryable: true, ..Self::new(code, message) }
+        Self {
+            retryable: true,
+            ..Self::new(code, message)
+        }
     }
 
     /// The same failure with the provider's own words.
@@ -163,7 +166,10 @@ impl ProviderError {
 
 fn cut(message: String) -> String {
     match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => message.get(..end).map(|start| format!("{start}…")).unwrap_or_default(),
+        Some((end, _)) => message
+            .get(..end)
+            .map(|start| format!("{start}…"))
+            .unwrap_or_default(),
         None => message,
     }
 }
@@ -174,7 +180,9 @@ mod tests {
 
     #[test]
     fn an_old_client_gets_one_of_seven_codes() {
-        use ErrorCode::{Blocked, Credentials, InvalidRequest, PartialStream, RateLimited, Unavailable};
+        use ErrorCode::{
+            Blocked, Credentials, InvalidRequest, PartialStream, RateLimited, Unavailable,
+        };
         for (code, status, old) in [
             (Credentials, "", "credentials"),
             (Credentials, "400 INVALID_ARGUMENT", "provider_error"),
@@ -193,14 +201,18 @@ mod tests {
 
     #[test]
     fn the_message_of_the_protocol_has_every_field() {
-        let mut error = ProviderError::transient(ErrorCode::RateLimited, "slow down").with_status("429");
+        let mut error =
+            ProviderError::transient(ErrorCode::RateLimited, "slow down").with_status("429");
         error.retry_after = Some(Duration::from_millis(2_500));
         error.attempts = 3;
         let expected = ErrorInfo {
             message: "slow down".into(),
             code: "rate_limited".into(),
             retryable: true,
-            retry_after: Some(prost_types::Duration { seconds: 2, nanos: 500_000_000 }),
+            retry_after: Some(prost_types::Duration {
+                seconds: 2,
+                nanos: 500_000_000,
+            }),
             provider_status: "429".into(),
             attempts: 3,
         };

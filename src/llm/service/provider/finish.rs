@@ -54,14 +54,16 @@ impl Finish {
     /// The error of an answer without content; `None` for any other answer. Reasoning alone is an answer only if
     /// the model stopped by itself.
     pub(crate) fn error(self, reason: &str, written: Written) -> Option<ProviderError> {
-        let is_empty = written == Written::Nothing || (written == Written::Thoughts && self != Self::Stop);
+        let is_empty =
+            written == Written::Nothing || (written == Written::Thoughts && self != Self::Stop);
         if !is_empty {
             return None;
         }
         let error = match self {
-            Self::Stop | Self::Paused | Self::Other | Self::Unknown => {
-                ProviderError::transient(ErrorCode::EmptyResponse, "Empty response from LLM (no content generated)")
-            }
+            Self::Stop | Self::Paused | Self::Other | Self::Unknown => ProviderError::transient(
+                ErrorCode::EmptyResponse,
+                "Empty response from LLM (no content generated)",
+            ),
             Self::MaxTokens => {
                 let message = "The output limit was reached before the first word of the answer";
                 ProviderError::new(ErrorCode::MaxTokens, message)
@@ -74,9 +76,10 @@ impl Finish {
                 ErrorCode::PartialStream,
                 "The provider failed before the first word of the answer",
             ),
-            Self::Safety | Self::Recitation => {
-                ProviderError::new(ErrorCode::Blocked, format!("The answer was blocked: {reason}"))
-            }
+            Self::Safety | Self::Recitation => ProviderError::new(
+                ErrorCode::Blocked,
+                format!("The answer was blocked: {reason}"),
+            ),
             Self::ToolCall => ProviderError::transient(
                 ErrorCode::MalformedToolCall,
                 "The model stopped for a tool call, and the answer has none",
@@ -85,9 +88,10 @@ impl Finish {
                 ErrorCode::MalformedToolCall,
                 format!("The model wrote a tool call that cannot be read: {reason}"),
             ),
-            Self::MissingSignature => {
-                ProviderError::new(ErrorCode::ThoughtSignature, "The provider misses a thought signature")
-            }
+            Self::MissingSignature => ProviderError::new(
+                ErrorCode::ThoughtSignature,
+                "The provider misses a thought signature",
+            ),
         };
         Some(error.with_status(reason))
     }

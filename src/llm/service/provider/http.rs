@@ -46,8 +46,13 @@ pub(crate) fn direct_client() -> Result<Client, ProviderError> {
 /// When it cannot be built.
 pub(crate) fn socket_client(path: PathBuf) -> Result<Client, ProviderError> {
     install_ring();
-    let built =
-        Client::builder().no_gzip().no_proxy().tls_certs_only([]).redirect(Policy::none()).unix_socket(path).build();
+    let built = Client::builder()
+        .no_gzip()
+        .no_proxy()
+        .tls_certs_only([])
+        .redirect(Policy::none())
+        .unix_socket(path)
+        .build();
     built.map_err(|error| {
         let reason = describe(&error.without_url());
         ProviderError::new(ErrorCode::Internal, format!("http client: {reason}"))
@@ -55,12 +60,16 @@ pub(crate) fn socket_client(path: PathBuf) -> Result<Client, ProviderError> {
 }
 
 fn built(client: &Result<Client, String>) -> Result<Client, ProviderError> {
-    client.clone().map_err(|reason| ProviderError::new(ErrorCode::Internal, format!("http client: {reason}")))
+    client
+        .clone()
+        .map_err(|reason| ProviderError::new(ErrorCode::Internal, format!("http client: {reason}")))
 }
 
 /// Another part of the process may have installed a provider of cryptography; there is only one, ring.
 fn install_ring() {
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
 }
 
 fn build() -> Result<Client, reqwest::Error> {
@@ -88,7 +97,10 @@ fn builder() -> ClientBuilder {
 
 /// A request that could not be sent, or an answer that could not be read. The URL is not part of the message.
 pub(crate) fn unavailable(error: reqwest::Error) -> ProviderError {
-    ProviderError::transient(ErrorCode::Unavailable, format!("connection failed: {}", describe(&error.without_url())))
+    ProviderError::transient(
+        ErrorCode::Unavailable,
+        format!("connection failed: {}", describe(&error.without_url())),
+    )
 }
 
 /// An error and its innermost cause.
@@ -110,9 +122,18 @@ mod tests {
         let url = format!("http://{}/path?key=secret", listener.local_addr().unwrap());
         drop(listener);
         let error = unavailable(client().unwrap().get(url).send().await.unwrap_err());
-        assert!(error.retryable && error.code == ErrorCode::Unavailable, "{error:?}");
+        assert!(
+            error.retryable && error.code == ErrorCode::Unavailable,
+            "{error:?}"
+        );
         let message = error.message;
-        assert!(message.starts_with("connection failed: ") && message.contains("refused"), "{message}");
-        assert!(!message.contains("secret") && !message.contains("127.0.0.1"), "{message}");
+        assert!(
+            message.starts_with("connection failed: ") && message.contains("refused"),
+            "{message}"
+        );
+        assert!(
+            !message.contains("secret") && !message.contains("127.0.0.1"),
+            "{message}"
+        );
     }
 }

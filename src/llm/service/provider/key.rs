@@ -31,7 +31,10 @@ impl Environment {
     }
 
     pub fn new(read: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self { read: Arc::new(read), mask: Mask::default() }
+        Self {
+            read: Arc::new(read),
+            mask: Mask::default(),
+        }
     }
 
     /// The same variables; each key that is read is added to this mask.
@@ -41,7 +44,10 @@ impl Environment {
 
     /// Hides the lines of a secret that was read from a file.
     pub(crate) fn hide(&self, secret: &str) {
-        let lines = secret.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+        let lines = secret
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with("-----"));
         self.mask.learn(lines.map(ToOwned::to_owned));
     }
 
@@ -72,14 +78,21 @@ impl ApiKey {
             return Ok(Self(value.trim().to_owned()));
         }
         let Some(path) = environment.read(&format!("{name}_FILE")) else {
-            return Err(credentials(format!("Environment variable '{name}' is not set")));
+            return Err(credentials(format!(
+                "Environment variable '{name}' is not set"
+            )));
         };
-        let unreadable = |reason: &str| credentials(format!("The file that '{name}_FILE' names {reason}"));
-        let metadata = tokio::fs::metadata(&path).await.map_err(|_error| unreadable("cannot be read"))?;
+        let unreadable =
+            |reason: &str| credentials(format!("The file that '{name}_FILE' names {reason}"));
+        let metadata = tokio::fs::metadata(&path)
+            .await
+            .map_err(|_error| unreadable("cannot be read"))?;
         if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
             return Err(unreadable("is no file of at most 64 KiB"));
         }
-        let text = tokio::fs::read_to_string(&path).await.map_err(|_error| unreadable("cannot be read"))?;
+        let text = tokio::fs::read_to_string(&path)
+            .await
+            .map_err(|_error| unreadable("cannot be read"))?;
         let key = text.trim();
         if key.is_empty() {
             return Err(unreadable("is empty"));
@@ -98,8 +111,9 @@ impl ApiKey {
     /// # Errors
     /// When the key has characters that a header cannot carry.
     pub fn header(&self) -> Result<HeaderValue, ProviderError> {
-        let mut value = HeaderValue::from_str(&self.0)
-            .map_err(|_error| credentials("The key has characters that a header cannot carry".to_owned()))?;
+        let mut value = HeaderValue::from_str(&self.0).map_err(|_error| {
+            credentials("The key has characters that a header cannot carry".to_owned())
+        })?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -114,7 +128,9 @@ impl ApiKey {
         if self.0.chars().count() < MIN_REDACTED_CHARS {
             return text.to_owned();
         }
-        encoded::forms(&self.0).iter().fold(text.to_owned(), |text, form| text.replace(form, REDACTED))
+        encoded::forms(&self.0)
+            .iter()
+            .fold(text.to_owned(), |text, form| text.replace(form, REDACTED))
     }
 }
 
@@ -147,25 +163,53 @@ mod tests {
         let environment = environment.masking(mask.clone());
         let read = |name| ApiKey::read(&environment, name);
         assert_eq!(read("A").await, Ok(ApiKey("key-a".into())));
-        assert_eq!(read("C").await.unwrap_err().message, "Environment variable 'C' is not set");
-        assert_eq!(read("B").await.unwrap_err().message, "The file that 'B_FILE' names cannot be read");
-        for (text, key) in [("first-key1\n", "first-key1"), ("second-key2", "second-key2")] {
+        assert_eq!(
+            read("C").await.unwrap_err().message,
+            "Environment variable 'C' is not set"
+        );
+        assert_eq!(
+            read("B").await.unwrap_err().message,
+            "The file that 'B_FILE' names cannot be read"
+        );
+        for (text, key) in [
+            ("first-key1\n", "first-key1"),
+            ("second-key2", "second-key2"),
+        ] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(read("B").await, Ok(ApiKey(key.into())));
         }
-        assert_eq!(mask.apply("first-key1, second-key2"), "[masked], [masked]", "both are hidden");
+        assert_eq!(
+            mask.apply("first-key1, second-key2"),
+            "[masked], [masked]",
+            "both are hidden"
+        );
         std::fs::write(&path, "\n").unwrap();
-        assert_eq!(read("B").await.unwrap_err().message, "The file that 'B_FILE' names is empty");
+        assert_eq!(
+            read("B").await.unwrap_err().message,
+            "The file that 'B_FILE' names is empty"
+        );
     }
 
     #[test]
     fn a_key_is_in_no_output_of_debug_and_is_removed_from_texts() {
         let key = ApiKey("secret-key-1".into());
-        assert_eq!(format!("{key:?} {:?}", key.header().unwrap()), "[key] Sensitive");
-        assert_eq!(key.redact("no secret-key-1, secret-key-1"), "no [key], [key]");
+        assert_eq!(
+            format!("{key:?} {:?}", key.header().unwrap()),
+            "[key] Sensitive"
+        );
+        assert_eq!(
+            key.redact("no secret-key-1, secret-key-1"),
+            "no [key], [key]"
+        );
         assert_eq!(ApiKey("api".into()).redact("the api"), "the api");
         let key = ApiKey("a+secret/key=".into());
-        assert_eq!(key.redact("?key=a%2Bsecret%2Fkey%3D&basic=OmErc2VjcmV0L2tleT0="), "?key=[key]&basic=Om[key]");
-        assert_eq!(ApiKey("a\nb".into()).header().unwrap_err().code, ErrorCode::Credentials);
+        assert_eq!(
+            key.redact("?key=a%2Bsecret%2Fkey%3D&basic=OmErc2VjcmV0L2tleT0="),
+            "?key=[key]&basic=Om[key]"
+        );
+        assert_eq!(
+            ApiKey("a\nb".into()).header().unwrap_err().code,
+            ErrorCode::Credentials
+        );
     }
 }

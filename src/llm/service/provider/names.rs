@@ -32,20 +32,35 @@ pub(crate) fn to_wire(name: &str) -> Result<String, ProviderError> {
 /// The name of a tool in a former call or its result. A name of a real tool is that of [`to_wire`]. One that the model
 /// made up, and that a provider might refuse, becomes its letters and digits and a hash of the whole name.
 pub(crate) fn in_history(name: &str) -> String {
-    to_wire(name).ok().filter(|wire| is_accepted(wire)).unwrap_or_else(|| made_up(name))
+    to_wire(name)
+        .ok()
+        .filter(|wire| is_accepted(wire))
+        .unwrap_or_else(|| made_up(name))
 }
 
 /// Whether every provider accepts it: Gemini wants a letter or `_` at the beginning.
 fn is_accepted(wire: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let begins = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
-    wire.len() <= MAX_BYTES && wire.as_bytes().first().is_some_and(begins) && wire.bytes().all(is_plain)
+    wire.len() <= MAX_BYTES
+        && wire.as_bytes().first().is_some_and(begins)
+        && wire.bytes().all(is_plain)
 }
 
 fn made_up(name: &str) -> String {
     let room = MAX_BYTES - HASH_DIGITS - 1;
-    let mut form = String::from(if name.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "tool_" });
-    for letter in name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }) {
+    let mut form = String::from(if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        ""
+    } else {
+        "tool_"
+    });
+    for letter in name.chars().map(|c| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    }) {
         if form.len() >= room {
             break;
         }
@@ -54,7 +69,11 @@ fn made_up(name: &str) -> String {
         }
     }
     let mut form = form.trim_end_matches('_').to_owned();
-    for (place, byte) in Sha256::digest(name.as_bytes()).iter().take(HASH_DIGITS / 2).enumerate() {
+    for (place, byte) in Sha256::digest(name.as_bytes())
+        .iter()
+        .take(HASH_DIGITS / 2)
+        .enumerate()
+    {
         // Writing to a text cannot fail.
         let _infallible = write!(form, "{}{byte:02x}", if place == 0 { "_" } else { "" });
     }
@@ -79,7 +98,10 @@ mod tests {
         for (name, expected) in [
             ("k8s.pods_list", "k8s__pods_list"),
             ("default_api.k8s.t", "default_api__k8s__t"),
-            ("k8s.t<|channel|>commentary", "k8s_t_channel_commentary_98eb4ff0"),
+            (
+                "k8s.t<|channel|>commentary",
+                "k8s_t_channel_commentary_98eb4ff0",
+            ),
             ("default_api:k8s.t", "default_api_k8s_t_fe948b1e"),
             ("", "tool_e3b0c442"),
             ("1", "tool_1_6b86b273"),
@@ -111,10 +133,18 @@ mod tests {
 
     #[test]
     fn a_name_comes_back_as_it_was() {
-        for name in ["server.tool", "kubernetes-server.pods_get", "plain", "a.b.c"] {
+        for name in [
+            "server.tool",
+            "kubernetes-server.pods_get",
+            "plain",
+            "a.b.c",
+        ] {
             assert_eq!(from_wire(&to_wire(name).unwrap()), name);
         }
         let message = to_wire("srv.bad__name").unwrap_err().message;
-        assert!(message.starts_with("Tool name segment 'bad__name' in 'srv.bad__name' contains '__'"), "{message}");
+        assert!(
+            message.starts_with("Tool name segment 'bad__name' in 'srv.bad__name' contains '__'"),
+            "{message}"
+        );
     }
 }

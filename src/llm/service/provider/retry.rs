@@ -19,7 +19,10 @@ use crate::llm::service::labels::ProviderLabel;
 
 /// Also the number in the message of an exhausted request.
 const MAX_ATTEMPTS: u32 = 3;
-const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(8) };
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    max: Duration::from_secs(8),
+};
 /// A client that is asked to wait longer gets the error with the delay, and can wait by itself.
 const MAX_DELAY: Duration = Duration::from_secs(120);
 
@@ -70,17 +73,29 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
 }
 
 fn span(request: &GenerateRequest, attempt: u32) -> Span {
-    let model = request.llm_config.as_ref().map_or("", |config| config.model.as_str());
+    let model = request
+        .llm_config
+        .as_ref()
+        .map_or("", |config| config.model.as_str());
     gen_ai::provider_attempt(ProviderLabel::of(request).gen_ai, model, attempt)
 }
 
 /// One attempt. If the provider refuses the signatures of the history, a second request without them belongs to it.
-async fn run_once(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) -> Result<(), ProviderError> {
+async fn run_once(
+    call: &Call<'_>,
+    attempt: &mut (impl Attempt + Send),
+) -> Result<(), ProviderError> {
     let refused = match attempt.run(call).await {
-        Err(error) if error.code == ErrorCode::ThoughtSignature && call.writer.parts_sent() == 0 => error,
+        Err(error)
+            if error.code == ErrorCode::ThoughtSignature && call.writer.parts_sent() == 0 =>
+        {
+            error
+        }
         outcome => return outcome,
     };
-    let Some(rebuilt) = attempt.rebuild_history() else { return Err(refused) };
+    let Some(rebuilt) = attempt.rebuild_history() else {
+        return Err(refused);
+    };
     tracing::warn!(
         request_id = call.request.request_id,
         provider_status = refused.provider_status,
@@ -92,8 +107,15 @@ async fn run_once(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) -> Resul
 
 /// The failure without the key in the words of the provider, which may stand in every field of its answer.
 pub fn without_key(error: ProviderError, key: &ApiKey) -> ProviderError {
-    let (message, provider_status) = (key.redact(&error.message), key.redact(&error.provider_status));
-    ProviderError { message, provider_status, ..error }
+    let (message, provider_status) = (
+        key.redact(&error.message),
+        key.redact(&error.provider_status),
+    );
+    ProviderError {
+        message,
+        provider_status,
+        ..error
+    }
 }
 
 /// Returns the delay before the next attempt; `None` if the call is not repeated.
@@ -101,7 +123,9 @@ fn delay(call: &Call<'_>, error: &ProviderError) -> Option<Duration> {
     if !error.retryable || error.attempts >= MAX_ATTEMPTS || call.writer.parts_sent() > 0 {
         return None;
     }
-    let delay = error.retry_after.unwrap_or_else(|| BACKOFF.delay(error.attempts.saturating_sub(1)));
+    let delay = error
+        .retry_after
+        .unwrap_or_else(|| BACKOFF.delay(error.attempts.saturating_sub(1)));
     (delay <= MAX_DELAY && call.deadline.allows(delay)).then_some(delay)
 }
 
@@ -137,8 +161,16 @@ fn explained(call: &Call<'_>, error: ProviderError) -> ProviderError {
         (0, false) => format!("{FAILED}: {text}"),
     };
     // A failure that another attempt would meet again keeps its code, because it says more.
-    let code = if sent > 0 && error.retryable { ErrorCode::PartialStream } else { error.code };
-    ProviderError { code, message, ..error }
+    let code = if sent > 0 && error.retryable {
+        ErrorCode::PartialStream
+    } else {
+        error.code
+    };
+    ProviderError {
+        code,
+        message,
+        ..error
+    }
 }
 
 #[cfg(test)]
@@ -150,7 +182,9 @@ mod tests {
 
     use super::*;
     use crate::llm::proto::generate_response::Content;
-    use crate::llm::proto::{ACCEPT_CODES, ACCEPT_RETRY, GenerateRequest, GenerateResponse, TextDelta};
+    use crate::llm::proto::{
+        ACCEPT_CODES, ACCEPT_RETRY, GenerateRequest, GenerateResponse, TextDelta,
+    };
     use crate::llm::service::call::Deadline;
     use crate::llm::service::writer::ResponseWriter;
 
@@ -164,7 +198,9 @@ mod tests {
         async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
             while let Some(step) = self.steps.pop_front() {
                 let content = step?.to_owned();
-                call.writer.content(Content::Text(TextDelta { content })).await;
+                call.writer
+                    .content(Content::Text(TextDelta { content }))
+                    .await;
             }
             Ok(())
         }
@@ -184,17 +220,34 @@ mod tests {
 
     fn limited(seconds: u64) -> Result<&'static str, ProviderError> {
         let error = ProviderError::transient(ErrorCode::RateLimited, "slow down");
-        Err(ProviderError { retry_after: Some(Duration::from_secs(seconds)), ..error })
+        Err(ProviderError {
+            retry_after: Some(Duration::from_secs(seconds)),
+            ..error
+        })
     }
 
     /// The answer as text, and the seconds that it took. The id of a failure becomes `[id]`.
-    async fn play(script: Vec<Result<&'static str, ProviderError>>, deadline: Deadline) -> (Vec<String>, f64) {
+    async fn play(
+        script: Vec<Result<&'static str, ProviderError>>,
+        deadline: Deadline,
+    ) -> (Vec<String>, f64) {
         let (sender, mut receiver) = mpsc::channel(32);
         let writer = ResponseWriter::new(sender, &[ACCEPT_CODES, ACCEPT_RETRY].map(str::to_owned));
         let request = GenerateRequest::default();
         let began = Instant::now();
-        let mut script = Script { steps: script.into(), rebuilds: [Ok(())].into() };
-        run(&Call { request: &request, deadline, writer: &writer }, &mut script).await;
+        let mut script = Script {
+            steps: script.into(),
+            rebuilds: [Ok(())].into(),
+        };
+        run(
+            &Call {
+                request: &request,
+                deadline,
+                writer: &writer,
+            },
+            &mut script,
+        )
+        .await;
         drop(writer);
         let mut shown = Vec::new();
         while let Some(Ok(GenerateResponse { content, is_final })) = receiver.recv().await {
@@ -206,7 +259,10 @@ mod tests {
                         Some((start, end)) => format!("{start}[id{}", end.get(8..).unwrap()),
                         None => error.message,
                     };
-                    format!("{} {} {} {message}", error.code, error.retryable, error.attempts)
+                    format!(
+                        "{} {} {} {message}",
+                        error.code, error.retryable, error.attempts
+                    )
                 }
                 None if is_final => "end".to_owned(),
                 other => format!("{other:?}"),
@@ -217,11 +273,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_is_repeated_twice_and_nothing_waits_after_the_last_attempt() {
-        let (shown, took) = play(vec![overloaded(), overloaded(), Ok("x")], Deadline::default()).await;
-        assert_eq!(shown, ["retry 1 unavailable", "retry 2 unavailable", "x", "end"]);
+        let (shown, took) = play(
+            vec![overloaded(), overloaded(), Ok("x")],
+            Deadline::default(),
+        )
+        .await;
+        assert_eq!(
+            shown,
+            ["retry 1 unavailable", "retry 2 unavailable", "x", "end"]
+        );
         assert!((1.4..=3.1).contains(&took), "{took}");
-        let (shown, took) = play(vec![overloaded(), overloaded(), overloaded(), Ok("x")], Deadline::default()).await;
-        assert_eq!(shown[2], "unavailable true 3 Generation failed after 3 attempts: [id] busy");
+        let (shown, took) = play(
+            vec![overloaded(), overloaded(), overloaded(), Ok("x")],
+            Deadline::default(),
+        )
+        .await;
+        assert_eq!(
+            shown[2],
+            "unavailable true 3 Generation failed after 3 attempts: [id] busy"
+        );
         assert!((1.4..=3.1).contains(&took), "{took}");
     }
 
@@ -235,9 +305,15 @@ mod tests {
         assert_eq!(shown, ["retry 1 unavailable", "x", "end"]);
         let (shown, _) = play(vec![refused(), refused(), Ok("x")], Deadline::default()).await;
         let code = ErrorCode::ThoughtSignature.as_str();
-        assert_eq!(shown, [format!("{code} false 1 Generation failed: corrupted")]);
+        assert_eq!(
+            shown,
+            [format!("{code} false 1 Generation failed: corrupted")]
+        );
         let (shown, _) = play(vec![Ok("x"), refused(), Ok("y")], Deadline::default()).await;
-        assert!(shown.len() == 2 && shown[1].ends_with("corrupted"), "{shown:?}");
+        assert!(
+            shown.len() == 2 && shown[1].ends_with("corrupted"),
+            "{shown:?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -245,9 +321,15 @@ mod tests {
         let (shown, took) = play(vec![limited(30), Ok("x")], Deadline::default()).await;
         assert_eq!(shown, ["retry 1 rate_limited", "x", "end"]);
         assert!((29.9..=30.1).contains(&took), "{took}");
-        for (delay, deadline) in [(30, Deadline::after(Duration::from_secs(20))), (3_600, Deadline::default())] {
+        for (delay, deadline) in [
+            (30, Deadline::after(Duration::from_secs(20))),
+            (3_600, Deadline::default()),
+        ] {
             let (shown, took) = play(vec![limited(delay), Ok("x")], deadline).await;
-            assert_eq!(shown, ["rate_limited true 1 Generation failed: [id] slow down"]);
+            assert_eq!(
+                shown,
+                ["rate_limited true 1 Generation failed: [id] slow down"]
+            );
             assert!(took < 0.1, "{took}");
         }
     }
@@ -255,12 +337,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_request_is_not_repeated_after_a_part_of_its_answer_or_in_vain() {
         let (shown, _) = play(vec![Ok("x"), overloaded(), Ok("y")], Deadline::default()).await;
-        let partial = "partial_stream_error true 1 Stream failed after partial output (1 chunks): [id] busy";
+        let partial =
+            "partial_stream_error true 1 Stream failed after partial output (1 chunks): [id] busy";
         assert_eq!(shown, ["x", partial]);
         let refused = || Err(ProviderError::new(ErrorCode::Blocked, "no"));
         let (shown, _) = play(vec![refused(), Ok("y")], Deadline::default()).await;
         assert_eq!(shown, ["blocked false 1 Generation failed: no"]);
         let (shown, _) = play(vec![Ok("x"), refused()], Deadline::default()).await;
-        assert_eq!(shown[1], "blocked false 1 Stream failed after partial output (1 chunks): [id] no");
+        assert_eq!(
+            shown[1],
+            "blocked false 1 Stream failed after partial output (1 chunks): [id] no"
+        );
     }
 }

@@ -80,7 +80,11 @@ impl ProviderStatus {
     #[must_use]
     pub fn with_error(self, error: Option<ProviderError>) -> Self {
         let is_missed = error.is_some() || self.key != KeyStatus::NotSet;
-        let key = if is_missed { self.key } else { KeyStatus::NotNeeded };
+        let key = if is_missed {
+            self.key
+        } else {
+            KeyStatus::NotNeeded
+        };
         Self { key, error, ..self }
     }
 

@@ -64,7 +64,11 @@ pub(crate) struct Silence {
 
 impl Silence {
     pub(crate) fn since(since: Instant, limit: Duration) -> Self {
-        Self { limit, since, kind: Limit::Fixed }
+        Self {
+            limit,
+            since,
+            kind: Limit::Fixed,
+        }
     }
 
     /// The same with the key that sets it.
@@ -85,8 +89,12 @@ impl Timeouts {
             None => Silence::since(began, self.first_chunk).set_by(Limit::FirstChunk),
             Some(last) => Silence::since(last, self.stall).set_by(Limit::Stall),
         };
-        let whole = self.whole.map(|whole| Silence::since(began, whole).set_by(Limit::Whole));
-        whole.filter(|whole| whole.left() < part.left()).unwrap_or(part)
+        let whole = self
+            .whole
+            .map(|whole| Silence::since(began, whole).set_by(Limit::Whole));
+        whole
+            .filter(|whole| whole.left() < part.left())
+            .unwrap_or(part)
     }
 }
 
@@ -100,14 +108,19 @@ pub(crate) async fn within<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, ProviderError> {
     let Silence { limit, kind, .. } = silence;
-    timeout(deadline.limit(silence.left()), work).await.map_err(|_elapsed| {
-        if deadline.has_passed() {
-            ProviderError::new(ErrorCode::DeadlineExceeded, "Generation timed out: the deadline of the caller passed")
-        } else {
-            let message = format!("Generation timed out after {limit:?}{}", kind.reason());
-            ProviderError::transient(ErrorCode::DeadlineExceeded, message)
-        }
-    })
+    timeout(deadline.limit(silence.left()), work)
+        .await
+        .map_err(|_elapsed| {
+            if deadline.has_passed() {
+                ProviderError::new(
+                    ErrorCode::DeadlineExceeded,
+                    "Generation timed out: the deadline of the caller passed",
+                )
+            } else {
+                let message = format!("Generation timed out after {limit:?}{}", kind.reason());
+                ProviderError::transient(ErrorCode::DeadlineExceeded, message)
+            }
+        })
 }
 
 #[cfg(test)]
@@ -121,13 +134,30 @@ mod tests {
         let limit = Duration::from_secs(120);
         let silence = Silence::since(Instant::now(), limit);
         tokio::time::advance(Duration::from_secs(50)).await;
-        let error = within(Deadline::default(), silence, pending::<()>()).await.unwrap_err();
-        assert_eq!((error.retryable, error.message.as_str()), (true, "Generation timed out after 120s"));
+        let error = within(Deadline::default(), silence, pending::<()>())
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.retryable, error.message.as_str()),
+            (true, "Generation timed out after 120s")
+        );
         assert_eq!(silence.since.elapsed(), limit);
         let silence = Silence::since(Instant::now(), limit);
-        let error = within(Deadline::after(Duration::from_secs(3)), silence, pending::<()>()).await.unwrap_err();
-        assert_eq!((error.retryable, error.code), (false, ErrorCode::DeadlineExceeded));
-        assert_eq!(within(Deadline::default(), silence, async { 7 }).await, Ok(7));
+        let error = within(
+            Deadline::after(Duration::from_secs(3)),
+            silence,
+            pending::<()>(),
+        )
+        .await
+        .unwrap_err();
+        assert_eq!(
+            (error.retryable, error.code),
+            (false, ErrorCode::DeadlineExceeded)
+        );
+        assert_eq!(
+            within(Deadline::default(), silence, async { 7 }).await,
+            Ok(7)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -141,13 +171,32 @@ mod tests {
         let began = Instant::now();
         let message = async |last| {
             let silence = limits.next_part(began, last);
-            within(Deadline::default(), silence, pending::<()>()).await.unwrap_err().message
+            within(Deadline::default(), silence, pending::<()>())
+                .await
+                .unwrap_err()
+                .message
         };
-        assert!(message(None).await.contains("5s: the provider sent no part of its answer (first_chunk_timeout)"));
-        assert!(message(Some(Instant::now())).await.contains("7s: the answer had not ended (answer_timeout)"));
+        assert!(
+            message(None)
+                .await
+                .contains("5s: the provider sent no part of its answer (first_chunk_timeout)")
+        );
+        assert!(
+            message(Some(Instant::now()))
+                .await
+                .contains("7s: the answer had not ended (answer_timeout)")
+        );
         let began = Instant::now();
         let silence = limits.next_part(began, Some(began));
-        let error = within(Deadline::default(), silence, pending::<()>()).await.unwrap_err();
-        assert!(error.retryable && error.message.contains("3s: the provider sent no further part"), "{error}");
+        let error = within(Deadline::default(), silence, pending::<()>())
+            .await
+            .unwrap_err();
+        assert!(
+            error.retryable
+                && error
+                    .message
+                    .contains("3s: the provider sent no further part"),
+            "{error}"
+        );
     }
 }

@@ -35,7 +35,10 @@ pub(super) struct CallLog {
 
 impl CallLog {
     pub(super) fn new(file: Option<PathBuf>) -> Self {
-        Self { file, counts: Mutex::default() }
+        Self {
+            file,
+            counts: Mutex::default(),
+        }
     }
 
     /// Appends a call to the file.
@@ -43,7 +46,10 @@ impl CallLog {
         let Some(path) = self.file.clone() else {
             return Ok(());
         };
-        let line = CallRecord { position: position.clone(), request_id: request_id.to_owned() };
+        let line = CallRecord {
+            position: position.clone(),
+            request_id: request_id.to_owned(),
+        };
         tokio::task::spawn_blocking(move || append(&path, &line)).await?
     }
 
@@ -66,7 +72,11 @@ impl CallLog {
 fn append(path: &Path, line: &CallRecord) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
-    OpenOptions::new().create(true).append(true).open(path)?.write_all(&text)
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?
+        .write_all(&text)
 }
 
 fn count_in(path: &Path, position: &Position) -> io::Result<u32> {

@@ -52,7 +52,10 @@ pub(super) fn filled(answer: &Answer, request: &GenerateRequest) -> Answer {
         if let Chunk::Thinking(text) | Chunk::Text(text) = chunk
             && text.contains("[[")
         {
-            *text = cite(text, shown.get_or_insert_with(|| EventNumbers::of(&request.messages)));
+            *text = cite(
+                text,
+                shown.get_or_insert_with(|| EventNumbers::of(&request.messages)),
+            );
         }
     }
     answer
@@ -62,16 +65,25 @@ pub(super) fn filled(answer: &Answer, request: &GenerateRequest) -> Answer {
 fn fill_execution(arguments: &mut Value, execution_id: &str) {
     match arguments {
         Value::String(text) => *text = text.replace(EXECUTION, execution_id),
-        Value::Array(values) => values.iter_mut().for_each(|value| fill_execution(value, execution_id)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| fill_execution(value, execution_id)),
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|value| fill_execution(value, execution_id)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|value| fill_execution(value, execution_id)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
 impl EventNumbers {
     fn of(messages: &[ConversationMessage]) -> Self {
-        let contexts = messages.iter().filter_map(|message| context_in(&message.content));
-        Self { results: numbers(messages), citations: contexts.flat_map(citations).collect() }
+        let contexts = messages
+            .iter()
+            .filter_map(|message| context_in(&message.content));
+        Self {
+            results: numbers(messages),
+            citations: contexts.flat_map(citations).collect(),
+        }
     }
 
     /// The number for a placeholder, or its name if the request has no such number.
@@ -81,7 +93,10 @@ impl EventNumbers {
             (None, Some((tool, place))) => (tool, Some(place), &self.results),
             (None, None) => (name, None, &self.results),
         };
-        let mut own = known.iter().filter(|(of, _)| of == name || name == ANY_TOOL).map(|(_, number)| number);
+        let mut own = known
+            .iter()
+            .filter(|(of, _)| of == name || name == ANY_TOOL)
+            .map(|(_, number)| number);
         let number = match place.map(str::parse::<usize>) {
             Some(place) => place.ok().and_then(|place| own.nth(place.checked_sub(1)?)),
             None => own.next_back(),
@@ -113,11 +128,15 @@ fn numbers(messages: &[ConversationMessage]) -> Vec<(String, u32)> {
     for message in messages {
         match message.role.as_str() {
             ASSISTANT => requested = react::read(&message.content, None).action,
-            "tool" => {
-                found.extend(event_in_heading(&message.content).map(|number| (message.tool_name.clone(), number)))
-            }
+            "tool" => found.extend(
+                event_in_heading(&message.content)
+                    .map(|number| (message.tool_name.clone(), number)),
+            ),
             _ => {
-                let number = message.content.strip_prefix(OBSERVATION).and_then(event_in_heading);
+                let number = message
+                    .content
+                    .strip_prefix(OBSERVATION)
+                    .and_then(event_in_heading);
                 found.extend(requested.take().zip(number));
             }
         }
@@ -129,8 +148,13 @@ fn cite(text: &str, shown: &EventNumbers) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("[[") {
-        let Some((names, after)) = after.split_once("]]") else { break };
-        let sources: Vec<String> = names.split(',').map(|name| shown.source(name.trim())).collect();
+        let Some((names, after)) = after.split_once("]]") else {
+            break;
+        };
+        let sources: Vec<String> = names
+            .split(',')
+            .map(|name| shown.source(name.trim()))
+            .collect();
         out.push_str(&format!("{before}[{}]", sources.join(", ")));
         rest = after;
     }
@@ -153,9 +177,17 @@ mod tests {
     }
 
     fn filled_text(text: &str, messages: &[ConversationMessage]) -> String {
-        let answer = Answer { chunks: vec![Chunk::Text(text.into())], ..Answer::default() };
-        let request = GenerateRequest { messages: messages.to_vec(), ..GenerateRequest::default() };
-        let Some(Chunk::Text(text)) = filled(&answer, &request).chunks.pop() else { panic!() };
+        let answer = Answer {
+            chunks: vec![Chunk::Text(text.into())],
+            ..Answer::default()
+        };
+        let request = GenerateRequest {
+            messages: messages.to_vec(),
+            ..GenerateRequest::default()
+        };
+        let Some(Chunk::Text(text)) = filled(&answer, &request).chunks.pop() else {
+            panic!()
+        };
         text
     }
 
@@ -166,12 +198,19 @@ mod tests {
             message("assistant", "", ""),
             message("tool", "a.look", "[event 5]\nfull"),
             message("tool", "a.log", "no number"),
-            message("assistant", "", "Thought: more\nAction: a.look\nAction Input: {}"),
+            message(
+                "assistant",
+                "",
+                "Thought: more\nAction: a.look\nAction Input: {}",
+            ),
             message("user", "", "Observation: [event 9]\n[event 7]\nstill full"),
             message("user", "", "Observation: [event 11]\nof nobody"),
         ];
         assert_eq!(
-            filled_text("Full [[a.look]], [[a.look#1, a.look]], [[a.log]], [[a.look#3]], [[a.look#0]] [[", &messages),
+            filled_text(
+                "Full [[a.look]], [[a.look#1, a.look]], [[a.log]], [[a.look#3]], [[a.look#0]] [[",
+                &messages
+            ),
             "Full [9], [5, 9], [a.log], [a.look], [a.look] [["
         );
     }
@@ -182,18 +221,28 @@ mod tests {
             {"call": {"tool": "a.look", "arguments": {"of": ["{execution}", 1], "n": {"as": "x-{execution}"}}}}
         ))
         .unwrap();
-        let answer = Answer { chunks: vec![call, Chunk::Text("{execution}: {n}".into())], ..Answer::default() };
-        let request = GenerateRequest { execution_id: "e7".into(), ..GenerateRequest::default() };
+        let answer = Answer {
+            chunks: vec![call, Chunk::Text("{execution}: {n}".into())],
+            ..Answer::default()
+        };
+        let request = GenerateRequest {
+            execution_id: "e7".into(),
+            ..GenerateRequest::default()
+        };
         let chunks = filled(&answer, &request).chunks;
-        let [Chunk::Call(call), Chunk::Text(text)] = chunks.as_slice() else { panic!("{chunks:?}") };
-        assert_eq!(call.arguments, serde_json::json!({"of": ["e7", 1], "n": {"as": "x-e7"}}));
+        let [Chunk::Call(call), Chunk::Text(text)] = chunks.as_slice() else {
+            panic!("{chunks:?}")
+        };
+        assert_eq!(
+            call.arguments,
+            serde_json::json!({"of": ["e7", 1], "n": {"as": "x-e7"}})
+        );
         assert_eq!(text, "e7: {n}");
     }
 
     #[test]
     fn a_synthesis_cites_the_numbers_that_the_analyses_cite() {
-        let context =
-            "### changes\n\nCause: new pool [31], rolled out [29, 31]\n\n### runtime\n\nFull [40]\n## Open\n[44]";
+        let context = "### changes\n\nCause: new pool [31], rolled out [29, 31]\n\n### runtime\n\nFull [40]\n## Open\n[44]";
         let user = with_context("The alert says [3].\n### changes\n[4]", context);
         assert_eq!(
             filled_text(

@@ -9,7 +9,9 @@ use super::native;
 use crate::drill::gate::{Gates, Passage};
 use crate::drill::transcript::{Answer, Chunk, Fail, Usage};
 use crate::llm::proto::generate_response::Content;
-use crate::llm::proto::{ErrorInfo, FinishInfo, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
+use crate::llm::proto::{
+    ErrorInfo, FinishInfo, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
+};
 use crate::llm::service::writer::ResponseWriter;
 
 /// The length of one streamed piece.
@@ -40,7 +42,9 @@ struct Progress {
 impl Player<'_> {
     pub(super) async fn play(mut self, answer: &Answer, writer: &ResponseWriter) {
         if self.run(answer, writer).await.is_err() {
-            writer.break_off(Status::unavailable("the recording breaks the stream here")).await;
+            writer
+                .break_off(Status::unavailable("the recording breaks the stream here"))
+                .await;
         }
     }
 
@@ -58,7 +62,11 @@ impl Player<'_> {
             writer.error(error).await;
             return Ok(());
         }
-        let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };
+        let mut progress = Progress {
+            sent: 0,
+            half: text_chars(answer) / 2,
+            passed_half: !self.gate_every_answer,
+        };
         let (mut calls, mut sent) = (0_usize, String::new());
         let thinking = |content| Content::Thinking(ThinkingDelta { content });
         let visible = |content| Content::Text(TextDelta { content });
@@ -74,13 +82,27 @@ impl Player<'_> {
                     let call_id = format!("call_{index}_{calls}");
                     calls += 1;
                     let arguments = call.arguments_text();
-                    let call = ToolCallDelta { call_id, name: call.tool.clone(), arguments };
+                    let call = ToolCallDelta {
+                        call_id,
+                        name: call.tool.clone(),
+                        arguments,
+                    };
                     writer.content(Content::ToolCall(call)).await;
                 }
-                Chunk::Code(code) => writer.content(Content::CodeExecution(native::code(code))).await,
-                Chunk::CodeResult(result) => writer.content(Content::CodeExecution(native::code_result(result))).await,
+                Chunk::Code(code) => {
+                    writer
+                        .content(Content::CodeExecution(native::code(code)))
+                        .await
+                }
+                Chunk::CodeResult(result) => {
+                    writer
+                        .content(Content::CodeExecution(native::code_result(result)))
+                        .await
+                }
                 Chunk::Grounding(research) => {
-                    writer.content(Content::Grounding(native::grounding(research, &sent))).await
+                    writer
+                        .content(Content::Grounding(native::grounding(research, &sent)))
+                        .await
                 }
                 // A sleep of no time would last until the next tick of the timer.
                 Chunk::Wait(time) if time.is_zero() => {}
@@ -110,7 +132,11 @@ impl Player<'_> {
                 progress.passed_half = true;
                 self.own_gate("middle").await?;
             }
-            let size = if progress.passed_half { PIECE_CHARS } else { PIECE_CHARS.min(to_half) };
+            let size = if progress.passed_half {
+                PIECE_CHARS
+            } else {
+                PIECE_CHARS.min(to_half)
+            };
             let piece: String = rest.by_ref().take(size).collect();
             progress.sent += piece.chars().count();
             writer.content(part(piece)).await;
@@ -123,7 +149,12 @@ impl Player<'_> {
 
     async fn close(&mut self, answer: &Answer, calls: usize, writer: &ResponseWriter) {
         let reason = if calls == 0 { "stop" } else { "tool_calls" };
-        writer.finish(FinishInfo { reason: reason.to_owned(), ..FinishInfo::default() }).await;
+        writer
+            .finish(FinishInfo {
+                reason: reason.to_owned(),
+                ..FinishInfo::default()
+            })
+            .await;
         if let Some(state) = self.state.take() {
             writer.provider_data(state).await;
         }
@@ -137,7 +168,8 @@ impl Player<'_> {
         if !self.gate_every_answer {
             return Ok(());
         }
-        self.gate(&format!("answer-{}-{part}", self.position.index)).await
+        self.gate(&format!("answer-{}-{part}", self.position.index))
+            .await
     }
 
     async fn gate(&self, name: &str) -> Result<(), BrokenOff> {
@@ -151,7 +183,9 @@ impl Player<'_> {
 
 fn text_chars(answer: &Answer) -> usize {
     let chars = |chunk: &Chunk| {
-        let (Chunk::Thinking(text) | Chunk::Text(text)) = chunk else { return 0 };
+        let (Chunk::Thinking(text) | Chunk::Text(text)) = chunk else {
+            return 0;
+        };
         text.chars().count()
     };
     answer.chunks.iter().map(chars).sum()
@@ -159,7 +193,10 @@ fn text_chars(answer: &Answer) -> usize {
 
 fn tokens(usage: Usage) -> UsageInfo {
     let count = |tokens: u32| i32::try_from(tokens).unwrap_or(i32::MAX);
-    let total = usage.input.saturating_add(usage.output).saturating_add(usage.thinking);
+    let total = usage
+        .input
+        .saturating_add(usage.output)
+        .saturating_add(usage.thinking);
     UsageInfo {
         input_tokens: count(usage.input),
         output_tokens: count(usage.output),

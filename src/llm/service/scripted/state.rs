@@ -17,21 +17,42 @@ pub(super) fn of(execution_id: &str, index: usize) -> ProviderData {
     hash.update(index.to_string().as_bytes());
     let mut payload = vec![0x00, 0xff, 0xfe];
     payload.extend(hash.finalize());
-    ProviderData { provider: PROVIDER.to_owned(), model: String::new(), format: FORMAT.to_owned(), payload }
+    ProviderData {
+        provider: PROVIDER.to_owned(),
+        model: String::new(),
+        format: FORMAT.to_owned(),
+        payload,
+    }
 }
 
 /// Checks that every answer of this provider came back unchanged. Clients without support for provider data and answers
 /// of other providers are not checked.
 pub(super) fn check(request: &GenerateRequest) -> Result<(), String> {
-    if !request.accept.iter().any(|word| word == crate::llm::proto::ACCEPT_PROVIDER_DATA) {
+    if !request
+        .accept
+        .iter()
+        .any(|word| word == crate::llm::proto::ACCEPT_PROVIDER_DATA)
+    {
         return Ok(());
     }
-    let answers = request.messages.iter().filter(|message| message.role == ASSISTANT);
+    let answers = request
+        .messages
+        .iter()
+        .filter(|message| message.role == ASSISTANT);
     for (index, message) in answers.enumerate() {
         match &message.provider_data {
-            Some(data) if data.provider != PROVIDER || *data == of(&request.execution_id, index) => {}
-            Some(_) => return Err(format!("provider state of answer {index} came back changed")),
-            None => return Err(format!("provider state of answer {index} did not come back")),
+            Some(data)
+                if data.provider != PROVIDER || *data == of(&request.execution_id, index) => {}
+            Some(_) => {
+                return Err(format!(
+                    "provider state of answer {index} came back changed"
+                ));
+            }
+            None => {
+                return Err(format!(
+                    "provider state of answer {index} did not come back"
+                ));
+            }
         }
     }
     Ok(())

@@ -8,11 +8,16 @@ const BYTES_PER_TOKEN: usize = 3;
 /// The estimated tokens of a request.
 pub(super) fn tokens(request: &GenerateRequest) -> u64 {
     let messages = request.messages.iter().map(|message| {
-        let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+        let calls = message
+            .tool_calls
+            .iter()
+            .map(|call| call.name.len() + call.arguments.len());
         message.content.len() + calls.sum::<usize>()
     });
-    let tools =
-        request.tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.parameters_schema.len());
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters_schema.len());
     let bytes = messages.chain(tools).sum::<usize>();
     u64::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX)
 }
@@ -32,7 +37,10 @@ pub(super) fn usage(input: u64, chunks: &[Chunk]) -> Usage {
         | Chunk::Cut(())
         | Chunk::Hang(()) => (0, 0),
     };
-    let (thinking, output) = chunks.iter().map(of).fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1));
+    let (thinking, output) = chunks
+        .iter()
+        .map(of)
+        .fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1));
     let tokens = |bytes: usize| u32::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX);
     Usage {
         input: u32::try_from(input).unwrap_or(u32::MAX),

@@ -32,10 +32,17 @@ impl Security {
     ///
     /// # Errors
     /// When one cannot be read, or has no usable content.
-    pub fn load(tls: Option<TlsFiles>, token: Option<TokenSource>, mask: &Mask) -> Result<Self, FileError> {
+    pub fn load(
+        tls: Option<TlsFiles>,
+        token: Option<TokenSource>,
+        mask: &Mask,
+    ) -> Result<Self, FileError> {
         Ok(Self {
             tls: tls.map(ServerTls::load).transpose()?.map(Arc::new),
-            tokens: token.map(|source| Tokens::load(source, mask.clone())).transpose()?.map(Arc::new),
+            tokens: token
+                .map(|source| Tokens::load(source, mask.clone()))
+                .transpose()?
+                .map(Arc::new),
         })
     }
 
@@ -45,7 +52,11 @@ impl Security {
 
     /// Whether only clients with a certificate or a token are served.
     pub fn authenticates(&self) -> bool {
-        self.tokens.is_some() || self.tls.as_ref().is_some_and(|tls| tls.asks_for_certificates())
+        self.tokens.is_some()
+            || self
+                .tls
+                .as_ref()
+                .is_some_and(|tls| tls.asks_for_certificates())
     }
 
     pub(super) fn tls(&self) -> Option<Arc<ServerTls>> {
@@ -54,7 +65,9 @@ impl Security {
 
     /// Whether a call with these headers may be answered.
     pub(super) fn permits(&self, headers: &HeaderMap) -> bool {
-        self.tokens.as_ref().is_none_or(|tokens| tokens.permit(headers))
+        self.tokens
+            .as_ref()
+            .is_none_or(|tokens| tokens.permit(headers))
     }
 
     /// Reads the files again and again, for as long as it is polled; returns at once if there are none.
@@ -66,7 +79,9 @@ impl Security {
             tokio::time::sleep(RELOAD_INTERVAL).await; // pacing of reads
             let security = self.clone();
             // A panic of the task would be repeated by the next one.
-            tokio::task::spawn_blocking(move || security.reload()).await.ok();
+            tokio::task::spawn_blocking(move || security.reload())
+                .await
+                .ok();
         }
     }
 

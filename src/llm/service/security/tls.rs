@@ -45,8 +45,14 @@ impl std::fmt::Debug for Current {
 impl ServerTls {
     pub(super) fn load(files: TlsFiles) -> Result<Self, FileError> {
         let contents = Contents::read(&files)?;
-        let current = Current { config: contents.config(&files)?, tried: Ok(contents.hash()) };
-        Ok(Self { files, current: Mutex::new(current) })
+        let current = Current {
+            config: contents.config(&files)?,
+            tried: Ok(contents.hash()),
+        };
+        Ok(Self {
+            files,
+            current: Mutex::new(current),
+        })
     }
 
     pub(super) fn asks_for_certificates(&self) -> bool {
@@ -60,7 +66,10 @@ impl ServerTls {
 
     pub(super) fn reload(&self) {
         let contents = Contents::read(&self.files);
-        let tried = contents.as_ref().map(Contents::hash).map_err(FileError::clone);
+        let tried = contents
+            .as_ref()
+            .map(Contents::hash)
+            .map_err(FileError::clone);
         let mut current = self.current();
         if current.tried == tried {
             return;
@@ -71,7 +80,9 @@ impl ServerTls {
                 current.config = config;
                 tracing::info!("certificates read again: new connections use them");
             }
-            Err(fault) => tracing::error!(%fault, "certificates not read again: the last ones stay in use"),
+            Err(fault) => {
+                tracing::error!(%fault, "certificates not read again: the last ones stay in use")
+            }
         }
     }
 
@@ -90,33 +101,50 @@ struct Contents {
 impl Contents {
     fn read(files: &TlsFiles) -> Result<Self, FileError> {
         let client_ca = files.client_ca.as_deref().map(pem::read).transpose()?;
-        Ok(Self { certificate: pem::read(&files.certificate)?, key: pem::read(&files.key)?, client_ca })
+        Ok(Self {
+            certificate: pem::read(&files.certificate)?,
+            key: pem::read(&files.key)?,
+            client_ca,
+        })
     }
 
     fn hash(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
-        for bytes in [Some(&self.certificate), Some(&self.key), self.client_ca.as_ref()].into_iter().flatten() {
+        for bytes in [
+            Some(&self.certificate),
+            Some(&self.key),
+            self.client_ca.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
+        {
             hash.update(Sha256::digest(bytes));
         }
         hash.finalize().into()
     }
 
     fn config(&self, files: &TlsFiles) -> Result<Arc<ServerConfig>, FileError> {
-        let of_certificate = |error: rustls::Error| FileError::new(&files.certificate, error.to_string());
+        let of_certificate =
+            |error: rustls::Error| FileError::new(&files.certificate, error.to_string());
         let builder = ServerConfig::builder_with_provider(pem::provider());
-        let builder = builder.with_safe_default_protocol_versions().map_err(of_certificate)?;
+        let builder = builder
+            .with_safe_default_protocol_versions()
+            .map_err(of_certificate)?;
         let builder = match files.client_ca.as_deref().zip(self.client_ca.as_deref()) {
             None => builder.with_no_client_auth(),
             Some((file, pem)) => {
                 let roots = Arc::new(pem::authorities(file, pem)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, pem::provider()).build();
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(roots, pem::provider()).build();
                 let verifier = verifier.map_err(|error| FileError::new(file, error.to_string()))?;
                 builder.with_client_cert_verifier(verifier)
             }
         };
         let certificates = pem::certificates(&files.certificate, &self.certificate)?;
         let key = pem::key(&files.key, &self.key)?;
-        let mut config = builder.with_single_cert(certificates, key).map_err(of_certificate)?;
+        let mut config = builder
+            .with_single_cert(certificates, key)
+            .map_err(of_certificate)?;
         config.alpn_protocols = vec![ALPN.to_vec()];
         Ok(Arc::new(config))
     }

@@ -28,19 +28,34 @@ struct Current {
 impl Tokens {
     pub(super) fn load(source: TokenSource, mask: Mask) -> Result<Self, FileError> {
         let accepted = accepted(&source, &mask)?;
-        Ok(Self { source, mask, current: Mutex::new(Current { accepted, fault: None }) })
+        Ok(Self {
+            source,
+            mask,
+            current: Mutex::new(Current {
+                accepted,
+                fault: None,
+            }),
+        })
     }
 
     /// Whether the headers carry one of the tokens. Each is compared, in constant time.
     pub(super) fn permit(&self, headers: &HeaderMap) -> bool {
-        self.current().accepted.iter().fold(false, |permitted, token| token.matches(headers) | permitted)
+        self.current()
+            .accepted
+            .iter()
+            .fold(false, |permitted, token| token.matches(headers) | permitted)
     }
 
     pub(super) fn reload(&self) {
         let read = accepted(&self.source, &self.mask);
         let mut current = self.current();
         match read {
-            Ok(accepted) => *current = Current { accepted, fault: None },
+            Ok(accepted) => {
+                *current = Current {
+                    accepted,
+                    fault: None,
+                }
+            }
             Err(fault) if current.fault.as_ref() != Some(&fault) => {
                 tracing::error!(%fault, "token not read again: the last one stays in use");
                 current.fault = Some(fault);
@@ -66,7 +81,10 @@ mod tests {
 
     fn permits(tokens: &Tokens, token: &str) -> bool {
         let header = format!("Bearer {token}").parse().unwrap();
-        tokens.permit(&HeaderMap::from_iter([(tonic::codegen::http::header::AUTHORIZATION, header)]))
+        tokens.permit(&HeaderMap::from_iter([(
+            tonic::codegen::http::header::AUTHORIZATION,
+            header,
+        )]))
     }
 
     #[test]
@@ -76,13 +94,21 @@ mod tests {
         std::fs::write(&file, "old-t0ken\n").unwrap();
         let mask = Mask::default();
         let tokens = Tokens::load(TokenSource::File(file.clone()), mask.clone()).unwrap();
-        assert!(permits(&tokens, "old-t0ken") && !permits(&tokens, "new-t0ken") && !tokens.permit(&HeaderMap::new()));
+        assert!(
+            permits(&tokens, "old-t0ken")
+                && !permits(&tokens, "new-t0ken")
+                && !tokens.permit(&HeaderMap::new())
+        );
         std::fs::write(&file, "new-t0ken\nold-t0ken\n").unwrap();
         tokens.reload();
         assert!(permits(&tokens, "old-t0ken") && permits(&tokens, "new-t0ken"));
         std::fs::write(&file, "new-t0ken\n").unwrap();
         tokens.reload();
-        assert_eq!(mask.apply("old-t0ken, new-t0ken"), "[masked], [masked]", "both are hidden");
+        assert_eq!(
+            mask.apply("old-t0ken, new-t0ken"),
+            "[masked], [masked]",
+            "both are hidden"
+        );
         std::fs::remove_file(&file).unwrap();
         tokens.reload();
         assert!(!permits(&tokens, "old-t0ken") && permits(&tokens, "new-t0ken"));

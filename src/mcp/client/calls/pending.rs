@@ -54,7 +54,11 @@ impl fmt::Display for Expired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Idle(within) => write!(f, "no answer within {} ms", within.as_millis()),
-            Self::Total(within) => write!(f, "progress, but no answer within {} ms", within.as_millis()),
+            Self::Total(within) => write!(
+                f,
+                "progress, but no answer within {} ms",
+                within.as_millis()
+            ),
         }
     }
 }
@@ -70,7 +74,11 @@ pub(in crate::mcp::client) struct PendingCalls {
 impl PendingCalls {
     /// `tasks` runs the cancellations. `ended` is cancelled when no answer can arrive any more.
     pub(in crate::mcp::client) fn new(tasks: TaskTracker, ended: CancellationToken) -> Self {
-        Self { progress: Arc::default(), tasks, ended }
+        Self {
+            progress: Arc::default(),
+            tasks,
+            ended,
+        }
     }
 
     /// The server has reported progress of a request.
@@ -91,9 +99,15 @@ impl PendingCalls {
         let RequestTimeouts { idle, total, end } = timeouts;
         let sending = peer.send_cancellable_request(request, PeerRequestOptions::no_options());
         let sent = tokio::time::timeout_at((Instant::now() + idle).min(end), sending).await;
-        let request = sent.map_err(|_| NoAnswer::Timeout(Expired::Idle(idle)))?.map_err(NoAnswer::Failed)?;
+        let request = sent
+            .map_err(|_| NoAnswer::Timeout(Expired::Idle(idle)))?
+            .map_err(NoAnswer::Failed)?;
         let watch = self.progress.watch(request.progress_token.clone());
-        let mut request = Unanswered { request: Some(request), tasks: self.tasks.clone(), reason: GIVEN_UP };
+        let mut request = Unanswered {
+            request: Some(request),
+            tasks: self.tasks.clone(),
+            reason: GIVEN_UP,
+        };
         let mut expires = (Instant::now() + idle).min(end);
         let mut expired = Expired::Idle(idle);
         loop {
@@ -128,7 +142,11 @@ impl ProgressReports {
     fn watch(self: &Arc<Self>, token: ProgressToken) -> Watch {
         let reported = Arc::<Notify>::default();
         self.waiting().insert(token.clone(), Arc::clone(&reported));
-        Watch { reports: Arc::clone(self), token, reported }
+        Watch {
+            reports: Arc::clone(self),
+            token,
+            reported,
+        }
     }
 }
 
@@ -168,7 +186,9 @@ impl Unanswered {
 
     /// Waits for the answer. Cancel safe.
     async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
-        let Some(request) = &mut self.request else { return Err(ServiceError::TransportClosed) };
+        let Some(request) = &mut self.request else {
+            return Err(ServiceError::TransportClosed);
+        };
         let answer = (&mut request.rx).await;
         self.request = None;
         answer.unwrap_or(Err(ServiceError::TransportClosed))
@@ -177,8 +197,11 @@ impl Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        let (Some(request), Ok(runtime)) = (self.request.take(), Handle::try_current()) else { return };
-        let cancelling = tokio::time::timeout(CANCEL_TIMEOUT, request.cancel(Some(self.reason.to_owned())));
+        let (Some(request), Ok(runtime)) = (self.request.take(), Handle::try_current()) else {
+            return;
+        };
+        let cancelling =
+            tokio::time::timeout(CANCEL_TIMEOUT, request.cancel(Some(self.reason.to_owned())));
         self.tasks.spawn_on(cancelling, &runtime);
     }
 }

@@ -5,7 +5,14 @@ use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
 
 /// The members of a tool that a call does not need.
-const OPTIONAL: [&str; 6] = ["title", "description", "outputSchema", "annotations", "icons", "_meta"];
+const OPTIONAL: [&str; 6] = [
+    "title",
+    "description",
+    "outputSchema",
+    "annotations",
+    "icons",
+    "_meta",
+];
 
 /// A tool of a list.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +26,11 @@ pub(in crate::mcp::client) struct Declared {
 
 impl From<Tool> for Declared {
     fn from(tool: Tool) -> Self {
-        Self { tool, fault: None, left_out: Vec::new() }
+        Self {
+            tool,
+            fault: None,
+            left_out: Vec::new(),
+        }
     }
 }
 
@@ -29,18 +40,25 @@ impl Declared {
         if let Ok(tool) = serde_json::from_value::<Tool>(value.clone()) {
             return tool.into();
         }
-        let Value::Object(members) = value else { return Self::unusable("", "it is no object") };
+        let Value::Object(members) = value else {
+            return Self::unusable("", "it is no object");
+        };
         let Some(name) = members.get("name").and_then(Value::as_str) else {
             return Self::unusable("", "it has no name");
         };
-        let mut kept = Map::from_iter([("name".to_owned(), json!(name)), ("inputSchema".to_owned(), json!({}))]);
+        let mut kept = Map::from_iter([
+            ("name".to_owned(), json!(name)),
+            ("inputSchema".to_owned(), json!({})),
+        ]);
         let Some(schema) = arguments(members.get("inputSchema")) else {
             return Self::unusable(name, "its inputSchema is no object");
         };
         kept.insert("inputSchema".to_owned(), schema);
         let mut left_out = Vec::new();
         for key in OPTIONAL {
-            let Some(member) = members.get(key) else { continue };
+            let Some(member) = members.get(key) else {
+                continue;
+            };
             let mut with = kept.clone();
             with.insert(key.to_owned(), member.clone());
             if serde_json::from_value::<Tool>(Value::Object(with.clone())).is_ok() {
@@ -50,14 +68,22 @@ impl Declared {
             }
         }
         match serde_json::from_value::<Tool>(Value::Object(kept)) {
-            Ok(tool) => Self { tool, fault: None, left_out },
+            Ok(tool) => Self {
+                tool,
+                fault: None,
+                left_out,
+            },
             Err(_) => Self::unusable(name, "it is no tool"),
         }
     }
 
     fn unusable(name: &str, fault: &str) -> Self {
         let tool = Tool::new(name.to_owned(), "", Map::new());
-        Self { tool, fault: Some(fault.to_owned()), left_out: Vec::new() }
+        Self {
+            tool,
+            fault: Some(fault.to_owned()),
+            left_out: Vec::new(),
+        }
     }
 }
 
@@ -89,9 +115,16 @@ mod tests {
         ] {
             let mut value = json!({"name": "odd", "description": "d", "inputSchema": schema});
             value[key] = odd;
-            let Declared { tool, fault, left_out } = Declared::read(&value);
+            let Declared {
+                tool,
+                fault,
+                left_out,
+            } = Declared::read(&value);
             assert_eq!((fault, left_out), (None, vec![key]));
-            assert_eq!((&*tool.name, tool.description.as_deref()), ("odd", Some("d")));
+            assert_eq!(
+                (&*tool.name, tool.description.as_deref()),
+                ("odd", Some("d"))
+            );
             assert_eq!(tool.schema_as_json_value(), schema);
         }
     }
@@ -106,16 +139,29 @@ mod tests {
         ] {
             let declared = Declared::read(&value);
             assert_eq!(declared.fault, None, "{value}");
-            assert_eq!(declared.tool.schema_as_json_value(), json!({"type": "object"}));
+            assert_eq!(
+                declared.tool.schema_as_json_value(),
+                json!({"type": "object"})
+            );
         }
         for (value, fault) in [
-            (json!({"name": "a", "inputSchema": "x"}), "its inputSchema is no object"),
-            (json!({"name": "a", "inputSchema": false}), "its inputSchema is no object"),
+            (
+                json!({"name": "a", "inputSchema": "x"}),
+                "its inputSchema is no object",
+            ),
+            (
+                json!({"name": "a", "inputSchema": false}),
+                "its inputSchema is no object",
+            ),
             (json!({"inputSchema": {}}), "it has no name"),
             (json!({"name": 7, "inputSchema": {}}), "it has no name"),
             (json!("a"), "it is no object"),
         ] {
-            assert_eq!(Declared::read(&value).fault.as_deref(), Some(fault), "{value}");
+            assert_eq!(
+                Declared::read(&value).fault.as_deref(),
+                Some(fault),
+                "{value}"
+            );
         }
     }
 

@@ -41,8 +41,14 @@ impl Page {
     /// Reads an answer that is not as the protocol has it, tool by tool.
     fn read(answer: &Value) -> Option<Self> {
         let tools = answer.get("tools")?.as_array()?;
-        let next_cursor = answer.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-        Some(Self { tools: tools.iter().map(Declared::read).collect(), next_cursor })
+        let next_cursor = answer
+            .get("nextCursor")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        Some(Self {
+            tools: tools.iter().map(Declared::read).collect(),
+            next_cursor,
+        })
     }
 }
 
@@ -52,7 +58,11 @@ pub(in crate::mcp::client) async fn read(
     pending: &PendingCalls,
     timeout: Duration,
 ) -> Result<Vec<Declared>, ListFault> {
-    let timeouts = RequestTimeouts { idle: timeout, total: timeout, end: Instant::now() + timeout };
+    let timeouts = RequestTimeouts {
+        idle: timeout,
+        total: timeout,
+        end: Instant::now() + timeout,
+    };
     let (mut tools, mut cursor, mut bytes) = (Vec::new(), None, 0_usize);
     let mut followed = BTreeSet::new();
     for _ in 0..MAX_PAGES {
@@ -60,27 +70,46 @@ pub(in crate::mcp::client) async fn read(
             params: Some(PaginatedRequestParams::default().with_cursor(cursor)),
             ..ListToolsRequest::default()
         };
-        let page = match pending.send(peer, ClientRequest::ListToolsRequest(request), timeouts).await {
-            Ok(ServerResult::ListToolsResult(page)) => {
-                Page { tools: page.tools.into_iter().map(Declared::from).collect(), next_cursor: page.next_cursor }
-            }
+        let page = match pending
+            .send(peer, ClientRequest::ListToolsRequest(request), timeouts)
+            .await
+        {
+            Ok(ServerResult::ListToolsResult(page)) => Page {
+                tools: page.tools.into_iter().map(Declared::from).collect(),
+                next_cursor: page.next_cursor,
+            },
             Ok(ServerResult::CustomResult(other)) => Page::read(&other.0).ok_or_else(no_list)?,
             Ok(_) => return Err(no_list()),
             Err(NoAnswer::Failed(error)) => return Err(ListFault::Refused(error.to_string())),
             Err(NoAnswer::Timeout(_)) => return Err(ListFault::Timeout),
         };
-        bytes = page.tools.iter().map(|declared| size(&declared.tool)).fold(bytes, usize::saturating_add);
+        bytes = page
+            .tools
+            .iter()
+            .map(|declared| size(&declared.tool))
+            .fold(bytes, usize::saturating_add);
         tools.extend(page.tools);
         if tools.len() > MAX_TOOLS {
-            return Err(ListFault::Refused(format!("the list has more than {MAX_TOOLS} tools")));
+            return Err(ListFault::Refused(format!(
+                "the list has more than {MAX_TOOLS} tools"
+            )));
         }
         if bytes > MAX_BYTES {
-            return Err(ListFault::Refused(format!("the list has more than {MAX_BYTES} bytes")));
+            return Err(ListFault::Refused(format!(
+                "the list has more than {MAX_BYTES} bytes"
+            )));
         }
-        let Some(next) = page.next_cursor.filter(|next| followed.insert(next.clone())) else { return Ok(tools) };
+        let Some(next) = page
+            .next_cursor
+            .filter(|next| followed.insert(next.clone()))
+        else {
+            return Ok(tools);
+        };
         cursor = Some(next);
     }
-    Err(ListFault::Refused(format!("the list has more than {MAX_PAGES} pages")))
+    Err(ListFault::Refused(format!(
+        "the list has more than {MAX_PAGES} pages"
+    )))
 }
 
 fn no_list() -> ListFault {

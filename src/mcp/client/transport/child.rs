@@ -51,12 +51,19 @@ pub(in crate::mcp::client) fn spawn(
 ) -> io::Result<(ServerProcess, Option<ChildStderr>)> {
     let mut command = command(program);
     command.env_clear();
-    command.envs(INHERITED_VARIABLES.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
+    command.envs(
+        INHERITED_VARIABLES
+            .iter()
+            .filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))),
+    );
     if let Some(user) = &program.user {
         // The supplementary groups of the worker are dropped with its user.
         command.uid(user.uid).gid(user.gid);
         if let Some(account) = &user.account {
-            command.env("HOME", &account.home).env("USER", &account.name).env("LOGNAME", &account.name);
+            command
+                .env("HOME", &account.home)
+                .env("USER", &account.name)
+                .env("LOGNAME", &account.name);
         }
     }
     if let Some(directory) = &program.directory {
@@ -73,14 +80,23 @@ pub(in crate::mcp::client) fn spawn(
 fn command(program: &StdioConfig) -> Command {
     let kibibytes = program.max_memory_bytes.map(|bytes| ("-d", bytes / 1024));
     let limits = [kibibytes, program.max_open_files.map(|files| ("-n", files))];
-    let script: String = limits.iter().flatten().map(|(flag, limit)| format!("ulimit {flag} {limit} && ")).collect();
+    let script: String = limits
+        .iter()
+        .flatten()
+        .map(|(flag, limit)| format!("ulimit {flag} {limit} && "))
+        .collect();
     if script.is_empty() {
         let mut command = Command::new(&program.command);
         command.args(&program.args);
         return command;
     }
     let mut command = Command::new(SHELL);
-    command.arg("-c").arg(script + "exec \"$@\"").arg(SHELL).arg(&program.command).args(&program.args);
+    command
+        .arg("-c")
+        .arg(script + "exec \"$@\"")
+        .arg(SHELL)
+        .arg(&program.command)
+        .args(&program.args);
     command
 }
 
@@ -90,17 +106,31 @@ fn inherited(name: &str, value: OsString) -> OsString {
     if !name.ends_with("_PROXY") {
         return value;
     }
-    let Some(text) = value.to_str() else { return OsString::new() };
-    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
-    let Some((_, host)) = rest.rsplit_once('@') else { return value };
-    if scheme.is_empty() { host.into() } else { format!("{scheme}://{host}").into() }
+    let Some(text) = value.to_str() else {
+        return OsString::new();
+    };
+    let (scheme, rest) = text
+        .split_once("://")
+        .map_or(("", text), |(scheme, rest)| (scheme, rest));
+    let Some((_, host)) = rest.rsplit_once('@') else {
+        return value;
+    };
+    if scheme.is_empty() {
+        host.into()
+    } else {
+        format!("{scheme}://{host}").into()
+    }
 }
 
 /// Logs the standard error of a child until the child ends. Unread output would block the child at some point.
 pub(in crate::mcp::client) async fn log_stderr(server: String, stderr: ChildStderr, mask: Mask) {
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(1..) = (&mut reader).take(MAX_LOG_LINE_BYTES).read_until(b'\n', &mut line).await {
+    while let Ok(1..) = (&mut reader)
+        .take(MAX_LOG_LINE_BYTES)
+        .read_until(b'\n', &mut line)
+        .await
+    {
         let text = String::from_utf8_lossy(&line);
         tracing::debug!(server, text = %mask.apply(text.trim_end()), "mcp server wrote to stderr");
         line.clear();
@@ -114,7 +144,11 @@ mod tests {
     #[test]
     fn a_child_gets_the_address_of_a_proxy_without_its_password() {
         for (name, value, expected) in [
-            ("HTTPS_PROXY", "http://user:w0rd@proxy:3128", "http://proxy:3128"),
+            (
+                "HTTPS_PROXY",
+                "http://user:w0rd@proxy:3128",
+                "http://proxy:3128",
+            ),
             ("HTTP_PROXY", "user:w@rd@proxy:3128", "proxy:3128"),
             ("HTTP_PROXY", "http://proxy:3128", "http://proxy:3128"),
             ("NO_PROXY", "localhost,.svc", "localhost,.svc"),

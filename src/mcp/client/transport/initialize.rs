@@ -20,12 +20,17 @@ pub(super) fn mended(result: &RawValue) -> Option<Value> {
         return None;
     }
     let given: Map<String, Value> = serde_json::from_str(text).ok()?;
-    let is_of_another = ["content", "tools", "structuredContent"].iter().any(|name| given.contains_key(*name));
+    let is_of_another = ["content", "tools", "structuredContent"]
+        .iter()
+        .any(|name| given.contains_key(*name));
     if is_of_another || !MEMBERS.iter().any(|name| given.contains_key(*name)) {
         return None;
     }
     let version = given.get("protocolVersion").and_then(Value::as_str);
-    let version = version.map_or_else(|| json!(ProtocolVersion::V_2025_03_26), |version| json!(version));
+    let version = version.map_or_else(
+        || json!(ProtocolVersion::V_2025_03_26),
+        |version| json!(version),
+    );
     let info = given.get("serverInfo");
     let word = |name: &str| match info.and_then(|info| info.get(name)) {
         Some(Value::String(word)) => word.clone(),
@@ -37,7 +42,9 @@ pub(super) fn mended(result: &RawValue) -> Option<Value> {
         "capabilities": capabilities(given.get("capabilities")),
         "serverInfo": {"name": word("name"), "version": word("version")},
     });
-    if let (Some(Value::String(instructions)), Value::Object(mended)) = (given.get("instructions"), &mut mended) {
+    if let (Some(Value::String(instructions)), Value::Object(mended)) =
+        (given.get("instructions"), &mut mended)
+    {
         mended.insert("instructions".to_owned(), json!(instructions));
     }
     Some(mended)
@@ -45,8 +52,14 @@ pub(super) fn mended(result: &RawValue) -> Option<Value> {
 
 /// What the server can do. A server that does not say so is asked for its tools all the same.
 fn capabilities(given: Option<&Value>) -> Value {
-    let known = given.and_then(Value::as_object).is_some_and(|given| !given.contains_key("tools") && !given.is_empty());
-    if known { json!({}) } else { json!({"tools": {}}) }
+    let known = given
+        .and_then(Value::as_object)
+        .is_some_and(|given| !given.contains_key("tools") && !given.is_empty());
+    if known {
+        json!({})
+    } else {
+        json!({"tools": {}})
+    }
 }
 
 #[cfg(test)]
@@ -63,14 +76,34 @@ mod tests {
         let info = r#""serverInfo":{"name":"x","version":"1"}"#;
         let version = r#""protocolVersion":"2025-06-18""#;
         for (text, name) in [
-            (format!(r#"{{{version},"capabilities":{{"tools":[]}},{info}}}"#), "x"),
-            (format!(r#"{{{version},"capabilities":{{"tools":true,"logging":null}},{info}}}"#), "x"),
+            (
+                format!(r#"{{{version},"capabilities":{{"tools":[]}},{info}}}"#),
+                "x",
+            ),
+            (
+                format!(r#"{{{version},"capabilities":{{"tools":true,"logging":null}},{info}}}"#),
+                "x",
+            ),
             (format!(r#"{{{version},"capabilities":null,{info}}}"#), "x"),
-            (format!(r#"{{{version},"capabilities":[],{info},"instructions":["a"]}}"#), "x"),
+            (
+                format!(r#"{{{version},"capabilities":[],{info},"instructions":["a"]}}"#),
+                "x",
+            ),
             (format!(r#"{{{version},{info}}}"#), "x"),
-            (format!(r#"{{"protocolVersion":1.0,"capabilities":{{"tools":{{}}}},{info}}}"#), "x"),
-            (format!(r#"{{{version},"capabilities":{{"tools":{{}}}}}}"#), "unknown"),
-            (format!(r#"{{{version},"capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":1}}}}"#), "x"),
+            (
+                format!(r#"{{"protocolVersion":1.0,"capabilities":{{"tools":{{}}}},{info}}}"#),
+                "x",
+            ),
+            (
+                format!(r#"{{{version},"capabilities":{{"tools":{{}}}}}}"#),
+                "unknown",
+            ),
+            (
+                format!(
+                    r#"{{{version},"capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":1}}}}"#
+                ),
+                "x",
+            ),
         ] {
             let read = of(&text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(read.server_info.name, name, "{text}");

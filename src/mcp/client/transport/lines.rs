@@ -36,7 +36,15 @@ impl<R: AsyncRead> BoundedLines<R> {
     /// The lines answer requests in `open`.
     pub(super) fn new(reader: R, open: OpenRequests) -> Self {
         let reader = BufReader::new(reader);
-        Self { reader, max_bytes: MAX_LINE_BYTES, line: Vec::new(), finished: Vec::new(), at: 0, skipped: None, open }
+        Self {
+            reader,
+            max_bytes: MAX_LINE_BYTES,
+            line: Vec::new(),
+            finished: Vec::new(),
+            at: 0,
+            skipped: None,
+            open,
+        }
     }
 
     /// Adds a piece of the current line.
@@ -66,7 +74,11 @@ impl<R: AsyncRead> BoundedLines<R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
             let left = this.finished.get(this.at..).unwrap_or_default();
@@ -104,7 +116,10 @@ mod tests {
     /// The output for these bytes, fed in pieces of `size`, when a line may have 40 bytes.
     async fn read(bytes: &[u8], size: usize) -> String {
         let (mut to, from) = tokio::io::duplex(size);
-        let mut lines = BoundedLines { max_bytes: 40, ..BoundedLines::new(from, OpenRequests::default()) };
+        let mut lines = BoundedLines {
+            max_bytes: 40,
+            ..BoundedLines::new(from, OpenRequests::default())
+        };
         let mut out = String::new();
         let writing = async {
             to.write_all(bytes).await.unwrap();
@@ -116,8 +131,11 @@ mod tests {
     }
 
     fn error_line(id: &str, bytes: usize) -> String {
-        let message = format!("the answer is too large: {bytes} bytes, and at most 40 are read. Ask for less.");
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"{message}"}}}}"#) + "\n"
+        let message = format!(
+            "the answer is too large: {bytes} bytes, and at most 40 are read. Ask for less."
+        );
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"{message}"}}}}"#)
+            + "\n"
     }
 
     #[tokio::test]
@@ -125,31 +143,59 @@ mod tests {
         let long = "x".repeat(50);
         let short = "{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n";
         let table = [
-            (format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"text":"{long}"}}}}"#), Some("7")),
-            (format!(r#"{{"result":{{"id":1,"text":"\"id\":2,{long}\\"}},"id":-73}}"#), Some("-73")),
-            (format!(r#"{{"result":[{{"id":1}},"{long}"], "id" : "a-7" }}"#), Some("\"a-7\"")),
+            (
+                format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"text":"{long}"}}}}"#),
+                Some("7"),
+            ),
+            (
+                format!(r#"{{"result":{{"id":1,"text":"\"id\":2,{long}\\"}},"id":-73}}"#),
+                Some("-73"),
+            ),
+            (
+                format!(r#"{{"result":[{{"id":1}},"{long}"], "id" : "a-7" }}"#),
+                Some("\"a-7\""),
+            ),
             (format!(r#"{{"note":"id","x":"{long}","id":8}}"#), Some("8")),
-            (format!(r#"{{"id":9,"method":"sampling/createMessage","params":"{long}"}}"#), None),
-            (format!(r#"{{"method":"notifications/message","params":"{long}"}}"#), None),
+            (
+                format!(r#"{{"id":9,"method":"sampling/createMessage","params":"{long}"}}"#),
+                None,
+            ),
+            (
+                format!(r#"{{"method":"notifications/message","params":"{long}"}}"#),
+                None,
+            ),
             (format!(r#"{{"id":"{}"}}"#, "7".repeat(65)), None),
             (format!(r#"{{"id":null,"error":"{long}"}}"#), None),
             (format!(r#"[{{"id":1,"result":"{long}"}}]"#), None),
             (long.clone(), None),
         ];
         for (line, id) in table {
-            let error = id.map(|id| error_line(id, line.len() + 1)).unwrap_or_default();
+            let error = id
+                .map(|id| error_line(id, line.len() + 1))
+                .unwrap_or_default();
             for size in [1, 3, 1000] {
                 let out = read(format!("{short}{line}\n{short}").as_bytes(), size).await;
-                assert_eq!(out, format!("{short}{error}{short}"), "{line} in pieces of {size}");
+                assert_eq!(
+                    out,
+                    format!("{short}{error}{short}"),
+                    "{line} in pieces of {size}"
+                );
             }
         }
     }
 
     #[tokio::test]
     async fn a_line_at_the_limit_is_returned_and_an_unfinished_line_is_not() {
-        let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}\n", "n".repeat(10));
+        let line = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}\n",
+            "n".repeat(10)
+        );
         assert_eq!(line.len(), 40);
         assert_eq!(read(line.as_bytes(), 7).await, line);
-        assert_eq!(read(b"no end", 7).await, "", "the transport drops unfinished lines, too");
+        assert_eq!(
+            read(b"no end", 7).await,
+            "",
+            "the transport drops unfinished lines, too"
+        );
     }
 }

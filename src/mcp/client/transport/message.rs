@@ -42,7 +42,9 @@ struct Envelope<'a> {
 }
 
 /// A member that is there, also when it is `null`.
-fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -77,7 +79,9 @@ pub(super) fn read<'a>(bytes: &'a [u8], open: &OpenRequests) -> Option<Cow<'a, [
         });
     }
     let repaired = repair::repaired(&text);
-    found(&repaired, open).or_else(|| unreadable(bytes, open)).map(Cow::Owned)
+    found(&repaired, open)
+        .or_else(|| unreadable(bytes, open))
+        .map(Cow::Owned)
 }
 
 /// A list would be read as the members of an envelope, in their order.
@@ -94,12 +98,17 @@ fn found(text: &str, open: &OpenRequests) -> Option<Vec<u8>> {
     if let Some(answer) = in_batch(text, open) {
         return Some(answer);
     }
-    let beginnings = text.match_indices('{').map(|(at, _)| at).take(MAX_BEGINNINGS);
+    let beginnings = text
+        .match_indices('{')
+        .map(|(at, _)| at)
+        .take(MAX_BEGINNINGS);
     beginnings.into_iter().find_map(|at| {
         let rest = text.get(at..)?;
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Envelope<'_>>();
         let envelope = values.next()?.ok().filter(Envelope::is_message)?;
-        let message = rest.get(..values.byte_offset()).filter(|message| is_json(message.as_bytes()))?;
+        let message = rest
+            .get(..values.byte_offset())
+            .filter(|message| is_json(message.as_bytes()))?;
         Some(written(&envelope, open).unwrap_or_else(|| message.as_bytes().to_vec()))
     })
 }
@@ -111,7 +120,9 @@ fn in_batch(text: &str, open: &OpenRequests) -> Option<Vec<u8>> {
         let envelope: Envelope<'_> = serde_json::from_str(raw.get()).ok()?;
         let is_answer = !envelope.is_request() && envelope.is_message();
         let is_answer = is_answer && is_object(raw.get());
-        let is_open = envelope.id.is_some_and(|id| open.has(id.get().trim_matches('"')));
+        let is_open = envelope
+            .id
+            .is_some_and(|id| open.has(id.get().trim_matches('"')));
         let message = Some(raw.get()).filter(|_raw| is_answer && is_open)?;
         Some(written(&envelope, open).unwrap_or_else(|| message.as_bytes().to_vec()))
     })
@@ -123,7 +134,10 @@ fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
         return None;
     }
     let is_null = |value: &&RawValue| value.get() == "null";
-    let (given, error) = (envelope.id.filter(|id| !is_null(id)), envelope.error.filter(|error| !is_null(error)));
+    let (given, error) = (
+        envelope.id.filter(|id| !is_null(id)),
+        envelope.error.filter(|error| !is_null(error)),
+    );
     let is_empty = envelope.result.is_none() && error.is_none();
     let id = match given {
         Some(id) if is_empty && !open.has(id.get().trim_matches('"')) => return None,
@@ -133,16 +147,23 @@ fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
     };
     open.answered(id.trim_matches('"'));
     let error = match (envelope.result, error) {
-        (None, None) => Some(json!({"code": UNREADABLE, "message": "the answer has neither a result nor an error"})),
+        (None, None) => Some(
+            json!({"code": UNREADABLE, "message": "the answer has neither a result nor an error"}),
+        ),
         (Some(result), Some(error)) if is_null(&result) => Some(error_of(error)),
         (Some(_), _) => None,
         (None, Some(error)) => Some(error_of(error)),
     };
-    let mended = envelope.result.filter(|_result| error.is_none()).and_then(initialize::mended);
+    let mended = envelope
+        .result
+        .filter(|_result| error.is_none())
+        .and_then(initialize::mended);
     let is_as_it_should_be = given.is_some()
         && mended.is_none()
         && envelope.method.is_none()
-        && envelope.jsonrpc.is_some_and(|version| version.get() == "\"2.0\"")
+        && envelope
+            .jsonrpc
+            .is_some_and(|version| version.get() == "\"2.0\"")
         && match (envelope.result, envelope.error) {
             (Some(_), None) => true,
             (None, Some(raw)) => error.as_ref().is_some_and(|error| is_same(raw, error)),
@@ -169,10 +190,15 @@ fn is_same(raw: &RawValue, value: &Value) -> bool {
 fn error_of(raw: &RawValue) -> Value {
     let mut value: Value = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
     let Value::Object(members) = &mut value else {
-        let words = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let words = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         return json!({"code": NO_CODE, "message": words});
     };
-    let code = members.get("code").and_then(Value::as_i64).filter(|code| i32::try_from(*code).is_ok());
+    let code = members
+        .get("code")
+        .and_then(Value::as_i64)
+        .filter(|code| i32::try_from(*code).is_ok());
     let has_message = members.get("message").is_some_and(Value::is_string);
     if code.is_some() && has_message {
         return value;
@@ -198,20 +224,39 @@ fn unreadable(bytes: &[u8], open: &OpenRequests) -> Option<Vec<u8>> {
     open.answered(&id);
     let message = format!("the answer of the server cannot be read: {words}");
     let error = json!({"code": UNREADABLE, "message": message});
-    Some(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, id_as_json(&id)).into_bytes())
+    Some(
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#,
+            id_as_json(&id)
+        )
+        .into_bytes(),
+    )
 }
 
 /// The beginning of a message, for people and models.
 fn words(bytes: &[u8]) -> String {
-    let beginning = bytes.get(..bytes.len().min(8 * MAX_WORDS_CHARS)).unwrap_or_default();
-    let line = visible(&repair::text(beginning)).split_whitespace().collect::<Vec<_>>().join(" ");
+    let beginning = bytes
+        .get(..bytes.len().min(8 * MAX_WORDS_CHARS))
+        .unwrap_or_default();
+    let line = visible(&repair::text(beginning))
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let cut: String = line.chars().take(MAX_WORDS_CHARS).collect();
-    if cut.len() < line.len() { format!("{cut}…") } else { cut }
+    if cut.len() < line.len() {
+        format!("{cut}…")
+    } else {
+        cut
+    }
 }
 
 /// Our ids are numbers.
 fn id_as_json(id: &str) -> String {
-    if id.parse::<i64>().is_ok() { id.to_owned() } else { Value::from(id).to_string() }
+    if id.parse::<i64>().is_ok() {
+        id.to_owned()
+    } else {
+        Value::from(id).to_string()
+    }
 }
 
 #[cfg(test)]
@@ -231,7 +276,8 @@ mod tests {
     }
 
     fn of(line: &str, ids: &[i64]) -> Option<String> {
-        read(line.as_bytes(), &open(ids)).map(|message| String::from_utf8(message.into_owned()).unwrap())
+        read(line.as_bytes(), &open(ids))
+            .map(|message| String::from_utf8(message.into_owned()).unwrap())
     }
 
     #[test]
@@ -241,22 +287,43 @@ mod tests {
         for (line, expected) in [
             (good, good),
             (error, error),
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"a":1.0},"error":null}"#, good),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a":1.0},"error":null}"#,
+                good,
+            ),
             (r#"{"jsonrpc":"2.0","id":null,"result":{"a":1.0}}"#, good),
             (r#"{"jsonrpc":"2.0","result":{"a":1.0}}"#, good),
             (r#"{"id":7,"result":{"a":1.0}}"#, good),
-            (r#"{"jsonrpc":"2.0","id":7,"method":null,"result":{"a":1.0}}"#, good),
-            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}"#, error),
-            (r#"{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"m"}}"#, error),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":null,"result":{"a":1.0}}"#,
+                good,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}"#,
+                error,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"m"}}"#,
+                error,
+            ),
             (&format!("INFO {{pods}} listed {good}"), good),
             (&format!("2026 {good} done"), good),
-            (&format!(r#"[{{"jsonrpc":"2.0","method":"notifications/x"}},{good}]"#), good),
+            (
+                &format!(r#"[{{"jsonrpc":"2.0","method":"notifications/x"}},{good}]"#),
+                good,
+            ),
             (
                 "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":\"x\ty\"}}",
                 r#"{"jsonrpc":"2.0","id":7,"result":{"a":"x\u0009y"}}"#,
             ),
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"a":NaN}}"#, r#"{"jsonrpc":"2.0","id":7,"result":{"a":null}}"#),
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"a":1e999}}"#, r#"{"jsonrpc":"2.0","id":7,"result":{"a":null}}"#),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a":NaN}}"#,
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a":null}}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a":1e999}}"#,
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a":null}}"#,
+            ),
             (
                 r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#,
                 r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no"}}"#,
@@ -265,28 +332,66 @@ mod tests {
                 r#"{"jsonrpc":"2.0","id":7,"error":{"message":"no","data":1}}"#,
                 r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no","data":1}}"#,
             ),
-            (r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/x"}"#,
+                r#"{"jsonrpc":"2.0","method":"notifications/x"}"#,
+            ),
         ] {
             assert_eq!(of(line, &[7]).as_deref(), Some(expected), "{line}");
         }
-        let latin = [br#"{"jsonrpc":"2.0","id":7,"result":{"a":"caf"#.as_slice(), &[0xe9], br#""}}"#].concat();
+        let latin = [
+            br#"{"jsonrpc":"2.0","id":7,"result":{"a":"caf"#.as_slice(),
+            &[0xe9],
+            br#""}}"#,
+        ]
+        .concat();
         let read = read(&latin, &open(&[7])).unwrap();
-        assert_eq!(read, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":\"caf\u{fffd}\"}}".as_bytes());
+        assert_eq!(
+            read,
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":\"caf\u{fffd}\"}}".as_bytes()
+        );
     }
 
     #[test]
     fn an_answer_that_cannot_be_read_ends_its_call_with_its_words() {
         let cut = r#"{"jsonrpc":"2.0","id":7,"result":{"a":"#;
-        let message: ServerJsonRpcMessage = serde_json::from_str(&of(cut, &[7, 8]).unwrap()).unwrap();
-        let ServerJsonRpcMessage::Error(error) = message else { panic!("{message:?}") };
-        assert_eq!((error.id, error.error.code.0), (Some(RequestId::Number(7)), UNREADABLE));
-        assert!(error.error.message.ends_with(cut), "{}", error.error.message);
-        let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":{}{}}}}}"#, "[".repeat(1_000), "]".repeat(1_000));
+        let message: ServerJsonRpcMessage =
+            serde_json::from_str(&of(cut, &[7, 8]).unwrap()).unwrap();
+        let ServerJsonRpcMessage::Error(error) = message else {
+            panic!("{message:?}")
+        };
+        assert_eq!(
+            (error.id, error.error.code.0),
+            (Some(RequestId::Number(7)), UNREADABLE)
+        );
+        assert!(
+            error.error.message.ends_with(cut),
+            "{}",
+            error.error.message
+        );
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":{}{}}}}}"#,
+            "[".repeat(1_000),
+            "]".repeat(1_000)
+        );
         assert!(of(&deep, &[7, 8]).unwrap().contains("cannot be read"));
         // Without an id, it answers the only request that is open.
-        assert!(of(r#"{"jsonrpc":"2.0","result":{"a":"#, &[8]).unwrap().contains("\"id\":8"));
-        assert!(of(r#"{"jsonrpc":"2.0","id":7}"#, &[7]).unwrap().contains("neither a result nor an error"));
-        for line in ["{}", r#"{"jsonrpc":"2.0","id":9}"#, r#"{"id":null}"#, r#"{"jsonrpc":"2.0","error":null}"#] {
+        assert!(
+            of(r#"{"jsonrpc":"2.0","result":{"a":"#, &[8])
+                .unwrap()
+                .contains("\"id\":8")
+        );
+        assert!(
+            of(r#"{"jsonrpc":"2.0","id":7}"#, &[7])
+                .unwrap()
+                .contains("neither a result nor an error")
+        );
+        for line in [
+            "{}",
+            r#"{"jsonrpc":"2.0","id":9}"#,
+            r#"{"id":null}"#,
+            r#"{"jsonrpc":"2.0","error":null}"#,
+        ] {
             assert_eq!(of(line, &[7]).as_deref(), Some(line));
         }
         for (line, ids) in [
@@ -294,7 +399,10 @@ mod tests {
             ("{pods} listed", vec![7]),
             (cut, vec![8]),
             (r#"{"jsonrpc":"2.0","result":{"a":"#, vec![7, 8]),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"#, vec![7]),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"#,
+                vec![7],
+            ),
             (" \n", vec![7]),
         ] {
             assert_eq!(of(line, &ids), None, "{line}");
@@ -307,7 +415,9 @@ mod tests {
         assert_eq!(of(answer, &[7, 8]).as_deref(), Some(answer));
         let open = open(&[7, 8]);
         read(br#"{"jsonrpc":"2.0","id":"7","result":{}}"#, &open);
-        assert!(String::from_utf8_lossy(&read(answer.as_bytes(), &open).unwrap()).contains("\"id\":8"));
+        assert!(
+            String::from_utf8_lossy(&read(answer.as_bytes(), &open).unwrap()).contains("\"id\":8")
+        );
         assert_eq!(open.single(), None);
     }
 

@@ -24,7 +24,8 @@ impl OpenRequests {
                 self.ids().insert(request.id.to_string());
             }
             ClientJsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
                     self.answered(&id.to_string());
@@ -45,7 +46,11 @@ impl OpenRequests {
     /// The request, if exactly one is open.
     pub(super) fn single(&self) -> Option<String> {
         let ids = self.ids();
-        if ids.len() == 1 { ids.first().cloned() } else { None }
+        if ids.len() == 1 {
+            ids.first().cloned()
+        } else {
+            None
+        }
     }
 
     fn ids(&self) -> MutexGuard<'_, BTreeSet<String>> {

@@ -39,8 +39,15 @@ pub(in crate::mcp::client) struct ServerProcess {
 
 impl ServerProcess {
     /// Starts the process, which has to lead a process group. Returns its standard error separately.
-    pub(super) fn start(mut command: Command, ended: CancellationToken) -> io::Result<(Self, Option<ChildStderr>)> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    pub(super) fn start(
+        mut command: Command,
+        ended: CancellationToken,
+    ) -> io::Result<(Self, Option<ChildStderr>)> {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         let mut child = command.spawn()?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the child has no pipes"));
@@ -51,7 +58,17 @@ impl ServerProcess {
         let open = OpenRequests::default();
         let reader = BoundedLines::new(stdout, open.clone());
         let lines = AsyncRwTransport::new(reader, stdin).with_max_line_length(usize::MAX);
-        Ok((Self { child, group, lines, open, exited_at: None, ended }, stderr))
+        Ok((
+            Self {
+                child,
+                group,
+                lines,
+                open,
+                exited_at: None,
+                ended,
+            },
+            stderr,
+        ))
     }
 
     /// Closes the input, then sends SIGTERM, then SIGKILL: the order that MCP prescribes. The signals reach the whole
@@ -63,11 +80,15 @@ impl ServerProcess {
             self.child.wait().await
         };
         let exited = tokio::time::timeout(EXIT_TIMEOUT, closed).await.is_ok();
-        let Some(group) = self.group else { return Ok(()) };
+        let Some(group) = self.group else {
+            return Ok(());
+        };
         if kill_process_group(group, Signal::TERM).is_ok() {
             let deadline = Instant::now() + EXIT_TIMEOUT;
             if !exited {
-                tokio::time::timeout_at(deadline, self.child.wait()).await.ok();
+                tokio::time::timeout_at(deadline, self.child.wait())
+                    .await
+                    .ok();
             }
             while test_kill_process_group(group).is_ok() && Instant::now() < deadline {
                 sleep(GROUP_POLL_INTERVAL).await;
@@ -117,7 +138,9 @@ impl Transport<RoleClient> for ServerProcess {
         if self.exited_at.is_none() && matches!(self.child.try_wait(), Ok(Some(_))) {
             self.exited_at = Some(Instant::now());
         }
-        let is_over = self.exited_at.is_some_and(|at| at.elapsed() >= LAST_LINES_TIMEOUT);
+        let is_over = self
+            .exited_at
+            .is_some_and(|at| at.elapsed() >= LAST_LINES_TIMEOUT);
         let message = if is_over {
             None
         } else {

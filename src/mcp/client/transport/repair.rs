@@ -13,7 +13,9 @@ pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Whether a text may have half of a character. A parser that only skips a text does not notice one.
 pub(super) fn may_have_half_character(text: &str) -> bool {
-    text.as_bytes().windows(3).any(|window| window.eq_ignore_ascii_case(b"\\ud"))
+    text.as_bytes()
+        .windows(3)
+        .any(|window| window.eq_ignore_ascii_case(b"\\ud"))
 }
 
 /// The same JSON with U+FFFD for each half of a character in its texts, an escape for each control character in them,
@@ -33,7 +35,10 @@ pub(super) fn repaired(json: &str) -> String {
             (false, 'N' | 'I' | '-' | '+' | '0'..='9') => number(rest),
             (_, letter) => {
                 in_text ^= letter == '"';
-                (rest.get(..letter.len_utf8()).unwrap_or_default(), letter.len_utf8())
+                (
+                    rest.get(..letter.len_utf8()).unwrap_or_default(),
+                    letter.len_utf8(),
+                )
             }
         };
         out.push_str(written);
@@ -48,7 +53,10 @@ fn number(rest: &str) -> (&str, usize) {
         return ("null", word.len());
     }
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
-    let length = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()).max(1);
+    let length = rest
+        .find(|c: char| !is_part(c))
+        .unwrap_or(rest.len())
+        .max(1);
     let digits = rest.get(..length).unwrap_or_default();
     let is_infinite = digits.parse::<f64>().is_ok_and(f64::is_infinite);
     (if is_infinite { "null" } else { digits }, length)
@@ -57,7 +65,11 @@ fn number(rest: &str) -> (&str, usize) {
 /// What an escape at the beginning of `rest` becomes, and the length of what it replaces.
 fn escape(rest: &str) -> (&str, usize) {
     let as_it_is = |length: usize| {
-        let length = if rest.is_char_boundary(length) && length <= rest.len() { length } else { rest.len().min(1) };
+        let length = if rest.is_char_boundary(length) && length <= rest.len() {
+            length
+        } else {
+            rest.len().min(1)
+        };
         (rest.get(..length).unwrap_or_default(), length)
     };
     match unit(rest) {
@@ -75,7 +87,11 @@ fn escape(rest: &str) -> (&str, usize) {
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hex { u16::from_str_radix(digits, 16).ok() } else { None }
+    if is_hex {
+        u16::from_str_radix(digits, 16).ok()
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -89,10 +105,16 @@ mod tests {
     fn half_characters_and_numbers_that_are_none_are_replaced() {
         for (given, expected) in [
             (r#"{"a":"x \ud83d y"}"#, r#"{"a":"x \ufffd y"}"#),
-            (r#"{"a":"\ude00\uD83D\uDE00\\ud83d"}"#, r#"{"a":"\ufffd\uD83D\uDE00\\ud83d"}"#),
+            (
+                r#"{"a":"\ude00\uD83D\uDE00\\ud83d"}"#,
+                r#"{"a":"\ufffd\uD83D\uDE00\\ud83d"}"#,
+            ),
             (r#"{"a":"\ud83d\u0041"}"#, r#"{"a":"\ufffd\u0041"}"#),
             (r#"{"a":"\ud83d"}"#, r#"{"a":"\ufffd"}"#),
-            (r#"[NaN,-Infinity, Infinity,-1,"NaN \" NaN"]"#, r#"[null,null, null,-1,"NaN \" NaN"]"#),
+            (
+                r#"[NaN,-Infinity, Infinity,-1,"NaN \" NaN"]"#,
+                r#"[null,null, null,-1,"NaN \" NaN"]"#,
+            ),
             ("[1e999,-1e999,1e9,12]", "[null,null,1e9,12]"),
             ("{\n\"a\":\"x\ty\u{1b}\"}", "{\n\"a\":\"x\\u0009y\\u001b\"}"),
             ("\"\\", "\"\\"),
@@ -100,7 +122,10 @@ mod tests {
         ] {
             assert_eq!(repaired(given), expected);
         }
-        assert!(may_have_half_character(r#"{"a":"\uD83d"}"#) && !may_have_half_character(r#"{"a":"\u00e9"}"#));
+        assert!(
+            may_have_half_character(r#"{"a":"\uD83d"}"#)
+                && !may_have_half_character(r#"{"a":"\u00e9"}"#)
+        );
     }
 
     proptest! {

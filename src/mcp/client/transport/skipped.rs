@@ -64,7 +64,9 @@ impl SkippedMessage {
             }
             return;
         }
-        let Some(Word(string)) = self.string.take() else { return };
+        let Some(Word(string)) = self.string.take() else {
+            return;
+        };
         if self.depth != 1 {
             return;
         }
@@ -105,7 +107,12 @@ impl SkippedMessage {
 
     /// The open request that the message answers: by its id or, without one, the only one.
     pub(super) fn answers(self, open: &OpenRequests) -> Option<String> {
-        let Self { id, is_request, is_answer, .. } = self;
+        let Self {
+            id,
+            is_request,
+            is_answer,
+            ..
+        } = self;
         if is_request {
             return None;
         }
@@ -121,14 +128,26 @@ impl SkippedMessage {
 
     /// The error response that replaces the message; empty if the message answers no call.
     pub(super) fn error_response(self, max_bytes: usize) -> Vec<u8> {
-        let Self { bytes, id, is_request, .. } = self;
+        let Self {
+            bytes,
+            id,
+            is_request,
+            ..
+        } = self;
         let Some(id) = id.filter(|id| !is_request && id.len() <= MAX_ID_BYTES) else {
             tracing::warn!(bytes, "mcp message dropped: too large");
             return Vec::new();
         };
-        let message =
-            format!("the answer is too large: {bytes} bytes, and at most {max_bytes} are read. Ask for less.");
+        let message = format!(
+            "the answer is too large: {bytes} bytes, and at most {max_bytes} are read. Ask for less."
+        );
         let error = format!(r#","error":{{"code":-32000,"message":"{message}"}}}}"#);
-        [br#"{"jsonrpc":"2.0","id":"#, id.as_slice(), error.as_bytes(), b"\n"].concat()
+        [
+            br#"{"jsonrpc":"2.0","id":"#,
+            id.as_slice(),
+            error.as_bytes(),
+            b"\n",
+        ]
+        .concat()
     }
 }

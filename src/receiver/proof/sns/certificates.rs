@@ -58,7 +58,11 @@ struct Requests {
 
 impl Requests {
     fn new() -> Self {
-        Self { interval_began: Instant::now(), count: 0, by_sender: HashMap::new() }
+        Self {
+            interval_began: Instant::now(),
+            count: 0,
+            by_sender: HashMap::new(),
+        }
     }
 
     /// Counts one. Returns whether it may be sent.
@@ -86,14 +90,23 @@ struct Cached {
 }
 
 pub(super) fn client() -> reqwest::Result<Client> {
-    outgoing::builder().timeout(REQUEST_TIMEOUT).https_only(true).build()
+    outgoing::builder()
+        .timeout(REQUEST_TIMEOUT)
+        .https_only(true)
+        .build()
 }
 
 impl Certificates {
     /// An empty cache. `client` is [`super::client`] outside tests.
     pub fn new(client: Client) -> Self {
-        let state = State { cached: HashMap::new(), requests: Requests::new() };
-        Self { client, state: Mutex::new(state) }
+        let state = State {
+            cached: HashMap::new(),
+            requests: Requests::new(),
+        };
+        Self {
+            client,
+            state: Mutex::new(state),
+        }
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -101,7 +114,12 @@ impl Certificates {
     }
 
     /// Checks the signature of a message about `topic`, which `signed` has.
-    pub(super) async fn verify(&self, topic: &Topic, message: &Message, signed: Signed<'_>) -> Result<(), Rejection> {
+    pub(super) async fn verify(
+        &self,
+        topic: &Topic,
+        message: &Message,
+        signed: Signed<'_>,
+    ) -> Result<(), Rejection> {
         let Some(url) = topic.certificate_url(&message.certificate_url) else {
             let reason = format!("SigningCertURL is not a certificate of {}", topic.host());
             return Err(Rejection::Unproven(reason));
@@ -111,14 +129,30 @@ impl Certificates {
     }
 
     /// The certificate, read within a day. One that cannot be read again is used for a week.
-    async fn certificate(&self, url: Url, sender: IpAddr) -> Result<CertificateDer<'static>, Rejection> {
+    async fn certificate(
+        &self,
+        url: Url,
+        sender: IpAddr,
+    ) -> Result<CertificateDer<'static>, Rejection> {
         let (cached, may_request) = self.begin(&url, sender);
-        let is_fresh = cached.as_ref().is_some_and(|cached| cached.requested_at.elapsed() < MAX_AGE);
-        let requested = if is_fresh || !may_request { None } else { Some(self.request(url.clone()).await) };
+        let is_fresh = cached
+            .as_ref()
+            .is_some_and(|cached| cached.requested_at.elapsed() < MAX_AGE);
+        let requested = if is_fresh || !may_request {
+            None
+        } else {
+            Some(self.request(url.clone()).await)
+        };
         match (requested, cached) {
             (Some(Ok(certificate)), _) => {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                state.cached.insert(url, Cached { requested_at: Instant::now(), certificate: certificate.clone() });
+                state.cached.insert(
+                    url,
+                    Cached {
+                        requested_at: Instant::now(),
+                        certificate: certificate.clone(),
+                    },
+                );
                 Ok(certificate)
             }
             (requested, cached) => {
@@ -130,7 +164,9 @@ impl Certificates {
                 } else {
                     "too many certificates of SNS were requested within a minute"
                 };
-                cached.map(|cached| cached.certificate).ok_or_else(|| Rejection::unavailable(refusal))
+                cached
+                    .map(|cached| cached.certificate)
+                    .ok_or_else(|| Rejection::unavailable(refusal))
             }
         }
     }
@@ -138,13 +174,22 @@ impl Certificates {
     /// The cached certificate. Without a fresh one, counts a request, and returns whether it may be sent.
     fn begin(&self, url: &Url, sender: IpAddr) -> (Option<Cached>, bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.cached.retain(|_, cached| cached.requested_at.elapsed() < MAX_STALE);
+        state
+            .cached
+            .retain(|_, cached| cached.requested_at.elapsed() < MAX_STALE);
         let cached = state.cached.get(url).cloned();
-        if cached.as_ref().is_some_and(|cached| cached.requested_at.elapsed() < MAX_AGE) {
+        if cached
+            .as_ref()
+            .is_some_and(|cached| cached.requested_at.elapsed() < MAX_AGE)
+        {
             return (cached, false);
         }
         if cached.is_none() && state.cached.len() >= MAX_CACHED {
-            let oldest = state.cached.iter().min_by_key(|(_, cached)| cached.requested_at).map(|(url, _)| url.clone());
+            let oldest = state
+                .cached
+                .iter()
+                .min_by_key(|(_, cached)| cached.requested_at)
+                .map(|(url, _)| url.clone());
             oldest.map(|url| state.cached.remove(&url));
         }
         let may_request = state.requests.begin(sender);
@@ -154,31 +199,53 @@ impl Certificates {
     async fn request(&self, url: Url) -> Result<CertificateDer<'static>, String> {
         let mut answer = self.client.get(url).send().await.map_err(outgoing::cause)?;
         if answer.status() != reqwest::StatusCode::OK {
-            return Err(format!("SNS answered with HTTP {}", answer.status().as_u16()));
+            return Err(format!(
+                "SNS answered with HTTP {}",
+                answer.status().as_u16()
+            ));
         }
         let mut pem = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(outgoing::cause)? {
             pem.extend_from_slice(&chunk);
             if pem.len() > MAX_CERTIFICATE_BYTES {
-                return Err(format!("the answer has more than {MAX_CERTIFICATE_BYTES} bytes"));
+                return Err(format!(
+                    "the answer has more than {MAX_CERTIFICATE_BYTES} bytes"
+                ));
             }
         }
-        CertificateDer::from_pem_slice(&pem).map_err(|_| "the answer has no certificate in PEM".to_owned())
+        CertificateDer::from_pem_slice(&pem)
+            .map_err(|_| "the answer has no certificate in PEM".to_owned())
     }
 }
 
 /// Checks that the certificate is valid now, and that the signature of the message is its own.
-fn verify(certificate: &CertificateDer<'_>, message: &Message, now: DateTime<Utc>) -> Result<(), String> {
-    let certificate = EndEntityCert::try_from(certificate).map_err(|error| format!("certificate of SNS: {error:?}"))?;
-    let now = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(now.timestamp()).unwrap_or_default()));
+fn verify(
+    certificate: &CertificateDer<'_>,
+    message: &Message,
+    now: DateTime<Utc>,
+) -> Result<(), String> {
+    let certificate = EndEntityCert::try_from(certificate)
+        .map_err(|error| format!("certificate of SNS: {error:?}"))?;
+    let now = UnixTime::since_unix_epoch(Duration::from_secs(
+        u64::try_from(now.timestamp()).unwrap_or_default(),
+    ));
     let usage = KeyUsage::server_auth();
-    let checked = certificate.verify_for_usage(webpki::ALL_VERIFICATION_ALGS, &[], &[], now, usage, None, None);
+    let checked = certificate.verify_for_usage(
+        webpki::ALL_VERIFICATION_ALGS,
+        &[],
+        &[],
+        now,
+        usage,
+        None,
+        None,
+    );
     // Its dates and its use are checked first; its issuer is not known here.
     match checked.err() {
         None | Some(webpki::Error::UnknownIssuer) => {}
         Some(error) => return Err(format!("certificate of SNS is not valid: {error:?}")),
     }
     let (text, signature) = (message.canonical.as_bytes(), message.signature.as_slice());
-    let verified = certificate.verify_signature(webpki::ring::RSA_PKCS1_2048_8192_SHA256, text, signature);
+    let verified =
+        certificate.verify_signature(webpki::ring::RSA_PKCS1_2048_8192_SHA256, text, signature);
     verified.map_err(|_| "the signature does not belong to this message".to_owned())
 }

@@ -22,31 +22,49 @@ pub(super) fn token(message: &Message) -> Result<&str, String> {
 }
 
 fn is_token(text: &str) -> bool {
-    (1..=MAX_TOKEN_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    (1..=MAX_TOKEN_BYTES).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Logs the command that confirms a subscription. Topic and token have only characters that no shell interprets. The
 /// mask of the log hides what follows `--token`, so the command gets the token from a variable with another name.
 pub(super) fn log_command(topic: &Topic, token: &str) -> String {
     let (arn, region) = (topic.arn(), topic.region());
-    let command =
-        format!("CODE={token}; aws sns confirm-subscription --token ${{CODE}} --topic-arn {arn} --region {region}");
+    let command = format!(
+        "CODE={token}; aws sns confirm-subscription --token ${{CODE}} --topic-arn {arn} --region {region}"
+    );
     tracing::warn!("sns subscription not confirmed: run {command}");
     "the subscription is not confirmed: the log of the receiver has the command for it".to_owned()
 }
 
 /// Confirms the subscription at SNS, at an address that only the configured topic and the token determine.
-pub(super) async fn confirm(client: &Client, topic: &Topic, token: &str) -> Result<String, Rejection> {
+pub(super) async fn confirm(
+    client: &Client,
+    topic: &Topic,
+    token: &str,
+) -> Result<String, Rejection> {
     let Some(url) = topic.confirmation_url(token) else {
         return Err(Rejection::Unproven("the topic has no address".to_owned()));
     };
     let failed = |reason: String| {
-        tracing::warn!(topic = topic.arn(), "sns subscription not confirmed: {reason}");
-        Rejection::unavailable("the subscription could not be confirmed: send the confirmation again")
+        tracing::warn!(
+            topic = topic.arn(),
+            "sns subscription not confirmed: {reason}"
+        );
+        Rejection::unavailable(
+            "the subscription could not be confirmed: send the confirmation again",
+        )
     };
-    let answer = client.get(url).send().await.map_err(|error| failed(outgoing::cause(error)))?;
+    let answer = client
+        .get(url)
+        .send()
+        .await
+        .map_err(|error| failed(outgoing::cause(error)))?;
     if !answer.status().is_success() {
-        return Err(failed(format!("SNS answered with HTTP {}", answer.status().as_u16())));
+        return Err(failed(format!(
+            "SNS answered with HTTP {}",
+            answer.status().as_u16()
+        )));
     }
     tracing::info!(topic = topic.arn(), "sns subscription confirmed");
     Ok("the subscription is confirmed".to_owned())
@@ -74,12 +92,19 @@ pub(in crate::receiver) fn unsigned_control(body: &[u8]) -> Option<String> {
     if body.len() > MAX_CONTROL_BYTES {
         return None;
     }
-    let Unsigned { kind, topic_arn, token } = serde_json::from_slice(body).ok()?;
+    let Unsigned {
+        kind,
+        topic_arn,
+        token,
+    } = serde_json::from_slice(body).ok()?;
     let topic = Topic::parse(&topic_arn).filter(|_| is_token(&token))?;
     Some(match kind {
         UnsignedKind::SubscriptionConfirmation => log_command(&topic, &token),
         UnsignedKind::UnsubscribeConfirmation => {
-            tracing::warn!(topic = topic.arn(), "sns subscription ended: SNS sends no further message of this topic");
+            tracing::warn!(
+                topic = topic.arn(),
+                "sns subscription ended: SNS sends no further message of this topic"
+            );
             "SNS has ended the subscription".to_owned()
         }
     })

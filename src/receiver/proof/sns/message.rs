@@ -52,14 +52,21 @@ impl Message {
     /// A text for the sender, when the body is no signed message.
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
         let wire = serde_json::from_slice::<Wire>(body);
-        let wire =
-            wire.map_err(|_| "body is not a signed message of SNS (raw message delivery has to be off)".to_owned())?;
+        let wire = wire.map_err(|_| {
+            "body is not a signed message of SNS (raw message delivery has to be off)".to_owned()
+        })?;
         if wire.signature_version != "2" {
-            return Err("the topic signs with SHA-1; set its attribute SignatureVersion to 2".to_owned());
+            return Err(
+                "the topic signs with SHA-1; set its attribute SignatureVersion to 2".to_owned(),
+            );
         }
-        let signature = BASE64.decode(wire.signature.as_bytes()).map_err(|_| "Signature is not Base64".to_owned())?;
+        let signature = BASE64
+            .decode(wire.signature.as_bytes())
+            .map_err(|_| "Signature is not Base64".to_owned())?;
         let timestamp = DateTime::parse_from_rfc3339(&wire.timestamp);
-        let timestamp = timestamp.map_err(|_| "Timestamp is not a time".to_owned())?.with_timezone(&Utc);
+        let timestamp = timestamp
+            .map_err(|_| "Timestamp is not a time".to_owned())?
+            .with_timezone(&Utc);
         let canonical = wire.canonical();
         Ok(Self {
             kind: wire.kind,
@@ -83,11 +90,17 @@ impl Wire {
             Kind::UnsubscribeConfirmation => "UnsubscribeConfirmation",
         };
         let is_notification = self.kind == Kind::Notification;
-        let of_notification =
-            |field: &'static str| self.subject.as_deref().filter(|_| is_notification).map(|text| (field, text));
+        let of_notification = |field: &'static str| {
+            self.subject
+                .as_deref()
+                .filter(|_| is_notification)
+                .map(|text| (field, text))
+        };
         let of_confirmation = |field: &'static str, text| {
             let text: &Option<String> = text;
-            text.as_deref().filter(|_| !is_notification).map(|text| (field, text))
+            text.as_deref()
+                .filter(|_| !is_notification)
+                .map(|text| (field, text))
         };
         let fields = [
             Some(("Message", self.message.as_str())),
@@ -99,7 +112,11 @@ impl Wire {
             Some(("TopicArn", &self.topic_arn)),
             Some(("Type", kind)),
         ];
-        fields.into_iter().flatten().map(|(name, value)| format!("{name}\n{value}\n")).collect()
+        fields
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| format!("{name}\n{value}\n"))
+            .collect()
     }
 }
 
@@ -127,17 +144,29 @@ mod tests {
         let common = "Message\n{\"a\": 1}\nb\nMessageId\nm-1\n";
         let end = "TopicArn\narn\nType\nNotification\n";
         let read = parse(&value).unwrap();
-        assert_eq!(read.canonical, format!("{common}Subject\nS\nTimestamp\n2026-11-25T10:00:00.123Z\n{end}"));
-        assert_eq!((read.kind, read.signature), (Kind::Notification, vec![0, 1, 2]));
+        assert_eq!(
+            read.canonical,
+            format!("{common}Subject\nS\nTimestamp\n2026-11-25T10:00:00.123Z\n{end}")
+        );
+        assert_eq!(
+            (read.kind, read.signature),
+            (Kind::Notification, vec![0, 1, 2])
+        );
         value["Subject"] = Value::Null;
-        assert_eq!(parse(&value).unwrap().canonical, format!("{common}Timestamp\n2026-11-25T10:00:00.123Z\n{end}"));
+        assert_eq!(
+            parse(&value).unwrap().canonical,
+            format!("{common}Timestamp\n2026-11-25T10:00:00.123Z\n{end}")
+        );
 
         value["Type"] = "SubscriptionConfirmation".into();
         value["Subject"] = "not signed".into();
         value["Token"] = "t".into();
         value["SubscribeURL"] = "https://s".into();
         let end = "Timestamp\n2026-11-25T10:00:00.123Z\nToken\nt\nTopicArn\narn\nType\nSubscriptionConfirmation\n";
-        assert_eq!(parse(&value).unwrap().canonical, format!("{common}SubscribeURL\nhttps://s\n{end}"));
+        assert_eq!(
+            parse(&value).unwrap().canonical,
+            format!("{common}SubscribeURL\nhttps://s\n{end}")
+        );
     }
 
     #[test]
@@ -152,9 +181,19 @@ mod tests {
         assert!(changed("Timestamp", "yesterday".into()).contains("not a time"));
         assert!(changed("Type", "Other".into()).contains("not a signed message"));
         for body in ["", "[]", "{}", "{\"AlarmName\": \"x\"}"] {
-            assert!(Message::parse(body.as_bytes()).unwrap_err().contains("raw message delivery"), "{body}");
+            assert!(
+                Message::parse(body.as_bytes())
+                    .unwrap_err()
+                    .contains("raw message delivery"),
+                "{body}"
+            );
         }
-        let twice = message().to_string().replacen('{', "{\"MessageId\": \"m-0\", ", 1);
-        assert!(Message::parse(twice.as_bytes()).is_err(), "a field that is sent twice");
+        let twice = message()
+            .to_string()
+            .replacen('{', "{\"MessageId\": \"m-0\", ", 1);
+        assert!(
+            Message::parse(twice.as_bytes()).is_err(),
+            "a field that is sent twice"
+        );
     }
 }

@@ -54,9 +54,14 @@ pub fn client() -> reqwest::Result<Client> {
 impl Sns {
     pub(super) async fn check(&self, signed: Signed<'_>) -> Result<Proven, Rejection> {
         let message = Message::parse(signed.body).map_err(Rejection::Unproven)?;
-        let listed = self.topics.iter().find(|topic| topic.arn() == message.topic_arn);
+        let listed = self
+            .topics
+            .iter()
+            .find(|topic| topic.arn() == message.topic_arn);
         let Some(topic) = listed else {
-            return Err(Rejection::Unproven("the topic of this message is not one of auth.sns.topics".to_owned()));
+            return Err(Rejection::Unproven(
+                "the topic of this message is not one of auth.sns.topics".to_owned(),
+            ));
         };
         let age = signed.now.signed_duration_since(message.timestamp);
         if age > MAX_AGE || age < -MAX_AHEAD {
@@ -67,11 +72,20 @@ impl Sns {
         self.certificates.verify(topic, &message, signed).await?;
         match message.kind {
             Kind::Notification => {
-                let parts = [signed.source.as_bytes(), topic.arn().as_bytes(), message.message_id.as_bytes()];
-                let sent_at_ms = u64::try_from(message.timestamp.timestamp_millis()).unwrap_or_default();
-                Ok(Proven::Alert(Some(SessionId::of_message(&parts, sent_at_ms))))
+                let parts = [
+                    signed.source.as_bytes(),
+                    topic.arn().as_bytes(),
+                    message.message_id.as_bytes(),
+                ];
+                let sent_at_ms =
+                    u64::try_from(message.timestamp.timestamp_millis()).unwrap_or_default();
+                Ok(Proven::Alert(Some(SessionId::of_message(
+                    &parts, sent_at_ms,
+                ))))
             }
-            Kind::SubscriptionConfirmation => self.confirm(topic, &message).await.map(Proven::Control),
+            Kind::SubscriptionConfirmation => {
+                self.confirm(topic, &message).await.map(Proven::Control)
+            }
             Kind::UnsubscribeConfirmation => {
                 tracing::warn!(
                     topic = topic.arn(),
@@ -86,7 +100,9 @@ impl Sns {
         let token = confirmation::token(message).map_err(Rejection::Unproven)?;
         match self.confirm {
             Confirm::ByHand => Ok(confirmation::log_command(topic, token)),
-            Confirm::AtOnce => confirmation::confirm(self.certificates.client(), topic, token).await,
+            Confirm::AtOnce => {
+                confirmation::confirm(self.certificates.client(), topic, token).await
+            }
         }
     }
 }

@@ -39,8 +39,15 @@ impl FakeSns {
     async fn start_until(year: i32) -> Self {
         let mut params = CertificateParams::new(vec!["sns.amazonaws.com".to_owned()]).unwrap();
         params.not_after = rcgen::date_time_ymd(year, 1, 1);
-        let signing = params.self_signed(&KeyPair::from_pem(RSA_KEY).unwrap()).unwrap().pem();
-        Self::start(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{signing}", signing.len())).await
+        let signing = params
+            .self_signed(&KeyPair::from_pem(RSA_KEY).unwrap())
+            .unwrap()
+            .pem();
+        Self::start(format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{signing}",
+            signing.len()
+        ))
+        .await
     }
 
     /// Answers a request for the certificate with this text.
@@ -50,23 +57,41 @@ impl FakeSns {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let key = KeyPair::generate().unwrap();
-        let server = CertificateParams::new(vec![HOST.to_owned()]).unwrap().signed_by(&key, &*authority).unwrap();
+        let server = CertificateParams::new(vec![HOST.to_owned()])
+            .unwrap()
+            .signed_by(&key, &*authority)
+            .unwrap();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let config = rustls::ServerConfig::builder().with_no_client_auth();
-        let config = config.with_single_cert(vec![server.der().clone()], key).unwrap();
+        let config = config
+            .with_single_cert(vec![server.der().clone()], key)
+            .unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let serving = tokio::spawn(serve(listener, Arc::new(config).into(), certificate, Arc::clone(&requests)));
+        let serving = tokio::spawn(serve(
+            listener,
+            Arc::new(config).into(),
+            certificate,
+            Arc::clone(&requests),
+        ));
         let root = reqwest::Certificate::from_pem(authority.pem().as_bytes()).unwrap();
         let certificates = Arc::new(Certificates::new(client(address, root)));
-        Self { requests, certificates, _serving: AbortOnDropHandle::new(serving) }
+        Self {
+            requests,
+            certificates,
+            _serving: AbortOnDropHandle::new(serving),
+        }
     }
 
     fn proof(&self, confirm: Confirm) -> Sns {
         let topics = vec![Topic::parse(ARN).unwrap()];
-        Sns { topics, confirm, certificates: Arc::clone(&self.certificates) }
+        Sns {
+            topics,
+            confirm,
+            certificates: Arc::clone(&self.certificates),
+        }
     }
 
     fn requests(&self) -> Vec<String> {
@@ -76,13 +101,27 @@ impl FakeSns {
 
 /// As the client outside tests; only the address and the authority of SNS are others.
 fn client(address: SocketAddr, root: reqwest::Certificate) -> Client {
-    let builder = outgoing::builder().timeout(std::time::Duration::from_secs(5)).https_only(true).no_proxy();
-    builder.resolve(HOST, address).tls_certs_only([root]).build().unwrap()
+    let builder = outgoing::builder()
+        .timeout(std::time::Duration::from_secs(5))
+        .https_only(true)
+        .no_proxy();
+    builder
+        .resolve(HOST, address)
+        .tls_certs_only([root])
+        .build()
+        .unwrap()
 }
 
-async fn serve(listener: TcpListener, tls: TlsAcceptor, certificate: String, requests: Arc<Mutex<Vec<String>>>) {
+async fn serve(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    certificate: String,
+    requests: Arc<Mutex<Vec<String>>>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
-        let Ok(stream) = tls.accept(stream).await else { continue };
+        let Ok(stream) = tls.accept(stream).await else {
+            continue;
+        };
         answer(stream, &certificate, &requests).await;
     }
 }
@@ -91,7 +130,12 @@ async fn answer(stream: TlsStream<TcpStream>, certificate: &str, requests: &Mute
     let mut stream = BufReader::new(stream);
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        if stream.read_until(b'\n', &mut head).await.unwrap_or_default() == 0 {
+        if stream
+            .read_until(b'\n', &mut head)
+            .await
+            .unwrap_or_default()
+            == 0
+        {
             return;
         }
     }
@@ -127,30 +171,55 @@ fn signed(mut message: Value) -> Value {
     message["SignatureVersion"] = "2".into();
     message["SigningCertURL"] = format!("https://{HOST}{CERTIFICATE}").into();
     message["Signature"] = "".into();
-    let canonical = Message::parse(message.to_string().as_bytes()).unwrap().canonical;
+    let canonical = Message::parse(message.to_string().as_bytes())
+        .unwrap()
+        .canonical;
     let key = PrivatePkcs8KeyDer::from_pem_slice(RSA_KEY.as_bytes()).unwrap();
     let key = RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).unwrap();
     let mut signature = vec![0; key.public().modulus_len()];
-    key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), canonical.as_bytes(), &mut signature).unwrap();
+    key.sign(
+        &RSA_PKCS1_SHA256,
+        &SystemRandom::new(),
+        canonical.as_bytes(),
+        &mut signature,
+    )
+    .unwrap();
     message["Signature"] = BASE64.encode(&signature).into();
     message
 }
 
 /// The outcome at a time in minutes after that of the messages.
 async fn checked_at(proof: &Sns, message: &Value, minutes: i64) -> Result<Proven, Rejection> {
-    let now = DateTime::parse_from_rfc3339(NOW).unwrap().with_timezone(&Utc) + TimeDelta::minutes(minutes);
+    let now = DateTime::parse_from_rfc3339(NOW)
+        .unwrap()
+        .with_timezone(&Utc)
+        + TimeDelta::minutes(minutes);
     checked_from(proof, message, [10, 0, 0, 1], now).await
 }
 
-async fn checked_from(proof: &Sns, message: &Value, sender: [u8; 4], now: DateTime<Utc>) -> Result<Proven, Rejection> {
+async fn checked_from(
+    proof: &Sns,
+    message: &Value,
+    sender: [u8; 4],
+    now: DateTime<Utc>,
+) -> Result<Proven, Rejection> {
     let (headers, body) = (HeaderMap::new(), message.to_string());
     let (body, sender) = (body.as_bytes(), sender.into());
-    proof.check(Signed { source: "cloudwatch", headers: &headers, body, sender, now }).await
+    proof
+        .check(Signed {
+            source: "cloudwatch",
+            headers: &headers,
+            body,
+            sender,
+            now,
+        })
+        .await
 }
 
 fn forged(number: u32) -> Value {
     let mut forged = signed(notification());
-    forged["SigningCertURL"] = format!("https://{HOST}/SimpleNotificationService-{number:032x}.pem").into();
+    forged["SigningCertURL"] =
+        format!("https://{HOST}/SimpleNotificationService-{number:032x}.pem").into();
     forged["Message"] = "forged".into();
     forged
 }
@@ -171,11 +240,18 @@ async fn a_repeated_message_has_the_same_id_and_its_certificate_is_requested_onc
     let sns = FakeSns::start_until(2100).await;
     let proof = sns.proof(Confirm::ByHand);
     let message = signed(notification());
-    let Ok(Proven::Alert(Some(first))) = checked(&proof, &message).await else { panic!("refused") };
-    assert_eq!(checked_at(&proof, &message, 59).await, Ok(Proven::Alert(Some(first))));
+    let Ok(Proven::Alert(Some(first))) = checked(&proof, &message).await else {
+        panic!("refused")
+    };
+    assert_eq!(
+        checked_at(&proof, &message, 59).await,
+        Ok(Proven::Alert(Some(first)))
+    );
     let mut other = notification();
     other["MessageId"] = "m-9".into();
-    let Ok(Proven::Alert(Some(second))) = checked(&proof, &signed(other)).await else { panic!("refused") };
+    let Ok(Proven::Alert(Some(second))) = checked(&proof, &signed(other)).await else {
+        panic!("refused")
+    };
     assert_ne!(first, second);
     assert_eq!(sns.requests(), [CERTIFICATE]);
 }
@@ -186,22 +262,34 @@ async fn a_message_that_was_changed_or_comes_late_is_refused() {
     let proof = sns.proof(Confirm::AtOnce);
     let message = signed(notification());
     for (field, value) in [
-        ("Message", "{\"AlarmName\": \"cpv\", \"NewStateValue\": \"ALARM\"}"),
+        (
+            "Message",
+            "{\"AlarmName\": \"cpv\", \"NewStateValue\": \"ALARM\"}",
+        ),
         ("MessageId", "m-3"),
         ("Subject", "ALARM: cpv"),
         ("Timestamp", "2026-11-25T10:00:01.000Z"),
     ] {
         let mut changed = message.clone();
         changed[field] = value.into();
-        assert!(unproven(checked(&proof, &changed).await).contains("does not belong"), "{field}");
+        assert!(
+            unproven(checked(&proof, &changed).await).contains("does not belong"),
+            "{field}"
+        );
     }
     let mut confirmation = signed(confirmation());
     confirmation["Token"] = "2336412f38".into();
     assert!(unproven(checked(&proof, &confirmation).await).contains("does not belong"));
     for minutes in [61, -6] {
-        assert!(unproven(checked_at(&proof, &message, minutes).await).contains("older than an hour"));
+        assert!(
+            unproven(checked_at(&proof, &message, minutes).await).contains("older than an hour")
+        );
     }
-    assert_eq!(sns.requests(), [CERTIFICATE], "a forged confirmation confirms nothing");
+    assert_eq!(
+        sns.requests(),
+        [CERTIFICATE],
+        "a forged confirmation confirms nothing"
+    );
 }
 
 #[tokio::test]
@@ -234,20 +322,30 @@ async fn a_forged_message_leads_to_no_connection() {
 async fn only_a_signed_confirmation_is_confirmed_and_at_the_configured_topic() {
     let sns = FakeSns::start_until(2100).await;
     let message = signed(confirmation());
-    let Ok(Proven::Control(reason)) = checked(&sns.proof(Confirm::ByHand), &message).await else { panic!("refused") };
+    let Ok(Proven::Control(reason)) = checked(&sns.proof(Confirm::ByHand), &message).await else {
+        panic!("refused")
+    };
     assert!(reason.contains("not confirmed"), "{reason}");
     assert_eq!(sns.requests(), [CERTIFICATE], "by hand");
-    let Ok(Proven::Control(reason)) = checked(&sns.proof(Confirm::AtOnce), &message).await else { panic!("refused") };
+    let Ok(Proven::Control(reason)) = checked(&sns.proof(Confirm::AtOnce), &message).await else {
+        panic!("refused")
+    };
     assert_eq!(reason, "the subscription is confirmed");
     let confirmed = "/?Action=ConfirmSubscription&TopicArn=arn%3Aaws%3Asns%3Aeu-central-1%3A123456789012%3Aalarms\
                      &Token=2336412f37";
     assert_eq!(sns.requests(), [CERTIFICATE, confirmed]);
     let mut injected = confirmation();
     injected["Token"] = "x&Action=Publish".into();
-    assert!(unproven(checked(&sns.proof(Confirm::AtOnce), &signed(injected)).await).contains("letters and digits"));
+    assert!(
+        unproven(checked(&sns.proof(Confirm::AtOnce), &signed(injected)).await)
+            .contains("letters and digits")
+    );
     let mut ended = confirmation();
     ended["Type"] = "UnsubscribeConfirmation".into();
-    let Ok(Proven::Control(reason)) = checked(&sns.proof(Confirm::AtOnce), &signed(ended)).await else { panic!() };
+    let Ok(Proven::Control(reason)) = checked(&sns.proof(Confirm::AtOnce), &signed(ended)).await
+    else {
+        panic!()
+    };
     assert!(reason.contains("ended"), "{reason}");
     assert_eq!(sns.requests().len(), 2);
 }
@@ -257,25 +355,35 @@ async fn a_certificate_that_has_ended_or_cannot_be_read_proves_nothing() {
     let message = signed(notification());
     let ended = FakeSns::start_until(2026).await;
     assert!(unproven(checked(&ended.proof(Confirm::ByHand), &message).await).contains("Expired"));
-    let large = format!("HTTP/1.1 200 OK\r\ncontent-length: 20000\r\n\r\n{}", "x".repeat(20_000));
+    let large = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: 20000\r\n\r\n{}",
+        "x".repeat(20_000)
+    );
     for answer in [
-        "HTTP/1.1 302 Found\r\nlocation: https://evil.example.com/\r\ncontent-length: 0\r\n\r\n".to_owned(),
+        "HTTP/1.1 302 Found\r\nlocation: https://evil.example.com/\r\ncontent-length: 0\r\n\r\n"
+            .to_owned(),
         "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nno".to_owned(),
         "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(),
         large,
     ] {
         let sns = FakeSns::start(answer.clone()).await;
         let outcome = checked(&sns.proof(Confirm::ByHand), &message).await;
-        assert!(matches!(outcome, Err(Rejection::Unavailable { .. })), "{answer:.30}: {outcome:?}");
+        assert!(
+            matches!(outcome, Err(Rejection::Unavailable { .. })),
+            "{answer:.30}: {outcome:?}"
+        );
         assert_eq!(sns.requests(), [CERTIFICATE]);
     }
 }
 
 #[tokio::test]
 async fn forged_certificate_addresses_lead_to_a_bounded_number_of_requests() {
-    let sns = FakeSns::start("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned()).await;
+    let sns =
+        FakeSns::start("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned()).await;
     let proof = sns.proof(Confirm::ByHand);
-    let now = DateTime::parse_from_rfc3339(NOW).unwrap().with_timezone(&Utc);
+    let now = DateTime::parse_from_rfc3339(NOW)
+        .unwrap()
+        .with_timezone(&Utc);
     for sender in 1..10 {
         for number in 0..20 {
             let outcome = checked_from(&proof, &forged(number), [10, 0, 1, sender], now).await;
@@ -294,10 +402,19 @@ async fn a_sender_of_forged_messages_uses_up_its_own_requests_only() {
         let is_last = matches!(outcome, Err(Rejection::Unavailable { .. }));
         assert_eq!(is_last, number >= 10, "{number}: {outcome:?}");
     }
-    let now = DateTime::parse_from_rfc3339(NOW).unwrap().with_timezone(&Utc);
+    let now = DateTime::parse_from_rfc3339(NOW)
+        .unwrap()
+        .with_timezone(&Utc);
     let honest = signed(notification());
-    assert!(checked_from(&proof, &honest, [10, 0, 0, 2], now).await.is_ok());
-    assert!(checked(&proof, &honest).await.is_ok(), "its certificate is known now");
+    assert!(
+        checked_from(&proof, &honest, [10, 0, 0, 2], now)
+            .await
+            .is_ok()
+    );
+    assert!(
+        checked(&proof, &honest).await.is_ok(),
+        "its certificate is known now"
+    );
 }
 
 #[tokio::test]
@@ -313,5 +430,8 @@ async fn a_certificate_that_cannot_be_read_again_is_used_for_a_week() {
         assert!(checked(&proof, &honest).await.is_ok(), "{hours}");
     }
     after(48).await;
-    assert!(matches!(checked(&proof, &honest).await, Err(Rejection::Unavailable { .. })));
+    assert!(matches!(
+        checked(&proof, &honest).await,
+        Err(Rejection::Unavailable { .. })
+    ));
 }

@@ -31,8 +31,13 @@ const SCHEMA: &str = r#"{"type": "object", "properties": {"word": {"type": "stri
 const TASK: &str = "This is a test of tool calls. Call the tool that you have exactly once, with the word \"ready\" and the \
                     numbers 1, 2 and 3. Do not write any other answer.";
 /// Codes of failures that a request without tools may not meet.
-const ABOUT_TOOLS: [&str; 5] =
-    ["invalid_request", "malformed_tool_call", "model_not_found", "empty_response", "provider_error"];
+const ABOUT_TOOLS: [&str; 5] = [
+    "invalid_request",
+    "malformed_tool_call",
+    "model_not_found",
+    "empty_response",
+    "provider_error",
+];
 
 /// What the probe of a provider has shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,22 +63,42 @@ pub(super) struct Plans {
 /// The report of a provider that replays recordings.
 pub(super) fn of_recording(report: ModelReport) -> ModelReport {
     let notes = vec![words::RECORDING.to_owned()];
-    ModelReport { probe: Some(StrategyReport { strategy: None, native: None, react: None, notes }), ..report }
+    ModelReport {
+        probe: Some(StrategyReport {
+            strategy: None,
+            native: None,
+            react: None,
+            notes,
+        }),
+        ..report
+    }
 }
 
 /// The report with the strategy that fits, or with the reason why none does.
 pub(super) async fn probe(report: ModelReport, plans: Plans, client: &Client) -> ModelReport {
-    let Plans { native, react, timeout } = plans;
+    let Plans {
+        native,
+        react,
+        timeout,
+    } = plans;
     let native = ask(client, native, native_question(timeout)).await;
     let asked_native = match native {
-        Ok(asked) => Asked { reading: of_native(&asked.observed).await, answer: Some(asked.answer), problem: None },
+        Ok(asked) => Asked {
+            reading: of_native(&asked.observed).await,
+            answer: Some(asked.answer),
+            problem: None,
+        },
         Err(error) => Asked::failed(error, &report),
     };
     if !asked_native.needs_react() {
         return concluded(report, asked_native, None);
     }
     let asked_react = match ask(client, react, react_question(timeout)).await {
-        Ok(asked) => Asked { reading: of_react(&asked.observed).await, answer: Some(asked.answer), problem: None },
+        Ok(asked) => Asked {
+            reading: of_react(&asked.observed).await,
+            answer: Some(asked.answer),
+            problem: None,
+        },
         Err(error) => Asked::failed(error, &report),
     };
     concluded(report, asked_native, Some(asked_react))
@@ -95,7 +120,11 @@ struct Asked {
 impl Asked {
     fn failed(error: ModelError, report: &ModelReport) -> Self {
         let problem = probe::problem(error, report);
-        Self { reading: Reading::failed(words::of_problem(&problem)), answer: None, problem: Some(problem) }
+        Self {
+            reading: Reading::failed(words::of_problem(&problem)),
+            answer: None,
+            problem: Some(problem),
+        }
     }
 
     /// Whether a call as text may succeed where a structured one did not.
@@ -107,7 +136,11 @@ impl Asked {
     }
 }
 
-async fn ask(client: &Client, plan: ProviderPlan, question: Question) -> Result<Answered, ModelError> {
+async fn ask(
+    client: &Client,
+    plan: ProviderPlan,
+    question: Question,
+) -> Result<Answered, ModelError> {
     let began = Instant::now();
     let observed = match client.observe(probe::request(plan, question)).await {
         Ok(observed) => observed,
@@ -119,7 +152,11 @@ async fn ask(client: &Client, plan: ProviderPlan, question: Question) -> Result<
 }
 
 fn native_question(timeout: Duration) -> Question {
-    Question { messages: vec![message(Role::User, TASK)], tools: vec![tool()], timeout }
+    Question {
+        messages: vec![message(Role::User, TASK)],
+        tools: vec![tool()],
+        timeout,
+    }
 }
 
 /// The prompt of an investigation, with the tool as text.
@@ -134,8 +171,15 @@ fn react_question(timeout: Duration) -> Question {
         runbooks: &[],
         fetched: None,
     };
-    let messages = vec![message(Role::System, prompt::system(&briefing)), message(Role::User, TASK)];
-    Question { messages, tools: Vec::new(), timeout }
+    let messages = vec![
+        message(Role::System, prompt::system(&briefing)),
+        message(Role::User, TASK),
+    ];
+    Question {
+        messages,
+        tools: Vec::new(),
+        timeout,
+    }
 }
 
 fn tool() -> ToolSpec {
@@ -159,7 +203,10 @@ async fn of_native(observed: &Observed) -> Reading {
 /// The call that counts: the first one of the tool, or the first one.
 fn called(observed: &Observed) -> Option<&ToolCall> {
     let calls = &observed.answer.calls;
-    calls.iter().find(|call| call.tool == TOOL).or_else(|| calls.first())
+    calls
+        .iter()
+        .find(|call| call.tool == TOOL)
+        .or_else(|| calls.first())
 }
 
 async fn of_react(observed: &Observed) -> Reading {
@@ -183,18 +230,32 @@ fn concluded(report: ModelReport, native: Asked, react: Option<Asked>) -> ModelR
         let first = native.problem.clone();
         // A second failure is hardly one of tools: the first says what is wrong.
         let is_failure = react.as_ref().is_none_or(|asked| asked.problem.is_some());
-        first.filter(|_| is_failure).unwrap_or_else(|| none_fits(&native.reading, &report.name))
+        first
+            .filter(|_| is_failure)
+            .unwrap_or_else(|| none_fits(&native.reading, &report.name))
     });
     let notes = words::notes(&native.reading, react.as_ref().map(|asked| &asked.reading));
-    let answer = native.answer.or_else(|| react.as_ref().and_then(|asked| asked.answer.clone()));
+    let answer = native
+        .answer
+        .or_else(|| react.as_ref().and_then(|asked| asked.answer.clone()));
     let found = StrategyReport {
         strategy: strategy.map(Strategy::as_str),
         native: Some(native.reading),
         react: react.map(|asked| asked.reading),
         notes,
     };
-    let state = if problem.is_some() { State::Unusable } else { State::Ready };
-    ModelReport { state, problem, answer, probe: Some(found), ..report }
+    let state = if problem.is_some() {
+        State::Unusable
+    } else {
+        State::Ready
+    };
+    ModelReport {
+        state,
+        problem,
+        answer,
+        probe: Some(found),
+        ..report
+    }
 }
 
 /// The problem of a model that answers, and whose calls cannot be used.
@@ -205,5 +266,10 @@ fn none_fits(native: &Reading, name: &str) -> Problem {
     };
     let fix = advice::of_code(code, name, "", None);
     let message = words::none_fits(code).to_owned();
-    Problem { code: code.to_owned(), provider_status: String::new(), message, fix }
+    Problem {
+        code: code.to_owned(),
+        provider_status: String::new(),
+        message,
+        fix,
+    }
 }

@@ -56,12 +56,22 @@ pub struct Reading {
 impl Reading {
     fn of(outcome: Outcome, observed: &Observed) -> Self {
         let (reasoning_tag, is_unsure) = (observed.reasoning_tag.clone(), observed.is_unsure);
-        Self { outcome, called: None, reason: None, markup: None, reasoning_tag, is_unsure }
+        Self {
+            outcome,
+            called: None,
+            reason: None,
+            markup: None,
+            reasoning_tag,
+            is_unsure,
+        }
     }
 
     /// A request without an answer, for this reason.
     pub(super) fn failed(reason: String) -> Self {
-        Self { reason: Some(reason), ..Self::of(Outcome::Failed, &Observed::default()) }
+        Self {
+            reason: Some(reason),
+            ..Self::of(Outcome::Failed, &Observed::default())
+        }
     }
 
     /// Whether an investigation would send the call.
@@ -79,7 +89,10 @@ pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading 
         has_text_call: markup.is_some(),
         before: 0,
     };
-    let of = |outcome| Reading { markup: markup.clone(), ..Reading::of(outcome, observed) };
+    let of = |outcome| Reading {
+        markup: markup.clone(),
+        ..Reading::of(outcome, observed)
+    };
     if verdict(ended, Strategy::NativeThinking, Purpose::Iteration) != Verdict::Take {
         return not_counted(ended, of);
     }
@@ -92,21 +105,33 @@ pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading 
 /// The answer to a request for a call as text.
 pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit>) -> Reading {
     let markup = markup(&observed.answer.text).filter(|_| reply.kind != ReplyKind::Action);
-    let ended = Ended { finish: observed.answer.finish, has_calls: false, has_text_call: markup.is_some(), before: 0 };
-    let of = |outcome| Reading { markup: markup.clone(), ..Reading::of(outcome, observed) };
+    let ended = Ended {
+        finish: observed.answer.finish,
+        has_calls: false,
+        has_text_call: markup.is_some(),
+        before: 0,
+    };
+    let of = |outcome| Reading {
+        markup: markup.clone(),
+        ..Reading::of(outcome, observed)
+    };
     if verdict(ended, Strategy::React, Purpose::Iteration) != Verdict::Take {
         return not_counted(ended, of);
     }
     let name = reply.action.as_deref().unwrap_or_default();
     match (reply.kind, fit) {
         (ReplyKind::Action, Some(fit)) => of_call(name, fit, observed),
-        (ReplyKind::UnknownTool, _) => {
-            Reading { called: Some(name.to_owned()), ..Reading::of(Outcome::OtherName, observed) }
+        (ReplyKind::UnknownTool, _) => Reading {
+            called: Some(name.to_owned()),
+            ..Reading::of(Outcome::OtherName, observed)
+        },
+        (ReplyKind::Malformed, _) if !is_blank(&observed.answer.text) => Reading {
+            reason: reply.problem.clone(),
+            ..Reading::of(Outcome::NoCall, observed)
+        },
+        (ReplyKind::Action, None) | (ReplyKind::Malformed | ReplyKind::Final, _) => {
+            without_call(observed)
         }
-        (ReplyKind::Malformed, _) if !is_blank(&observed.answer.text) => {
-            Reading { reason: reply.problem.clone(), ..Reading::of(Outcome::NoCall, observed) }
-        }
-        (ReplyKind::Action, None) | (ReplyKind::Malformed | ReplyKind::Final, _) => without_call(observed),
     }
 }
 
@@ -115,19 +140,26 @@ fn not_counted(ended: Ended, of: impl Fn(Outcome) -> Reading) -> Reading {
     if ended.code() == CALL_IN_TEXT {
         return of(Outcome::CallInText);
     }
-    Reading { reason: Some(ended.finish.as_str().to_owned()), ..of(Outcome::CutOff) }
+    Reading {
+        reason: Some(ended.finish.as_str().to_owned()),
+        ..of(Outcome::CutOff)
+    }
 }
 
 fn of_call(name: &str, fit: &ArgumentFit, observed: &Observed) -> Reading {
     if name != TOOL {
-        return Reading { called: Some(name.to_owned()), ..Reading::of(Outcome::OtherName, observed) };
+        return Reading {
+            called: Some(name.to_owned()),
+            ..Reading::of(Outcome::OtherName, observed)
+        };
     }
     match fit {
         ArgumentFit::AsWritten => Reading::of(Outcome::Called, observed),
         ArgumentFit::Fitted => Reading::of(Outcome::CalledFitted, observed),
-        ArgumentFit::Unfit(faults) => {
-            Reading { reason: Some(faults.clone()), ..Reading::of(Outcome::UnfitArguments, observed) }
-        }
+        ArgumentFit::Unfit(faults) => Reading {
+            reason: Some(faults.clone()),
+            ..Reading::of(Outcome::UnfitArguments, observed)
+        },
     }
 }
 
@@ -136,8 +168,15 @@ fn without_call(observed: &Observed) -> Reading {
         return Reading::of(Outcome::NoCall, observed);
     }
     let markup = markup(&observed.answer.thinking);
-    let outcome = if markup.is_some() { Outcome::CallInReasoning } else { Outcome::Empty };
-    Reading { markup, ..Reading::of(outcome, observed) }
+    let outcome = if markup.is_some() {
+        Outcome::CallInReasoning
+    } else {
+        Outcome::Empty
+    };
+    Reading {
+        markup,
+        ..Reading::of(outcome, observed)
+    }
 }
 
 /// The markup of the first call in a text.

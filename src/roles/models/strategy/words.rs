@@ -18,7 +18,10 @@ pub(super) fn notes(native: &Reading, react: Option<&Reading>) -> Vec<String> {
         ));
     }
     if readings().any(|reading| reading.is_unsure) {
-        notes.push("its tags of reasoning have no certain reading: tarsy asks for such an answer again".to_owned());
+        notes.push(
+            "its tags of reasoning have no certain reading: tarsy asks for such an answer again"
+                .to_owned(),
+        );
     }
     notes
 }
@@ -74,7 +77,9 @@ fn of_react(reading: &Reading) -> String {
 
 fn other_name(reading: &Reading) -> String {
     let called = reading.called.as_deref().unwrap_or_default();
-    format!("it names {called:?} in place of {TOOL}, and an investigation would answer that there is no such tool")
+    format!(
+        "it names {called:?} in place of {TOOL}, and an investigation would answer that there is no such tool"
+    )
 }
 
 fn markup(reading: &Reading) -> &str {
@@ -84,7 +89,10 @@ fn markup(reading: &Reading) -> &str {
 /// A reason of several lines as one, without the request to the model at its end.
 fn first_lines(reason: &str) -> String {
     let lines = reason.lines().filter(|line| !line.starts_with("Correct "));
-    lines.map(|line| line.trim_start_matches("- ")).collect::<Vec<_>>().join(" ")
+    lines
+        .map(|line| line.trim_start_matches("- "))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A failure with its code and the provider's own words.

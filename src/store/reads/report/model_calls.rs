@@ -36,10 +36,15 @@ impl Store {
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn model_calls(&self, session: SessionId) -> Result<Option<Vec<NumberedCall>>, Error> {
+    pub async fn model_calls(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<Vec<NumberedCall>>, Error> {
         let read = move |connection: &mut PgConnection| {
             let calls = rows(connection, session.0)?.into_iter().map(|row| row.call);
-            let numbered = (1_u32..).zip(calls).map(|(number, call)| NumberedCall { number, call });
+            let numbered = (1_u32..)
+                .zip(calls)
+                .map(|(number, call)| NumberedCall { number, call });
             let calls: Vec<NumberedCall> = numbered.collect();
             let is_known = !calls.is_empty() || exists(connection, session.0)?;
             Ok(is_known.then_some(calls))
@@ -51,7 +56,11 @@ impl Store {
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn model_call(&self, session: SessionId, wanted: CallNumber) -> Result<Option<RebuiltCall>, Error> {
+    pub async fn model_call(
+        &self,
+        session: SessionId,
+        wanted: CallNumber,
+    ) -> Result<Option<RebuiltCall>, Error> {
         let read = move |connection: &mut PgConnection| {
             // One snapshot, so that the journal has what the call names.
             connection
@@ -66,7 +75,10 @@ impl Store {
 
 /// The model calls of a report.
 pub(super) fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelCallReport>> {
-    Ok(rows(connection, id)?.into_iter().map(|row| row.call).collect())
+    Ok(rows(connection, id)?
+        .into_iter()
+        .map(|row| row.call)
+        .collect())
 }
 
 fn rows(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Row>> {
@@ -78,7 +90,12 @@ fn rows(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Row>> {
                 .and(agent_executions::execution_id.eq(call::execution_id))),
         )
         .filter(call::session_id.eq(id))
-        .order((call::created_at, agent_executions::agent_no, call::checkpoint, call::call_no))
+        .order((
+            call::created_at,
+            agent_executions::agent_no,
+            call::checkpoint,
+            call::call_no,
+        ))
         .select((
             (
                 call::execution_id,
@@ -90,7 +107,12 @@ fn rows(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Row>> {
                 call::provider,
                 call::model,
                 call::duration_ms,
-                (call::input_tokens, call::cached_tokens, call::output_tokens, call::thinking_tokens),
+                (
+                    call::input_tokens,
+                    call::cached_tokens,
+                    call::output_tokens,
+                    call::thinking_tokens,
+                ),
                 call::response,
                 call::error,
             ),
@@ -105,7 +127,11 @@ fn exists(connection: &mut PgConnection, id: Uuid) -> QueryResult<bool> {
     diesel::select(diesel::dsl::exists(alert_sessions::table.find(id))).get_result(connection)
 }
 
-fn call(connection: &mut PgConnection, session: SessionId, wanted: CallNumber) -> QueryResult<Option<RebuiltCall>> {
+fn call(
+    connection: &mut PgConnection,
+    session: SessionId,
+    wanted: CallNumber,
+) -> QueryResult<Option<RebuiltCall>> {
     let rows = rows(connection, session.0)?;
     let calls = u32::try_from(rows.len()).unwrap_or(u32::MAX);
     let number = match wanted {
@@ -113,23 +139,46 @@ fn call(connection: &mut PgConnection, session: SessionId, wanted: CallNumber) -
         CallNumber::Last => calls,
     };
     let at = usize::try_from(number).unwrap_or(usize::MAX).checked_sub(1);
-    let Some(row) = at.and_then(|at| rows.into_iter().nth(at)) else { return Ok(None) };
+    let Some(row) = at.and_then(|at| rows.into_iter().nth(at)) else {
+        return Ok(None);
+    };
     let rebuilt = rebuilt(connection, session, &row)?;
-    Ok(Some(RebuiltCall { call: NumberedCall { number, call: row.call }, calls, rebuilt }))
+    Ok(Some(RebuiltCall {
+        call: NumberedCall {
+            number,
+            call: row.call,
+        },
+        calls,
+        rebuilt,
+    }))
 }
 
 /// The request of a call, or the reason why it cannot be made again.
-fn rebuilt(connection: &mut PgConnection, session: SessionId, row: &Row) -> QueryResult<Result<Rebuilt, String>> {
-    let plan: Option<Value> =
-        session_plans::table.find(session.0).select(session_plans::plan).first(connection).optional()?;
-    let journal = record::decoded(record::journal(connection, session.0, row.call.execution_id.0)?);
-    let found = journal.map_err(|error| error.to_string()).and_then(|journal| site(plan, journal, row));
+fn rebuilt(
+    connection: &mut PgConnection,
+    session: SessionId,
+    row: &Row,
+) -> QueryResult<Result<Rebuilt, String>> {
+    let plan: Option<Value> = session_plans::table
+        .find(session.0)
+        .select(session_plans::plan)
+        .first(connection)
+        .optional()?;
+    let journal = record::decoded(record::journal(
+        connection,
+        session.0,
+        row.call.execution_id.0,
+    )?);
+    let found = journal
+        .map_err(|error| error.to_string())
+        .and_then(|journal| site(plan, journal, row));
     let site = match found {
         Ok(site) => site,
         Err(reason) => return Ok(Err(reason)),
     };
     let text = match site.result_event() {
-        Some(event) => result::result(connection, session, Timeline::Own, event)?.and_then(|result| result.text),
+        Some(event) => result::result(connection, session, Timeline::Own, event)?
+            .and_then(|result| result.text),
         None => None,
     };
     Ok(match site.request(text.as_deref()) {
@@ -146,19 +195,41 @@ fn rebuilt(connection: &mut PgConnection, session: SessionId, row: &Row) -> Quer
 fn site(plan: Option<Value>, journal: Vec<RecordedEntry>, row: &Row) -> Result<CallSite, String> {
     let agent = agent(plan, row)?;
     let word = row.call.purpose.as_str();
-    let purpose = Purpose::of(word).ok_or_else(|| format!("a newer version made this call, for '{word}'"))?;
-    let (entries_upto, call_no) = (number::from_int(row.call.entries_upto), number::from_int(row.call_no));
-    CallSite::find(agent, journal, StoredCall { purpose, entries_upto, call_no }).map_err(|error| error.to_string())
+    let purpose =
+        Purpose::of(word).ok_or_else(|| format!("a newer version made this call, for '{word}'"))?;
+    let (entries_upto, call_no) = (
+        number::from_int(row.call.entries_upto),
+        number::from_int(row.call_no),
+    );
+    CallSite::find(
+        agent,
+        journal,
+        StoredCall {
+            purpose,
+            entries_upto,
+            call_no,
+        },
+    )
+    .map_err(|error| error.to_string())
 }
 
 /// The agent of the call in the frozen plan.
 fn agent(plan: Option<Value>, row: &Row) -> Result<Arc<AgentPlan>, String> {
     let plan = plan.ok_or_else(|| "the plan of the session is not stored".to_owned())?;
-    let plan: Plan = serde_json::from_value(plan).map_err(|error| format!("stored plan: {error}"))?;
+    let plan: Plan =
+        serde_json::from_value(plan).map_err(|error| format!("stored plan: {error}"))?;
     if plan.version > FORMAT_VERSION {
-        return Err(format!("a newer version made this call: the plan has version {}", plan.version));
+        return Err(format!(
+            "a newer version made this call: the plan has version {}",
+            plan.version
+        ));
     }
-    let (stage_no, agent_no) = (number::from_int(row.stage_no), number::from_int(row.agent_no));
+    let (stage_no, agent_no) = (
+        number::from_int(row.stage_no),
+        number::from_int(row.agent_no),
+    );
     let agent = plan.stage(stage_no).and_then(|stage| stage.agent(agent_no));
-    agent.map(Arc::clone).ok_or_else(|| format!("stage {stage_no} of the plan has no agent number {agent_no}"))
+    agent
+        .map(Arc::clone)
+        .ok_or_else(|| format!("stage {stage_no} of the plan has no agent number {agent_no}"))
 }

@@ -15,15 +15,15 @@ use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 use crate::reports::{
-    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionReport,
-    ShownStatus, StageReport, ToolCallReport,
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport,
+    SessionReport, ShownStatus, StageReport, ToolCallReport,
 };
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::schema::{
-    agent_executions, alert_sessions, alert_updates, alerts, llm_interactions, stages, timeline_events,
-    tool_interactions,
+    agent_executions, alert_sessions, alert_updates, alerts, llm_interactions, stages,
+    timeline_events, tool_interactions,
 };
 
 #[derive(Queryable, Selectable)]
@@ -101,24 +101,45 @@ impl Store {
     pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
         let report = self.run(Operation::Command, move |connection| {
             // One snapshot, so that the parts agree with each other while the session goes on.
-            connection.build_transaction().read_only().repeatable_read().run(|connection| read(connection, alert.0))
+            connection
+                .build_transaction()
+                .read_only()
+                .repeatable_read()
+                .run(|connection| read(connection, alert.0))
         });
-        Ok(report.await?.map(|report| AlertReport { url: self.link(alert), ..report }))
+        Ok(report.await?.map(|report| AlertReport {
+            url: self.link(alert),
+            ..report
+        }))
     }
 }
 
 fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertReport>> {
-    let alert: Option<AlertRow> = alerts::table.find(id).select(AlertRow::as_select()).first(connection).optional()?;
+    let alert: Option<AlertRow> = alerts::table
+        .find(id)
+        .select(AlertRow::as_select())
+        .first(connection)
+        .optional()?;
     let Some(alert) = alert else { return Ok(None) };
-    let session: Option<SessionRow> =
-        alert_sessions::table.find(id).select(SessionRow::as_select()).first(connection).optional()?;
+    let session: Option<SessionRow> = alert_sessions::table
+        .find(id)
+        .select(SessionRow::as_select())
+        .first(connection)
+        .optional()?;
     let parent_id = session.as_ref().and_then(|session| session.parent_id);
     let questions = questions(connection, id)?;
-    let session = session.map(|session| with_parts(connection, id, session)).transpose()?;
+    let session = session
+        .map(|session| with_parts(connection, id, session))
+        .transpose()?;
     let joined = alerts::table
         .filter(alerts::joined_session_id.eq(id))
         .order(alerts::alert_id)
-        .select((alerts::alert_id, alerts::received_at, alerts::title, alerts::severity))
+        .select((
+            alerts::alert_id,
+            alerts::received_at,
+            alerts::title,
+            alerts::severity,
+        ))
         .load(connection)?;
     let limited_by = alert_sessions::table
         .find(alert.joined_session_id.unwrap_or(alert.alert_id).0)
@@ -168,7 +189,11 @@ fn questions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Questio
         .load(connection)
 }
 
-fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> QueryResult<SessionReport> {
+fn with_parts(
+    connection: &mut PgConnection,
+    id: Uuid,
+    session: SessionRow,
+) -> QueryResult<SessionReport> {
     let executions = executions(connection, id)?;
     let stages: Vec<StageRow> = stages::table
         .filter(stages::session_id.eq(id))
@@ -181,7 +206,11 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         status: stage.status,
         started_at: stage.started_at,
         finished_at: stage.finished_at,
-        executions: executions.iter().filter(|(no, _)| *no == stage.stage_no).map(|(_, of)| of.clone()).collect(),
+        executions: executions
+            .iter()
+            .filter(|(no, _)| *no == stage.stage_no)
+            .map(|(_, of)| of.clone())
+            .collect(),
     };
     let stages = stages.into_iter().map(stage).collect();
     let citations = citations(connection, id, session.final_analysis.as_deref())?;
@@ -213,12 +242,20 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
 
 fn alert_updates(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<AlertUpdateReport>> {
     use alert_updates::{alert_id, created_at, report, session_id, update_no};
-    let of_session = alert_updates::table.filter(session_id.eq(id)).order(update_no);
-    of_session.select((update_no, created_at, alert_id, report)).load(connection)
+    let of_session = alert_updates::table
+        .filter(session_id.eq(id))
+        .order(update_no);
+    of_session
+        .select((update_no, created_at, alert_id, report))
+        .load(connection)
 }
 
 /// The workers that the takeovers name. In the first epoch there was none.
-fn previous_workers(connection: &mut PgConnection, id: Uuid, epoch: i32) -> QueryResult<Vec<String>> {
+fn previous_workers(
+    connection: &mut PgConnection,
+    id: Uuid,
+    epoch: i32,
+) -> QueryResult<Vec<String>> {
     if epoch <= 1 {
         return Ok(Vec::new());
     }
@@ -232,8 +269,14 @@ fn previous_workers(connection: &mut PgConnection, id: Uuid, epoch: i32) -> Quer
 }
 
 /// The citations in the event that shows the analysis.
-fn citations(connection: &mut PgConnection, id: Uuid, analysis: Option<&str>) -> QueryResult<Value> {
-    let Some(analysis) = analysis else { return Ok(Value::Null) };
+fn citations(
+    connection: &mut PgConnection,
+    id: Uuid,
+    analysis: Option<&str>,
+) -> QueryResult<Value> {
+    let Some(analysis) = analysis else {
+        return Ok(Value::Null);
+    };
     let metadata: Option<Option<Value>> = timeline_events::table
         .filter(timeline_events::session_id.eq(id))
         .filter(timeline_events::event_type.eq(EventType::FinalAnalysis.as_str()))
@@ -242,7 +285,10 @@ fn citations(connection: &mut PgConnection, id: Uuid, analysis: Option<&str>) ->
         .select(timeline_events::metadata)
         .first(connection)
         .optional()?;
-    Ok(metadata.flatten().and_then(|metadata| metadata.get("citations").cloned()).unwrap_or_default())
+    Ok(metadata
+        .flatten()
+        .and_then(|metadata| metadata.get("citations").cloned())
+        .unwrap_or_default())
 }
 
 /// The executions, each with the number of its stage.
@@ -280,7 +326,11 @@ fn executions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<(i32, 
 fn models(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelReport>> {
     llm_interactions::table
         .filter(llm_interactions::session_id.eq(id))
-        .group_by((llm_interactions::provider, llm_interactions::backend, llm_interactions::model))
+        .group_by((
+            llm_interactions::provider,
+            llm_interactions::backend,
+            llm_interactions::model,
+        ))
         .order(sql::<Nullable<Timestamptz>>("min(created_at)"))
         .select((
             llm_interactions::provider,

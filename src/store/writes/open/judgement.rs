@@ -5,7 +5,9 @@ use uuid::Uuid;
 
 use crate::investigation::alert::Severity;
 use crate::investigation::alert::aggregate::Aggregate;
-use crate::investigation::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert};
+use crate::investigation::alert_update::{
+    Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert,
+};
 
 use crate::store::rows::{nul, number};
 
@@ -44,14 +46,24 @@ impl Judgement {
     pub(super) fn before(members: &[Uuid]) -> Self {
         let is_aggregate = members.iter().any(|member| Aggregate::of(member).is_some());
         let judgement = Self::default();
-        if is_aggregate { Self { max_known: i32::MAX, ..judgement } } else { judgement }
+        if is_aggregate {
+            Self {
+                max_known: i32::MAX,
+                ..judgement
+            }
+        } else {
+            judgement
+        }
     }
 
     /// What the alert changes for a session that knows this.
     pub(super) fn of(known: &KnownAlert, reported: &ReportedAlert<'_>) -> Self {
         let compared_with = Some(number::int(known.updates));
         let Some((after, update)) = known.update(reported) else {
-            return Self { compared_with, ..Self::before(reported.members) };
+            return Self {
+                compared_with,
+                ..Self::before(reported.members)
+            };
         };
         Self {
             compared_with,

@@ -21,7 +21,12 @@ pub(super) struct LimitColumns {
 
 impl LimitColumns {
     pub(super) fn new(limit: Option<RouteLimit>, alert: &Alert) -> Self {
-        let Some(limit) = limit else { return Self { metadata: json!({}), ..Self::default() } };
+        let Some(limit) = limit else {
+            return Self {
+                metadata: json!({}),
+                ..Self::default()
+            };
+        };
         let metadata = json!({
             "route": limit.route, "max_per_hour": limit.max_per_hour, "title": alert.title,
             "severity": alert.severity.as_str(),

@@ -6,18 +6,25 @@ use super::*;
 use crate::investigation::clock::Moment;
 
 fn now() -> DateTime<Utc> {
-    DateTime::parse_from_rfc3339("2026-11-28T06:30:00Z").unwrap().to_utc()
+    DateTime::parse_from_rfc3339("2026-11-28T06:30:00Z")
+        .unwrap()
+        .to_utc()
 }
 
 fn at(text: &str) -> Option<Moment> {
-    Some(Moment::At(DateTime::parse_from_rfc3339(text).unwrap().to_utc()))
+    Some(Moment::At(
+        DateTime::parse_from_rfc3339(text).unwrap().to_utc(),
+    ))
 }
 
 #[test]
 fn parameters_are_checked_and_empty_ones_are_absent() {
     let query = "status=failed&status=timed-out,running&severity=high,critical&chain=a&source=&label=a%3Db&since=24h\
                      &q=+oom+&other=1&before=&until=2026-11-27&label=c=d,e&questions=hidden";
-    let label = |key: &str, value: &str| Label { key: key.to_owned(), value: value.to_owned() };
+    let label = |key: &str, value: &str| Label {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
     let filter = SessionFilter {
         limit: 50,
         statuses: vec![RunStatus::Failed, RunStatus::TimedOut, RunStatus::Running],
@@ -32,15 +39,28 @@ fn parameters_are_checked_and_empty_ones_are_absent() {
         about: Vec::new(),
     };
     let page = ListQuery::of(Some(query)).page(now()).unwrap();
-    assert_eq!(page, SessionPage { filter, before: None });
     assert_eq!(
-        ListQuery::of(Some("since=2026-11-27T10:00Z")).page(now()).unwrap().filter.since,
+        page,
+        SessionPage {
+            filter,
+            before: None
+        }
+    );
+    assert_eq!(
+        ListQuery::of(Some("since=2026-11-27T10:00Z"))
+            .page(now())
+            .unwrap()
+            .filter
+            .since,
         at("2026-11-27T10:00:00Z")
     );
     let accepted = "since: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z";
     for (wrong, named) in [
         ("status=lost", "status: accepted: running, completed"),
-        ("severity=bad", "severity: accepted: critical, high, normal, low"),
+        (
+            "severity=bad",
+            "severity: accepted: critical, high, normal, low",
+        ),
         ("label=x", "label: accepted: key=value"),
         ("since=tomorrow", accepted),
         ("until=2026-13-01", "until: accepted: 3h"),
@@ -48,31 +68,64 @@ fn parameters_are_checked_and_empty_ones_are_absent() {
         ("before=7", "before"),
         ("limit=501", "limit: accepted: 1 to 500"),
         ("limit=0", "limit"),
-        (&format!("q={}", "a".repeat(201)), "q: accepted: at most 200 bytes"),
+        (
+            &format!("q={}", "a".repeat(201)),
+            "q: accepted: at most 200 bytes",
+        ),
         (&format!("chain={}", "a".repeat(201)), "chain: accepted"),
-        (&(0..30).map(|n| format!("chain={n}&")).collect::<String>(), "chain: accepted: at most 20 values"),
+        (
+            &(0..30).map(|n| format!("chain={n}&")).collect::<String>(),
+            "chain: accepted: at most 20 values",
+        ),
     ] {
-        let fault = ListQuery::of(Some(wrong)).page(now()).unwrap_err().to_string();
+        let fault = ListQuery::of(Some(wrong))
+            .page(now())
+            .unwrap_err()
+            .to_string();
         assert!(fault.starts_with(named), "{wrong}: {fault}");
     }
 }
 
 #[test]
 fn a_page_keeps_what_is_right_of_a_wrong_address() {
-    let selection = ListQuery::of(Some("status=lost,failed&since=tomorrow&label=x&label=a=b&until=x")).selection(now());
-    assert_eq!(selection.query, ListQuery::of(Some("status=failed&label=a=b")));
+    let selection = ListQuery::of(Some(
+        "status=lost,failed&since=tomorrow&label=x&label=a=b&until=x",
+    ))
+    .selection(now());
+    assert_eq!(
+        selection.query,
+        ListQuery::of(Some("status=failed&label=a=b"))
+    );
     assert_eq!(selection.page.filter.statuses, [RunStatus::Failed]);
     assert_eq!(selection.faults.len(), 4, "{:?}", selection.faults);
 }
 
 #[test]
 fn each_value_can_be_left_out_alone() {
-    let query = ListQuery::of(Some("status=failed&severity=high,low&label=a=b&since=7d&until=1d&q=x"));
+    let query = ListQuery::of(Some(
+        "status=failed&severity=high,low&label=a=b&since=7d&until=1d&q=x",
+    ));
     let parts = query.parts();
-    let named: Vec<String> = parts.iter().map(|part| format!("{} {}", part.name, part.value)).collect();
-    let expected = ["status failed", "severity high", "severity low", "label a=b", "since 7d", "until 1d", "words x"];
+    let named: Vec<String> = parts
+        .iter()
+        .map(|part| format!("{} {}", part.name, part.value))
+        .collect();
+    let expected = [
+        "status failed",
+        "severity high",
+        "severity low",
+        "label a=b",
+        "since 7d",
+        "until 1d",
+        "words x",
+    ];
     assert_eq!(named, expected);
-    assert_eq!(parts[1].without, ListQuery::of(Some("status=failed&severity=low&label=a=b&since=7d&until=1d&q=x")));
+    assert_eq!(
+        parts[1].without,
+        ListQuery::of(Some(
+            "status=failed&severity=low&label=a=b&since=7d&until=1d&q=x"
+        ))
+    );
     assert!(parts.iter().all(|part| part.without.parts().len() == 6));
 }
 

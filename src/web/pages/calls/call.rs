@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use super::message::{calls, message, text};
 use crate::investigation::ids::SessionId;
 use crate::investigation::readable::format;
-use crate::reports::calls::{AnswerReport, CallReport, RequestReport, ToolReport, own_form, purpose};
+use crate::reports::calls::{
+    AnswerReport, CallReport, RequestReport, ToolReport, own_form, purpose,
+};
 use crate::reports::words::tokens;
 use crate::web::pages::words::{brief, moment, plain};
 
@@ -63,9 +65,15 @@ fn failure(error: &str, code: Option<&str>) -> Markup {
 
 fn of_request(id: SessionId, number: u32, request: &RequestReport) -> Markup {
     let address = |from: usize| format!("/sessions/{id}/calls/{number}?from={from}");
-    let blanked = request.messages.iter().filter(|message| message.is_blanked).count();
+    let blanked = request
+        .messages
+        .iter()
+        .filter(|message| message.is_blanked)
+        .count();
     let (first, last) = (request.messages.first(), request.messages.last());
-    let range = first.zip(last).map(|(first, last)| (first.number, last.number));
+    let range = first
+        .zip(last)
+        .map(|(first, last)| (first.number, last.number));
     let part = range.filter(|(first, last)| last - first + 1 < request.message_count);
     html! {
         section.ms {

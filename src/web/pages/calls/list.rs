@@ -36,8 +36,14 @@ pub(in crate::web) fn list(id: SessionId, calls: &[NumberedCall]) -> Markup {
 
 fn row(id: SessionId, each: &NumberedCall) -> Markup {
     let call = &each.call;
-    let tokens = |of: fn(&crate::reports::Tokens) -> i64| call.usage.as_ref().map(|usage| format::tokens(of(usage)));
-    let error = call.error.as_deref().map(|error| brief(error, 200)).unwrap_or_default();
+    let tokens = |of: fn(&crate::reports::Tokens) -> i64| {
+        call.usage.as_ref().map(|usage| format::tokens(of(usage)))
+    };
+    let error = call
+        .error
+        .as_deref()
+        .map(|error| brief(error, 200))
+        .unwrap_or_default();
     html! {
         tr {
             td.num { a href={ "/sessions/" (id) "/calls/" (each.number) } { (each.number) } }

@@ -45,7 +45,9 @@ pub(super) fn calls(calls: &[RequestedCall]) -> Markup {
 
 /// A text as it is, up to a size that a browser shows.
 pub(super) fn text(text: &str) -> Markup {
-    let shown = text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or_default();
+    let shown = text
+        .get(..text.floor_char_boundary(MAX_TEXT))
+        .unwrap_or_default();
     let hidden = text.len() - shown.len();
     html! {
         pre tabindex="0" { (whole(shown)) }

@@ -10,7 +10,11 @@ use crate::web::pages::calls::{call, list as calls_list};
 use crate::web::pages::shell::{Frame, Place};
 use crate::web::ports::Backend;
 
-pub(super) async fn list<B: Backend>(State(web): State<Shared<B>>, Path(part): Path<String>, asked: Asked) -> Response {
+pub(super) async fn list<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(part): Path<String>,
+    asked: Asked,
+) -> Response {
     let page = async {
         let (id, calls) = calls_of(&web, &asked.access, &part).await?;
         let title = format!("Model calls of {}", id.short());

@@ -35,7 +35,11 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, path: &EventPath) ->
     let viewer = asked.viewer.clone();
     let page = web.renderer.render(move || match part.as_str() {
         "1" => body(id, &found),
-        _ => shell::page(&Frame::plain(&title, Place::Session), &viewer, &event(id, &found)),
+        _ => shell::page(
+            &Frame::plain(&title, Place::Session),
+            &viewer,
+            &event(id, &found),
+        ),
     });
     let page = page.await?;
     // The event never changes, but the page around it and the markup of its body do.

@@ -38,7 +38,13 @@ pub(super) async fn load<B: Backend>(
     report: &AlertReport,
     span: Option<Span>,
 ) -> Result<Loaded, Unavailable> {
-    let mut reading = Reading { web, report, loaded: Loaded::default(), bytes: 0, after: 0 };
+    let mut reading = Reading {
+        web,
+        report,
+        loaded: Loaded::default(),
+        bytes: 0,
+        after: 0,
+    };
     let mut last = u32::MAX;
     if let Some(Span { from, to }) = span {
         // All times are counted from the first event.
@@ -46,7 +52,10 @@ pub(super) async fn load<B: Backend>(
         reading.after = from.saturating_sub(AROUND + 1).max(reading.after);
         last = to.saturating_add(AROUND);
     }
-    while reading.after < last && reading.loaded.events.len() < MAX_EVENTS && reading.page(EVENTS_PAGE).await? {}
+    while reading.after < last
+        && reading.loaded.events.len() < MAX_EVENTS
+        && reading.page(EVENTS_PAGE).await?
+    {}
     reading.restore_cited().await?;
     Ok(reading.loaded)
 }
@@ -63,9 +72,16 @@ impl<B: Backend> Reading<'_, B> {
     /// Reads the next events; returns whether further ones may follow.
     async fn page(&mut self, limit: u32) -> Result<bool, Unavailable> {
         let characters = if self.bytes < MAX_BYTES { MANY } else { FEW };
-        let page = ExcerptPage { session: self.report.alert_id, after: self.after, limit, characters };
+        let page = ExcerptPage {
+            session: self.report.alert_id,
+            after: self.after,
+            limit,
+            characters,
+        };
         let excerpts = self.web.backend.excerpts(page).await?;
-        let Some(last) = excerpts.last() else { return Ok(false) };
+        let Some(last) = excerpts.last() else {
+            return Ok(false);
+        };
         self.after = last.event.session_seq;
         let may_go_on = !last.event.event_type.is_end();
         for Excerpt { event, is_cut } in excerpts {
@@ -84,13 +100,20 @@ impl<B: Backend> Reading<'_, B> {
         let Loaded { events, cut } = &mut self.loaded;
         let mut room = MAX_CITED_BYTES;
         let is_cited = |number: &u32| cited.contains(number);
-        for event in events.iter_mut().filter(|event| cut.contains(&event.session_seq) && is_cited(&event.session_seq))
+        for event in events
+            .iter_mut()
+            .filter(|event| cut.contains(&event.session_seq) && is_cited(&event.session_seq))
         {
             event.truncated = true;
             if room == 0 {
                 continue;
             }
-            let whole = self.web.backend.events(self.report.alert_id, event.session_seq - 1, 1).await?.pop();
+            let whole = self
+                .web
+                .backend
+                .events(self.report.alert_id, event.session_seq - 1, 1)
+                .await?
+                .pop();
             let whole = whole.filter(|whole| whole.session_seq == event.session_seq);
             room = room.saturating_sub(whole.as_ref().map_or(0, |whole| whole.content.len()));
             if let Some(whole) = whole.filter(|_| room > 0) {
@@ -115,15 +138,33 @@ mod tests {
     use crate::web::testing::data::{long, report};
 
     async fn shown(backend: &Arc<FakeBackend>, path: &str) -> String {
-        let response = backend.answer(&format!("/sessions/{}{path}", report().alert_id), &[]).await;
-        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+        let response = backend
+            .answer(&format!("/sessions/{}{path}", report().alert_id), &[])
+            .await;
+        String::from_utf8(
+            response
+                .into_body()
+                .collect()
+                .await
+                .unwrap()
+                .to_bytes()
+                .to_vec(),
+        )
+        .unwrap()
     }
 
     #[tokio::test]
     async fn no_view_of_a_session_with_large_results_makes_a_large_page() {
         // 36 MB of results, of which the analysis cites two.
         let backend = FakeBackend::with(long(600, &"a line of a large result\n".repeat(2_400)));
-        for path in ["", "?view=all", "?view=errors", "?from=1", "?view=all&from=301&to=500", "/rows?from=1&to=900"] {
+        for path in [
+            "",
+            "?view=all",
+            "?view=errors",
+            "?from=1",
+            "?view=all&from=301&to=500",
+            "/rows?from=1&to=900",
+        ] {
             let page = shown(&backend, path).await;
             assert!(page.len() < 1_500_000, "{path}: {} bytes", page.len());
             let reads = backend.excerpts_read();
@@ -132,11 +173,17 @@ mod tests {
             assert!(!is_range || reads.events < 1_000, "{path}: {reads:?}");
         }
         // The two cited results are whole, because they are on paper.
-        let lines = shown(&backend, "").await.matches("a line of a large result\n").count();
+        let lines = shown(&backend, "")
+            .await
+            .matches("a line of a large result\n")
+            .count();
         assert_eq!(lines, 2 * 2_399, "the last line has no end");
         let page = shown(&backend, "?view=all").await;
         let folded = page.matches("class=\"r run\"").count();
-        assert!(folded >= 4 && page.contains("?view=all&amp;from="), "{folded} folded ranges");
+        assert!(
+            folded >= 4 && page.contains("?view=all&amp;from="),
+            "{folded} folded ranges"
+        );
     }
 
     #[tokio::test]
@@ -144,10 +191,27 @@ mod tests {
         let backend = FakeBackend::with(long(600, "short"));
         let rows = shown(&backend, "/rows?from=1001&to=1020").await;
         let whole = shown(&backend, "/rows?from=1&to=4000").await;
-        let numbers: Vec<&str> = rows.split(" data-n=\"").skip(1).filter_map(|row| row.split('"').next()).collect();
-        assert_eq!(numbers, ["1001", "1003", "1005", "1007", "1009", "1011", "1013", "1015", "1017", "1019", "1021"]);
+        let numbers: Vec<&str> = rows
+            .split(" data-n=\"")
+            .skip(1)
+            .filter_map(|row| row.split('"').next())
+            .collect();
+        assert_eq!(
+            numbers,
+            [
+                "1001", "1003", "1005", "1007", "1009", "1011", "1013", "1015", "1017", "1019",
+                "1021"
+            ]
+        );
         assert!(
-            whole.contains(rows.split("<li ").nth(1).unwrap().split("<div class=\"b\">").next().unwrap()),
+            whole.contains(
+                rows.split("<li ")
+                    .nth(1)
+                    .unwrap()
+                    .split("<div class=\"b\">")
+                    .next()
+                    .unwrap()
+            ),
             "{rows}"
         );
     }

@@ -45,9 +45,20 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
     );
     let entries = entries?;
     let is_empty = entries.is_empty() && page.before.is_none();
-    let below = if page.filter.questions == Questions::Hidden { below(web, &entries).await } else { Vec::new() };
-    let hidden = if is_empty { hidden(web, &shown, now).await } else { Vec::new() };
-    let next = entries.last().filter(|_| entries.len() >= limit).map(|last| last.line.session_id.to_string());
+    let below = if page.filter.questions == Questions::Hidden {
+        below(web, &entries).await
+    } else {
+        Vec::new()
+    };
+    let hidden = if is_empty {
+        hidden(web, &shown, now).await
+    } else {
+        Vec::new()
+    };
+    let next = entries
+        .last()
+        .filter(|_| entries.len() >= limit)
+        .map(|last| last.line.session_id.to_string());
     let query = shown.clone();
     let main = web.renderer.render(move || {
         list(&List {
@@ -64,9 +75,18 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
         })
     });
     let main = main.await?;
-    let net = if web.backend.is_live() { Net::Still } else { Net::NotLive };
+    let net = if web.backend.is_live() {
+        Net::Still
+    } else {
+        Net::NotLive
+    };
     let since = Some(shown.since()).filter(|since| *since != PERIOD);
-    let frame = Frame { net, search: &shown.filter.q, since, ..Frame::plain("Sessions", Place::Sessions) };
+    let frame = Frame {
+        net,
+        search: &shown.filter.q,
+        since,
+        ..Frame::plain("Sessions", Place::Sessions)
+    };
     Ok(asked.page(&frame, &main))
 }
 
@@ -80,25 +100,54 @@ fn with_questions(shown: &Query, mut page: SessionPage) -> SessionPage {
 
 /// The questions about these investigations, the newest first.
 async fn below<B: Backend>(web: &Shared<B>, entries: &[SessionEntry]) -> Vec<SessionEntry> {
-    let about: Vec<_> = entries.iter().filter(|entry| entry.questions > 0).map(|entry| entry.line.session_id).collect();
+    let about: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry.questions > 0)
+        .map(|entry| entry.line.session_id)
+        .collect();
     if about.is_empty() {
         return Vec::new();
     }
-    let filter = SessionFilter { limit: MAX_ASKED, about, ..SessionFilter::default() };
+    let filter = SessionFilter {
+        limit: MAX_ASKED,
+        about,
+        ..SessionFilter::default()
+    };
     // Without them the row says how many there are.
-    web.backend.sessions(SessionPage { filter, before: None }).await.unwrap_or_default()
+    web.backend
+        .sessions(SessionPage {
+            filter,
+            before: None,
+        })
+        .await
+        .unwrap_or_default()
 }
 
 /// How many sessions an empty list has without each value of its filter.
 async fn hidden<B: Backend>(web: &Shared<B>, shown: &Query, now: DateTime<Utc>) -> Vec<Hidden> {
-    let counted = shown.filter.parts().into_iter().take(MAX_HIDDEN).map(async |part| {
-        let without = Query { filter: part.without.clone(), ..Query::default() };
-        let page = with_questions(&without, part.without.selection(now).page);
-        let statuses = page.filter.statuses.clone();
-        let counts = web.backend.counts(page).await.ok()?;
-        Some(Hidden { part, count: sum(&counts, &statuses) })
-    });
-    futures_util::future::join_all(counted).await.into_iter().flatten().collect()
+    let counted = shown
+        .filter
+        .parts()
+        .into_iter()
+        .take(MAX_HIDDEN)
+        .map(async |part| {
+            let without = Query {
+                filter: part.without.clone(),
+                ..Query::default()
+            };
+            let page = with_questions(&without, part.without.selection(now).page);
+            let statuses = page.filter.statuses.clone();
+            let counts = web.backend.counts(page).await.ok()?;
+            Some(Hidden {
+                part,
+                count: sum(&counts, &statuses),
+            })
+        });
+    futures_util::future::join_all(counted)
+        .await
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// How many sessions have one of these states, or any.
@@ -112,7 +161,10 @@ fn sum(counts: &StatusCounts, statuses: &[RunStatus]) -> i64 {
         (RunStatus::Limited, counts.limited),
     ];
     let is_counted = |status: &RunStatus| statuses.is_empty() || statuses.contains(status);
-    each.into_iter().filter(|(status, _)| is_counted(status)).map(|(_, count)| count).sum()
+    each.into_iter()
+        .filter(|(status, _)| is_counted(status))
+        .map(|(_, count)| count)
+        .sum()
 }
 
 /// The session, if a search is the id of one.
@@ -129,10 +181,15 @@ async fn id<B: Backend>(web: &Shared<B>, q: &str) -> Option<crate::investigation
 }
 
 async fn system<B: Backend>(web: &Shared<B>) -> System {
-    let (lanes, dead) = tokio::join!(web.backend.lanes(), web.backend.dead_letters(MAX_DEAD_LETTERS));
+    let (lanes, dead) = tokio::join!(
+        web.backend.lanes(),
+        web.backend.dead_letters(MAX_DEAD_LETTERS)
+    );
     let workers = web.backend.workers();
     System {
-        waiting: lanes.ok().map(|lanes| lanes.iter().map(|lane| lane.waiting).sum()),
+        waiting: lanes
+            .ok()
+            .map(|lanes| lanes.iter().map(|lane| lane.waiting).sum()),
         workers: workers.len(),
         slots: workers.iter().map(|worker| worker.slots).sum(),
         busy: workers.iter().map(|worker| worker.busy).sum(),

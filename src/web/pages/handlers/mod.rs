@@ -43,8 +43,14 @@ pub(in crate::web) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}/calls", get(calls::list::<B>))
         .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
         .route("/sessions/{part}/questions", post(requests::ask::<B>))
-        .route("/sessions/{part}/cancel", get(requests::confirm::<B>).post(requests::cancel::<B>))
-        .route("/sessions/{part}/rerun", get(submit::confirm::<B>).post(submit::rerun::<B>))
+        .route(
+            "/sessions/{part}/cancel",
+            get(requests::confirm::<B>).post(requests::cancel::<B>),
+        )
+        .route(
+            "/sessions/{part}/rerun",
+            get(submit::confirm::<B>).post(submit::rerun::<B>),
+        )
         .route("/submit", get(submit::show::<B>).post(submit::send::<B>))
         .route("/s/{part}", get(session::part::<B>))
         .route("/s/{part}/{number}", get(session::part_at::<B>))
@@ -67,10 +73,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     type Rejection = StatusCode;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, StatusCode> {
-        let access = parts.extensions.get::<Access>().cloned().ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
+        let access = parts
+            .extensions
+            .get::<Access>()
+            .cloned()
+            .ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let viewer = Viewer::new(&access, &parts.headers, path);
-        Ok(Self { access, viewer, uri: parts.uri.clone(), headers: parts.headers.clone() })
+        Ok(Self {
+            access,
+            viewer,
+            uri: parts.uri.clone(),
+            headers: parts.headers.clone(),
+        })
     }
 }
 

@@ -13,9 +13,27 @@ use crate::web::ports::Backend;
 const MAX_DEAD: u32 = 50;
 
 pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Response {
-    let (lanes, dead, checks) =
-        tokio::join!(web.backend.lanes(), web.backend.dead_letters(MAX_DEAD), web.backend.checks());
-    let main = queue(&Queue { lanes, workers: web.backend.workers(), dead, checks });
-    let net = if web.backend.is_live() { Net::Still } else { Net::NotLive };
-    asked.page(&Frame { net, ..Frame::plain("Queue", Place::Queue) }, &main)
+    let (lanes, dead, checks) = tokio::join!(
+        web.backend.lanes(),
+        web.backend.dead_letters(MAX_DEAD),
+        web.backend.checks()
+    );
+    let main = queue(&Queue {
+        lanes,
+        workers: web.backend.workers(),
+        dead,
+        checks,
+    });
+    let net = if web.backend.is_live() {
+        Net::Still
+    } else {
+        Net::NotLive
+    };
+    asked.page(
+        &Frame {
+            net,
+            ..Frame::plain("Queue", Place::Queue)
+        },
+        &main,
+    )
 }

@@ -26,10 +26,22 @@ pub(super) async fn ask<B: Backend>(
     sent: Result<Form<Sent>, FormRejection>,
 ) -> Response {
     let answer = async {
-        let by = asked.access.user.clone().filter(|_| asked.access.may_ask).ok_or_else(nothing)?;
+        let by = asked
+            .access
+            .user
+            .clone()
+            .filter(|_| asked.access.may_ask)
+            .ok_or_else(nothing)?;
         let Form(sent) = sent.map_err(|_| Fault::Invalid("the form has no question".to_owned()))?;
         let about = find(&web, &part).await?;
-        let published = web.backend.ask(Question { about, text: sent.question, by }).await?;
+        let published = web
+            .backend
+            .ask(Question {
+                about,
+                text: sent.question,
+                by,
+            })
+            .await?;
         Ok(Redirect::to(&format!("/sessions/{}", published.session_id)).into_response())
     };
     asked.answer(answer.await)
@@ -47,7 +59,10 @@ pub(super) async fn confirm<B: Backend>(
         }
         let id = find(&web, &part).await?;
         let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
-        Ok(asked.page(&Frame::plain("Cancel", Place::Session), &small::cancel(&report)))
+        Ok(asked.page(
+            &Frame::plain("Cancel", Place::Session),
+            &small::cancel(&report),
+        ))
     };
     asked.answer(page.await)
 }
@@ -58,7 +73,12 @@ pub(super) async fn cancel<B: Backend>(
     asked: Asked,
 ) -> Response {
     let answer = async {
-        let by = asked.access.user.clone().filter(|_| asked.access.may_cancel).ok_or_else(nothing)?;
+        let by = asked
+            .access
+            .user
+            .clone()
+            .filter(|_| asked.access.may_cancel)
+            .ok_or_else(nothing)?;
         let session = find(&web, &part).await?;
         web.backend.cancel(Cancel { session, by }).await?;
         Ok(Redirect::to(&format!("/sessions/{session}")).into_response())

@@ -23,7 +23,10 @@ struct Back {
 }
 
 pub(super) async fn keys(asked: Asked) -> Response {
-    asked.page(&Frame::plain("Keys", Place::Elsewhere), &small::keys(&asked.viewer))
+    asked.page(
+        &Frame::plain("Keys", Place::Elsewhere),
+        &small::keys(&asked.viewer),
+    )
 }
 
 pub(super) async fn switch_keys(Path(state): Path<String>, uri: Uri) -> Response {
@@ -38,5 +41,9 @@ pub(super) async fn theme(Path(name): Path<String>, uri: Uri) -> Response {
 fn set(name: &str, value: &str, uri: &Uri) -> Response {
     let Back { back } = query(uri).unwrap_or_default();
     let cookie = format!("{name}={value}; Path=/; Max-Age={MAX_AGE_SECS}; SameSite=Lax; HttpOnly");
-    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, own_path(&back).to_owned())]).into_response()
+    (
+        StatusCode::SEE_OTHER,
+        [(SET_COOKIE, cookie), (LOCATION, own_path(&back).to_owned())],
+    )
+        .into_response()
 }

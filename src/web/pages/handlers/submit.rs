@@ -49,7 +49,9 @@ impl Sent {
             return Ok(None);
         }
         let priority = self.priority.parse::<Severity>();
-        priority.map(Some).map_err(|problem| Refusal::Invalid(format!("priority: {problem}")))
+        priority
+            .map(Some)
+            .map_err(|problem| Refusal::Invalid(format!("priority: {problem}")))
     }
 }
 
@@ -69,7 +71,10 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked)
             Some(part) => Some(reported(&web, &part).await?),
             None => None,
         };
-        let text = source.as_ref().and_then(|report| report.body.as_deref()).unwrap_or_default();
+        let text = source
+            .as_ref()
+            .and_then(|report| report.body.as_deref())
+            .unwrap_or_default();
         let alert = clean(text, Charset::Unicode);
         let form = Submit {
             request: new_request(),
@@ -77,7 +82,11 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked)
             priority: source.as_ref().and_then(|report| report.severity),
             chain: None,
             // It was investigated already, and a person asks for it once more.
-            cooldown: if source.is_some() { Cooldown::Ignored } else { Cooldown::Counts },
+            cooldown: if source.is_some() {
+                Cooldown::Ignored
+            } else {
+                Cooldown::Counts
+            },
             chains: web.backend.chains(),
             problem: None,
         };
@@ -87,7 +96,11 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked)
 }
 
 /// Queues the alert. A problem is shown above the form, which keeps what was typed.
-pub(super) async fn send<B: Backend>(State(web): State<Shared<B>>, asked: Asked, form: Body) -> Response {
+pub(super) async fn send<B: Backend>(
+    State(web): State<Shared<B>>,
+    asked: Asked,
+    form: Body,
+) -> Response {
     asked.answer(sent(&web, &asked, form).await)
 }
 
@@ -100,7 +113,16 @@ async fn sent<B: Backend>(web: &Shared<B>, asked: &Asked, form: Body) -> Page {
     let outcome = match priority {
         Ok(priority) => {
             let (alert, chain, cooldown) = (sent.alert.clone(), sent.chain.clone(), sent.cooldown);
-            web.backend.submit(Submission { request, alert, priority, chain, cooldown, by }).await
+            web.backend
+                .submit(Submission {
+                    request,
+                    alert,
+                    priority,
+                    chain,
+                    cooldown,
+                    by,
+                })
+                .await
         }
         Err(refusal) => Err(refusal),
     };
@@ -132,7 +154,16 @@ pub(super) async fn confirm<B: Backend>(
         let report = reported(&web, &part).await?;
         web.backend.may_rerun(&report)?;
         let chains = web.backend.chains();
-        Ok(rerun_page(&asked, &Again { request: new_request(), report: &report, chain: None, chains, problem: None }))
+        Ok(rerun_page(
+            &asked,
+            &Again {
+                request: new_request(),
+                report: &report,
+                chain: None,
+                chains,
+                problem: None,
+            },
+        ))
     };
     asked.answer(page.await)
 }
@@ -152,7 +183,12 @@ async fn queued_again<B: Backend>(web: &Shared<B>, asked: &Asked, part: &str, fo
     let sent = Sent::read(&body(web, form).await?);
     let request = request_id(Some(&sent.request))?;
     let report = reported(web, part).await?;
-    let rerun = Rerun { request, of: report.alert_id, chain: sent.chain.clone(), by };
+    let rerun = Rerun {
+        request,
+        of: report.alert_id,
+        chain: sent.chain.clone(),
+        by,
+    };
     let refusal = match web.backend.rerun(rerun).await {
         Ok(published) => return Ok(moved(published.session_id)),
         Err(refusal @ (Refusal::State(_) | Refusal::Unknown(_))) => return Err(refusal.into()),
@@ -170,11 +206,17 @@ async fn queued_again<B: Backend>(web: &Shared<B>, asked: &Asked, part: &str, fo
 }
 
 fn submit_page(asked: &Asked, form: &Submit<'_>) -> Response {
-    asked.page(&Frame::plain("Submit an alert", Place::Submit), &submit(form))
+    asked.page(
+        &Frame::plain("Submit an alert", Place::Submit),
+        &submit(form),
+    )
 }
 
 fn rerun_page(asked: &Asked, form: &Again<'_>) -> Response {
-    asked.page(&Frame::plain("Investigate again", Place::Session), &again(form, &asked.viewer))
+    asked.page(
+        &Frame::plain("Investigate again", Place::Session),
+        &again(form, &asked.viewer),
+    )
 }
 
 async fn reported<B: Backend>(web: &Shared<B>, part: &str) -> Result<AlertReport, Fault> {

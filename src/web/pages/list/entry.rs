@@ -9,7 +9,9 @@ use crate::investigation::readable::format;
 use crate::investigation::readable::text::{first_sentence, short_id};
 use crate::investigation::timeline::EventType;
 use crate::reports::SessionEntry;
-use crate::web::pages::words::{NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title};
+use crate::web::pages::words::{
+    NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title,
+};
 
 /// Characters of a cause or an error.
 const LINE: usize = 320;
@@ -30,8 +32,11 @@ pub(super) fn row(group: &Group<'_>, list: &List<'_>) -> Markup {
 }
 
 fn single(entry: &SessionEntry, list: &List<'_>) -> Markup {
-    let asked: Vec<&SessionEntry> =
-        list.asked.iter().filter(|asked| asked.line.parent_id == Some(entry.line.session_id)).collect();
+    let asked: Vec<&SessionEntry> = list
+        .asked
+        .iter()
+        .filter(|asked| asked.line.parent_id == Some(entry.line.session_id))
+        .collect();
     html! {
         li.sr id={ "s-" (entry.line.session_id.short()) } {
             a href={ "/sessions/" (entry.line.session_id) } {
@@ -69,9 +74,15 @@ fn questions(asked: &[&SessionEntry], entry: &SessionEntry) -> Markup {
 
 fn heading(entry: &SessionEntry) -> Markup {
     let line = &entry.line;
-    let shown = line.title.as_deref().or(line.alert_type.as_deref()).unwrap_or(NO_TITLE);
+    let shown = line
+        .title
+        .as_deref()
+        .or(line.alert_type.as_deref())
+        .unwrap_or(NO_TITLE);
     match line.parent_id {
-        Some(parent) => html! { b { "question" } " " span { "about " (parent.short()) ": " (brief(shown, 200)) } },
+        Some(parent) => {
+            html! { b { "question" } " " span { "about " (parent.short()) ": " (brief(shown, 200)) } }
+        }
         None => title(shown),
     }
 }
@@ -87,11 +98,15 @@ fn line(entry: &SessionEntry) -> Markup {
                 (sentence(&brief(&without_citations(cause), LINE)))
             }
         },
-        (None, Some(error), RunStatus::Failed | RunStatus::TimedOut) if entry.line.parent_id.is_none() => {
+        (None, Some(error), RunStatus::Failed | RunStatus::TimedOut)
+            if entry.line.parent_id.is_none() =>
+        {
             html! { span.li { span.err { (sentence(&brief(error, LINE))) } } }
         }
         (None, Some(error), _) => html! { span.li.none { (sentence(&brief(error, LINE))) } },
-        (None, None, RunStatus::Completed) if entry.line.parent_id.is_some() => html! { span.li.none { "Answered." } },
+        (None, None, RunStatus::Completed) if entry.line.parent_id.is_some() => {
+            html! { span.li.none { "Answered." } }
+        }
         (None, None, _) => match entry.line.stop_reason {
             Some(reason) => html! { span.li.none { "No cause: " (plain(reason.as_str())) } },
             None => html! { span.li.none { "No cause." } },
@@ -104,7 +119,12 @@ fn without_citations(cause: &str) -> String {
     let mut out = String::with_capacity(cause.len());
     let mut done = 0;
     for citation in crate::investigation::execution::event_refs::citations(cause) {
-        out.push_str(cause.get(done..citation.range.start).unwrap_or_default().trim_end());
+        out.push_str(
+            cause
+                .get(done..citation.range.start)
+                .unwrap_or_default()
+                .trim_end(),
+        );
         done = citation.range.end;
     }
     out.push_str(cause.get(done..).unwrap_or_default());
@@ -113,7 +133,9 @@ fn without_citations(cause: &str) -> String {
 
 fn now(entry: &SessionEntry) -> String {
     let calls = format::count(entry.tool_calls, "call");
-    let Some(last) = &entry.last_event else { return format!("has begun, {calls}") };
+    let Some(last) = &entry.last_event else {
+        return format!("has begun, {calls}");
+    };
     let is = |types: [EventType; 2]| types.contains(&last.event_type);
     let doing = if is([EventType::LlmToolCall, EventType::McpToolCall]) {
         "waits for a tool".to_owned()
@@ -136,19 +158,33 @@ fn measures(entry: &SessionEntry) -> Markup {
 }
 
 fn took(entry: &SessionEntry, list: &List<'_>) -> String {
-    format::took(format::millis(entry.line.created_at, entry.line.finished_at.unwrap_or(list.now)))
+    format::took(format::millis(
+        entry.line.created_at,
+        entry.line.finished_at.unwrap_or(list.now),
+    ))
 }
 
 fn clock(entry: &SessionEntry) -> Markup {
-    time(entry.line.created_at, &entry.line.created_at.format("%H:%M").to_string())
+    time(
+        entry.line.created_at,
+        &entry.line.created_at.format("%H:%M").to_string(),
+    )
 }
 
 /// The row of several alike sessions: the newest one, how many there are, and how many went wrong.
 fn alike(group: &Group<'_>, entry: &SessionEntry, list: &List<'_>) -> Markup {
     let failed = group.count(RunStatus::Failed) + group.count(RunStatus::TimedOut);
-    let worst = group.entries.iter().find(|entry| entry.line.status == RunStatus::Failed).unwrap_or(&entry);
+    let worst = group
+        .entries
+        .iter()
+        .find(|entry| entry.line.status == RunStatus::Failed)
+        .unwrap_or(&entry);
     let names = group.entries.iter().take(NAMED).map(|entry| about(entry));
-    let names = names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
+    let names = names
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect::<Vec<_>>()
+        .join(", ");
     let more = group.entries.len().saturating_sub(NAMED);
     html! {
         li.sr.grp id={ "g-" (short_id(&group.name())) } data-open={ "/sessions/" (entry.line.session_id) } {
@@ -180,12 +216,21 @@ fn unfolded(group: &Group<'_>, entry: &SessionEntry, list: &List<'_>) -> Markup 
 
 /// The name of an alert: the first word of its title.
 fn name(entry: &SessionEntry) -> String {
-    let name = entry.line.title.as_deref().unwrap_or_default().split_whitespace().next().unwrap_or(NO_TITLE);
+    let name = entry
+        .line
+        .title
+        .as_deref()
+        .unwrap_or_default()
+        .split_whitespace()
+        .next()
+        .unwrap_or(NO_TITLE);
     brief(name, 120)
 }
 
 /// What the alert is about, without its name.
 fn about(entry: &SessionEntry) -> String {
     let title = entry.line.title.as_deref().unwrap_or_default();
-    title.split_once(' ').map_or_else(String::new, |(_, about)| brief(about, 80))
+    title
+        .split_once(' ')
+        .map_or_else(String::new, |(_, about)| brief(about, 80))
 }

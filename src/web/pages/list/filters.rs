@@ -21,7 +21,12 @@ pub(in crate::web) struct Hidden {
 /// The form, and the values that are set.
 pub(super) fn bar(list: &List<'_>) -> Markup {
     let query = list.query;
-    let set: Vec<Part> = query.filter.parts().into_iter().filter(|part| is_hidden_elsewhere(query, part)).collect();
+    let set: Vec<Part> = query
+        .filter
+        .parts()
+        .into_iter()
+        .filter(|part| is_hidden_elsewhere(query, part))
+        .collect();
     html! {
         div.fs {
             @if !set.is_empty() {
@@ -59,7 +64,11 @@ fn name(part: &Part) -> &'static str {
 
 fn value(part: &Part) -> String {
     let value = brief(&part.value, VALUE);
-    if part.name == "status" { plain(&value) } else { value }
+    if part.name == "status" {
+        plain(&value)
+    } else {
+        value
+    }
 }
 
 fn form(list: &List<'_>) -> Markup {
@@ -123,8 +132,18 @@ pub(super) fn kept(query: &Query, own: &[&str]) -> Markup {
 /// What each value hides, where the list has sessions without it.
 pub(super) fn hidden(list: &List<'_>) -> Markup {
     let query = list.query;
-    let found: Vec<&Hidden> = list.hidden.iter().filter(|hidden| hidden.count > 0).collect();
-    let all = Query { filter: ListQuery { since: Some(String::new()), ..ListQuery::default() }, ..Query::default() };
+    let found: Vec<&Hidden> = list
+        .hidden
+        .iter()
+        .filter(|hidden| hidden.count > 0)
+        .collect();
+    let all = Query {
+        filter: ListQuery {
+            since: Some(String::new()),
+            ..ListQuery::default()
+        },
+        ..Query::default()
+    };
     html! {
         @if !found.is_empty() {
             ul.hid { @for hidden in found {

@@ -79,7 +79,11 @@ pub(in crate::web) fn list(list: &List<'_>) -> Markup {
 
 fn system(system: &System) -> Markup {
     let dead = system.dead_letters.unwrap_or_default();
-    let more = if dead as u64 >= u64::from(MAX_DEAD_LETTERS) { "+" } else { "" };
+    let more = if dead as u64 >= u64::from(MAX_DEAD_LETTERS) {
+        "+"
+    } else {
+        ""
+    };
     html! {
         section.fleet aria-label="The system now" {
             @if let Some(waiting) = system.waiting { a href="/queue" { b { (waiting) } " waiting" } }
@@ -99,14 +103,21 @@ fn system(system: &System) -> Markup {
 fn tabs(list: &List<'_>) -> Markup {
     let counts = list.counts;
     let all = counts.map(|counts| {
-        let ended = counts.completed + counts.failed + counts.cancelled + counts.timed_out + counts.limited;
+        let ended =
+            counts.completed + counts.failed + counts.cancelled + counts.timed_out + counts.limited;
         counts.running + ended
     });
-    let limited = counts.map(|counts| counts.limited).filter(|limited| *limited > 0);
+    let limited = counts
+        .map(|counts| counts.limited)
+        .filter(|limited| *limited > 0);
     let tab = |status: Option<RunStatus>, name: &str, count: Option<i64>| {
         let word = status.map_or("", RunStatus::as_str);
         let shown = list.query.filter.status.as_slice();
-        let is_current = if word.is_empty() { shown.is_empty() } else { shown == [word] };
+        let is_current = if word.is_empty() {
+            shown.is_empty()
+        } else {
+            shown == [word]
+        };
         let current = is_current.then_some("true");
         html! {
             a aria-current=[current] href=(list.query.link(&[("status", word)])) {
@@ -128,11 +139,16 @@ fn tabs(list: &List<'_>) -> Markup {
 }
 
 /// The periods that the form offers: value, name, and its words behind a list.
-const PERIODS: [(&str, &str); 4] =
-    [("24h", "last 24 hours"), ("7d", "last 7 days"), ("30d", "last 30 days"), ("", "all times")];
+const PERIODS: [(&str, &str); 4] = [
+    ("24h", "last 24 hours"),
+    ("7d", "last 7 days"),
+    ("30d", "last 30 days"),
+    ("", "all times"),
+];
 
 fn period(query: &Query) -> Markup {
-    let is_offered = query.filter.until.is_empty() && PERIODS.iter().any(|(value, _)| *value == query.since());
+    let is_offered =
+        query.filter.until.is_empty() && PERIODS.iter().any(|(value, _)| *value == query.since());
     html! {
         form.flt action="/" {
             (filters::kept(query, &["since", "until"]))
@@ -150,25 +166,42 @@ fn period(query: &Query) -> Markup {
 
 fn all_of(query: &Query) -> String {
     let is_open = query.filter.until.is_empty();
-    let period = PERIODS.iter().find(|(value, _)| is_open && *value == query.since() && !value.is_empty());
-    let period = period.map(|(_, name)| format!(" of the {name}")).unwrap_or_default();
-    let words = if query.filter.q.is_empty() { "" } else { " with these words" };
+    let period = PERIODS
+        .iter()
+        .find(|(value, _)| is_open && *value == query.since() && !value.is_empty());
+    let period = period
+        .map(|(_, name)| format!(" of the {name}"))
+        .unwrap_or_default();
+    let words = if query.filter.q.is_empty() {
+        ""
+    } else {
+        " with these words"
+    };
     format!("No more sessions{words}{period}.")
 }
 
 fn empty(list: &List<'_>) -> Markup {
     let query = list.query;
     let (q, has_words) = (query.filter.q.as_str(), !query.filter.q.is_empty());
-    let shown = PERIODS.iter().position(|(value, _)| query.filter.until.is_empty() && *value == query.since());
+    let shown = PERIODS
+        .iter()
+        .position(|(value, _)| query.filter.until.is_empty() && *value == query.since());
     let of = match shown.and_then(|at| PERIODS.get(at)) {
         Some(("", _)) => String::new(),
         Some((_, name)) => format!(" of the {name}"),
         None => " of this period".to_owned(),
     };
-    let longer: Vec<_> =
-        PERIODS.iter().skip(shown.map_or(0, |at| at + 1)).filter(|(value, _)| *value != "30d").collect();
+    let longer: Vec<_> = PERIODS
+        .iter()
+        .skip(shown.map_or(0, |at| at + 1))
+        .filter(|(value, _)| *value != "30d")
+        .collect();
     let verb = if has_words { "Search" } else { "Show" };
-    let has_others = query.filter.parts().iter().any(|part| part.name != "since" && part.name != "words");
+    let has_others = query
+        .filter
+        .parts()
+        .iter()
+        .any(|part| part.name != "since" && part.name != "words");
     html! {
         div.empty {
             @if has_words {
@@ -209,12 +242,22 @@ fn days<'a>(list: &List<'a>) -> Vec<Day<'a>> {
     };
     let mut days = Vec::new();
     if !running.is_empty() {
-        days.push(Day { name: "Running".to_owned(), groups: of(&running) });
+        days.push(Day {
+            name: "Running".to_owned(),
+            groups: of(&running),
+        });
     }
-    for of_day in ended.chunk_by(|a, b| a.line.created_at.date_naive() == b.line.created_at.date_naive()) {
-        let Some(first) = of_day.first() else { continue };
+    for of_day in
+        ended.chunk_by(|a, b| a.line.created_at.date_naive() == b.line.created_at.date_naive())
+    {
+        let Some(first) = of_day.first() else {
+            continue;
+        };
         let name = day_name(first.line.created_at.date_naive(), list.now.date_naive());
-        days.push(Day { name, groups: of(of_day) });
+        days.push(Day {
+            name,
+            groups: of(of_day),
+        });
     }
     days
 }
@@ -226,6 +269,10 @@ fn day_name(day: NaiveDate, today: NaiveDate) -> String {
         1 => "Yesterday, ",
         _ => "",
     };
-    let year = if day.year() == today.year() { String::new() } else { format!(" {}", day.year()) };
+    let year = if day.year() == today.year() {
+        String::new()
+    } else {
+        format!(" {}", day.year())
+    };
     format!("{near}{}{year}", day.format("%A %-d %B"))
 }

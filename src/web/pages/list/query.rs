@@ -37,7 +37,9 @@ impl Alike {
             return Self::Each;
         }
         let ids = word.split(',').map(str::trim).filter_map(SessionId::parse);
-        Self::Folded { open: ids.take(MAX_OPEN).map(|id| id.to_string()).collect() }
+        Self::Folded {
+            open: ids.take(MAX_OPEN).map(|id| id.to_string()).collect(),
+        }
     }
 
     fn word(&self) -> String {
@@ -49,12 +51,23 @@ impl Alike {
 
     /// The parameter with which one more group is open, or one fewer.
     fn toggled(&self, group: &Group<'_>) -> String {
-        let Self::Folded { open } = self else { return group.name() };
+        let Self::Folded { open } = self else {
+            return group.name();
+        };
         if !group.is_one_of(open) {
-            return open.iter().cloned().chain([group.name()]).collect::<Vec<_>>().join(",");
+            return open
+                .iter()
+                .cloned()
+                .chain([group.name()])
+                .collect::<Vec<_>>()
+                .join(",");
         }
         let is_of_group = |id: &&String| group.is_one_of(std::slice::from_ref(*id));
-        open.iter().filter(|id| !is_of_group(id)).cloned().collect::<Vec<_>>().join(",")
+        open.iter()
+            .filter(|id| !is_of_group(id))
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     pub(super) fn is_open(&self, group: &Group<'_>) -> bool {
@@ -73,7 +86,9 @@ impl Query {
         let alike = alike.map(|(_, word)| Alike::of(&word)).unwrap_or_default();
         let mut filter = ListQuery::of(query);
         // A field of the form: it is empty unless it was filled in.
-        if let Some((_, from)) = pairs().find(|(name, value)| name == "from" && !value.trim().is_empty()) {
+        if let Some((_, from)) =
+            pairs().find(|(name, value)| name == "from" && !value.trim().is_empty())
+        {
             filter.since = Some(from.trim().to_owned());
         }
         Self { filter, alike }
@@ -81,7 +96,11 @@ impl Query {
 
     /// The period of the list: all times where the address names only its end.
     pub(in crate::web) fn since(&self) -> &str {
-        let unless_named = if self.filter.until.is_empty() { PERIOD } else { "" };
+        let unless_named = if self.filter.until.is_empty() {
+            PERIOD
+        } else {
+            ""
+        };
         self.filter.since.as_deref().unwrap_or(unless_named)
     }
 
@@ -89,7 +108,11 @@ impl Query {
     pub(super) fn toggle(&self, group: &Group<'_>) -> String {
         let alike = self.alike.toggled(group);
         let place = group.name();
-        format!("{}#g-{}", self.link(&[("alike", &alike), ("before", &self.filter.before)]), short_id(&place))
+        format!(
+            "{}#g-{}",
+            self.link(&[("alike", &alike), ("before", &self.filter.before)]),
+            short_id(&place)
+        )
     }
 
     /// The address of the list with other parameters, from its first page on. An empty value removes a parameter,
@@ -102,7 +125,11 @@ impl Query {
                 parameters.append_pair(name, value);
             }
         };
-        self.filter.pairs().iter().filter(|pair| !is_other(pair.name)).for_each(|pair| add(pair.name, pair.value));
+        self.filter
+            .pairs()
+            .iter()
+            .filter(|pair| !is_other(pair.name))
+            .for_each(|pair| add(pair.name, pair.value));
         if !is_other("alike") {
             add("alike", &self.alike.word());
         }
@@ -112,6 +139,10 @@ impl Query {
 
     /// The address of the first page with this filter.
     pub(super) fn with(&self, filter: &ListQuery) -> String {
-        Self { filter: filter.clone(), alike: self.alike.clone() }.link(&[])
+        Self {
+            filter: filter.clone(),
+            alike: self.alike.clone(),
+        }
+        .link(&[])
     }
 }

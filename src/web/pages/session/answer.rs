@@ -29,12 +29,21 @@ pub(super) fn section(page: &Session<'_>) -> Markup {
 /// The fields of an analysis, then the rest of it; one without fields is shown whole.
 fn found(session: &SessionReport, report: &AlertReport) -> Markup {
     let last = last_event(Some(session));
-    let cites = report.parent_id.map_or_else(|| Cites::of_page(last), Cites::of_investigation);
+    let cites = report
+        .parent_id
+        .map_or_else(|| Cites::of_page(last), Cites::of_investigation);
     let analysis = session.final_analysis.as_deref().unwrap_or_default();
-    let summary = session.executive_summary.as_deref().filter(|_| report.parent_id.is_none());
+    let summary = session
+        .executive_summary
+        .as_deref()
+        .filter(|_| report.parent_id.is_none());
     let fields = summary.map(fields);
     let notes = footnotes(analysis, Some(&session.citations));
-    let rest = if fields.is_some() { below(&notes.text) } else { notes.text.as_str() };
+    let rest = if fields.is_some() {
+        below(&notes.text)
+    } else {
+        notes.text.as_str()
+    };
     let words = rest.split_whitespace().count();
     html! {
         @if let Some(mark) = session.mark { p.late role="note" { (mark.sentence()) } }
@@ -91,7 +100,9 @@ fn sources(notes: &Footnotes) -> Markup {
 
 /// What to do next: a command stands alone, so that it can be copied.
 fn next(text: &str, last: u32) -> Markup {
-    let Some(command) = command(text) else { return html! { p { (markdown::line(text, last)) } } };
+    let Some(command) = command(text) else {
+        return html! { p { (markdown::line(text, last)) } };
+    };
     let shown = whole(command.text);
     let rest = command.rest;
     html! {
@@ -105,7 +116,10 @@ fn next(text: &str, last: u32) -> Markup {
 }
 
 fn not_yet(session: &SessionReport) -> Markup {
-    let calls = session.tool_calls.iter().filter_map(|call| Some((call.event?, call.tool.as_str())));
+    let calls = session
+        .tool_calls
+        .iter()
+        .filter_map(|call| Some((call.event?, call.tool.as_str())));
     let calls: Vec<_> = calls.collect();
     let newest = calls.iter().rev().take(6).rev();
     html! {
@@ -161,9 +175,11 @@ fn why_there_is_none(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Cancelled => "Cancelled",
         RunStatus::Limited => "Not investigated",
-        RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed | RunStatus::TimedOut => {
-            "No analysis"
-        }
+        RunStatus::Unknown(_)
+        | RunStatus::Running
+        | RunStatus::Completed
+        | RunStatus::Failed
+        | RunStatus::TimedOut => "No analysis",
     }
 }
 

@@ -40,7 +40,9 @@ fn alert(report: &AlertReport) -> Markup {
     if body.is_empty() && report.joined.is_empty() {
         return html! {};
     }
-    let shown = body.get(..body.floor_char_boundary(MAX_BODY)).unwrap_or_default();
+    let shown = body
+        .get(..body.floor_char_boundary(MAX_BODY))
+        .unwrap_or_default();
     html! {
         section {
             h2 { (if report.parent_id.is_some() { "Question" } else { "Alert" }) }
@@ -65,7 +67,11 @@ fn alert(report: &AlertReport) -> Markup {
 /// The alerts that joined; those above the limit of a route at once, because the list is all that there is of them.
 fn others(report: &AlertReport) -> Markup {
     let is_list = report.limited_by.is_some();
-    let (what, shown) = if is_list { ("above the limit, too", MAX_LISTED) } else { ("joined", MAX_JOINED) };
+    let (what, shown) = if is_list {
+        ("above the limit, too", MAX_LISTED)
+    } else {
+        ("joined", MAX_JOINED)
+    };
     let more = report.joined.len().saturating_sub(shown);
     html! {
         details.raw open[is_list] {
@@ -98,10 +104,14 @@ impl<'a> Fields<'a> {
                 section = line.trim_end();
                 continue;
             };
-            let Some((name, value)) = inner.split_once(": ") else { continue };
+            let Some((name, value)) = inner.split_once(": ") else {
+                continue;
+            };
             match (section, name) {
                 ("labels:", "alertname" | "severity") => {}
-                ("labels:", _) if fields.labels.len() < MAX_LABELS => fields.labels.push((name, value)),
+                ("labels:", _) if fields.labels.len() < MAX_LABELS => {
+                    fields.labels.push((name, value))
+                }
                 ("annotations:", "summary") => fields.summary = Some(value),
                 ("annotations:", "runbook_url") => fields.runbook = Some(value),
                 (_, _) => {}
@@ -112,10 +122,18 @@ impl<'a> Fields<'a> {
 }
 
 fn agents(session: &SessionReport, page: &Session<'_>) -> Markup {
-    let executions: Vec<&ExecutionReport> = session.stages.iter().flat_map(|stage| &stage.executions).collect();
+    let executions: Vec<&ExecutionReport> = session
+        .stages
+        .iter()
+        .flat_map(|stage| &stage.executions)
+        .collect();
     let usage = tokens(session);
     let some = |tokens: i64, word: &str| {
-        if tokens > 0 { format!(", {} {word}", format::tokens(tokens)) } else { String::new() }
+        if tokens > 0 {
+            format!(", {} {word}", format::tokens(tokens))
+        } else {
+            String::new()
+        }
     };
     html! {
         section {
@@ -152,22 +170,39 @@ fn agents(session: &SessionReport, page: &Session<'_>) -> Markup {
 
 fn took(execution: &ExecutionReport, page: &Session<'_>) -> String {
     let until = execution.finished_at.unwrap_or(page.now);
-    format::span(Duration::from_millis(format::millis(execution.started_at, until)))
+    format::span(Duration::from_millis(format::millis(
+        execution.started_at,
+        until,
+    )))
 }
 
 fn model_name(model: &ModelReport) -> String {
-    let failed = if model.failed > 0 { format!(" ({} failed)", model.failed) } else { String::new() };
+    let failed = if model.failed > 0 {
+        format!(" ({} failed)", model.failed)
+    } else {
+        String::new()
+    };
     if model.backend == "scripted" {
-        return format!("{} (a recording; no model was asked)", brief(&model.provider, 80));
+        return format!(
+            "{} (a recording; no model was asked)",
+            brief(&model.provider, 80)
+        );
     }
-    let (provider, name, calls) =
-        (brief(&model.provider, 80), brief(&model.model, 120), format::count(model.calls, "call"));
+    let (provider, name, calls) = (
+        brief(&model.provider, 80),
+        brief(&model.model, 120),
+        format::count(model.calls, "call"),
+    );
     format!("{provider} {name}: {calls}{failed}")
 }
 
 fn delivery(report: &AlertReport) -> Markup {
     let times = format::count(report.deliveries, "time");
-    let once = if report.session.is_some() && report.deliveries > 1 { ", investigated once" } else { "" };
+    let once = if report.session.is_some() && report.deliveries > 1 {
+        ", investigated once"
+    } else {
+        ""
+    };
     html! {
         section {
             h2 { "Delivery" }

@@ -16,7 +16,9 @@ pub(super) fn status(report: &AlertReport) -> Markup {
     match report.disposition {
         DispositionKind::Joined if report.limited_by.is_some() => status_of(RunStatus::Limited),
         DispositionKind::Joined => other_status("joined"),
-        DispositionKind::Dead => html! { span.st.failed { i aria-hidden="true" { "✕" } "dead letter" } },
+        DispositionKind::Dead => {
+            html! { span.st.failed { i aria-hidden="true" { "✕" } "dead letter" } }
+        }
         DispositionKind::Ended => other_status("not investigated"),
         DispositionKind::Undecided | DispositionKind::Opened => queued(),
     }

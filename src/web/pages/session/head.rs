@@ -44,12 +44,23 @@ pub(super) fn head(page: &Session<'_>) -> Markup {
 fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
     let ms = format::millis(session.created_at, session.finished_at.unwrap_or(page.now));
     let took = format::span(Duration::from_millis(ms));
-    let iterations: i64 =
-        session.stages.iter().flat_map(|stage| &stage.executions).map(|execution| i64::from(execution.iteration)).sum();
-    let calls: i64 = session.stages.iter().flat_map(|stage| &stage.executions).map(|each| each.tool_calls).sum();
+    let iterations: i64 = session
+        .stages
+        .iter()
+        .flat_map(|stage| &stage.executions)
+        .map(|execution| i64::from(execution.iteration))
+        .sum();
+    let calls: i64 = session
+        .stages
+        .iter()
+        .flat_map(|stage| &stage.executions)
+        .map(|each| each.tool_calls)
+        .sum();
     let is_running = session.status == RunStatus::Running;
-    let reason =
-        session.stop_reason.filter(|reason| adds(*reason, session.status)).map(|reason| plain(reason.as_str()));
+    let reason = session
+        .stop_reason
+        .filter(|reason| adds(*reason, session.status))
+        .map(|reason| plain(reason.as_str()));
     html! {
         @if let Some(mark) = session.mark { span.warn { (mark.word()) } }
         @if let Some(reason) = reason { span { (reason) } }
@@ -74,8 +85,7 @@ const MAX_OWNERS: usize = 4;
 fn workers(session: &SessionReport) -> Markup {
     let before = &session.previous_workers;
     let hidden = before.len().saturating_sub(MAX_OWNERS - 1);
-    let taken_over =
-        html! { " " span.re title="taken over by" aria-hidden="true" { "↻" } span.vh { "taken over by" } " " };
+    let taken_over = html! { " " span.re title="taken over by" aria-hidden="true" { "↻" } span.vh { "taken over by" } " " };
     html! {
         span { "worker " @if hidden > 0 { "…" (taken_over) }
             @for worker in before.iter().skip(hidden) { (brief(worker, 80)) (taken_over) }
@@ -103,5 +113,9 @@ pub(super) fn tokens(session: &SessionReport) -> Tokens {
         output: a.output + b.output,
         thinking: a.thinking + b.thinking,
     };
-    session.models.iter().map(|model| model.usage).fold(Tokens::default(), add)
+    session
+        .models
+        .iter()
+        .map(|model| model.usage)
+        .fold(Tokens::default(), add)
 }

@@ -64,11 +64,24 @@ struct Gap {
 }
 
 /// The drawing; empty without events. It is hidden from screen readers: the rows say all of it.
-pub(super) fn lanes(events: &[TimelineEvent], cited: &BTreeSet<u32>, until: DateTime<Utc>) -> Markup {
-    let Some(start) = events.first().map(|event| event.created_at) else { return html! {} };
-    let end = events.last().filter(|last| last.event_type.is_end()).map_or(until, |last| last.created_at);
+pub(super) fn lanes(
+    events: &[TimelineEvent],
+    cited: &BTreeSet<u32>,
+    until: DateTime<Utc>,
+) -> Markup {
+    let Some(start) = events.first().map(|event| event.created_at) else {
+        return html! {};
+    };
+    let end = events
+        .last()
+        .filter(|last| last.event_type.is_end())
+        .map_or(until, |last| last.created_at);
     let total = format::millis(start, end).max(1);
-    let Drawn { agents, bars, left_out } = bars(events, cited, start);
+    let Drawn {
+        agents,
+        bars,
+        left_out,
+    } = bars(events, cited, start);
     if agents.is_empty() {
         return html! {};
     }
@@ -136,18 +149,45 @@ fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -
                 agents.len() - 1
             }
         };
-        let Some(work) = work(event, cited) else { continue };
-        let took = event.metadata.get("took_ms").and_then(serde_json::Value::as_u64).unwrap_or_default();
+        let Some(work) = work(event, cited) else {
+            continue;
+        };
+        let took = event
+            .metadata
+            .get("took_ms")
+            .and_then(serde_json::Value::as_u64)
+            .unwrap_or_default();
         let is_model = matches!(work, Work::Model | Work::Analysis);
         let is_first = !is_model || seen.insert((event.execution_id, event.iteration));
         let took = if is_first { took } else { 0 };
         let to = format::millis(start, event.created_at);
-        let tool = event.metadata.get("tool_name").and_then(serde_json::Value::as_str);
-        let name = brief(if is_model { work.word() } else { tool.unwrap_or_else(|| work.word()) }, 80);
-        bars.push(Bar { lane, number: event.session_seq, work, name, from: to.saturating_sub(took), took });
+        let tool = event
+            .metadata
+            .get("tool_name")
+            .and_then(serde_json::Value::as_str);
+        let name = brief(
+            if is_model {
+                work.word()
+            } else {
+                tool.unwrap_or_else(|| work.word())
+            },
+            80,
+        );
+        bars.push(Bar {
+            lane,
+            number: event.session_seq,
+            work,
+            name,
+            from: to.saturating_sub(took),
+            took,
+        });
     }
     let left_out = bars.len().saturating_sub(MAX_BARS);
-    Drawn { agents, bars: bars.split_off(left_out), left_out }
+    Drawn {
+        agents,
+        bars: bars.split_off(left_out),
+        left_out,
+    }
 }
 
 /// What an event shows the duration of.
@@ -160,7 +200,11 @@ fn work(event: &TimelineEvent, cited: &BTreeSet<u32>) -> Option<Work> {
         return Some(Work::Model);
     }
     let is_call = is(EventType::ToolResult) || is(EventType::CodeExecution);
-    let call = if cited.contains(&event.session_seq) { Work::Cited } else { Work::Call };
+    let call = if cited.contains(&event.session_seq) {
+        Work::Cited
+    } else {
+        Work::Call
+    };
     is_call.then_some(call)
 }
 
@@ -168,18 +212,37 @@ fn work(event: &TimelineEvent, cited: &BTreeSet<u32>) -> Option<Work> {
 fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
     let gap = |pair: &[TimelineEvent]| {
         let [before, resumed] = pair else { return None };
-        let text = |key: &str| resumed.metadata.get(key).and_then(serde_json::Value::as_str);
-        if resumed.event_type != EventType::SessionResumed || text("reason").is_some_and(|reason| reason == "released")
+        let text = |key: &str| {
+            resumed
+                .metadata
+                .get(key)
+                .and_then(serde_json::Value::as_str)
+        };
+        if resumed.event_type != EventType::SessionResumed
+            || text("reason").is_some_and(|reason| reason == "released")
         {
             return None;
         }
         let name = |key: &str| brief(text(key).unwrap_or("a worker"), 24);
         // Without the database no worker can renew its lease.
-        let died = ["lease_expired", "restarted"].map(Some).contains(&text("reason"));
+        let died = ["lease_expired", "restarted"]
+            .map(Some)
+            .contains(&text("reason"));
         let verb = if died { "died" } else { "lost its lease" };
-        let label = format!("{} {verb}, {} takes over", name("previous_worker"), name("worker"));
-        let (from, to) = (format::millis(start, before.created_at), format::millis(start, resumed.created_at));
-        Some(Gap { from, to: to.max(from), label })
+        let label = format!(
+            "{} {verb}, {} takes over",
+            name("previous_worker"),
+            name("worker")
+        );
+        let (from, to) = (
+            format::millis(start, before.created_at),
+            format::millis(start, resumed.created_at),
+        );
+        Some(Gap {
+            from,
+            to: to.max(from),
+            label,
+        })
     };
     events.windows(2).filter_map(gap).collect()
 }
@@ -187,7 +250,11 @@ fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
 fn ticks(total: u64, height: usize) -> Markup {
     let step = tick_step(total);
     // The last one is the total, whose words need room.
-    let marks: Vec<u64> = (0..).map(|index| index * step).take_while(|at| *at < total * 17 / 20).take(12).collect();
+    let marks: Vec<u64> = (0..)
+        .map(|index| index * step)
+        .take_while(|at| *at < total * 17 / 20)
+        .take(12)
+        .collect();
     let (from, to) = (height, height + 4);
     html! {
         @for (index, at) in marks.iter().enumerate() {
@@ -208,7 +275,10 @@ fn round(ms: u64) -> String {
         return "0 s".to_owned();
     }
     let is_half = |unit: u64| ms.is_multiple_of(unit / 2) && (ms > unit || unit == 1_000);
-    match UNITS.into_iter().find(|(unit, _)| ms.is_multiple_of(*unit) || is_half(*unit)) {
+    match UNITS
+        .into_iter()
+        .find(|(unit, _)| ms.is_multiple_of(*unit) || is_half(*unit))
+    {
         Some((unit, word)) if ms.is_multiple_of(unit) => format!("{} {word}", ms / unit),
         Some((unit, word)) => format!("{}.5 {word}", ms / unit),
         None => format!("{ms} ms"),
@@ -218,10 +288,13 @@ fn round(ms: u64) -> String {
 /// A round duration of which at most eight are in the total.
 fn tick_step(total: u64) -> u64 {
     const STEPS: [u64; 16] = [
-        10, 50, 100, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000,
-        14_400_000,
+        10, 50, 100, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+        1_800_000, 3_600_000, 14_400_000,
     ];
-    STEPS.into_iter().find(|step| total / step <= 8).unwrap_or(total)
+    STEPS
+        .into_iter()
+        .find(|step| total / step <= 8)
+        .unwrap_or(total)
 }
 
 /// A share in per cent with two decimals.
@@ -241,7 +314,10 @@ mod tests {
         for (reason, expected) in [
             ("lease_expired", Some("w1 died, w2 takes over")),
             ("restarted", Some("w1 died, w2 takes over")),
-            ("store_unavailable", Some("w1 lost its lease, w2 takes over")),
+            (
+                "store_unavailable",
+                Some("w1 lost its lease, w2 takes over"),
+            ),
             ("released", None),
         ] {
             let events = timeline.lines().map(|line| {
@@ -253,7 +329,11 @@ mod tests {
             });
             let events: Vec<TimelineEvent> = events.collect();
             let gaps = gaps(&events, events[0].created_at);
-            assert_eq!(gaps.first().map(|gap| gap.label.as_str()), expected, "{reason}");
+            assert_eq!(
+                gaps.first().map(|gap| gap.label.as_str()),
+                expected,
+                "{reason}"
+            );
         }
     }
 
@@ -263,11 +343,22 @@ mod tests {
             [percent(1, 3), percent(0, 9), percent(9, 9), percent(12, 9)],
             ["33.33%", "0.00%", "100.00%", "100.00%"]
         );
-        for (total, step) in [(6_900, 1_000), (80, 10), (61_000, 10_000), (9_000_000, 1_800_000)] {
+        for (total, step) in [
+            (6_900, 1_000),
+            (80, 10),
+            (61_000, 10_000),
+            (9_000_000, 1_800_000),
+        ] {
             assert_eq!(tick_step(total), step);
         }
-        let words = [0, 50, 500, 1_000, 1_500, 30_000, 60_000, 70_000, 90_000, 5_400_000, 14_400_000].map(round);
-        let expected = ["0 s", "50 ms", "0.5 s", "1 s", "1.5 s", "30 s", "1 min", "70 s", "1.5 min", "1.5 h", "4 h"];
+        let words = [
+            0, 50, 500, 1_000, 1_500, 30_000, 60_000, 70_000, 90_000, 5_400_000, 14_400_000,
+        ]
+        .map(round);
+        let expected = [
+            "0 s", "50 ms", "0.5 s", "1 s", "1.5 s", "30 s", "1 min", "70 s", "1.5 min", "1.5 h",
+            "4 h",
+        ];
         assert_eq!(words, expected);
     }
 }

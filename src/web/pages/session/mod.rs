@@ -102,5 +102,7 @@ pub(in crate::web) fn session(page: &Session<'_>) -> Markup {
 
 /// The last number that a citation may have.
 fn last_event(session: Option<&SessionReport>) -> u32 {
-    session.and_then(|session| u32::try_from(session.last_seq).ok()).unwrap_or_default()
+    session
+        .and_then(|session| u32::try_from(session.last_seq).ok())
+        .unwrap_or_default()
 }

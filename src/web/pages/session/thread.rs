@@ -13,7 +13,10 @@ const MAX_QUESTION: usize = 4_000;
 
 pub(super) fn section(page: &Session<'_>) -> Markup {
     let report = page.report;
-    let is_over = report.session.as_ref().is_some_and(|session| session.status != RunStatus::Running);
+    let is_over = report
+        .session
+        .as_ref()
+        .is_some_and(|session| session.status != RunStatus::Running);
     // About a list of alerts there is nothing to ask.
     let may_ask = is_over && report.parent_id.is_none() && report.limited_by.is_none();
     html! {

@@ -58,14 +58,21 @@ fn further(page: &Session<'_>, events: &Events<'_>, last: u32) -> Markup {
 fn context(page: &Session<'_>, events: &Events<'_>) -> Context {
     let context = Context::new(page.report.alert_id, events.events);
     let session = page.report.session.as_ref();
-    let agents = session.into_iter().flat_map(|session| &session.stages).flat_map(|stage| &stage.executions);
+    let agents = session
+        .into_iter()
+        .flat_map(|session| &session.stages)
+        .flat_map(|stage| &stage.executions);
     let agents: BTreeSet<&str> = agents.map(|execution| execution.agent.as_str()).collect();
     // A range may have events of one agent alone.
     let has_several = events.span.is_some() && agents.len() > 1;
     Context {
         parent: page.report.parent_id,
         view: events.view,
-        agents: if has_several { Agents::Several } else { context.agents },
+        agents: if has_several {
+            Agents::Several
+        } else {
+            context.agents
+        },
         last_event: context.last_event.max(last_event(session)),
         ..context
     }
@@ -83,7 +90,11 @@ fn steps_of<'e>(events: &Events<'e>, cited: &BTreeSet<u32>) -> Vec<Step<'e>> {
 fn views(page: &Session<'_>, current: View, cited: usize, errors: Option<usize>) -> Markup {
     let id = page.report.alert_id;
     let view = |view: View, name: &str, count: Option<usize>| {
-        let query = if view == View::Steps { String::new() } else { format!("?view={}", view.word()) };
+        let query = if view == View::Steps {
+            String::new()
+        } else {
+            format!("?view={}", view.word())
+        };
         html! {
             a aria-current=[(view == current).then_some("true")] href={ "/sessions/" (id) (query) "#timeline" } {
                 (name) @if let Some(count) = count { " " span { (count) } }

@@ -56,7 +56,9 @@ pub(in crate::web) fn waiting(waiting: &Waiting) -> Markup {
 
 /// What waits, and who works.
 fn queue(waiting: &Waiting) -> Markup {
-    let (slots, busy) = waiting.workers.iter().fold((0, 0), |(slots, busy), of| (slots + of.slots, busy + of.busy));
+    let (slots, busy) = waiting.workers.iter().fold((0, 0), |(slots, busy), of| {
+        (slots + of.slots, busy + of.busy)
+    });
     html! {
         @match &waiting.lanes {
             Ok(lanes) => {
@@ -79,7 +81,10 @@ fn queue(waiting: &Waiting) -> Markup {
 
 /// When the id was made, which an id of version 7 says.
 fn submitted_at(id: SessionId) -> Option<DateTime<Utc>> {
-    let (seconds, nanoseconds) = id.0.get_timestamp().filter(|_| id.0.get_version_num() == 7)?.to_unix();
+    let (seconds, nanoseconds) =
+        id.0.get_timestamp()
+            .filter(|_| id.0.get_version_num() == 7)?
+            .to_unix();
     DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanoseconds)
 }
 
@@ -100,33 +105,80 @@ mod tests {
         backend.report(None);
         let id = report().alert_id;
         let page = backend.answer(&format!("/sessions/{id}"), &[]).await;
-        assert_eq!((page.status(), page.headers()["cache-control"].to_str().unwrap()), (StatusCode::OK, "no-store"));
+        assert_eq!(
+            (
+                page.status(),
+                page.headers()["cache-control"].to_str().unwrap()
+            ),
+            (StatusCode::OK, "no-store")
+        );
         let page = page.into_body().collect().await.unwrap().to_bytes();
         let page = String::from_utf8(page.to_vec()).unwrap();
         assert_eq!(check(&page).err(), None);
-        assert!(page.contains(&format!("data-live=\"/sessions/{id}/live\"")), "{page}");
+        assert!(
+            page.contains(&format!("data-live=\"/sessions/{id}/live\"")),
+            "{page}"
+        );
         let said = texts(&page);
-        assert!(said.contains("No alert waits that a worker has not claimed") && said.contains("updates by itself"));
-        for path in [format!("/api/v1/sessions/{id}"), format!("/sessions/{id}/report.md")] {
-            assert_eq!(backend.answer(&path, &[]).await.status(), StatusCode::NOT_FOUND, "{path}");
+        assert!(
+            said.contains("No alert waits that a worker has not claimed")
+                && said.contains("updates by itself")
+        );
+        for path in [
+            format!("/api/v1/sessions/{id}"),
+            format!("/sessions/{id}/report.md"),
+        ] {
+            assert_eq!(
+                backend.answer(&path, &[]).await.status(),
+                StatusCode::NOT_FOUND,
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn the_page_has_the_numbers_of_the_queue_and_the_time_of_the_id() {
-        let lane = |priority, waiting| Lane { priority, waiting, in_work: 0, oldest: None };
+        let lane = |priority, waiting| Lane {
+            priority,
+            waiting,
+            in_work: 0,
+            oldest: None,
+        };
         let worker = json!({"worker_id": uuid::Uuid::nil(), "name": "w", "version": "1", "slots": 4, "sessions": [], "busy": 3,
                             "state": "claiming"});
         let worker: WorkerStatus = serde_json::from_value(worker).unwrap();
-        let shown = |lanes, workers| texts(&waiting(&Waiting { id: report().alert_id, lanes, workers }).into_string());
-        let said = shown(Ok(vec![lane("critical", 2), lane("high", 0), lane("low", 1)]), vec![worker.clone(), worker]);
+        let shown = |lanes, workers| {
+            texts(
+                &waiting(&Waiting {
+                    id: report().alert_id,
+                    lanes,
+                    workers,
+                })
+                .into_string(),
+            )
+        };
+        let said = shown(
+            Ok(vec![lane("critical", 2), lane("high", 0), lane("low", 1)]),
+            vec![worker.clone(), worker],
+        );
         assert!(
-            said.contains("Waiting: 2 critical, 1 low;") && said.contains("2 workers, 6 of 8 slots busy."),
+            said.contains("Waiting: 2 critical, 1 low;")
+                && said.contains("2 workers, 6 of 8 slots busy."),
             "{said}"
         );
         let said = shown(Err(Unavailable("nats unavailable".to_owned())), Vec::new());
-        assert!(said.contains("The queue does not answer") && said.contains("no worker has sent its status"), "{said}");
+        assert!(
+            said.contains("The queue does not answer")
+                && said.contains("no worker has sent its status"),
+            "{said}"
+        );
         let id = SessionId(uuid::Uuid::from_u128(1));
-        assert_eq!((submitted_at(id), submitted_at(SessionId(uuid::Uuid::now_v7())).is_some()), (None, true));
+        assert_eq!(
+            (
+                submitted_at(id),
+                submitted_at(SessionId(uuid::Uuid::now_v7())).is_some()
+            ),
+            (None, true)
+        );
     }
 }

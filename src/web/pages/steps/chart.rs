@@ -21,8 +21,14 @@ struct Size {
     height: f64,
 }
 
-const SPARK: Size = Size { width: 120.0, height: 22.0 };
-const CHART: Size = Size { width: 640.0, height: 110.0 };
+const SPARK: Size = Size {
+    width: 120.0,
+    height: 22.0,
+};
+const CHART: Size = Size {
+    width: 640.0,
+    height: 110.0,
+};
 const SPACE: f64 = 3.0;
 
 /// A finite point of a series.
@@ -48,7 +54,9 @@ pub(super) fn spark(series: &[Series]) -> Option<Markup> {
 /// A chart of all series, with what it shows in words.
 pub(super) fn charts(series: &[Series]) -> Markup {
     let lines = lines(series, MAX_SERIES);
-    let Some(bounds) = Bounds::of(&lines) else { return html! {} };
+    let Some(bounds) = Bounds::of(&lines) else {
+        return html! {};
+    };
     html! {
         figure.chart {
             svg.big viewBox="0 0 640 110" height="110" preserveAspectRatio="none" aria-hidden="true" {
@@ -66,13 +74,24 @@ pub(super) fn charts(series: &[Series]) -> Markup {
 
 fn lines(series: &[Series], most: usize) -> Vec<Vec<Point>> {
     let finite = |series: &Series| -> Vec<Point> {
-        let points =
-            series.points.iter().filter_map(|point| Some(Point { at: point.at, value: point.value.parse().ok()? }));
-        let points: Vec<Point> = points.filter(|point| point.at.is_finite() && point.value.is_finite()).collect();
+        let points = series.points.iter().filter_map(|point| {
+            Some(Point {
+                at: point.at,
+                value: point.value.parse().ok()?,
+            })
+        });
+        let points: Vec<Point> = points
+            .filter(|point| point.at.is_finite() && point.value.is_finite())
+            .collect();
         let step = points.len().div_ceil(MAX_POINTS).max(1);
         points.into_iter().step_by(step).collect()
     };
-    series.iter().take(most).map(finite).filter(|points| points.len() > 1).collect()
+    series
+        .iter()
+        .take(most)
+        .map(finite)
+        .filter(|points| points.len() > 1)
+        .collect()
 }
 
 /// The range of times and values.
@@ -88,7 +107,12 @@ impl Bounds {
     fn of(lines: &[Vec<Point>]) -> Option<Self> {
         let mut points = lines.iter().flatten();
         let first = points.next()?;
-        let start = Self { from: first.at, to: first.at, least: first.value, most: first.value };
+        let start = Self {
+            from: first.at,
+            to: first.at,
+            least: first.value,
+            most: first.value,
+        };
         Some(points.fold(start, |bounds, point| Self {
             from: bounds.from.min(point.at),
             to: bounds.to.max(point.at),
@@ -100,12 +124,18 @@ impl Bounds {
     /// `x,y x,y …` within a drawing.
     fn points(&self, line: &[Point], size: Size) -> String {
         let part = |value: f64, from: f64, to: f64| {
-            if to > from { ((value - from) / (to - from)).clamp(0.0, 1.0) } else { 0.5 }
+            if to > from {
+                ((value - from) / (to - from)).clamp(0.0, 1.0)
+            } else {
+                0.5
+            }
         };
         let mut out = String::new();
         for point in line {
             let x = 2.0 + part(point.at, self.from, self.to) * (size.width - 4.0);
-            let y = size.height - SPACE - part(point.value, self.least, self.most) * (size.height - 2.0 * SPACE);
+            let y = size.height
+                - SPACE
+                - part(point.value, self.least, self.most) * (size.height - 2.0 * SPACE);
             // Writing to a string cannot fail.
             write!(out, "{x:.1},{y:.1} ").ok();
         }

@@ -32,15 +32,28 @@ pub(in crate::web) struct Range {
 }
 
 /// The parts of a page, in order. The events with the numbers `cut` have not all of their content.
-pub(in crate::web) fn fold<'a, 'e>(steps: &'a [Step<'e>], cut: &BTreeSet<u32>) -> Vec<Part<'a, 'e>> {
+pub(in crate::web) fn fold<'a, 'e>(
+    steps: &'a [Step<'e>],
+    cut: &BTreeSet<u32>,
+) -> Vec<Part<'a, 'e>> {
     let bytes: usize = steps.iter().map(Step::bytes).sum();
     let is_whole = |step: &Step<'_>| bytes <= MAX_BYTES && !step.has_any_of(cut);
-    let bodies = |step: &Step<'_>| if step.is_cited || is_whole(step) { Bodies::InPage } else { Bodies::Linked };
+    let bodies = |step: &Step<'_>| {
+        if step.is_cited || is_whole(step) {
+            Bodies::InPage
+        } else {
+            Bodies::Linked
+        }
+    };
     if steps.len() <= MAX_STEPS {
-        return steps.iter().map(|step| Part::Step(step, bodies(step))).collect();
+        return steps
+            .iter()
+            .map(|step| Part::Step(step, bodies(step)))
+            .collect();
     }
     let newest = steps.len() - NEWEST;
-    let is_shown = |index: usize, step: &Step<'_>| index < FIRST || index >= newest || step.is_cited;
+    let is_shown =
+        |index: usize, step: &Step<'_>| index < FIRST || index >= newest || step.is_cited;
     let mut parts = Vec::new();
     let mut hidden: Vec<&Step<'_>> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
@@ -51,7 +64,14 @@ pub(in crate::web) fn fold<'a, 'e>(steps: &'a [Step<'e>], cut: &BTreeSet<u32>) -
         }
         if is_shown {
             // A long session has all other texts behind links.
-            parts.push(Part::Step(step, if step.is_cited { Bodies::InPage } else { Bodies::Linked }));
+            parts.push(Part::Step(
+                step,
+                if step.is_cited {
+                    Bodies::InPage
+                } else {
+                    Bodies::Linked
+                },
+            ));
         } else {
             hidden.push(step);
         }
@@ -62,5 +82,10 @@ pub(in crate::web) fn fold<'a, 'e>(steps: &'a [Step<'e>], cut: &BTreeSet<u32>) -
 fn range(hidden: &[&Step<'_>]) -> Option<Range> {
     let (first, last) = hidden.first().zip(hidden.last())?;
     let calls = hidden.iter().filter(|step| step.is_call()).count();
-    Some(Range { from: first.first(), to: last.event.session_seq.max(last.first()), calls, steps: hidden.len() })
+    Some(Range {
+        from: first.first(),
+        to: last.event.session_seq.max(last.first()),
+        calls,
+        steps: hidden.len(),
+    })
 }

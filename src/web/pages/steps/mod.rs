@@ -52,7 +52,10 @@ impl View {
     }
 
     pub(in crate::web) fn of(word: &str) -> Self {
-        Self::EACH.into_iter().find(|view| view.word() == word).unwrap_or_default()
+        Self::EACH
+            .into_iter()
+            .find(|view| view.word() == word)
+            .unwrap_or_default()
     }
 }
 
@@ -77,11 +80,17 @@ pub(in crate::web) struct Asked<'a> {
 impl Step<'_> {
     /// The number of its first event. The element keeps it when the result of a call arrives.
     pub(in crate::web) fn first(&self) -> u32 {
-        self.call.as_ref().map_or(self.event.session_seq, |call| call.event.session_seq)
+        self.call
+            .as_ref()
+            .map_or(self.event.session_seq, |call| call.event.session_seq)
     }
 
     pub(in crate::web) fn is_call(&self) -> bool {
-        self.call.is_some() || matches!(self.event.event_type, EventType::LlmToolCall | EventType::McpToolCall)
+        self.call.is_some()
+            || matches!(
+                self.event.event_type,
+                EventType::LlmToolCall | EventType::McpToolCall
+            )
     }
 
     pub(in crate::web) fn is_error(&self) -> bool {
@@ -95,7 +104,11 @@ impl Step<'_> {
 
     /// Bytes of its texts.
     fn bytes(&self) -> usize {
-        self.event.content.len() + self.call.as_ref().map_or(0, |call| call.event.content.len())
+        self.event.content.len()
+            + self
+                .call
+                .as_ref()
+                .map_or(0, |call| call.event.content.len())
     }
 }
 
@@ -132,58 +145,116 @@ pub(in crate::web) enum Bodies {
 impl Context {
     /// The context of a page with all of these events.
     pub(in crate::web) fn new(session: SessionId, events: &[TimelineEvent]) -> Self {
-        let agents: BTreeSet<&str> =
-            events.iter().flat_map(|event| event.agent.as_deref().into_iter().chain(named_agents(event))).collect();
-        let parent = events.first().and_then(|first| first.metadata.get("parent_id")?.as_str());
+        let agents: BTreeSet<&str> = events
+            .iter()
+            .flat_map(|event| {
+                event
+                    .agent
+                    .as_deref()
+                    .into_iter()
+                    .chain(named_agents(event))
+            })
+            .collect();
+        let parent = events
+            .first()
+            .and_then(|first| first.metadata.get("parent_id")?.as_str());
         Self {
             session,
             parent: parent.and_then(SessionId::parse),
             view: View::Steps,
             started_at: events.first().map(|event| event.created_at),
-            agents: if agents.len() > 1 { Agents::Several } else { Agents::One },
+            agents: if agents.len() > 1 {
+                Agents::Several
+            } else {
+                Agents::One
+            },
             last_event: events.last().map_or(0, |event| event.session_seq),
             bodies: Bodies::InPage,
         }
     }
 
     fn cites(&self) -> Cites {
-        self.parent.map_or_else(|| Cites::of_page(self.last_event), Cites::of_investigation)
+        self.parent
+            .map_or_else(|| Cites::of_page(self.last_event), Cites::of_investigation)
     }
 }
 
 /// The agents that the beginning of a session or of a stage names, before they have events.
 pub(in crate::web) fn named_agents(event: &TimelineEvent) -> impl Iterator<Item = &str> {
-    let begins = matches!(event.event_type, EventType::SessionStarted | EventType::StageStarted);
-    let agents = event.metadata.get("agents").filter(|_| begins).and_then(serde_json::Value::as_array);
-    agents.into_iter().flatten().filter_map(serde_json::Value::as_str)
+    let begins = matches!(
+        event.event_type,
+        EventType::SessionStarted | EventType::StageStarted
+    );
+    let agents = event
+        .metadata
+        .get("agents")
+        .filter(|_| begins)
+        .and_then(serde_json::Value::as_array);
+    agents
+        .into_iter()
+        .flatten()
+        .filter_map(serde_json::Value::as_str)
 }
 
 /// The numbers that the analysis cites. An answer to a question cites events of its investigation, and none of its own.
 pub(in crate::web) fn cited_events(report: &AlertReport) -> BTreeSet<u32> {
-    let session = report.session.as_ref().filter(|_| report.parent_id.is_none());
-    let texts = session.into_iter().flat_map(|session| [&session.executive_summary, &session.final_analysis]);
+    let session = report
+        .session
+        .as_ref()
+        .filter(|_| report.parent_id.is_none());
+    let texts = session
+        .into_iter()
+        .flat_map(|session| [&session.executive_summary, &session.final_analysis]);
     texts.flatten().flat_map(|text| cited(text)).collect()
 }
 
 /// The steps of all events of a session, in order.
-pub(in crate::web) fn steps<'a>(events: &'a [TimelineEvent], cited: &BTreeSet<u32>, view: View) -> Vec<Step<'a>> {
+pub(in crate::web) fn steps<'a>(
+    events: &'a [TimelineEvent],
+    cited: &BTreeSet<u32>,
+    view: View,
+) -> Vec<Step<'a>> {
     let mut rows = Rows::new(Charset::Unicode);
     let mut steps: Vec<Step<'a>> = Vec::with_capacity(events.len());
     let mut open: HashMap<u32, usize> = HashMap::new();
     for event in events {
         let row = rows.row(event);
         let is_cited = cited.contains(&event.session_seq);
-        let call = row.call.filter(|_| view != View::All && event.event_type == EventType::ToolResult);
-        match call.and_then(|call| open.remove(&call)).and_then(|index| steps.get_mut(index)) {
+        let call = row
+            .call
+            .filter(|_| view != View::All && event.event_type == EventType::ToolResult);
+        match call
+            .and_then(|call| open.remove(&call))
+            .and_then(|index| steps.get_mut(index))
+        {
             Some(step) => {
-                let asked = std::mem::replace(step, Step { event, row, call: None, is_cited });
-                step.call = Some(Asked { event: asked.event, row: asked.row });
+                let asked = std::mem::replace(
+                    step,
+                    Step {
+                        event,
+                        row,
+                        call: None,
+                        is_cited,
+                    },
+                );
+                step.call = Some(Asked {
+                    event: asked.event,
+                    row: asked.row,
+                });
             }
             None => {
-                if matches!(event.event_type, EventType::LlmToolCall | EventType::McpToolCall) {
+                if matches!(
+                    event.event_type,
+                    EventType::LlmToolCall | EventType::McpToolCall
+                ) {
                     open.insert(event.session_seq, steps.len());
                 }
-                steps.push(Step { event, row, call: None, is_cited });
+                steps.push(Step {
+                    event,
+                    row,
+                    call: None,
+                    is_cited,
+                });
             }
         }
     }

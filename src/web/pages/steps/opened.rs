@@ -21,9 +21,12 @@ pub(super) fn has_more(step: &Step<'_>) -> bool {
     step.is_call()
         || match &step.row.body {
             Body::Line(_) => {
-                step.event.content.contains('\n') && step.row.sources.is_empty() || !step.row.sources.is_empty()
+                step.event.content.contains('\n') && step.row.sources.is_empty()
+                    || !step.row.sources.is_empty()
             }
-            Body::Whole { text, .. } => text.trim().contains('\n') || text.chars().count() > MAX_LINE,
+            Body::Whole { text, .. } => {
+                text.trim().contains('\n') || text.chars().count() > MAX_LINE
+            }
             Body::Folded(_) | Body::Prose { .. } | Body::Result { .. } | Body::Code(_) => true,
         }
 }
@@ -98,14 +101,27 @@ fn event(event: &TimelineEvent, row: &Row, context: &Context, length: Length) ->
 }
 
 fn heading(word: &str, event: &TimelineEvent, context: &Context, note: &str) -> Markup {
-    let since = |start| format!("at {}", format::since_start(format::millis(start, event.created_at)));
-    let notes = context.started_at.map(since).into_iter().chain((!note.is_empty()).then(|| note.to_owned()));
+    let since = |start| {
+        format!(
+            "at {}",
+            format::since_start(format::millis(start, event.created_at))
+        )
+    };
+    let notes = context
+        .started_at
+        .map(since)
+        .into_iter()
+        .chain((!note.is_empty()).then(|| note.to_owned()));
     let notes = notes.collect::<Vec<_>>().join(", ");
     html! { h3 { (word) " " a.n href={ "#" (event.session_seq) } { (event.session_seq) } span { (notes) } } }
 }
 
 fn note(event: &TimelineEvent) -> String {
-    match event.metadata.get("read_only").and_then(serde_json::Value::as_bool) {
+    match event
+        .metadata
+        .get("read_only")
+        .and_then(serde_json::Value::as_bool)
+    {
         Some(true) => "read-only".to_owned(),
         Some(false) => "may change something".to_owned(),
         None => String::new(),
@@ -113,14 +129,21 @@ fn note(event: &TimelineEvent) -> String {
 }
 
 fn size(event: &TimelineEvent) -> usize {
-    let whole = event.metadata.get("bytes").and_then(serde_json::Value::as_u64);
-    whole.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(event.content.len())
+    let whole = event
+        .metadata
+        .get("bytes")
+        .and_then(serde_json::Value::as_u64);
+    whole
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(event.content.len())
 }
 
 /// JSON with one value a line; any other text as it is.
 fn pretty(text: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    value.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| text.to_owned())
+    value
+        .and_then(|value| serde_json::to_string_pretty(&value).ok())
+        .unwrap_or_else(|| text.to_owned())
 }
 
 fn preformatted(text: &str, event: &TimelineEvent, context: &Context, length: Length) -> Markup {
@@ -136,7 +159,9 @@ fn preformatted(text: &str, event: &TimelineEvent, context: &Context, length: Le
 fn bounded(text: &str, length: Length) -> &str {
     match length {
         Length::Whole => text,
-        Length::Bounded => text.get(..text.floor_char_boundary(MAX_BYTES)).unwrap_or_default(),
+        Length::Bounded => text
+            .get(..text.floor_char_boundary(MAX_BYTES))
+            .unwrap_or_default(),
     }
 }
 

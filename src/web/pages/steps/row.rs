@@ -66,9 +66,16 @@ fn class(step: &Step<'_>) -> &'static str {
 }
 
 fn line(step: &Step<'_>, context: &Context) -> Markup {
-    let at = step.call.as_ref().map_or(step.event, |call| call.event).created_at;
+    let at = step
+        .call
+        .as_ref()
+        .map_or(step.event, |call| call.event)
+        .created_at;
     // The sign of a call that has its result is that of the call.
-    let kind = step.call.as_ref().map_or(step.row.kind, |call| call.row.kind);
+    let kind = step
+        .call
+        .as_ref()
+        .map_or(step.row.kind, |call| call.row.kind);
     let took = step.row.took_ms.map(format::took).unwrap_or_default();
     html! {
         (time(at, &format::since_start(format::millis(context.started_at.unwrap_or(at), at))))
@@ -91,7 +98,9 @@ fn sign(step: &Step<'_>, kind: Kind) -> &'static str {
 
 fn name<'s>(step: &'s Step<'_>) -> &'s str {
     // Together with its call, a result needs no other name.
-    step.call.as_ref().map_or(&step.row.name, |call| &call.row.name)
+    step.call
+        .as_ref()
+        .map_or(&step.row.name, |call| &call.row.name)
 }
 
 /// The words of a row in its column: what a call asks, or what an event says.
@@ -115,7 +124,9 @@ fn words(row: &Row) -> String {
     let text = match &row.body {
         Body::Line(line) if line.is_empty() => row.totals.clone(),
         Body::Line(line) | Body::Result { line, .. } => line.clone(),
-        Body::Folded(prose) | Body::Prose { text: prose, .. } => first_sentence(&clean(&prose.text, Charset::Unicode)),
+        Body::Folded(prose) | Body::Prose { text: prose, .. } => {
+            first_sentence(&clean(&prose.text, Charset::Unicode))
+        }
         Body::Whole { text, .. } if row.totals.is_empty() => text.clone(),
         Body::Whole { text, .. } => format!("{text} · {}", row.totals),
         Body::Code(code) => code.line(&brief(code.begin(), 60), Charset::Unicode),
@@ -124,10 +135,17 @@ fn words(row: &Row) -> String {
 }
 
 fn marks(step: &Step<'_>) -> Vec<Mark> {
-    let tokens = step.row.tokens.iter().map(|tokens| Mark::new(tokens.as_str(), Tone::Quiet));
+    let tokens = step
+        .row
+        .tokens
+        .iter()
+        .map(|tokens| Mark::new(tokens.as_str(), Tone::Quiet));
     let unread = Some(step.row.unread.len()).filter(|pages| *pages > 0);
     let unread = unread.map(|pages| Mark::new(format!("{pages} not read"), Tone::Caution));
-    tokens.chain(unread).chain(step.row.marks.iter().cloned()).collect()
+    tokens
+        .chain(unread)
+        .chain(step.row.marks.iter().cloned())
+        .collect()
 }
 
 fn mark(mark: &Mark) -> Markup {
@@ -145,7 +163,11 @@ fn preview(row: &Row, content: &str) -> Markup {
     let series = results::series(content).unwrap_or_default();
     let line = match &row.body {
         Body::Result { line, .. } => brief(line, LINE),
-        Body::Line(_) | Body::Folded(_) | Body::Prose { .. } | Body::Whole { .. } | Body::Code(_) => String::new(),
+        Body::Line(_)
+        | Body::Folded(_)
+        | Body::Prose { .. }
+        | Body::Whole { .. }
+        | Body::Code(_) => String::new(),
     };
     match super::chart::spark(&series) {
         Some(spark) => html! { span.x.sp { (spark) span { (line) } } },
@@ -155,8 +177,17 @@ fn preview(row: &Row, content: &str) -> Markup {
 
 /// A range of steps that is not in the page.
 pub(in crate::web) fn folded(range: &Range, context: &Context) -> Markup {
-    let Range { from, to, calls, steps } = range;
-    let view = if context.view == View::Steps { String::new() } else { format!("view={}&", context.view.word()) };
+    let Range {
+        from,
+        to,
+        calls,
+        steps,
+    } = range;
+    let view = if context.view == View::Steps {
+        String::new()
+    } else {
+        format!("view={}&", context.view.word())
+    };
     html! {
         li.r.run id={ "f" (from) } data-from=(from) data-to=(to) {
             div.s {

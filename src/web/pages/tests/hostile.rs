@@ -27,13 +27,19 @@ fn everywhere(text: &str) -> (AlertReport, Vec<TimelineEvent>) {
     let owned = || Some(text.to_owned());
     let mut report = report();
     report.headers = json!({"Tarsy-Asked-By": text, "Tarsy-Chain": text, "Tarsy-Retry-Of": text});
-    (report.title, report.body, report.fingerprint, report.alert_type) = (owned(), owned(), owned(), owned());
+    (
+        report.title,
+        report.body,
+        report.fingerprint,
+        report.alert_type,
+    ) = (owned(), owned(), owned(), owned());
     report.subject = text.to_owned();
     report.questions[0].question = owned();
     report.questions[0].answer = owned();
     let session = report.session.as_mut().unwrap();
-    session.executive_summary =
-        Some(format!("Cause: {text}\nEvidence: {text}\nDo next: `{text}` {text}\n{text}: {text}"));
+    session.executive_summary = Some(format!(
+        "Cause: {text}\nEvidence: {text}\nDo next: `{text}` {text}\n{text}: {text}"
+    ));
     session.final_analysis = owned();
     session.citations = json!([{"start": 0, "end": 1, "sources": [{"uri": text, "title": text}]}]);
     (session.worker, session.chain) = (text.to_owned(), text.to_owned());
@@ -61,7 +67,8 @@ fn hostile_call(text: &str) -> RebuiltCall {
     let owned = || text.to_owned();
     let mut call = failed();
     let stored = &mut call.call.call;
-    (stored.agent, stored.provider, stored.model, stored.error) = (owned(), owned(), owned(), Some(owned()));
+    (stored.agent, stored.provider, stored.model, stored.error) =
+        (owned(), owned(), owned(), Some(owned()));
     stored.response = Some(json!({"code": text}));
     if let Ok(rebuilt) = &mut call.rebuilt {
         for message in &mut rebuilt.request.messages {
@@ -76,26 +83,52 @@ fn hostile_call(text: &str) -> RebuiltCall {
         }
         let tool = &mut rebuilt.request.tools[0];
         (tool.name, tool.description, tool.parameters_schema) = (owned(), owned(), owned());
-        rebuilt.answer = Some(Answer { text: owned(), thinking: owned(), ..Answer::default() });
+        rebuilt.answer = Some(Answer {
+            text: owned(),
+            thinking: owned(),
+            ..Answer::default()
+        });
     }
     call
 }
 
 fn hostile_form<'a>(chains: &'a [String], text: &'a str) -> Submit<'a> {
     let (request, priority, cooldown) = (report().alert_id, None, Cooldown::Ignored);
-    Submit { request, alert: text, priority, chain: Some(text), cooldown, chains, problem: Some(text) }
+    Submit {
+        request,
+        alert: text,
+        priority,
+        chain: Some(text),
+        cooldown,
+        chains,
+        problem: Some(text),
+    }
 }
 
 fn hostile_rerun<'a>(report: &'a AlertReport, chains: &'a [String]) -> Again<'a> {
     let text = chains.first().map(String::as_str);
-    Again { request: report.alert_id, report, chain: text, chains, problem: text }
+    Again {
+        request: report.alert_id,
+        report,
+        chain: text,
+        chains,
+        problem: text,
+    }
 }
 
 fn pages(text: &str) -> Vec<String> {
     let (report, events) = everywhere(text);
     let mut live = LivePage::new(report.alert_id);
-    let mut line = entry("00000010", text, crate::investigation::chain::RunStatus::Failed);
-    (line.cause, line.error, line.fingerprint) = (Some(text.to_owned()), Some(text.to_owned()), Some(text.to_owned()));
+    let mut line = entry(
+        "00000010",
+        text,
+        crate::investigation::chain::RunStatus::Failed,
+    );
+    (line.cause, line.error, line.fingerprint) = (
+        Some(text.to_owned()),
+        Some(text.to_owned()),
+        Some(text.to_owned()),
+    );
     // The head of a request is bounded, so its texts are short.
     let asked: String = text.chars().take(200).collect();
     let words = vec![asked.clone()];
@@ -110,9 +143,19 @@ fn pages(text: &str) -> Vec<String> {
         q: asked.clone(),
         ..ListQuery::default()
     };
-    let facets = Facets { chains: words.clone(), sources: words };
-    let hidden: Vec<Hidden> = filter.parts().into_iter().map(|part| Hidden { part, count: 3 }).collect();
-    let query = Query { filter, ..Query::default() };
+    let facets = Facets {
+        chains: words.clone(),
+        sources: words,
+    };
+    let hidden: Vec<Hidden> = filter
+        .parts()
+        .into_iter()
+        .map(|part| Hidden { part, count: 3 })
+        .collect();
+    let query = Query {
+        filter,
+        ..Query::default()
+    };
     let entries = [line.clone(), line.clone(), line.clone(), line];
     let list = List {
         entries: &entries[..],
@@ -126,12 +169,20 @@ fn pages(text: &str) -> Vec<String> {
         next: Some(asked.clone()),
         now: at(0),
     };
-    let empty = crate::web::pages::list::list(&List { entries: &[], hidden: &hidden, next: None, ..list.clone() });
+    let empty = crate::web::pages::list::list(&List {
+        entries: &[],
+        hidden: &hidden,
+        next: None,
+        ..list.clone()
+    });
     let list = crate::web::pages::list::list(&list);
     // A form shows what was typed as it is: the invisible as well, which only its own writer sees.
     let asked_text = clean(text, Charset::Unicode);
     let chains = [asked_text.clone()];
-    let rows = events.iter().map(|event| live.event(event).into_string()).collect::<String>();
+    let rows = events
+        .iter()
+        .map(|event| live.event(event).into_string())
+        .collect::<String>();
     vec![
         shown(&report, &events).whole(),
         rows,
@@ -142,7 +193,14 @@ fn pages(text: &str) -> Vec<String> {
         small::fault(text, text).into_string(),
         small::cancel(&report).into_string(),
         submit(&hostile_form(&chains, &asked_text)).into_string(),
-        again(&hostile_rerun(&report, &chains), &Viewer { may_submit: true, ..Viewer::default() }).into_string(),
+        again(
+            &hostile_rerun(&report, &chains),
+            &Viewer {
+                may_submit: true,
+                ..Viewer::default()
+            },
+        )
+        .into_string(),
         calls::call(report.alert_id, &CallReport::new(hostile_call(text))).into_string(),
         calls::list(report.alert_id, &[hostile_call(text).call]).into_string(),
     ]
@@ -166,8 +224,15 @@ fn hostile_texts_stay_texts() {
     ] {
         for page in pages(text) {
             assert_eq!(check(&page).err(), None, "{text:.80}");
-            assert!(!page.contains("<img") && !page.contains("<script>"), "{text:.80}");
-            assert!(page.len() < 4_500_000, "{} bytes for {text:.40}", page.len());
+            assert!(
+                !page.contains("<img") && !page.contains("<script>"),
+                "{text:.80}"
+            );
+            assert!(
+                page.len() < 4_500_000,
+                "{} bytes for {text:.40}",
+                page.len()
+            );
         }
     }
 }

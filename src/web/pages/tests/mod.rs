@@ -34,10 +34,27 @@ fn shown(report: &AlertReport, events: &[TimelineEvent]) -> Shown {
 }
 
 fn shown_to(report: &AlertReport, events: &[TimelineEvent], viewer: &Viewer) -> Shown {
-    let of = Session { report, viewer, now: at(7) };
-    let whole = page(&Frame::plain(of.title(), Place::Session), viewer, &session(&of)).into_string();
+    let of = Session {
+        report,
+        viewer,
+        now: at(7),
+    };
+    let whole = page(
+        &Frame::plain(of.title(), Place::Session),
+        viewer,
+        &session(&of),
+    )
+    .into_string();
     let halves = split(&whole).unwrap();
-    let events = Events { events, cut: &BTreeSet::new(), view: View::Steps, span: None };
+    let events = Events {
+        events,
+        cut: &BTreeSet::new(),
+        view: View::Steps,
+        span: None,
+    };
     let rows = timeline(&of, &events).into_string();
-    Shown { first: halves.first.to_owned(), second: rows + halves.rest }
+    Shown {
+        first: halves.first.to_owned(),
+        second: rows + halves.rest,
+    }
 }

@@ -30,8 +30,14 @@ fn the_files_of_all_pages_are_small() {
 #[test]
 fn the_first_part_of_a_session_is_small() {
     let page = shown(&report(), &story());
-    let (first, whole) = (compressed(page.first.as_bytes()), compressed(page.whole().as_bytes()));
-    println!("session of {} events: first part {first} bytes gz, whole {whole} bytes gz", story().len());
+    let (first, whole) = (
+        compressed(page.first.as_bytes()),
+        compressed(page.whole().as_bytes()),
+    );
+    println!(
+        "session of {} events: first part {first} bytes gz, whole {whole} bytes gz",
+        story().len()
+    );
     assert!(first <= 14_000);
 }
 
@@ -41,7 +47,12 @@ fn a_session_of_five_thousand_events_has_few_nodes() {
     report.session.as_mut().unwrap().last_seq = 5_001;
     let begun = std::time::Instant::now();
     let page = shown(&report, &long(2_500, &"line of a result\n".repeat(140))).whole();
-    println!("5,001 events: {} bytes, {} nodes, rendered in {:?}", page.len(), nodes(&page), begun.elapsed());
+    println!(
+        "5,001 events: {} bytes, {} nodes, rendered in {:?}",
+        page.len(),
+        nodes(&page),
+        begun.elapsed()
+    );
     assert!(nodes(&page) <= 12_000);
     assert!(page.contains("data-from=") && page.contains("Show them"));
 }
@@ -49,7 +60,13 @@ fn a_session_of_five_thousand_events_has_few_nodes() {
 #[test]
 fn a_list_of_five_hundred_sessions_is_small() {
     let entries: Vec<_> = (0..500)
-        .map(|number| entry(&format!("{number:08x}"), &format!("Alert{number} shop/checkout"), RunStatus::Completed))
+        .map(|number| {
+            entry(
+                &format!("{number:08x}"),
+                &format!("Alert{number} shop/checkout"),
+                RunStatus::Completed,
+            )
+        })
         .collect();
     let query = Query::of(Some("since=24h"));
     let page = list(&List {
@@ -65,6 +82,11 @@ fn a_list_of_five_hundred_sessions_is_small() {
         now: at(0),
     });
     let page = page.into_string();
-    println!("500 sessions: {} bytes, {} bytes gz, {} nodes", page.len(), compressed(page.as_bytes()), nodes(&page));
+    println!(
+        "500 sessions: {} bytes, {} bytes gz, {} nodes",
+        page.len(),
+        compressed(page.as_bytes()),
+        nodes(&page)
+    );
     assert!(nodes(&page) <= 15_000 && compressed(page.as_bytes()) <= 40_000);
 }

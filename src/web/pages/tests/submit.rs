@@ -15,7 +15,11 @@ use crate::web::testing::markup::{check, texts};
 use super::{shown, shown_to};
 
 fn allowed() -> Viewer {
-    Viewer { may_rerun: true, may_submit: true, ..Viewer::default() }
+    Viewer {
+        may_rerun: true,
+        may_submit: true,
+        ..Viewer::default()
+    }
 }
 
 #[test]
@@ -49,14 +53,29 @@ fn the_form_of_an_alert_keeps_what_was_typed_and_says_why_it_was_not_sent() {
 
 #[test]
 fn the_form_of_a_rerun_has_the_stored_alert_and_a_way_to_change_it() {
-    let report = AlertReport { headers: json!({"Tarsy-Chain": "team"}), ..report() };
+    let report = AlertReport {
+        headers: json!({"Tarsy-Chain": "team"}),
+        ..report()
+    };
     let chains = ["alone".to_owned(), "team".to_owned()];
-    let form = Again { request: report.alert_id, report: &report, chain: None, chains: &chains, problem: None };
+    let form = Again {
+        request: report.alert_id,
+        report: &report,
+        chain: None,
+        chains: &chains,
+        problem: None,
+    };
     let page = again(&form, &allowed()).into_string();
     assert_eq!(check(&page).err(), None);
     insta::assert_snapshot!("rerun", page.replace("><", ">\n<"));
-    let question = AlertReport { parent_id: Some(report.alert_id), ..report.clone() };
-    let only_reruns = Viewer { may_submit: false, ..allowed() };
+    let question = AlertReport {
+        parent_id: Some(report.alert_id),
+        ..report.clone()
+    };
+    let only_reruns = Viewer {
+        may_submit: false,
+        ..allowed()
+    };
     for (report, viewer) in [(&question, &allowed()), (&report, &only_reruns)] {
         let page = again(&Again { report, ..form }, viewer).into_string();
         assert!(!page.contains("/submit?from="), "{page}");
@@ -65,7 +84,11 @@ fn the_form_of_a_rerun_has_the_stored_alert_and_a_way_to_change_it() {
 
 #[test]
 fn links_to_the_forms_are_rendered_for_those_who_may_and_for_what_is_over() {
-    let failed = ended(RunStatus::Failed, StopReason::Error, "no provider is registered");
+    let failed = ended(
+        RunStatus::Failed,
+        StopReason::Error,
+        "no provider is registered",
+    );
     for (report, has_link) in [
         (report(), true),
         (failed.clone(), true),
@@ -75,13 +98,29 @@ fn links_to_the_forms_are_rendered_for_those_who_may_and_for_what_is_over() {
         (elsewhere(DispositionKind::Dead), false),
         (elsewhere(DispositionKind::Undecided), false),
     ] {
-        let events = if report.session.is_some() { &story()[..5] } else { &[] };
+        let events = if report.session.is_some() {
+            &story()[..5]
+        } else {
+            &[]
+        };
         let page = shown_to(&report, events, &allowed()).whole();
         assert_eq!(check(&page).err(), None);
-        assert_eq!(page.contains("/rerun\">Rerun</a>"), has_link, "{}", texts(&page));
+        assert_eq!(
+            page.contains("/rerun\">Rerun</a>"),
+            has_link,
+            "{}",
+            texts(&page)
+        );
         assert!(page.contains("<a href=\"/submit\">Submit</a>"), "{page}");
         let without = shown(&report, events).whole();
-        assert!(!without.contains("/rerun\"") && !without.contains("\"/submit\""), "{without}");
+        assert!(
+            !without.contains("/rerun\"") && !without.contains("\"/submit\""),
+            "{without}"
+        );
     }
-    assert!(shown_to(&failed, &story()[..5], &allowed()).first.contains("Investigate it again"));
+    assert!(
+        shown_to(&failed, &story()[..5], &allowed())
+            .first
+            .contains("Investigate it again")
+    );
 }

@@ -10,7 +10,11 @@ use super::{connect, outsider, prepared, within};
 
 async fn listen(nats: &Nats) -> JetStreamCancelRequests {
     let requests = JetStreamCancelRequests::listen(nats).await.unwrap();
-    assert_eq!(next(&requests).await, CancelNotice::Missed, "earlier requests must be looked up");
+    assert_eq!(
+        next(&requests).await,
+        CancelNotice::Missed,
+        "earlier requests must be looked up"
+    );
     requests
 }
 
@@ -50,10 +54,25 @@ async fn a_request_of_an_unknown_form_is_skipped() {
     let (unknown_form, session) = (new_session(), new_session());
     let requests = listen(&nats).await;
     let cancel = r#"{"request":"cancel"}"#;
-    client.publish("tarsy.control.nobody", cancel.into()).await.unwrap();
-    client.publish(control_subject(unknown_form), r#"{"request":"reboot"}"#.into()).await.unwrap();
-    client.publish(control_subject(unknown_form), vec![0xff].into()).await.unwrap();
-    client.publish(control_subject(session), cancel.into()).await.unwrap();
+    client
+        .publish("tarsy.control.nobody", cancel.into())
+        .await
+        .unwrap();
+    client
+        .publish(
+            control_subject(unknown_form),
+            r#"{"request":"reboot"}"#.into(),
+        )
+        .await
+        .unwrap();
+    client
+        .publish(control_subject(unknown_form), vec![0xff].into())
+        .await
+        .unwrap();
+    client
+        .publish(control_subject(session), cancel.into())
+        .await
+        .unwrap();
     assert_eq!(next(&requests).await, CancelNotice::Requested(session));
     assert!(!requests.cancel_requested(unknown_form).await.unwrap());
 }
@@ -70,7 +89,12 @@ async fn a_reconnect_reports_missed_requests_and_receives_later_ones() {
         // The subscription of the previous round may have received a request before the gap.
         while next(&requests).await != CancelNotice::Missed {}
         assert!(requests.cancel_requested(missed).await.unwrap());
-        within("the connection", connection.wait_for(|state| state.connected)).await.unwrap();
+        within(
+            "the connection",
+            connection.wait_for(|state| state.connected),
+        )
+        .await
+        .unwrap();
     }
     // The new subscription may have received the earlier requests as well.
     nats.request_cancel(later).await.unwrap();
@@ -92,7 +116,13 @@ async fn a_wait_that_is_dropped_loses_no_request() {
     while received.len() < sessions.len() {
         received.push(next(&requests).await);
     }
-    assert_eq!(received, sessions.into_iter().map(CancelNotice::Requested).collect::<Vec<_>>());
+    assert_eq!(
+        received,
+        sessions
+            .into_iter()
+            .map(CancelNotice::Requested)
+            .collect::<Vec<_>>()
+    );
 }
 
 /// The client keeps 65,536 messages for a subscription and drops the next ones.
@@ -103,7 +133,10 @@ async fn dropped_messages_report_missed_requests() {
     let session = new_session();
     let requests = listen(&nats).await;
     for _ in 0..70_000 {
-        client.publish(control_subject(session), "{}".into()).await.unwrap();
+        client
+            .publish(control_subject(session), "{}".into())
+            .await
+            .unwrap();
     }
     client.flush().await.unwrap();
     let gap = async { while next(&requests).await != CancelNotice::Missed {} };

@@ -40,7 +40,12 @@ async fn a_server_older_than_2_11_is_refused() {
             line.clear();
         }
     });
-    let error = within("the refusal", Nats::connect(&options(format!("nats://u:s3cret@{address}")))).await.unwrap_err();
+    let error = within(
+        "the refusal",
+        Nats::connect(&options(format!("nats://u:s3cret@{address}"))),
+    )
+    .await
+    .unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("nats-server at nats://{address} is version 2.10.29; tarsy needs 2.11 or newer")
@@ -51,10 +56,17 @@ async fn a_server_older_than_2_11_is_refused() {
 #[tokio::test]
 async fn a_command_fails_if_no_server_answers() {
     let address = free_address();
-    let error = within("giving up", Nats::connect(&options(format!("nats://{address}")))).await.unwrap_err();
+    let error = within(
+        "giving up",
+        Nats::connect(&options(format!("nats://{address}"))),
+    )
+    .await
+    .unwrap_err();
     let message = error.to_string();
     assert!(
-        message.starts_with(&format!("nats at nats://{address} did not accept a connection within 1s: ")),
+        message.starts_with(&format!(
+            "nats at nats://{address} did not accept a connection within 1s: "
+        )),
         "{message}"
     );
 }
@@ -63,7 +75,10 @@ async fn a_command_fails_if_no_server_answers() {
 async fn a_worker_waits_for_the_server_to_start() {
     let mut server = NatsServer::start().await;
     server.kill();
-    let retrying = Options { retry: ConnectRetry::Forever, ..options(server.url()) };
+    let retrying = Options {
+        retry: ConnectRetry::Forever,
+        ..options(server.url())
+    };
     let mut connecting = tokio::spawn(async move { Nats::connect(&retrying).await });
     let early = tokio::time::timeout(Duration::from_millis(600), &mut connecting).await;
     assert!(early.is_err(), "connected without a server: {early:?}");
@@ -76,15 +91,32 @@ async fn a_worker_waits_for_the_server_to_start() {
 async fn a_wrong_password_is_refused_at_once() {
     let server = NatsServer::start_with("authorization { user: tarsy, password: right }").await;
     let url = server.url().replace("nats://", "nats://tarsy:wrong@");
-    let retrying = Options { retry: ConnectRetry::UpTo(Duration::from_secs(3600)), ..options(url) };
-    let message = within("the refusal", Nats::connect(&retrying)).await.unwrap_err().to_string();
-    assert!(message.starts_with(&format!("nats at {} refused the connection: ", server.url())), "{message}");
+    let retrying = Options {
+        retry: ConnectRetry::UpTo(Duration::from_secs(3600)),
+        ..options(url)
+    };
+    let message = within("the refusal", Nats::connect(&retrying))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with(&format!(
+            "nats at {} refused the connection: ",
+            server.url()
+        )),
+        "{message}"
+    );
 }
 
 #[tokio::test]
 async fn an_invalid_url_is_an_error_at_once_even_if_connecting_is_retried_forever() {
-    let retrying = Options { retry: ConnectRetry::Forever, ..options("http://u:s3cret@a:4222".into()) };
-    let error = within("the refusal", Nats::connect(&retrying)).await.unwrap_err();
+    let retrying = Options {
+        retry: ConnectRetry::Forever,
+        ..options("http://u:s3cret@a:4222".into())
+    };
+    let error = within("the refusal", Nats::connect(&retrying))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Url { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
@@ -94,11 +126,24 @@ async fn an_invalid_url_is_an_error_at_once_even_if_connecting_is_retried_foreve
 
 #[tokio::test]
 async fn the_server_info_has_no_credentials_and_the_round_trip_is_measured() {
-    let mut server = NatsServer::start_with("authorization { user: u, password: s3cret }\nmax_payload: 2MB").await;
-    let nats = Nats::connect(&options(server.url().replace("nats://", "nats://u:s3cret@"))).await.unwrap();
+    let mut server =
+        NatsServer::start_with("authorization { user: u, password: s3cret }\nmax_payload: 2MB")
+            .await;
+    let nats = Nats::connect(&options(
+        server.url().replace("nats://", "nats://u:s3cret@"),
+    ))
+    .await
+    .unwrap();
     let info = nats.server();
     assert!(info.version.starts_with("2."), "{info:?}");
-    assert_eq!(info, ServerInfo { version: info.version.clone(), max_payload: 2 * 1024 * 1024, url: server.url() });
+    assert_eq!(
+        info,
+        ServerInfo {
+            version: info.version.clone(),
+            max_payload: 2 * 1024 * 1024,
+            url: server.url()
+        }
+    );
     let rtt = nats.rtt().await.unwrap();
     assert!(!rtt.is_zero() && rtt < Duration::from_secs(10), "{rtt:?}");
     server.kill();
@@ -107,11 +152,18 @@ async fn the_server_info_has_no_credentials_and_the_round_trip_is_measured() {
 
 #[tokio::test]
 async fn the_login_in_a_url_is_used() {
-    let server = NatsServer::start_with("authorization { user: \"a/b\", password: \"s3 cret%\" }").await;
-    let url = server.url().replace("nats://", "nats://a%2Fb:s3%20cret%25@");
-    Nats::connect(&options(format!("nats://127.0.0.1:1,{url}"))).await.unwrap();
+    let server =
+        NatsServer::start_with("authorization { user: \"a/b\", password: \"s3 cret%\" }").await;
+    let url = server
+        .url()
+        .replace("nats://", "nats://a%2Fb:s3%20cret%25@");
+    Nats::connect(&options(format!("nats://127.0.0.1:1,{url}")))
+        .await
+        .unwrap();
     let server = NatsServer::start_with("authorization { token: \"s3cret\" }").await;
-    Nats::connect(&options(server.url().replace("nats://", "nats://s3cret@"))).await.unwrap();
+    Nats::connect(&options(server.url().replace("nats://", "nats://s3cret@")))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -122,10 +174,22 @@ async fn a_reconnect_is_reported_and_counted() {
     let nats = connect(&server).await;
     let mut connection = nats.watch_connection();
     server.kill();
-    within("the loss", connection.wait_for(|state| !state.connected)).await.unwrap();
+    within("the loss", connection.wait_for(|state| !state.connected))
+        .await
+        .unwrap();
     let before = nats.connection_state().connections;
     server.restart().await;
-    within("the reconnect", connection.wait_for(|state| state.connected)).await.unwrap();
+    within(
+        "the reconnect",
+        connection.wait_for(|state| state.connected),
+    )
+    .await
+    .unwrap();
     assert_eq!((before, nats.connection_state().connections), (1, 2));
-    assert!(recorder.handle().render().contains("\ntarsy_nats_reconnects_total 1\n"));
+    assert!(
+        recorder
+            .handle()
+            .render()
+            .contains("\ntarsy_nats_reconnects_total 1\n")
+    );
 }

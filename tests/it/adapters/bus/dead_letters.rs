@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tarsy::bus::{
-    Bound, CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority, Published,
-    RETRY_OF, SESSION_ID, StoredDeadLetter, TopologySettings,
+    Bound, CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority,
+    Published, RETRY_OF, SESSION_ID, StoredDeadLetter, TopologySettings,
 };
 use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
 
@@ -42,7 +42,12 @@ async fn dead_letters_are_listed_completely_the_newest_first() {
     let given_up: Vec<DeadLetter> = (1..=100).map(letter).collect();
     publish_all(&nats, given_up.clone()).await;
     let (_, jetstream) = outsider(&server).await;
-    jetstream.publish("tarsy.dead.what.ever", "a foreign message".into()).await.unwrap().await.unwrap();
+    jetstream
+        .publish("tarsy.dead.what.ever", "a foreign message".into())
+        .await
+        .unwrap()
+        .await
+        .unwrap();
 
     let found = nats.dead_letters().await.unwrap();
     let expected: Vec<StoredDeadLetter> = given_up
@@ -63,12 +68,21 @@ async fn dead_letters_are_listed_completely_the_newest_first() {
         .rev()
         .collect();
     assert_eq!(found, expected);
-    assert!(found.iter().rev().map(|letter| letter.stored_at).is_sorted());
+    assert!(
+        found
+            .iter()
+            .rev()
+            .map(|letter| letter.stored_at)
+            .is_sorted()
+    );
     let age = chrono::Utc::now() - found[0].stored_at;
     assert!(age.num_seconds().abs() < 60, "{age}");
 
     let json = serde_json::to_value(&found[0]).unwrap();
-    assert_eq!((&json["alert_id"], &json["body"]), (&json!(found[0].alert_id), &Value::Null));
+    assert_eq!(
+        (&json["alert_id"], &json["body"]),
+        (&json!(found[0].alert_id), &Value::Null)
+    );
 }
 
 #[tokio::test]
@@ -79,7 +93,13 @@ async fn a_dead_letter_is_dropped_once() {
     assert!(!nats.drop_dead_letter(1).await.unwrap());
     assert!(!nats.drop_dead_letter(0).await.unwrap());
     assert!(!nats.drop_dead_letter(99).await.unwrap());
-    let left: Vec<u64> = nats.dead_letters().await.unwrap().iter().map(|letter| letter.sequence).collect();
+    let left: Vec<u64> = nats
+        .dead_letters()
+        .await
+        .unwrap()
+        .iter()
+        .map(|letter| letter.sequence)
+        .collect();
     assert_eq!(left, [2]);
 }
 
@@ -89,8 +109,17 @@ async fn a_retry_is_a_new_session_that_names_the_earlier_one() {
     let given_up = letter(1);
     publish_all(&nats, [given_up.clone()]).await;
     let stored = nats.dead_letters().await.unwrap().remove(0);
-    let (session, published) = nats.retry_dead_letter(&stored, Some("database")).await.unwrap();
-    assert_eq!(published, Published { subject: "tarsy.alerts.low.disk-full".into(), sequence: 1 });
+    let (session, published) = nats
+        .retry_dead_letter(&stored, Some("database"))
+        .await
+        .unwrap();
+    assert_eq!(
+        published,
+        Published {
+            subject: "tarsy.alerts.low.disk-full".into(),
+            sequence: 1
+        }
+    );
     assert_eq!(nats.dead_letters().await.unwrap(), []);
     let mut claims = start(&nats, 1);
     let claimed = next(&mut claims).await;
@@ -110,10 +139,23 @@ async fn a_retry_is_a_new_session_that_names_the_earlier_one() {
 #[tokio::test]
 async fn a_question_is_retried_on_its_own_subject() {
     let (_server, nats) = prepared().await;
-    publish_all(&nats, [DeadLetter { subject: "tarsy.questions.high.question".into(), ..letter(1) }]).await;
+    publish_all(
+        &nats,
+        [DeadLetter {
+            subject: "tarsy.questions.high.question".into(),
+            ..letter(1)
+        }],
+    )
+    .await;
     let stored = nats.dead_letters().await.unwrap().remove(0);
     let (_, published) = nats.retry_dead_letter(&stored, None).await.unwrap();
-    assert_eq!(published, Published { subject: "tarsy.questions.high.question".into(), sequence: 1 });
+    assert_eq!(
+        published,
+        Published {
+            subject: "tarsy.questions.high.question".into(),
+            sequence: 1
+        }
+    );
 }
 
 #[tokio::test]
@@ -131,23 +173,48 @@ async fn a_retry_without_a_chain_keeps_the_original_one() {
 async fn a_dead_letter_that_cannot_be_queued_is_kept() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
-    let small = TopologySettings { alerts_max_bytes: Bound::Exactly(1000), ..TopologySettings::default() };
+    let small = TopologySettings {
+        alerts_max_bytes: Bound::Exactly(1000),
+        ..TopologySettings::default()
+    };
     nats.ensure_topology(&small).await.unwrap();
-    let too_large = DeadLetter { reason: DeadReason::TooLarge, body: Vec::new(), ..letter(1) };
-    let no_room = DeadLetter { body: vec![b'x'; 5000], ..letter(2) };
+    let too_large = DeadLetter {
+        reason: DeadReason::TooLarge,
+        body: Vec::new(),
+        ..letter(1)
+    };
+    let no_room = DeadLetter {
+        body: vec![b'x'; 5000],
+        ..letter(2)
+    };
     publish_all(&nats, [too_large.clone(), no_room]).await;
 
     let stored = nats.dead_letters().await.unwrap();
     let error = nats.retry_dead_letter(&stored[1], None).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("alert {} cannot be retried: its body was too large to be kept, submit it again", too_large.alert_id)
+        format!(
+            "alert {} cannot be retried: its body was too large to be kept, submit it again",
+            too_large.alert_id
+        )
     );
     let error = nats.retry_dead_letter(&stored[0], None).await.unwrap_err();
     assert!(matches!(error, Error::Full { .. }), "{error}");
-    let error = nats.retry_dead_letter(&stored[0], Some("a\nb")).await.unwrap_err();
+    let error = nats
+        .retry_dead_letter(&stored[0], Some("a\nb"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Header(_)), "{error}");
     assert_eq!(nats.dead_letters().await.unwrap(), stored);
-    let alert = NewAlert { priority: Priority::Low, suffix: None, body: b"x".to_vec(), headers: json!({}) };
-    assert_eq!(nats.publish_alert(alert).await.unwrap().sequence, 1, "no retry was queued");
+    let alert = NewAlert {
+        priority: Priority::Low,
+        suffix: None,
+        body: b"x".to_vec(),
+        headers: json!({}),
+    };
+    assert_eq!(
+        nats.publish_alert(alert).await.unwrap().sequence,
+        1,
+        "no retry was queued"
+    );
 }

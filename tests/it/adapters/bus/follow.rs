@@ -16,7 +16,9 @@ fn without_table(nats: &Nats, session: SessionId, after: u32) -> Follower {
 }
 
 async fn next(follower: &mut Follower) -> TimelineUpdate {
-    within("an update", follower.next()).await.expect("not the end")
+    within("an update", follower.next())
+        .await
+        .expect("not the end")
 }
 
 async fn rest(mut follower: Follower) -> Vec<TimelineEvent> {
@@ -58,7 +60,11 @@ async fn watchers_that_join_at_the_start_in_the_middle_or_at_the_end_see_the_sam
         table.add(row.clone());
         feed.notify(session);
     }
-    within("half of the events", until_on_stream(&jetstream, session, 15)).await;
+    within(
+        "half of the events",
+        until_on_stream(&jetstream, session, 15),
+    )
+    .await;
     let middle = without_table(&nats, session, 0);
     let middle_with_table = Follower::start(&nats, session, 0, Some(Arc::clone(&table)));
     let later = without_table(&nats, session, 12);
@@ -77,7 +83,10 @@ async fn watchers_that_join_at_the_start_in_the_middle_or_at_the_end_see_the_sam
     assert_eq!(rest(last).await, rows);
     assert_eq!(rest(last_with_table).await, rows[29..]);
     assert_eq!(rest(without_table(&nats, session, 30)).await, []);
-    assert_eq!(rest(Follower::start(&nats, session, 30, Some(table))).await, []);
+    assert_eq!(
+        rest(Follower::start(&nats, session, 30, Some(table))).await,
+        []
+    );
 }
 
 #[tokio::test]
@@ -102,7 +111,9 @@ async fn a_server_killed_in_the_middle_hides_and_repeats_no_event() {
         for row in &rows[1000..] {
             table.add(row.clone());
         }
-        within("the drain", feed.drain(session, 2000)).await.unwrap();
+        within("the drain", feed.drain(session, 2000))
+            .await
+            .unwrap();
         seen.extend(rest(follower).await);
         assert_eq!(seen, rows, "with a table: {with_table}");
         assert_eq!(on_stream(&outsider(&server).await.1, session).await, rows);
@@ -119,12 +130,24 @@ async fn a_gap_on_the_stream_is_filled_from_the_table() {
     // A stream with a gap, which no publisher of tarsy leaves.
     for row in [&rows[0], &rows[1], &rows[4], &rows[5]] {
         let payload = serde_json::to_vec(row).unwrap();
-        jetstream.publish(tarsy::bus::timeline_subject(session), payload.into()).await.unwrap().await.unwrap();
+        jetstream
+            .publish(tarsy::bus::timeline_subject(session), payload.into())
+            .await
+            .unwrap()
+            .await
+            .unwrap();
     }
-    assert_eq!(rest(Follower::start(&nats, session, 0, Some(full))).await, rows);
+    assert_eq!(
+        rest(Follower::start(&nats, session, 0, Some(full))).await,
+        rows
+    );
     let without = rest(without_table(&nats, session, 0)).await;
     let numbers: Vec<u32> = without.iter().map(|event| event.session_seq).collect();
-    assert_eq!(numbers, [1, 2, 5, 6], "an event that neither stream nor table has is skipped");
+    assert_eq!(
+        numbers,
+        [1, 2, 5, 6],
+        "an event that neither stream nor table has is skipped"
+    );
 }
 
 #[tokio::test]
@@ -134,7 +157,10 @@ async fn a_lost_stream_only_delays_a_watcher_with_a_table() {
     let session = new_session();
     let table = Arc::new(Table::new(vec![event(session, 1)]));
     let mut follower = Follower::start(&nats, session, 0, Some(Arc::clone(&table)));
-    assert_eq!(next(&mut follower).await, TimelineUpdate::Event(event(session, 1)));
+    assert_eq!(
+        next(&mut follower).await,
+        TimelineUpdate::Event(event(session, 1))
+    );
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
     table.add(end(session, 2));
     assert_eq!(rest(follower).await, [end(session, 2)]);
@@ -145,14 +171,24 @@ async fn a_stream_that_was_lost_and_filled_again_is_read_again() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let (session, other) = (new_session(), new_session());
-    let table = Arc::new(Table::new((1..50).map(|seq| event(other, seq)).chain([event(session, 1)]).collect()));
+    let table = Arc::new(Table::new(
+        (1..50)
+            .map(|seq| event(other, seq))
+            .chain([event(session, 1)])
+            .collect(),
+    ));
     let feed = feed(&nats, &table);
     feed.drain(other, 49).await.unwrap();
     feed.drain(session, 1).await.unwrap();
     let mut follower = without_table(&nats, session, 0);
-    assert_eq!(next(&mut follower).await, TimelineUpdate::Event(event(session, 1)));
+    assert_eq!(
+        next(&mut follower).await,
+        TimelineUpdate::Event(event(session, 1))
+    );
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
-    nats.ensure_topology(&tarsy::bus::TopologySettings::default()).await.unwrap();
+    nats.ensure_topology(&tarsy::bus::TopologySettings::default())
+        .await
+        .unwrap();
     table.add(end(session, 2));
     feed.drain(session, 2).await.unwrap();
     assert_eq!(rest(follower).await, [end(session, 2)]);
@@ -170,7 +206,10 @@ async fn deltas_are_joined_emitted_in_order_and_replaced_by_the_durable_event() 
     let feed = feed(&nats, &table);
     let mut follower = without_table(&nats, session, 0);
     feed.drain(session, 1).await.unwrap();
-    assert!(matches!(next(&mut follower).await, TimelineUpdate::Event(_)), "the follower receives deltas from here on");
+    assert!(
+        matches!(next(&mut follower).await, TimelineUpdate::Event(_)),
+        "the follower receives deltas from here on"
+    );
 
     let mut text = String::new();
     for word in ["The ", "disk ", "is ", "full"] {
@@ -194,10 +233,16 @@ async fn deltas_are_joined_emitted_in_order_and_replaced_by_the_durable_event() 
     // The durable event of iteration 2 arrives, then a late delta of it, then one of iteration 3.
     table.add(event(session, 2));
     feed.drain(session, 2).await.unwrap();
-    assert_eq!(next(&mut follower).await, TimelineUpdate::Event(event(session, 2)));
+    assert_eq!(
+        next(&mut follower).await,
+        TimelineUpdate::Event(event(session, 2))
+    );
     feed.delta(delta(session, 1, 2, 16, " late"));
     feed.delta(delta(session, 1, 3, 0, "next"));
-    assert_eq!(next(&mut follower).await, TimelineUpdate::Delta(delta(session, 1, 3, 0, "next")));
+    assert_eq!(
+        next(&mut follower).await,
+        TimelineUpdate::Delta(delta(session, 1, 3, 0, "next"))
+    );
 }
 
 #[tokio::test]
@@ -216,8 +261,20 @@ async fn a_delta_of_a_superseded_worker_is_dropped() {
     feed.drain(session, 1).await.unwrap();
     let mut follower = without_table(&nats, session, 0);
     assert_eq!(next(&mut follower).await, TimelineUpdate::Event(resumed));
-    for sent in [delta(session, 1, 5, 0, "old"), delta(session, 2, 5, 0, "new")] {
-        client.publish(live_subject(session), serde_json::to_vec(&sent).unwrap().into()).await.unwrap();
+    for sent in [
+        delta(session, 1, 5, 0, "old"),
+        delta(session, 2, 5, 0, "new"),
+    ] {
+        client
+            .publish(
+                live_subject(session),
+                serde_json::to_vec(&sent).unwrap().into(),
+            )
+            .await
+            .unwrap();
     }
-    assert_eq!(next(&mut follower).await, TimelineUpdate::Delta(delta(session, 2, 5, 0, "new")));
+    assert_eq!(
+        next(&mut follower).await,
+        TimelineUpdate::Delta(delta(session, 2, 5, 0, "new"))
+    );
 }

@@ -12,7 +12,11 @@ use super::{feed, outsider, prepared, within};
 async fn take(follower: &mut AllFollower, count: usize) -> Vec<TimelineEvent> {
     let mut events = Vec::new();
     while events.len() < count {
-        events.push(within("an event", follower.next()).await.expect("a further event"));
+        events.push(
+            within("an event", follower.next())
+                .await
+                .expect("a further event"),
+        );
     }
     events
 }
@@ -23,7 +27,10 @@ async fn on_stream(jetstream: &async_nats::jetstream::Context) -> Vec<TimelineEv
     let state = &stream.cached_info().state;
     let mut events = Vec::new();
     for sequence in state.first_sequence..=state.last_sequence {
-        events.push(serde_json::from_slice(&stream.get_raw_message(sequence).await.unwrap().payload).unwrap());
+        events.push(
+            serde_json::from_slice(&stream.get_raw_message(sequence).await.unwrap().payload)
+                .unwrap(),
+        );
     }
     events
 }
@@ -41,7 +48,10 @@ async fn a_server_killed_twice_hides_and_repeats_no_event_of_any_session() {
     for round in 0..3 {
         let (from, to) = (round * EACH / 3, (round + 1) * EACH / 3);
         for session in sessions {
-            let new = history(session, EACH).into_iter().skip(from as usize).take((to - from) as usize);
+            let new = history(session, EACH)
+                .into_iter()
+                .skip(from as usize)
+                .take((to - from) as usize);
             new.filter(|event| (event.session_id, event.session_seq) != (sessions[0], 1))
                 .for_each(|event| table.add(event));
             feed.notify(session);
@@ -57,7 +67,11 @@ async fn a_server_killed_twice_hides_and_repeats_no_event_of_any_session() {
     seen.extend(take(&mut follower, 3 * EACH as usize - 1 - seen.len()).await);
     let expected = on_stream(&outsider(&server).await.1).await;
     assert_eq!(expected.len(), 3 * EACH as usize);
-    assert_eq!(seen, expected[1..], "every event after the follower started");
+    assert_eq!(
+        seen,
+        expected[1..],
+        "every event after the follower started"
+    );
     feed.close().await;
 }
 
@@ -70,16 +84,24 @@ async fn a_stream_that_was_filled_again_is_read_without_the_events_emitted_befor
     let feed = feed(&nats, &table);
     let mut follower = AllFollower::start(&nats).await.unwrap();
     feed.drain(first, 5).await.unwrap();
-    assert_eq!(take(&mut follower, 5).await, (1..=5).map(|seq| event(first, seq)).collect::<Vec<_>>());
+    assert_eq!(
+        take(&mut follower, 5).await,
+        (1..=5).map(|seq| event(first, seq)).collect::<Vec<_>>()
+    );
 
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
-    nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    nats.ensure_topology(&TopologySettings::default())
+        .await
+        .unwrap();
     // Filled from the first event of each session; the new stream becomes longer than the old one was.
     table.add(event(first, 6));
     table.add(event(second, 1));
     feed.drain(second, 1).await.unwrap();
     feed.drain(first, 6).await.unwrap();
-    assert_eq!(take(&mut follower, 2).await, [event(second, 1), event(first, 6)]);
+    assert_eq!(
+        take(&mut follower, 2).await,
+        [event(second, 1), event(first, 6)]
+    );
     table.add(event(first, 7));
     feed.drain(first, 7).await.unwrap();
     assert_eq!(take(&mut follower, 1).await, [event(first, 7)]);
@@ -89,7 +111,12 @@ async fn a_stream_that_was_filled_again_is_read_without_the_events_emitted_befor
 #[tokio::test]
 async fn following_fails_without_a_stream() {
     let (server, nats) = prepared().await;
-    outsider(&server).await.1.delete_stream("TARSY_TIMELINE").await.unwrap();
+    outsider(&server)
+        .await
+        .1
+        .delete_stream("TARSY_TIMELINE")
+        .await
+        .unwrap();
     let error = AllFollower::start(&nats).await.unwrap_err().to_string();
     assert!(error.contains("TARSY_TIMELINE"), "{error}");
 }

@@ -22,15 +22,38 @@ struct Kind {
 }
 
 const KINDS: [Kind; 5] = [
-    Kind { name: "credentials", source: LoginSource::Credentials, renew: renew_credentials },
-    Kind { name: "nkey", source: LoginSource::Nkey, renew: renew_nkey },
-    Kind { name: "password", source: of_password, renew: renew_password },
-    Kind { name: "token", source: LoginSource::Token, renew: renew_token },
-    Kind { name: "url", source: LoginSource::UrlFile, renew: renew_url },
+    Kind {
+        name: "credentials",
+        source: LoginSource::Credentials,
+        renew: renew_credentials,
+    },
+    Kind {
+        name: "nkey",
+        source: LoginSource::Nkey,
+        renew: renew_nkey,
+    },
+    Kind {
+        name: "password",
+        source: of_password,
+        renew: renew_password,
+    },
+    Kind {
+        name: "token",
+        source: LoginSource::Token,
+        renew: renew_token,
+    },
+    Kind {
+        name: "url",
+        source: LoginSource::UrlFile,
+        renew: renew_url,
+    },
 ];
 
 fn of_password(password: Secret) -> LoginSource {
-    LoginSource::Password { user: "tarsy".to_owned(), password }
+    LoginSource::Password {
+        user: "tarsy".to_owned(),
+        password,
+    }
 }
 
 fn renew_credentials(file: &Path) -> String {
@@ -42,7 +65,10 @@ fn renew_credentials(file: &Path) -> String {
 fn renew_nkey(file: &Path) -> String {
     let pair = KeyPair::new_user();
     std::fs::write(file, format!("{}\n", pair.seed().unwrap())).unwrap();
-    format!("authorization {{ users: [ {{ nkey: {} }} ] }}", pair.public_key())
+    format!(
+        "authorization {{ users: [ {{ nkey: {} }} ] }}",
+        pair.public_key()
+    )
 }
 
 fn secret() -> String {
@@ -72,27 +98,57 @@ fn file_secret(file: &Path) -> Secret {
 }
 
 fn options(server: &NatsServer, credentials: NatsCredentials) -> Options {
-    Options { url: server.url(), role: "test".into(), credentials, retry: ConnectRetry::UpTo(Duration::from_secs(2)) }
+    Options {
+        url: server.url(),
+        role: "test".into(),
+        credentials,
+        retry: ConnectRetry::UpTo(Duration::from_secs(2)),
+    }
 }
 
 #[tokio::test]
 async fn every_login_is_read_again_when_the_connection_is_made_again() {
     let directory = tempfile::tempdir().unwrap();
-    for Kind { name, source, renew } in KINDS {
+    for Kind {
+        name,
+        source,
+        renew,
+    } in KINDS
+    {
         let file = directory.path().join(name);
         let mut server = NatsServer::start_with(&renew(&file)).await;
-        let credentials = NatsCredentials { login: source(file_secret(&file)), ..NatsCredentials::default() };
-        let anonymous = Nats::connect(&options(&server, NatsCredentials::default())).await.unwrap_err().to_string();
-        assert!(anonymous.contains("refused the connection"), "{name}: {anonymous}");
-        let nats = within(name, Nats::connect(&options(&server, credentials.clone()))).await.expect(name);
+        let credentials = NatsCredentials {
+            login: source(file_secret(&file)),
+            ..NatsCredentials::default()
+        };
+        let anonymous = Nats::connect(&options(&server, NatsCredentials::default()))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            anonymous.contains("refused the connection"),
+            "{name}: {anonymous}"
+        );
+        let nats = within(name, Nats::connect(&options(&server, credentials.clone())))
+            .await
+            .expect(name);
         let mut connection = nats.watch_connection();
         server.restart_with(&renew(&file)).await;
         let connected = connection.wait_for(|state| state.connections == 2 && state.connected);
         within(name, connected).await.expect(name);
         within(name, nats.rtt()).await.expect(name);
         std::fs::remove_file(&file).unwrap();
-        let missing = Nats::connect(&options(&server, credentials)).await.unwrap_err().to_string();
-        assert_eq!(missing, format!("nats credentials: SECRET_FILE: {}: there is no such file", file.display()));
+        let missing = Nats::connect(&options(&server, credentials))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            missing,
+            format!(
+                "nats credentials: SECRET_FILE: {}: there is no such file",
+                file.display()
+            )
+        );
     }
 }
 
@@ -100,15 +156,40 @@ async fn every_login_is_read_again_when_the_connection_is_made_again() {
 async fn a_wrong_secret_is_refused_without_being_shown() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("secret");
-    for Kind { name, source, renew } in KINDS {
+    for Kind {
+        name,
+        source,
+        renew,
+    } in KINDS
+    {
         let server = NatsServer::start_with(&renew(&file)).await;
         renew(&file);
         let wrong = std::fs::read_to_string(&file).unwrap();
-        let credentials = NatsCredentials { login: source(file_secret(&file)), ..NatsCredentials::default() };
-        let retrying = Options { retry: ConnectRetry::UpTo(LIMIT * 2), ..options(&server, credentials) };
-        let message = within(name, Nats::connect(&retrying)).await.unwrap_err().to_string();
-        assert!(message.starts_with(&format!("nats at {} refused the connection: ", server.url())), "{message}");
-        assert!(!wrong.lines().any(|line| line.len() > 10 && message.contains(line)), "{name}: {message}");
+        let credentials = NatsCredentials {
+            login: source(file_secret(&file)),
+            ..NatsCredentials::default()
+        };
+        let retrying = Options {
+            retry: ConnectRetry::UpTo(LIMIT * 2),
+            ..options(&server, credentials)
+        };
+        let message = within(name, Nats::connect(&retrying))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.starts_with(&format!(
+                "nats at {} refused the connection: ",
+                server.url()
+            )),
+            "{message}"
+        );
+        assert!(
+            !wrong
+                .lines()
+                .any(|line| line.len() > 10 && message.contains(line)),
+            "{name}: {message}"
+        );
     }
 }
 
@@ -129,18 +210,44 @@ async fn certificates_of_both_sides_are_checked_and_read_again() {
     let of_server = authority.pair(directory.path(), "server", &["127.0.0.1"]);
     let of_client = authority.pair(directory.path(), "client", &["worker"]);
     let mut server = NatsServer::start_with(&server_tls(&authority, &of_server)).await;
-    let certificate = Some(NatsCertificate { certificate: of_client.certificate.clone(), key: of_client.key.clone() });
-    let credentials = NatsCredentials { ca: Some(authority.file.clone()), certificate, ..NatsCredentials::default() };
-    let nats = Nats::connect(&options(&server, credentials.clone())).await.unwrap();
-    let without = NatsCredentials { certificate: None, ..credentials.clone() };
+    let certificate = Some(NatsCertificate {
+        certificate: of_client.certificate.clone(),
+        key: of_client.key.clone(),
+    });
+    let credentials = NatsCredentials {
+        ca: Some(authority.file.clone()),
+        certificate,
+        ..NatsCredentials::default()
+    };
+    let nats = Nats::connect(&options(&server, credentials.clone()))
+        .await
+        .unwrap();
+    let without = NatsCredentials {
+        certificate: None,
+        ..credentials.clone()
+    };
     Nats::connect(&options(&server, without)).await.unwrap_err();
     let stranger = Authority::new(directory.path(), "stranger");
     let of_stranger = stranger.pair(directory.path(), "stranger-client", &["worker"]);
     let ca = Some(stranger.file.clone());
-    let message = Nats::connect(&options(&server, NatsCredentials { ca, ..credentials.clone() })).await.unwrap_err();
+    let message = Nats::connect(&options(
+        &server,
+        NatsCredentials {
+            ca,
+            ..credentials.clone()
+        },
+    ))
+    .await
+    .unwrap_err();
     assert!(message.to_string().contains("UnknownIssuer"), "{message}");
-    let foreign = NatsCertificate { certificate: of_stranger.certificate, key: of_stranger.key };
-    let foreign = NatsCredentials { certificate: Some(foreign), ..credentials.clone() };
+    let foreign = NatsCertificate {
+        certificate: of_stranger.certificate,
+        key: of_stranger.key,
+    };
+    let foreign = NatsCredentials {
+        certificate: Some(foreign),
+        ..credentials.clone()
+    };
     Nats::connect(&options(&server, foreign)).await.unwrap_err();
     // Everything is renewed: the authority, the server's certificate and the client's.
     let mut connection = nats.watch_connection();
@@ -149,7 +256,12 @@ async fn certificates_of_both_sides_are_checked_and_read_again() {
     renewed.sign(&of_server, &["127.0.0.1"]);
     renewed.sign(&of_client, &["worker"]);
     server.restart_with(&server_tls(&renewed, &of_server)).await;
-    within("the reconnect", connection.wait_for(|state| state.connections == 2 && state.connected)).await.unwrap();
+    within(
+        "the reconnect",
+        connection.wait_for(|state| state.connections == 2 && state.connected),
+    )
+    .await
+    .unwrap();
     within("a round trip", nats.rtt()).await.unwrap();
 }
 
@@ -158,6 +270,11 @@ async fn a_named_authority_permits_no_connection_without_tls() {
     let directory = tempfile::tempdir().unwrap();
     let authority = Authority::new(directory.path(), "ca");
     let server = NatsServer::start().await;
-    let credentials = NatsCredentials { ca: Some(authority.file), ..NatsCredentials::default() };
-    Nats::connect(&options(&server, credentials)).await.unwrap_err();
+    let credentials = NatsCredentials {
+        ca: Some(authority.file),
+        ..NatsCredentials::default()
+    };
+    Nats::connect(&options(&server, credentials))
+        .await
+        .unwrap_err();
 }

@@ -42,7 +42,11 @@ async fn every_worker_is_listed_once_by_name_with_its_last_status() {
     let (client, _) = outsider(&server).await;
     let (beta, alpha) = (status("beta", 1), status("alpha", 4));
     let other_alpha = status("alpha", 5);
-    let draining = WorkerStatus { state: "draining".into(), sessions: Vec::new(), ..beta.clone() };
+    let draining = WorkerStatus {
+        state: "draining".into(),
+        sessions: Vec::new(),
+        ..beta.clone()
+    };
     nats.announce(&beta);
     let workers = collect_while(&nats, || {
         nats.announce(&beta);
@@ -71,12 +75,19 @@ async fn a_worker_without_a_connection_does_not_wait_to_publish_its_status() {
     }
     let mut connection = nats.watch_connection();
     server.kill();
-    within("the loss", connection.wait_for(|state| !state.connected)).await.unwrap();
+    within("the loss", connection.wait_for(|state| !state.connected))
+        .await
+        .unwrap();
     for _ in 0..10_000 {
         nats.announce(&worker);
     }
     server.restart().await;
-    within("the reconnect", connection.wait_for(|state| state.connected)).await.unwrap();
+    within(
+        "the reconnect",
+        connection.wait_for(|state| state.connected),
+    )
+    .await
+    .unwrap();
     let workers = collect_while(&nats, || nats.announce(&worker)).await;
     assert_eq!(workers, [worker]);
 }

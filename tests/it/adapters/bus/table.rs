@@ -57,11 +57,18 @@ impl Table {
 }
 
 impl Outbox for Table {
-    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, StoreError> {
+    async fn events(
+        &self,
+        session: SessionId,
+        after: u32,
+        limit: u32,
+    ) -> Result<Vec<TimelineEvent>, StoreError> {
         self.last_read.send_replace(after);
         self.reads.fetch_add(1, Ordering::Relaxed);
         let rows = self.rows.lock().unwrap();
-        let rows = rows.iter().filter(|row| row.session_id == session && row.session_seq > after);
+        let rows = rows
+            .iter()
+            .filter(|row| row.session_id == session && row.session_seq > after);
         Ok(rows.take(limit as usize).cloned().collect())
     }
 
@@ -92,7 +99,10 @@ pub(super) fn event(session_id: SessionId, session_seq: u32) -> TimelineEvent {
         status: EventStatus::Completed,
         content: format!("event {session_seq}"),
         metadata: json!({"n": session_seq}),
-        created_at: chrono::DateTime::from_timestamp_micros(1_790_000_000_000_000 + i64::from(session_seq)).unwrap(),
+        created_at: chrono::DateTime::from_timestamp_micros(
+            1_790_000_000_000_000 + i64::from(session_seq),
+        )
+        .unwrap(),
         truncated: false,
     }
 }
@@ -113,16 +123,27 @@ pub(super) fn end(session_id: SessionId, session_seq: u32) -> TimelineEvent {
 
 /// `count` events, the last of which is the end event.
 pub(super) fn history(session: SessionId, count: u32) -> Vec<TimelineEvent> {
-    (1..count).map(|seq| event(session, seq)).chain([end(session, count)]).collect()
+    (1..count)
+        .map(|seq| event(session, seq))
+        .chain([end(session, count)])
+        .collect()
 }
 
 /// The events of a session on the stream, as a foreign client reads them.
-pub(super) async fn on_stream(jetstream: &async_nats::jetstream::Context, session: SessionId) -> Vec<TimelineEvent> {
+pub(super) async fn on_stream(
+    jetstream: &async_nats::jetstream::Context,
+    session: SessionId,
+) -> Vec<TimelineEvent> {
     let subject = timeline_subject(session);
     let stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
     let mut events = Vec::new();
     let mut sequence = 0;
-    while let Ok(message) = stream.raw_message_builder().sequence(sequence + 1).next_by_subject(&*subject).send().await
+    while let Ok(message) = stream
+        .raw_message_builder()
+        .sequence(sequence + 1)
+        .next_by_subject(&*subject)
+        .send()
+        .await
     {
         sequence = message.sequence;
         events.push(serde_json::from_slice(&message.payload).unwrap());
@@ -131,10 +152,17 @@ pub(super) async fn on_stream(jetstream: &async_nats::jetstream::Context, sessio
 }
 
 /// Polls until the session's subject has `count` messages.
-pub(super) async fn until_on_stream(jetstream: &async_nats::jetstream::Context, session: SessionId, count: usize) {
+pub(super) async fn until_on_stream(
+    jetstream: &async_nats::jetstream::Context,
+    session: SessionId,
+    count: usize,
+) {
     let subject = timeline_subject(session);
     loop {
-        let mut stream = jetstream.get_stream_no_info("TARSY_TIMELINE").await.unwrap();
+        let mut stream = jetstream
+            .get_stream_no_info("TARSY_TIMELINE")
+            .await
+            .unwrap();
         let published = message_count(&mut stream, &subject).await;
         if published >= count {
             return;
@@ -143,8 +171,17 @@ pub(super) async fn until_on_stream(jetstream: &async_nats::jetstream::Context, 
     }
 }
 
-async fn message_count(stream: &mut async_nats::jetstream::stream::Stream<()>, subject: &str) -> usize {
+async fn message_count(
+    stream: &mut async_nats::jetstream::stream::Stream<()>,
+    subject: &str,
+) -> usize {
     use futures_util::TryStreamExt;
     let subjects = stream.info_with_subjects(subject).await.unwrap();
-    subjects.try_collect::<Vec<(String, usize)>>().await.unwrap().into_iter().map(|(_, count)| count).sum()
+    subjects
+        .try_collect::<Vec<(String, usize)>>()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(_, count)| count)
+        .sum()
 }

@@ -9,8 +9,8 @@ use tarsy::llm::client::Client;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use tarsy::llm::proto::{
-    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, ProviderData, TextDelta,
-    ToolCallDelta,
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, ProviderData,
+    TextDelta, ToolCallDelta,
 };
 use tarsy::llm::service::routes::Routes;
 use tokio::net::TcpListener;
@@ -33,9 +33,17 @@ struct Endless(Content);
 impl LlmService for Endless {
     type GenerateStream = BoxStream<'static, Result<GenerateResponse, Status>>;
 
-    async fn generate(&self, _request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
-        let chunk = GenerateResponse { content: Some(self.0.clone()), is_final: false };
-        Ok(Response::new(stream::repeat_with(move || Ok(chunk.clone())).boxed()))
+    async fn generate(
+        &self,
+        _request: Request<GenerateRequest>,
+    ) -> Result<Response<Self::GenerateStream>, Status> {
+        let chunk = GenerateResponse {
+            content: Some(self.0.clone()),
+            is_final: false,
+        };
+        Ok(Response::new(
+            stream::repeat_with(move || Ok(chunk.clone())).boxed(),
+        ))
     }
 
     async fn check_providers(
@@ -53,18 +61,39 @@ async fn serve(content: Content) -> (String, JoinHandle<()>) {
     health.set_service_status("", ServingStatus::Serving).await;
     let routes = Routes::new(LlmServiceServer::new(Endless(content)), health_service);
     let incoming = TcpIncoming::from(listener);
-    (address, tokio::spawn(async move { Server::builder().serve_with_incoming(routes, incoming).await.unwrap() }))
+    (
+        address,
+        tokio::spawn(async move {
+            Server::builder()
+                .serve_with_incoming(routes, incoming)
+                .await
+                .unwrap()
+        }),
+    )
 }
 
 fn text(bytes: usize) -> Content {
-    Content::Text(TextDelta { content: "x".repeat(bytes) })
+    Content::Text(TextDelta {
+        content: "x".repeat(bytes),
+    })
 }
 
 #[tokio::test]
 async fn an_endless_answer_is_dropped_and_fails_with_the_limit_that_it_exceeds() {
-    let call = ToolCallDelta { call_id: String::new(), name: "drill.describe_pod".into(), arguments: "{}".into() };
-    let data = ProviderData { payload: vec![0; 4 << 10], ..ProviderData::default() };
-    let small = if is_proof() { text(0) } else { Content::ProviderData(data) };
+    let call = ToolCallDelta {
+        call_id: String::new(),
+        name: "drill.describe_pod".into(),
+        arguments: "{}".into(),
+    };
+    let data = ProviderData {
+        payload: vec![0; 4 << 10],
+        ..ProviderData::default()
+    };
+    let small = if is_proof() {
+        text(0)
+    } else {
+        Content::ProviderData(data)
+    };
     for (content, limit) in [
         (text(1 << 20), "4 MiB of text"),
         (Content::ToolCall(call), "256 calls"),
@@ -82,7 +111,10 @@ async fn an_endless_answer_is_dropped_and_fails_with_the_limit_that_it_exceeds()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_whose_model_never_stops_ends_the_investigation_in_bounded_memory() {
-    let setup = Setup { sections: "defaults: {max_iterations: 3, iteration_timeout: 30s}\n", ..Setup::default() };
+    let setup = Setup {
+        sections: "defaults: {max_iterations: 3, iteration_timeout: 30s}\n",
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
     let (address, service) = serve(text(1 << 20)).await;
     let env = system.env(system.database.url());
@@ -95,7 +127,11 @@ async fn a_worker_whose_model_never_stops_ends_the_investigation_in_bounded_memo
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionFailed);
-    assert!(end.content.contains("the answer is too large: at most 4 MiB of text"), "{end:?}");
+    assert!(
+        end.content
+            .contains("the answer is too large: at most 4 MiB of text"),
+        "{end:?}"
+    );
     let most = peak_memory(&worker);
     println!("a worker with an endless answer: {before} MiB before, at most {most} MiB");
     assert!(most < 160, "{most} MiB");

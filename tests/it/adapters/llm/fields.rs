@@ -7,7 +7,14 @@ use std::path::Path;
 const EXISTING: [(&str, &[(i32, &str)]); 14] = [
     (
         "GenerateRequest",
-        &[(1, "session_id"), (2, "messages"), (3, "llm_config"), (4, "tools"), (5, "execution_id"), (6, "clear_cache")],
+        &[
+            (1, "session_id"),
+            (2, "messages"),
+            (3, "llm_config"),
+            (4, "tools"),
+            (5, "execution_id"),
+            (6, "clear_cache"),
+        ],
     ),
     (
         "GenerateResponse",
@@ -22,12 +29,27 @@ const EXISTING: [(&str, &[(i32, &str)]); 14] = [
             (10, "is_final"),
         ],
     ),
-    ("ConversationMessage", &[(1, "role"), (2, "content"), (3, "tool_calls"), (4, "tool_call_id"), (5, "tool_name")]),
-    ("ToolDefinition", &[(1, "name"), (2, "description"), (3, "parameters_schema")]),
+    (
+        "ConversationMessage",
+        &[
+            (1, "role"),
+            (2, "content"),
+            (3, "tool_calls"),
+            (4, "tool_call_id"),
+            (5, "tool_name"),
+        ],
+    ),
+    (
+        "ToolDefinition",
+        &[(1, "name"), (2, "description"), (3, "parameters_schema")],
+    ),
     ("ToolCall", &[(1, "id"), (2, "name"), (3, "arguments")]),
     ("TextDelta", &[(1, "content")]),
     ("ThinkingDelta", &[(1, "content")]),
-    ("ToolCallDelta", &[(1, "call_id"), (2, "name"), (3, "arguments")]),
+    (
+        "ToolCallDelta",
+        &[(1, "call_id"), (2, "name"), (3, "arguments")],
+    ),
     ("CodeExecutionDelta", &[(1, "code"), (2, "result")]),
     (
         "GroundingDelta",
@@ -39,7 +61,15 @@ const EXISTING: [(&str, &[(i32, &str)]); 14] = [
         ],
     ),
     ("GroundingChunkInfo", &[(1, "uri"), (2, "title")]),
-    ("GroundingSupport", &[(1, "start_index"), (2, "end_index"), (3, "text"), (4, "grounding_chunk_indices")]),
+    (
+        "GroundingSupport",
+        &[
+            (1, "start_index"),
+            (2, "end_index"),
+            (3, "text"),
+            (4, "grounding_chunk_indices"),
+        ],
+    ),
     (
         "UsageInfo",
         &[
@@ -51,7 +81,10 @@ const EXISTING: [(&str, &[(i32, &str)]); 14] = [
             (6, "cache_creation_tokens"),
         ],
     ),
-    ("ErrorInfo", &[(1, "message"), (2, "code"), (3, "retryable")]),
+    (
+        "ErrorInfo",
+        &[(1, "message"), (2, "code"), (3, "retryable")],
+    ),
 ];
 
 const EXISTING_CONFIG: [(i32, &str); 9] = [
@@ -73,21 +106,52 @@ const MIN_ADDED_NUMBER: i32 = 20;
 fn the_protocol_keeps_all_field_numbers_of_the_existing_service() {
     let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let files = protox::compile(["llm/v1/llm_service.proto"], [proto]).unwrap();
-    let file = files.file.iter().find(|file| file.package() == "llm.v1").unwrap();
+    let file = files
+        .file
+        .iter()
+        .find(|file| file.package() == "llm.v1")
+        .unwrap();
     let ours: BTreeMap<&str, BTreeSet<(i32, &str)>> = file
         .message_type
         .iter()
-        .map(|message| (message.name(), message.field.iter().map(|field| (field.number(), field.name())).collect()))
+        .map(|message| {
+            (
+                message.name(),
+                message
+                    .field
+                    .iter()
+                    .map(|field| (field.number(), field.name()))
+                    .collect(),
+            )
+        })
         .collect();
-    let existing = EXISTING.into_iter().chain([("LLMConfig", EXISTING_CONFIG.as_slice())]);
+    let existing = EXISTING
+        .into_iter()
+        .chain([("LLMConfig", EXISTING_CONFIG.as_slice())]);
     for (message, fields) in existing {
-        let kept: Vec<_> = ours[message].iter().copied().filter(|(number, _)| *number < MIN_ADDED_NUMBER).collect();
+        let kept: Vec<_> = ours[message]
+            .iter()
+            .copied()
+            .filter(|(number, _)| *number < MIN_ADDED_NUMBER)
+            .collect();
         assert_eq!(kept, fields, "{message}");
     }
-    let config = file.message_type.iter().find(|message| message.name() == "LLMConfig").unwrap();
+    let config = file
+        .message_type
+        .iter()
+        .find(|message| message.name() == "LLMConfig")
+        .unwrap();
     assert_eq!(config.reserved_name, ["max_tool_result_tokens"]);
-    assert!(config.reserved_range.iter().any(|range| (range.start(), range.end()) == (6, 7)));
+    assert!(
+        config
+            .reserved_range
+            .iter()
+            .any(|range| (range.start(), range.end()) == (6, 7))
+    );
     let service = file.service.first().unwrap();
-    assert_eq!((service.name(), service.method[0].name()), ("LLMService", "Generate"));
+    assert_eq!(
+        (service.name(), service.method[0].name()),
+        ("LLMService", "Generate")
+    );
     assert!(service.method[0].server_streaming());
 }

@@ -34,15 +34,34 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn start(options: Options) -> Self {
-        Self::start_at("127.0.0.1:0".parse().unwrap(), options, Duration::from_secs(30))
+        Self::start_at(
+            "127.0.0.1:0".parse().unwrap(),
+            options,
+            Duration::from_secs(30),
+        )
     }
 
     pub(super) fn start_at(address: SocketAddr, options: Options, drain_timeout: Duration) -> Self {
-        Self::start_with(address, options, service::Options { drain_timeout, ..service::Options::default() })
+        Self::start_with(
+            address,
+            options,
+            service::Options {
+                drain_timeout,
+                ..service::Options::default()
+            },
+        )
     }
 
-    pub(super) fn start_with(address: SocketAddr, options: Options, of_service: service::Options) -> Self {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    pub(super) fn start_with(
+        address: SocketAddr,
+        options: Options,
+        of_service: service::Options,
+    ) -> Self {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         let listener = std::net::TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
@@ -51,9 +70,17 @@ impl Server {
         let service = Service::new(backends, of_service);
         let stop = token.clone();
         let served = runtime.spawn(async move {
-            service.serve(TcpListener::from_std(listener).unwrap(), stop).await.unwrap();
+            service
+                .serve(TcpListener::from_std(listener).unwrap(), stop)
+                .await
+                .unwrap();
         });
-        Self { address, token, served: Some(served), runtime: Some(runtime) }
+        Self {
+            address,
+            token,
+            served: Some(served),
+            runtime: Some(runtime),
+        }
     }
 
     pub(super) fn client(&self) -> Client {
@@ -77,7 +104,10 @@ impl Drop for Server {
 /// Options with one transcript, named `test`.
 pub(super) fn script(answers: &str) -> Options {
     let transcript = Transcript::parse(&format!("name: test\nanswers:\n{answers}")).unwrap();
-    Options { transcripts: vec![transcript], ..Options::default() }
+    Options {
+        transcripts: vec![transcript],
+        ..Options::default()
+    }
 }
 
 /// A request of a new execution for the named transcript, with one tool.
@@ -99,7 +129,10 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
             context_window: 0,
             ..ProviderPlan::default()
         },
-        messages: vec![message(Role::System, "You investigate alerts."), message(Role::User, prompt)],
+        messages: vec![
+            message(Role::System, "You investigate alerts."),
+            message(Role::User, prompt),
+        ],
         tools: vec![ToolSpec {
             original_name: None,
             name: "drill.describe_pod".into(),
@@ -151,25 +184,35 @@ pub(super) async fn watch(
     request: &ModelRequest,
 ) -> (Result<Answer, ModelError>, Vec<(DeltaKind, String)>) {
     let shown = Mutex::new(Vec::new());
-    let answer = within_timeout(
-        client.generate(request.clone(), |kind, piece| shown.lock().unwrap().push((kind, piece.to_owned()))),
-    )
+    let answer = within_timeout(client.generate(request.clone(), |kind, piece| {
+        shown.lock().unwrap().push((kind, piece.to_owned()))
+    }))
     .await;
     (answer, shown.into_inner().unwrap())
 }
 
 pub(super) async fn within_timeout<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(STEP_TIMEOUT, future).await.expect("a step timed out")
+    tokio::time::timeout(STEP_TIMEOUT, future)
+        .await
+        .expect("a step timed out")
 }
 
 /// Code, message and timeout flag of a failure.
 pub(super) fn failed(result: Result<Answer, ModelError>) -> (String, String, bool) {
     match result {
-        Err(ModelError::Failed { code, message, timeout, .. }) => (code, message, timeout),
+        Err(ModelError::Failed {
+            code,
+            message,
+            timeout,
+            ..
+        }) => (code, message, timeout),
         other => panic!("not a failure: {other:?}"),
     }
 }
 
 pub(super) fn assert_unavailable(result: Result<Answer, ModelError>) {
-    assert!(matches!(result, Err(ModelError::Unavailable(_))), "not unavailable: {result:?}");
+    assert!(
+        matches!(result, Err(ModelError::Unavailable(_))),
+        "not unavailable: {result:?}"
+    );
 }

@@ -59,7 +59,11 @@ async fn answer(mut stream: BufReader<TcpStream>) -> Option<()> {
     let (mut length, mut path) = (0, String::new());
     loop {
         let mut line = String::new();
-        stream.read_line(&mut line).await.ok().filter(|bytes| *bytes > 0)?;
+        stream
+            .read_line(&mut line)
+            .await
+            .ok()
+            .filter(|bytes| *bytes > 0)?;
         if path.is_empty() {
             path.clone_from(&line);
         }
@@ -73,9 +77,16 @@ async fn answer(mut stream: BufReader<TcpStream>) -> Option<()> {
     stream.read_exact(&mut vec![0; length]).await.ok()?;
     let (piece, end) = events(&path);
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
-    let begin = if path.contains("/messages") { BEGIN_OF_ANTHROPIC } else { "" };
+    let begin = if path.contains("/messages") {
+        BEGIN_OF_ANTHROPIC
+    } else {
+        ""
+    };
     let stream = stream.get_mut();
-    stream.write_all(format!("{head}{begin}").as_bytes()).await.ok()?;
+    stream
+        .write_all(format!("{head}{begin}").as_bytes())
+        .await
+        .ok()?;
     let many = piece.repeat(100);
     for _hundred in 0..*PIECES / 100 {
         stream.write_all(many.as_bytes()).await.ok()?;
@@ -88,11 +99,19 @@ async fn answer(mut stream: BufReader<TcpStream>) -> Option<()> {
 async fn a_long_stream_of_every_interface_stays_in_bounded_memory() {
     let provider = provider().await;
     let env = [("NO_PROXY", "127.0.0.1"), ("LONG_KEY", "a-key-of-tests")];
-    let args = ["llm-service", "--listen", "127.0.0.1:0", "--allow-key-env", "LONG_KEY"];
+    let args = [
+        "llm-service",
+        "--listen",
+        "127.0.0.1:0",
+        "--allow-key-env",
+        "LONG_KEY",
+    ];
     let args = [&args[..], &["--allow-base-url", "http://127.0.0.1:*"]].concat();
     let mut service = Tarsy::spawn("service", &args, &env);
     let address = service.ready().await;
-    let mut client = LlmServiceClient::connect(format!("http://{address}")).await.unwrap();
+    let mut client = LlmServiceClient::connect(format!("http://{address}"))
+        .await
+        .unwrap();
     for (backend, name, model) in [
         ("google-native", "google", "gemini-2.5-flash"),
         ("genai", "anthropic", "claude-sonnet-4-5"),
@@ -106,9 +125,16 @@ async fn a_long_stream_of_every_interface_stays_in_bounded_memory() {
             base_url: format!("http://{provider}/v1"),
             ..LlmConfig::default()
         };
-        let message = ConversationMessage { role: "user".into(), content: "why?".into(), ..Default::default() };
-        let request =
-            GenerateRequest { messages: vec![message], llm_config: Some(config), ..GenerateRequest::default() };
+        let message = ConversationMessage {
+            role: "user".into(),
+            content: "why?".into(),
+            ..Default::default()
+        };
+        let request = GenerateRequest {
+            messages: vec![message],
+            llm_config: Some(config),
+            ..GenerateRequest::default()
+        };
         let before = peak_memory(&service);
         let mut stream = client.generate(request).await.unwrap().into_inner();
         let mut pieces = 0;
@@ -126,6 +152,9 @@ async fn a_long_stream_of_every_interface_stays_in_bounded_memory() {
         let most = peak_memory(&service);
         println!("{name}: {before} MiB before, at most {most} MiB");
         assert_eq!(pieces, *PIECES, "{name}");
-        assert!(most - before <= MAX_GROWTH_MIB, "{name}: {before} MiB before, {most} MiB at most");
+        assert!(
+            most - before <= MAX_GROWTH_MIB,
+            "{name}: {before} MiB before, {most} MiB at most"
+        );
     }
 }

@@ -32,17 +32,33 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
         grounding_chunk_indices: indices.to_vec(),
         ..Support::default()
     };
-    let source = |uri: &str, title: &str| Source { uri: uri.into(), title: title.into() };
+    let source = |uri: &str, title: &str| Source {
+        uri: uri.into(),
+        title: title.into(),
+    };
     let expected = Answer {
         text: "It is 42 → known. It is known.".into(),
         finish: Finish::Stop,
         code_executions: vec![
-            CodePart { code: "print(6 * 7)".into(), language: "PYTHON".into(), id: "c1".into(), ..CodePart::default() },
-            CodePart { result: "42".into(), outcome: "OUTCOME_OK".into(), id: "c1".into(), ..CodePart::default() },
+            CodePart {
+                code: "print(6 * 7)".into(),
+                language: "PYTHON".into(),
+                id: "c1".into(),
+                ..CodePart::default()
+            },
+            CodePart {
+                result: "42".into(),
+                outcome: "OUTCOME_OK".into(),
+                id: "c1".into(),
+                ..CodePart::default()
+            },
         ],
         groundings: vec![Grounding {
             queries: vec!["what is it".into()],
-            sources: vec![source("https://a.example", "a"), source("https://b.example", "")],
+            sources: vec![
+                source("https://a.example", "a"),
+                source("https://b.example", ""),
+            ],
             supports: vec![
                 support(13, 19, "known.", &[0]),
                 support(20, 32, "It is known.", &[1, 9]),
@@ -57,7 +73,16 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
     assert_eq!(answer, expected);
     let streamed: String = deltas.into_iter().map(|(_, piece)| piece).collect();
     assert_eq!(streamed, answer.text, "only text is sent as deltas");
-    let cited: Vec<_> =
-        citations(&answer.text, &answer.groundings).into_iter().map(|each| (each.start, each.text)).collect();
-    assert_eq!(cited, [(6, "42".to_owned()), (13, "known.".to_owned()), (20, "It is known.".to_owned())]);
+    let cited: Vec<_> = citations(&answer.text, &answer.groundings)
+        .into_iter()
+        .map(|each| (each.start, each.text))
+        .collect();
+    assert_eq!(
+        cited,
+        [
+            (6, "42".to_owned()),
+            (13, "known.".to_owned()),
+            (20, "It is known.".to_owned())
+        ]
+    );
 }

@@ -5,8 +5,7 @@ use tarsy::investigation::timeline::EventType;
 use crate::support::http::provider::{FakeProvider, Received, Reply};
 use crate::support::system::{Setup, TestSystem};
 
-const LOOK: &str =
-    r#"{"functionCall":{"name":"drill__describe_pod","args":{"namespace":"checkout","pod":"checkout-7d9f"}}}"#;
+const LOOK: &str = r#"{"functionCall":{"name":"drill__describe_pod","args":{"namespace":"checkout","pod":"checkout-7d9f"}}}"#;
 
 fn answer(part: &str, finish: &str) -> Reply {
     let usage = r#"{"promptTokenCount":9,"totalTokenCount":9}"#;
@@ -16,7 +15,9 @@ fn answer(part: &str, finish: &str) -> Reply {
 }
 
 fn limit(request: &Received) -> u64 {
-    request.json()["generationConfig"]["maxOutputTokens"].as_u64().unwrap()
+    request.json()["generationConfig"]["maxOutputTokens"]
+        .as_u64()
+        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +27,10 @@ async fn a_request_after_a_cut_answer_has_the_raised_limit_also_for_the_conclusi
         answer(LOOK, "STOP"),
         answer(r#"{"text":"Cause: the"}"#, "MAX_TOKENS"),
         Reply::Held,
-        answer(r#"{"text":"Cause: the heap is larger than the limit"}"#, "STOP"),
+        answer(
+            r#"{"text":"Cause: the heap is larger than the limit"}"#,
+            "STOP",
+        ),
     ];
     let gemini = FakeProvider::start(replies).await;
     let sections = format!(
@@ -35,9 +39,20 @@ async fn a_request_after_a_cut_answer_has_the_raised_limit_also_for_the_conclusi
          defaults: {{llm_provider: gemini, max_iterations: 2}}\n",
         gemini.url()
     );
-    let mut system = TestSystem::start_with(Setup { sections: &sections, ..Setup::default() }).await;
-    let options = ["--allow-key-env", "*_KEY", "--allow-base-url", "http://127.0.0.1:*"];
-    system.replace_llm_service(&options, &[("FIRST_KEY", "key-of-the-first")]).await;
+    let mut system = TestSystem::start_with(Setup {
+        sections: &sections,
+        ..Setup::default()
+    })
+    .await;
+    let options = [
+        "--allow-key-env",
+        "*_KEY",
+        "--allow-base-url",
+        "http://127.0.0.1:*",
+    ];
+    system
+        .replace_llm_service(&options, &[("FIRST_KEY", "key-of-the-first")])
+        .await;
     let (mut one, _) = system.worker("one").await;
     let session = system.publish().await;
     gemini.asked(4).await;
@@ -45,11 +60,19 @@ async fn a_request_after_a_cut_answer_has_the_raised_limit_also_for_the_conclusi
     let (_two, _) = system.worker("two").await;
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
-    assert_eq!(end.event_type, EventType::SessionCompleted, "{:#?}", timeline.seen);
+    assert_eq!(
+        end.event_type,
+        EventType::SessionCompleted,
+        "{:#?}",
+        timeline.seen
+    );
     assert_ne!(end.metadata["mark"], "incomplete", "{end:#?}");
     let requests = gemini.requests();
     let limits: Vec<u64> = requests.iter().map(limit).collect();
     assert_eq!(limits, [8_000, 32_000, 8_000, 32_000, 32_000]);
-    assert_eq!(requests[3].body, requests[4].body, "another worker sends the same bytes");
+    assert_eq!(
+        requests[3].body, requests[4].body,
+        "another worker sends the same bytes"
+    );
     system.assert_invariants(session, &timeline.seen).await;
 }

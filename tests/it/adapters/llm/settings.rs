@@ -8,8 +8,8 @@ use tarsy::investigation::timeline::EventType;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use tarsy::llm::proto::{
-    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, LlmConfig, TextDelta,
-    ThinkingConfig,
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, LlmConfig,
+    TextDelta, ThinkingConfig,
 };
 use tarsy::llm::service::routes::Routes;
 use tokio::net::TcpListener;
@@ -29,9 +29,14 @@ struct Recorder(Arc<Mutex<Vec<GenerateRequest>>>);
 impl LlmService for Recorder {
     type GenerateStream = BoxStream<'static, Result<GenerateResponse, Status>>;
 
-    async fn generate(&self, request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
+    async fn generate(
+        &self,
+        request: Request<GenerateRequest>,
+    ) -> Result<Response<Self::GenerateStream>, Status> {
         self.0.lock().unwrap().push(request.into_inner());
-        let text = Content::Text(TextDelta { content: "Cause: memory".to_owned() });
+        let text = Content::Text(TextDelta {
+            content: "Cause: memory".to_owned(),
+        });
         let chunks = [Some(text), None].map(|content| {
             let is_final = content.is_none();
             Ok(GenerateResponse { content, is_final })
@@ -75,9 +80,18 @@ async fn a_worker_sends_every_configured_setting_of_its_provider() {
     health.set_service_status("", ServingStatus::Serving).await;
     let routes = Routes::new(LlmServiceServer::new(recorder.clone()), health_service);
     let incoming = TcpIncoming::from(listener);
-    let service = tokio::spawn(async move { Server::builder().serve_with_incoming(routes, incoming).await.unwrap() });
+    let service = tokio::spawn(async move {
+        Server::builder()
+            .serve_with_incoming(routes, incoming)
+            .await
+            .unwrap()
+    });
 
-    let system = TestSystem::start_with(Setup { sections: SECTIONS, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup {
+        sections: SECTIONS,
+        ..Setup::default()
+    })
+    .await;
     let env = system.env(system.database.url());
     let mut env = env.each();
     env[2].1 = &address;
@@ -89,8 +103,13 @@ async fn a_worker_sends_every_configured_setting_of_its_provider() {
 
     let requests = recorder.0.lock().unwrap().clone();
     // An answer without a call is asked for once more.
-    let [request, again] = requests.as_slice() else { panic!("{} requests", requests.len()) };
-    assert_eq!((&again.llm_config, again.max_output_tokens), (&request.llm_config, request.max_output_tokens));
+    let [request, again] = requests.as_slice() else {
+        panic!("{} requests", requests.len())
+    };
+    assert_eq!(
+        (&again.llm_config, again.max_output_tokens),
+        (&request.llm_config, request.max_output_tokens)
+    );
     let text = |text: &str| text.to_owned();
     let config = LlmConfig {
         provider: text("google"),
@@ -98,15 +117,32 @@ async fn a_worker_sends_every_configured_setting_of_its_provider() {
         api_key_env: text("GEMINI_API_KEY"),
         credentials_env: text("GOOGLE_APPLICATION_CREDENTIALS"),
         base_url: text("http://127.0.0.1:9/proxy"),
-        native_tools: [(text("google_search"), true), (text("code_execution"), true)].into(),
+        native_tools: [
+            (text("google_search"), true),
+            (text("code_execution"), true),
+        ]
+        .into(),
         project: text("my-project-1"),
         location: text("europe-west4"),
         backend: text("google-native"),
-        options: [(text("temperature"), text("0.3")), (text("native_tools"), text("combine"))].into(),
+        options: [
+            (text("temperature"), text("0.3")),
+            (text("native_tools"), text("combine")),
+        ]
+        .into(),
     };
     assert_eq!(request.llm_config.as_ref(), Some(&config));
-    let thinking = ThinkingConfig { level: text("low"), ..ThinkingConfig::default() };
-    assert_eq!((request.max_output_tokens, request.thinking.as_ref()), (8_000, Some(&thinking)));
-    assert!(!request.tools.is_empty(), "the tools of the MCP server are combined with native tools");
+    let thinking = ThinkingConfig {
+        level: text("low"),
+        ..ThinkingConfig::default()
+    };
+    assert_eq!(
+        (request.max_output_tokens, request.thinking.as_ref()),
+        (8_000, Some(&thinking))
+    );
+    assert!(
+        !request.tools.is_empty(),
+        "the tools of the MCP server are combined with native tools"
+    );
     service.abort();
 }

@@ -7,7 +7,9 @@ use tarsy::investigation::timeline::EventType;
 use tarsy::llm::client::{Client, Health, ServiceFault};
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
-use tarsy::llm::proto::{CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta};
+use tarsy::llm::proto::{
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta,
+};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Server;
@@ -29,11 +31,16 @@ enum Unchecked {
 impl LlmService for Unchecked {
     type GenerateStream = BoxStream<'static, Result<GenerateResponse, Status>>;
 
-    async fn generate(&self, _request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
+    async fn generate(
+        &self,
+        _request: Request<GenerateRequest>,
+    ) -> Result<Response<Self::GenerateStream>, Status> {
         if matches!(self, Self::KnowsNothing) {
             return Err(Status::unimplemented("unknown method"));
         }
-        let text = Content::Text(TextDelta { content: "Cause: memory".to_owned() });
+        let text = Content::Text(TextDelta {
+            content: "Cause: memory".to_owned(),
+        });
         let chunks = [Some(text), None].map(|content| {
             let is_final = content.is_none();
             Ok(GenerateResponse { content, is_final })
@@ -54,7 +61,10 @@ async fn serve(service: Unchecked) -> (String, AbortOnDropHandle<()>) {
     let address = listener.local_addr().unwrap().to_string();
     let incoming = TcpIncoming::from(listener);
     let served = async move {
-        Server::builder().serve_with_incoming(LlmServiceServer::new(service), incoming).await.unwrap();
+        Server::builder()
+            .serve_with_incoming(LlmServiceServer::new(service), incoming)
+            .await
+            .unwrap();
     };
     (address, AbortOnDropHandle::new(tokio::spawn(served)))
 }
@@ -64,14 +74,20 @@ async fn a_service_without_a_health_check_is_used_until_a_call_disproves_it() {
     let (address, _service) = serve(Unchecked::Answers).await;
     let client = Client::connect(&address).unwrap();
     assert_eq!(client.check().await, Ok(Health::NoHealthCheck));
-    assert_eq!(ask(&client, &request("test", "x")).await.unwrap().text, "Cause: memory");
+    assert_eq!(
+        ask(&client, &request("test", "x")).await.unwrap().text,
+        "Cause: memory"
+    );
     assert!(client.serving().await);
 
     let (address, _service) = serve(Unchecked::KnowsNothing).await;
     let client = Client::connect(&address).unwrap();
     assert!(client.serving().await, "only a call can show what it is");
     let error = ask(&client, &request("test", "x")).await.unwrap_err();
-    assert!(matches!(&error, ModelError::Unavailable(text) if text.contains("grpc.health.v1")), "{error:?}");
+    assert!(
+        matches!(&error, ModelError::Unavailable(text) if text.contains("grpc.health.v1")),
+        "{error:?}"
+    );
     assert_eq!(client.check().await, Err(ServiceFault::NoService));
     assert!(!client.serving().await);
 }
@@ -90,6 +106,14 @@ async fn a_worker_uses_a_service_without_a_health_check_and_names_it_once() {
     assert_eq!(end.event_type, EventType::SessionCompleted, "{end:?}");
     let log = worker.log();
     let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
-    assert_eq!(lines("llm-service has no health check (grpc.health.v1)"), 1, "{log}");
-    assert_eq!(lines("llm-service without a health check (grpc.health.v1) works"), 1, "{log}");
+    assert_eq!(
+        lines("llm-service has no health check (grpc.health.v1)"),
+        1,
+        "{log}"
+    );
+    assert_eq!(
+        lines("llm-service without a health check (grpc.health.v1) works"),
+        1,
+        "{log}"
+    );
 }

@@ -20,12 +20,21 @@ const NAMES: [&str; 8] = [
 fn server_of(names: &[String]) -> (TempDir, ServerConfig) {
     let folder = tempfile::tempdir().unwrap();
     let tool = json!({"description": "Looks.", "read_only": true, "schema": {"type": "object"}, "answers": [{"file": "text"}]});
-    let tools: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), tool.clone())).collect();
-    std::fs::write(folder.path().join("evidence.yaml"), json!({"tools": tools}).to_string()).unwrap();
+    let tools: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|name| (name.clone(), tool.clone()))
+        .collect();
+    std::fs::write(
+        folder.path().join("evidence.yaml"),
+        json!({"tools": tools}).to_string(),
+    )
+    .unwrap();
     std::fs::write(folder.path().join("text"), "found").unwrap();
     let mut config = evidence_server("odd", folder.path().to_str().unwrap());
     let calls = folder.path().join("calls").to_str().unwrap().to_owned();
-    program(&mut config).env.insert("TARSY_TOOL_CALLS_FILE".to_owned(), calls);
+    program(&mut config)
+        .env
+        .insert("TARSY_TOOL_CALLS_FILE".to_owned(), calls);
     (folder, config)
 }
 
@@ -34,14 +43,24 @@ async fn a_tool_of_any_name_is_offered_to_every_provider_and_called_by_its_own_n
     let mut names: Vec<String> = NAMES.map(str::to_owned).into();
     names.extend(["x".repeat(200), "y.".repeat(100)]);
     let (folder, config) = server_of(&names);
-    let servers = || Servers::start(vec![config.clone()], Mask::default(), &CancellationToken::new()).unwrap();
+    let servers = || {
+        Servers::start(
+            vec![config.clone()],
+            Mask::default(),
+            &CancellationToken::new(),
+        )
+        .unwrap()
+    };
     let first = servers();
     let Listing { tools, unavailable } = within(first.list(&["odd".to_owned()])).await;
     assert_eq!((tools.len(), unavailable), (names.len(), vec![]));
     for tool in &tools {
         let wire = tool.name.replace('.', "__");
         let is_accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        assert!(wire.len() <= 64 && wire.chars().all(is_accepted) && !wire[5..].contains("__"), "{wire}");
+        assert!(
+            wire.len() <= 64 && wire.chars().all(is_accepted) && !wire[5..].contains("__"),
+            "{wire}"
+        );
         assert_eq!(wire.replace("__", "."), tool.name);
     }
     first.close().await;
@@ -51,14 +70,17 @@ async fn a_tool_of_any_name_is_offered_to_every_provider_and_called_by_its_own_n
     let mut called = Vec::new();
     for spec in serde_json::from_str::<Vec<ToolSpec>>(&plan).unwrap() {
         let call = call(&spec.name, "{}");
-        let reply = within(second.call(ToolRequest::new(&call, TEST_TIMEOUT).of(Some(&spec)))).await;
+        let reply =
+            within(second.call(ToolRequest::new(&call, TEST_TIMEOUT).of(Some(&spec)))).await;
         assert_eq!(content(reply), ("found".to_owned(), false));
         called.push(spec.tool().to_owned());
     }
     second.close().await;
     let recorded = std::fs::read_to_string(folder.path().join("calls")).unwrap();
-    let recorded: Vec<Value> =
-        recorded.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["tool"].clone()).collect();
+    let recorded: Vec<Value> = recorded
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["tool"].clone())
+        .collect();
     assert_eq!(recorded, called);
     called.sort();
     names.sort();
@@ -78,7 +100,14 @@ async fn three_hundred_tools_are_listed_and_an_agent_gets_as_many_as_fit() {
     let shares = agents_with_tools(&config, &listing.tools);
     let counts: Vec<_> = shares
         .iter()
-        .map(|share| (share.agent.as_str(), share.tools.tools.len(), share.tools.left_out.len(), share.not_named()))
+        .map(|share| {
+            (
+                share.agent.as_str(),
+                share.tools.tools.len(),
+                share.tools.left_out.len(),
+                share.not_named(),
+            )
+        })
         .collect();
     assert_eq!(counts, [("all", 127, 173, 0), ("some", 10, 0, 290)]);
     servers.close().await;

@@ -29,7 +29,11 @@ const DEAF_TIMEOUT: Duration = Duration::from_secs(4);
 /// A server whose tool `pid` answers with the number of its process.
 fn pid_server(name: &str, folder: &Path) -> ServerConfig {
     let args = vec![SCRIPT.to_owned(), folder.to_str().unwrap().to_owned()];
-    let program = StdioConfig { command: "sh".to_owned(), args, ..StdioConfig::default() };
+    let program = StdioConfig {
+        command: "sh".to_owned(),
+        args,
+        ..StdioConfig::default()
+    };
     ServerConfig::new(name, Transport::Stdio(program))
 }
 
@@ -38,17 +42,30 @@ fn start(configs: Vec<ServerConfig>) -> Servers {
 }
 
 fn lease(session: u128, epoch: u32) -> Lease {
-    Lease { session_id: SessionId(Uuid::from_u128(session)), epoch, token: Uuid::nil() }
+    Lease {
+        session_id: SessionId(Uuid::from_u128(session)),
+        epoch,
+        token: Uuid::nil(),
+    }
 }
 
 /// A call of a run, or of a person.
 async fn ask(servers: &Servers, call: &ToolCall, lease: Option<Lease>) -> ToolReply {
     let request = ToolRequest::new(call, TEST_TIMEOUT);
-    within(Box::pin(servers.call(lease.map_or(request, |lease| request.under(lease))))).await
+    within(Box::pin(
+        servers.call(lease.map_or(request, |lease| request.under(lease))),
+    ))
+    .await
 }
 
 fn pid_in(reply: &ToolReply) -> Pid {
-    let ToolReply::Answered { content, is_error: false } = reply else { panic!("{reply:?}") };
+    let ToolReply::Answered {
+        content,
+        is_error: false,
+    } = reply
+    else {
+        panic!("{reply:?}")
+    };
     Pid::from_raw(content.parse().unwrap()).unwrap()
 }
 
@@ -56,7 +73,9 @@ fn pid_in(reply: &ToolReply) -> Pid {
 async fn pid(servers: &Servers, lease: Lease) -> Pid {
     let mut reply = ask(servers, &call("own.pid", "{}"), Some(lease)).await;
     for _ in 0..20 {
-        let ToolReply::NotSent { .. } = reply else { break };
+        let ToolReply::NotSent { .. } = reply else {
+            break;
+        };
         reply = ask(servers, &call("own.pid", "{}"), Some(lease)).await;
     }
     pid_in(&reply)
@@ -65,56 +84,117 @@ async fn pid(servers: &Servers, lease: Lease) -> Pid {
 #[tokio::test]
 async fn each_session_has_a_process_from_its_first_call_to_the_end_of_its_run() {
     let folder = tempfile::tempdir().unwrap();
-    let config = ServerConfig { scope: ServerScope::Session, ..pid_server("own", folder.path()) };
+    let config = ServerConfig {
+        scope: ServerScope::Session,
+        ..pid_server("own", folder.path())
+    };
     let servers = start(vec![config]);
-    assert_eq!(within(servers.list(&["own".to_owned()])).await.unavailable, []);
+    assert_eq!(
+        within(servers.list(&["own".to_owned()])).await.unavailable,
+        []
+    );
     let listing = pid_in(&ask(&servers, &call("own.pid", "{}"), None).await);
-    let (one, other) = (pid(&servers, lease(1, 1)).await, pid(&servers, lease(2, 1)).await);
-    assert!(one != other && one != listing && other != listing, "{one:?} {other:?} {listing:?}");
-    assert_eq!(pid(&servers, lease(1, 1)).await, one, "further calls use the same process");
+    let (one, other) = (
+        pid(&servers, lease(1, 1)).await,
+        pid(&servers, lease(2, 1)).await,
+    );
+    assert!(
+        one != other && one != listing && other != listing,
+        "{one:?} {other:?} {listing:?}"
+    );
+    assert_eq!(
+        pid(&servers, lease(1, 1)).await,
+        one,
+        "further calls use the same process"
+    );
 
     servers.run_ended(lease(1, 1));
-    eventually("the process of the session has ended", async || !is_running(one)).await;
+    eventually("the process of the session has ended", async || {
+        !is_running(one)
+    })
+    .await;
     assert!(is_running(other) && is_running(listing));
     let resumed = pid(&servers, lease(1, 2)).await;
-    assert!(![one, other, listing].contains(&resumed), "a later run of the session has a new process");
+    assert!(
+        ![one, other, listing].contains(&resumed),
+        "a later run of the session has a new process"
+    );
     servers.run_ended(lease(1, 1));
-    assert_eq!(pid(&servers, lease(1, 2)).await, resumed, "the end of the earlier run does not end it");
+    assert_eq!(
+        pid(&servers, lease(1, 2)).await,
+        resumed,
+        "the end of the earlier run does not end it"
+    );
     within(servers.close()).await;
-    assert!([other, listing, resumed].into_iter().all(|pid| !is_running(pid)));
+    assert!(
+        [other, listing, resumed]
+            .into_iter()
+            .all(|pid| !is_running(pid))
+    );
 }
 
 #[tokio::test]
 async fn a_session_waits_while_the_most_sessions_have_a_process() {
     let folder = tempfile::tempdir().unwrap();
     let scope = ServerScope::Session;
-    let config = ServerConfig { scope, max_session_connections: 1, ..pid_server("own", folder.path()) };
+    let config = ServerConfig {
+        scope,
+        max_session_connections: 1,
+        ..pid_server("own", folder.path())
+    };
     let servers = start(vec![config]);
     let first = pid(&servers, lease(1, 1)).await;
     let look = call("own.pid", "{}");
-    let refused = within(Box::pin(servers.call(ToolRequest::new(&look, SHORT).under(lease(2, 1))))).await;
+    let refused = within(Box::pin(
+        servers.call(ToolRequest::new(&look, SHORT).under(lease(2, 1))),
+    ))
+    .await;
     assert!(matches!(refused, ToolReply::NotSent { .. }), "{refused:?}");
     servers.run_ended(lease(1, 1));
     let second = pid(&servers, lease(2, 1)).await;
-    assert!(second != first && !is_running(first), "the second process started after the end of the first");
+    assert!(
+        second != first && !is_running(first),
+        "the second process started after the end of the first"
+    );
     within(servers.close()).await;
 }
 
 #[tokio::test]
 async fn over_http_each_session_has_a_session_of_the_server_that_its_end_deletes() {
     let server = ToolServer::start(Form::Json).await;
-    let address = HttpConfig { url: server.url(), ..HttpConfig::default() };
-    let config = ServerConfig { scope: ServerScope::Session, ..ServerConfig::new("web", Transport::Http(address)) };
+    let address = HttpConfig {
+        url: server.url(),
+        ..HttpConfig::default()
+    };
+    let config = ServerConfig {
+        scope: ServerScope::Session,
+        ..ServerConfig::new("web", Transport::Http(address))
+    };
     let servers = start(vec![config]);
     let look = call("web.look", "{}");
     for session in [1, 2, 1] {
         let reply = ask(&servers, &look, Some(lease(session, 1))).await;
-        assert_eq!(reply, ToolReply::Answered { content: "done".to_owned(), is_error: false });
+        assert_eq!(
+            reply,
+            ToolReply::Answered {
+                content: "done".to_owned(),
+                is_error: false
+            }
+        );
     }
     assert_eq!(server.count("initialize"), 2);
     servers.run_ended(lease(1, 1));
-    let deleted = || server.seen().iter().filter(|seen| seen.method == "DELETE").count();
-    eventually("the session at the server is deleted", async || deleted() == 1).await;
+    let deleted = || {
+        server
+            .seen()
+            .iter()
+            .filter(|seen| seen.method == "DELETE")
+            .count()
+    };
+    eventually("the session at the server is deleted", async || {
+        deleted() == 1
+    })
+    .await;
     within(servers.close()).await;
     assert_eq!(deleted(), 2);
 }
@@ -127,48 +207,106 @@ async fn a_crash_is_noticed_at_once_although_another_process_keeps_the_output_op
     let began = Instant::now();
     let error = "own.leave: connection lost during the call: Transport closed".to_owned();
     let crashed = ask(&servers, &call("own.leave", "{}"), None).await;
-    assert_eq!(crashed, ToolReply::NoAnswer { error, timeout: false });
-    assert!(began.elapsed() < TEST_TIMEOUT / 2, "the call ended at its time-out: {:?}", began.elapsed());
+    assert_eq!(
+        crashed,
+        ToolReply::NoAnswer {
+            error,
+            timeout: false
+        }
+    );
+    assert!(
+        began.elapsed() < TEST_TIMEOUT / 2,
+        "the call ended at its time-out: {:?}",
+        began.elapsed()
+    );
     let second = pid(&servers, lease(1, 1)).await;
     assert_ne!(second, first);
-    let left = std::fs::read_to_string(folder.path().join("left")).unwrap().trim().parse().unwrap();
+    let left = std::fs::read_to_string(folder.path().join("left"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     let left = Pid::from_raw(left).unwrap();
-    eventually("the process that was left behind has ended", async || !is_running(left)).await;
+    eventually("the process that was left behind has ended", async || {
+        !is_running(left)
+    })
+    .await;
     within(servers.close()).await;
 }
 
 #[tokio::test]
 async fn a_child_that_stops_reading_costs_its_calls_their_time_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let limited = ServerConfig { tool_timeout: DEAF_TIMEOUT, ..pid_server("own", folder.path()) };
+    let limited = ServerConfig {
+        tool_timeout: DEAF_TIMEOUT,
+        ..pid_server("own", folder.path())
+    };
     let servers = start(vec![limited, pid_server("other", folder.path())]);
     let first = pid(&servers, lease(1, 1)).await;
-    let (stop, small, other) = (call("own.deaf", "{}"), call("own.pid", "{}"), call("other.pid", "{}"));
+    let (stop, small, other) = (
+        call("own.deaf", "{}"),
+        call("own.pid", "{}"),
+        call("other.pid", "{}"),
+    );
     // More than a pipe holds, so that the message cannot be written, and no message after it.
-    let large = call("own.pid", &format!(r#"{{"text": "{}"}}"#, "x".repeat(400_000)));
+    let large = call(
+        "own.pid",
+        &format!(r#"{{"text": "{}"}}"#, "x".repeat(400_000)),
+    );
     pid_in(&ask(&servers, &other, None).await);
     let ended = AtomicUsize::new(0);
     let expires = async |call: &ToolCall| {
         let reply = ask(&servers, call, None).await;
-        let error = format!("{}: no answer within {} ms", call.tool, DEAF_TIMEOUT.as_millis());
-        assert_eq!(reply, ToolReply::NoAnswer { error, timeout: true });
+        let error = format!(
+            "{}: no answer within {} ms",
+            call.tool,
+            DEAF_TIMEOUT.as_millis()
+        );
+        assert_eq!(
+            reply,
+            ToolReply::NoAnswer {
+                error,
+                timeout: true
+            }
+        );
         ended.fetch_add(1, Ordering::Relaxed);
     };
     let deaf = async || {
         let line = format!("/proc/{}/cmdline", first.as_raw_nonzero());
-        eventually("the child reads no more", async || std::fs::read_to_string(&line).unwrap().contains("sleep")).await;
+        eventually("the child reads no more", async || {
+            std::fs::read_to_string(&line).unwrap().contains("sleep")
+        })
+        .await;
     };
     let beside = async {
         deaf().await;
         pid_in(&ask(&servers, &other, None).await);
-        assert_eq!(ended.load(Ordering::Relaxed), 0, "another server answers meanwhile");
+        assert_eq!(
+            ended.load(Ordering::Relaxed),
+            0,
+            "another server answers meanwhile"
+        );
     };
     let blocked = async |call| {
         deaf().await;
         expires(call).await;
     };
-    tokio::join!(expires(&stop), blocked(&large), blocked(&large), blocked(&small), beside);
-    assert_ne!(pid(&servers, lease(1, 1)).await, first, "a new process answers");
-    eventually("the child has ended although its input could not be closed", async || !is_running(first)).await;
+    tokio::join!(
+        expires(&stop),
+        blocked(&large),
+        blocked(&large),
+        blocked(&small),
+        beside
+    );
+    assert_ne!(
+        pid(&servers, lease(1, 1)).await,
+        first,
+        "a new process answers"
+    );
+    eventually(
+        "the child has ended although its input could not be closed",
+        async || !is_running(first),
+    )
+    .await;
     within(servers.close()).await;
 }

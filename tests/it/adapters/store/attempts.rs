@@ -16,7 +16,10 @@ async fn claims_since_the_last_event_of_an_execution_are_its_tries() {
     let [first, second] = [executions[0], executions[1]];
     let recorded = async |claims, by_iteration: &[(u32, u32)], execution| {
         let by_iteration: BTreeMap<u32, u32> = by_iteration.iter().copied().collect();
-        let expected = RecordedAttempts { claims, by_iteration };
+        let expected = RecordedAttempts {
+            claims,
+            by_iteration,
+        };
         assert_eq!(store.attempts(session, execution).await, Ok(expected));
     };
     recorded(0, &[], first).await;
@@ -26,13 +29,27 @@ async fn claims_since_the_last_event_of_an_execution_are_its_tries() {
     recorded(1, &[(1, 1)], first).await;
     // Nothing of the second one is on the timeline: the start of its stage counts.
     recorded(1, &[], second).await;
-    store.append(lease, prompt(second, 1, "hello")).await.unwrap();
-    store.append(lease, Checkpoint { attempt: 2, ..checkpoint(first, 2) }).await.unwrap();
+    store
+        .append(lease, prompt(second, 1, "hello"))
+        .await
+        .unwrap();
+    store
+        .append(
+            lease,
+            Checkpoint {
+                attempt: 2,
+                ..checkpoint(first, 2)
+            },
+        )
+        .await
+        .unwrap();
     recorded(0, &[(1, 1), (2, 2)], first).await;
     recorded(1, &[], second).await;
 
     store.release(lease, "drain").await.unwrap();
-    let Ok(Claim::Taken(claimed)) = store.claim(session, claim_request("w3")).await else { panic!("not free") };
+    let Ok(Claim::Taken(claimed)) = store.claim(session, claim_request("w3")).await else {
+        panic!("not free")
+    };
     assert_eq!(claimed.lease.epoch, 4);
     recorded(1, &[(1, 1), (2, 2)], first).await;
     recorded(2, &[], second).await;

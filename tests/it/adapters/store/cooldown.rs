@@ -9,8 +9,8 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 use tarsy::engine::ports::{
-    CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd, Sessions,
-    SettlementStatus, StoreError,
+    CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus,
+    SessionEnd, Sessions, SettlementStatus, StoreError,
 };
 use tarsy::investigation::alert::{AlertStatus, Severity};
 use tarsy::investigation::ids::SessionId;
@@ -19,8 +19,8 @@ use tokio::{sync::Barrier, task::JoinSet};
 use uuid::Uuid;
 
 use super::fixture::{
-    checkpoint, completed, investigated, new_id, open_request, open_session, received, running_session, settled,
-    until_blocked,
+    checkpoint, completed, investigated, new_id, open_request, open_session, received,
+    running_session, settled, until_blocked,
 };
 use crate::support::figures::by_depth;
 use crate::support::postgres::TestDatabase;
@@ -29,14 +29,20 @@ use crate::support::stream::join_events;
 const COOLDOWN: Duration = Duration::from_secs(3600);
 
 fn request(alert: SessionId, severity: Severity) -> OpenRequest {
-    let mut request = OpenRequest { cooldown: COOLDOWN, ..open_request(alert, "fp") };
+    let mut request = OpenRequest {
+        cooldown: COOLDOWN,
+        ..open_request(alert, "fp")
+    };
     request.alert.severity = severity;
     request
 }
 
 async fn open(store: &Store, request: OpenRequest) -> Opened {
     let id = request.alert_id;
-    store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+    store
+        .receive(received(id, id.to_string().as_bytes()))
+        .await
+        .unwrap();
     store.open(request).await.unwrap()
 }
 
@@ -57,10 +63,21 @@ async fn a_completed_investigation_covers_later_alerts_of_no_higher_severity() {
     let before = store.events(target, 0, 10).await.unwrap();
     for severity in [Severity::High, Severity::Normal, Severity::Low] {
         let late = new_id();
-        assert_eq!(open(&store, request(late, severity)).await, Opened::CoveredByCooldown(target));
+        assert_eq!(
+            open(&store, request(late, severity)).await,
+            Opened::CoveredByCooldown(target)
+        );
         // A later request for this alert, by this delivery or another one, gets the same answer.
-        assert_eq!(store.open(request(late, severity)).await, Ok(Opened::CoveredByCooldown(target)));
-        assert_eq!(store.receive(received(late, late.to_string().as_bytes())).await, Ok(Disposition::Joined(target)));
+        assert_eq!(
+            store.open(request(late, severity)).await,
+            Ok(Opened::CoveredByCooldown(target))
+        );
+        assert_eq!(
+            store
+                .receive(received(late, late.to_string().as_bytes()))
+                .await,
+            Ok(Disposition::Joined(target))
+        );
 
         let finished_at = database.text(&format!(
             "SELECT to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
@@ -68,8 +85,14 @@ async fn a_completed_investigation_covers_later_alerts_of_no_higher_severity() {
         ));
         let events = store.events(late, 0, 10).await.unwrap();
         assert_eq!(events.len(), 1);
-        assert_eq!((events[0].session_seq, events[0].event_type.as_str()), (1, "joined"));
-        let said = format!("the same was investigated 59 min ago: see session {}", target.short());
+        assert_eq!(
+            (events[0].session_seq, events[0].event_type.as_str()),
+            (1, "joined")
+        );
+        let said = format!(
+            "the same was investigated 59 min ago: see session {}",
+            target.short()
+        );
         assert_eq!(events[0].content, said);
         let metadata = json!({
             "joined_session_id": target, "reason": "cooldown", "finished_at": finished_at, "fingerprint": "fp",
@@ -77,9 +100,18 @@ async fn a_completed_investigation_covers_later_alerts_of_no_higher_severity() {
         });
         assert_eq!(events[0].metadata, metadata);
         let standing = store.standing(late).await.unwrap();
-        let expected = SettlementStatus { over: true, settled: false, last_seq: 1, owes: None, ..standing.clone() };
+        let expected = SettlementStatus {
+            over: true,
+            settled: false,
+            last_seq: 1,
+            owes: None,
+            ..standing.clone()
+        };
         assert_eq!(standing, expected);
-        assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(target));
+        assert_eq!(
+            store.request_cancel(late).await.unwrap(),
+            CancelAnswer::Joined(target)
+        );
         settled(&store, late).await.unwrap();
     }
     assert_eq!(store.events(target, 0, 10).await.unwrap(), before);
@@ -92,27 +124,46 @@ async fn a_more_severe_forced_or_late_alert_is_investigated() {
     let store = database.store();
     let requests: [fn() -> OpenRequest; 3] = [
         || request(new_id(), Severity::Critical),
-        || OpenRequest { force: true, ..request(new_id(), Severity::Low) },
-        || OpenRequest { cooldown: Duration::ZERO, ..request(new_id(), Severity::High) },
+        || OpenRequest {
+            force: true,
+            ..request(new_id(), Severity::Low)
+        },
+        || OpenRequest {
+            cooldown: Duration::ZERO,
+            ..request(new_id(), Severity::High)
+        },
     ];
     for request in requests {
         investigated(&store, "fp", Severity::High, completed()).await;
-        let Opened::Session(claimed) = open(&store, request()).await else { panic!("not investigated") };
+        let Opened::Session(claimed) = open(&store, request()).await else {
+            panic!("not investigated")
+        };
         store.finish(claimed.lease, completed()).await.unwrap();
     }
     database.execute("UPDATE alert_sessions SET finished_at = finished_at - interval '60 min'");
-    assert!(matches!(open(&store, request(new_id(), Severity::High)).await, Opened::Session(_)));
+    assert!(matches!(
+        open(&store, request(new_id(), Severity::High)).await,
+        Opened::Session(_)
+    ));
 }
 
 fn members(numbers: &[u128]) -> Vec<Uuid> {
-    numbers.iter().map(|number| Uuid::from_u128(*number)).collect()
+    numbers
+        .iter()
+        .map(|number| Uuid::from_u128(*number))
+        .collect()
 }
 
 async fn investigated_members(store: &Store, numbers: &[u128]) -> SessionId {
-    let mut request = OpenRequest { force: true, ..request(new_id(), Severity::High) };
+    let mut request = OpenRequest {
+        force: true,
+        ..request(new_id(), Severity::High)
+    };
     request.alert.members = members(numbers);
     let id = request.alert_id;
-    let Opened::Session(claimed) = open(store, request).await else { panic!("not opened") };
+    let Opened::Session(claimed) = open(store, request).await else {
+        panic!("not opened")
+    };
     store.finish(claimed.lease, completed()).await.unwrap();
     id
 }
@@ -134,11 +185,18 @@ async fn an_investigation_covers_an_alert_only_if_it_had_all_its_members() {
         opened
     };
     for numbers in [&[1_u128, 2][..], &[2, 1], &[1], &[2]] {
-        assert_eq!(opened(numbers).await, Opened::CoveredByCooldown(group), "{numbers:?}");
+        assert_eq!(
+            opened(numbers).await,
+            Opened::CoveredByCooldown(group),
+            "{numbers:?}"
+        );
     }
     assert_eq!(opened(&[7]).await, Opened::CoveredByCooldown(other));
     for numbers in [&[1_u128, 2, 3][..], &[1, 7], &[9]] {
-        assert!(matches!(opened(numbers).await, Opened::Session(_)), "{numbers:?}");
+        assert!(
+            matches!(opened(numbers).await, Opened::Session(_)),
+            "{numbers:?}"
+        );
     }
     assert!(
         matches!(opened(&[1, 2]).await, Opened::CoveredByCooldown(newest) if newest != group),
@@ -150,13 +208,22 @@ async fn an_investigation_covers_an_alert_only_if_it_had_all_its_members() {
 async fn only_the_newest_investigation_with_an_analysis_covers_alerts() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let ended = |status| SessionEnd { status, ..completed() };
+    let ended = |status| SessionEnd {
+        status,
+        ..completed()
+    };
     let ends = [
         ended(RunStatus::Failed),
         ended(RunStatus::Cancelled),
         ended(RunStatus::TimedOut),
-        SessionEnd { final_analysis: None, ..completed() },
-        SessionEnd { final_analysis: Some(String::new()), ..completed() },
+        SessionEnd {
+            final_analysis: None,
+            ..completed()
+        },
+        SessionEnd {
+            final_analysis: Some(String::new()),
+            ..completed()
+        },
     ];
     for end in ends {
         investigated(&store, "fp", Severity::Critical, end).await;
@@ -167,12 +234,23 @@ async fn only_the_newest_investigation_with_an_analysis_covers_alerts() {
     assert_eq!(open(&store, resolved).await, Opened::NotInvestigated);
 
     let high = new_id();
-    let Opened::Session(claimed) = open(&store, request(high, Severity::High)).await else { panic!("not opened") };
+    let Opened::Session(claimed) = open(&store, request(high, Severity::High)).await else {
+        panic!("not opened")
+    };
     store.finish(claimed.lease, completed()).await.unwrap();
-    assert_eq!(open(&store, request(new_id(), Severity::High)).await, Opened::CoveredByCooldown(high));
+    assert_eq!(
+        open(&store, request(new_id(), Severity::High)).await,
+        Opened::CoveredByCooldown(high)
+    );
     let low = investigated(&store, "fp", Severity::Low, completed()).await;
-    assert_eq!(open(&store, request(new_id(), Severity::Low)).await, Opened::CoveredByCooldown(low));
-    assert!(matches!(open(&store, request(new_id(), Severity::High)).await, Opened::Session(_)));
+    assert_eq!(
+        open(&store, request(new_id(), Severity::Low)).await,
+        Opened::CoveredByCooldown(low)
+    );
+    assert!(matches!(
+        open(&store, request(new_id(), Severity::High)).await,
+        Opened::Session(_)
+    ));
 }
 
 #[tokio::test]
@@ -188,7 +266,10 @@ async fn a_resolved_alert_ends_at_once_in_the_cooldown_and_beside_a_cancelling_s
     assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
     let forced = new_id();
     open_session(&store, forced, "fp").await;
-    assert_eq!(store.cancel(forced, None).await, Ok(CancelOutcome::Requested));
+    assert_eq!(
+        store.cancel(forced, None).await,
+        Ok(CancelOutcome::Requested)
+    );
     assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
 }
 
@@ -197,9 +278,15 @@ async fn a_retry_names_the_session_that_it_repeats() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let first = investigated(&store, "fp", Severity::High, completed()).await;
-    let again = OpenRequest { retry_of: Some(first), force: true, ..request(new_id(), Severity::High) };
+    let again = OpenRequest {
+        retry_of: Some(first),
+        force: true,
+        ..request(new_id(), Severity::High)
+    };
     assert!(matches!(open(&store, again).await, Opened::Session(_)));
-    assert!(database.holds(&format!("SELECT count(*) = 1 FROM alert_sessions WHERE retry_of = '{first}'")));
+    assert!(database.holds(&format!(
+        "SELECT count(*) = 1 FROM alert_sessions WHERE retry_of = '{first}'"
+    )));
 }
 
 #[tokio::test]
@@ -209,9 +296,14 @@ async fn only_a_running_session_can_be_cancelled() {
     let id = new_id();
     assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Nothing));
     store.receive(received(id, b"one")).await.unwrap();
-    let Ok(Opened::Session(claimed)) = store.open(open_request(id, "fp")).await else { panic!("not opened") };
+    let Ok(Opened::Session(claimed)) = store.open(open_request(id, "fp")).await else {
+        panic!("not opened")
+    };
     assert_eq!(
-        [store.cancel(id, None).await.unwrap(), store.cancel(id, None).await.unwrap()],
+        [
+            store.cancel(id, None).await.unwrap(),
+            store.cancel(id, None).await.unwrap()
+        ],
         [CancelOutcome::Requested; 2]
     );
     store.finish(claimed.lease, completed()).await.unwrap();
@@ -226,14 +318,30 @@ async fn an_alert_without_a_disposition_ends_with_the_request_to_cancel_it() {
     store.receive(received(id, b"one")).await.unwrap();
     assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Cancelled));
     assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Nothing));
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Ended));
+    assert_eq!(
+        store.receive(received(id, b"one")).await,
+        Ok(Disposition::Ended)
+    );
     let late = store.open(open_request(id, "fp")).await;
-    assert_eq!(late, Ok(Opened::NotInvestigated), "the worker that prepares it is too late");
+    assert_eq!(
+        late,
+        Ok(Opened::NotInvestigated),
+        "the worker that prepares it is too late"
+    );
     let events = store.events(id, 0, 10).await.unwrap();
-    let ends: Vec<_> = events.iter().map(|event| (event.session_seq, event.event_type.as_str())).collect();
+    let ends: Vec<_> = events
+        .iter()
+        .map(|event| (event.session_seq, event.event_type.as_str()))
+        .collect();
     assert_eq!(ends, [(1, "session_cancelled")]);
     let standing = store.standing(id).await.unwrap();
-    let expected = SettlementStatus { over: true, settled: false, last_seq: 1, owes: None, ..standing.clone() };
+    let expected = SettlementStatus {
+        over: true,
+        settled: false,
+        last_seq: 1,
+        owes: None,
+        ..standing.clone()
+    };
     assert_eq!(standing, expected);
     settled(&store, id).await.unwrap();
 }
@@ -248,21 +356,52 @@ async fn a_cancelled_session_without_an_owner_ends_and_a_late_owner_writes_nothi
         let id = lease.session_id;
         let last = store.standing(id).await.unwrap().last_seq;
         if owner_is_ignored {
-            assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Requested);
-            assert_eq!(store.cancel_unanswered(id).await.unwrap(), CancelAnswer::Cancelled);
+            assert_eq!(
+                store.request_cancel(id).await.unwrap(),
+                CancelAnswer::Requested
+            );
+            assert_eq!(
+                store.cancel_unanswered(id).await.unwrap(),
+                CancelAnswer::Cancelled
+            );
         } else {
             database.execute(expired);
-            assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Cancelled);
+            assert_eq!(
+                store.request_cancel(id).await.unwrap(),
+                CancelAnswer::Cancelled
+            );
         }
         assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Ended);
-        assert_eq!(store.cancel_unanswered(id).await.unwrap(), CancelAnswer::Ended);
-        let lost = Err(StoreError::LeaseLost { held: 1, current: 2 });
-        assert_eq!(store.append(lease, checkpoint(executions[0], 1)).await.map(|_| ()), lost.clone());
+        assert_eq!(
+            store.cancel_unanswered(id).await.unwrap(),
+            CancelAnswer::Ended
+        );
+        let lost = Err(StoreError::LeaseLost {
+            held: 1,
+            current: 2,
+        });
+        assert_eq!(
+            store
+                .append(lease, checkpoint(executions[0], 1))
+                .await
+                .map(|_| ()),
+            lost.clone()
+        );
         assert_eq!(store.finish(lease, completed()).await, lost);
-        assert_eq!(store.renew(vec![lease], Duration::from_secs(30)).await, Ok(vec![Renewal::Lost]));
+        assert_eq!(
+            store.renew(vec![lease], Duration::from_secs(30)).await,
+            Ok(vec![Renewal::Lost])
+        );
         let events = store.events(id, last, 10).await.unwrap();
-        let ends: Vec<_> = events.iter().map(|event| (event.session_seq, event.event_type.as_str())).collect();
-        assert_eq!(ends, [(last + 1, "session_cancelled")], "one end, and no gap before it");
+        let ends: Vec<_> = events
+            .iter()
+            .map(|event| (event.session_seq, event.event_type.as_str()))
+            .collect();
+        assert_eq!(
+            ends,
+            [(last + 1, "session_cancelled")],
+            "one end, and no gap before it"
+        );
         let open = "SELECT (SELECT count(*) FROM agent_executions WHERE status = 'running') \
                     + (SELECT count(*) FROM stages WHERE status = 'running')";
         assert_eq!(database.number(open), 0);
@@ -274,8 +413,14 @@ async fn a_cancelled_session_without_an_owner_ends_and_a_late_owner_writes_nothi
 #[tokio::test]
 async fn an_alert_that_waited_for_a_session_sees_its_current_state() {
     let changes = [
-        ("status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs'", "cooling"),
-        ("status = 'failed', finished_at = clock_timestamp()", "session"),
+        (
+            "status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs'",
+            "cooling",
+        ),
+        (
+            "status = 'failed', finished_at = clock_timestamp()",
+            "session",
+        ),
         ("cancel_requested_at = clock_timestamp()", "closing"),
         ("event_seq = event_seq", "joined"),
     ];
@@ -283,14 +428,26 @@ async fn an_alert_that_waited_for_a_session_sees_its_current_state() {
         let database = TestDatabase::create().await;
         let (target, late) = (new_id(), new_id());
         open_session(&database.store(), target, "fp").await;
-        database.store().receive(received(late, b"late")).await.unwrap();
-        let options = ConnectOptions { application_name: "opening".into(), ..ConnectOptions::new(database.url()) };
+        database
+            .store()
+            .receive(received(late, b"late"))
+            .await
+            .unwrap();
+        let options = ConnectOptions {
+            application_name: "opening".into(),
+            ..ConnectOptions::new(database.url())
+        };
         let store = Store::new(&options).unwrap();
         let mut rival = database.connection();
-        rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR NO KEY UPDATE").unwrap();
-        let opening = tokio::spawn(async move { store.open(request(late, Severity::High)).await.unwrap() });
+        rival
+            .batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR NO KEY UPDATE")
+            .unwrap();
+        let opening =
+            tokio::spawn(async move { store.open(request(late, Severity::High)).await.unwrap() });
         until_blocked(&database, "opening").await;
-        rival.batch_execute(&format!("UPDATE alert_sessions SET {change}; COMMIT")).unwrap();
+        rival
+            .batch_execute(&format!("UPDATE alert_sessions SET {change}; COMMIT"))
+            .unwrap();
         let opened = opening.await.unwrap();
         let disposition = match opened {
             Opened::Session(_) => "session",
@@ -300,14 +457,22 @@ async fn an_alert_that_waited_for_a_session_sees_its_current_state() {
             _ => "wrong",
         };
         assert_eq!(disposition, expected, "after {change}");
-        assert!(database.number("SELECT count(*) FROM alert_sessions WHERE status = 'running'") <= 1);
+        assert!(
+            database.number("SELECT count(*) FROM alert_sessions WHERE status = 'running'") <= 1
+        );
     }
 }
 
 /// Opens the alerts at the same time and returns the disposition of each.
 async fn open_together(store: &Store, requests: Vec<OpenRequest>) -> JoinSet<(SessionId, Opened)> {
     for request in &requests {
-        store.receive(received(request.alert_id, request.alert_id.to_string().as_bytes())).await.unwrap();
+        store
+            .receive(received(
+                request.alert_id,
+                request.alert_id.to_string().as_bytes(),
+            ))
+            .await
+            .unwrap();
     }
     let barrier = Arc::new(Barrier::new(requests.len()));
     let mut tasks = JoinSet::new();
@@ -322,7 +487,11 @@ async fn open_together(store: &Store, requests: Vec<OpenRequest>) -> JoinSet<(Se
 }
 
 fn store_with_many_connections(database: &TestDatabase) -> Store {
-    Store::new(&ConnectOptions { pool_size: 18, ..ConnectOptions::new(database.url()) }).unwrap()
+    Store::new(&ConnectOptions {
+        pool_size: 18,
+        ..ConnectOptions::new(database.url())
+    })
+    .unwrap()
 }
 
 /// Opens 16 alerts at the end of a session; in every other round one of them is more severe.
@@ -337,7 +506,11 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
         let lease = open_session(&store, ending, &fingerprint).await.lease;
         let more_severe = (round % 2 == 1).then_some(round % 16);
         let requests = (0..16).map(|number| {
-            let severity = if more_severe == Some(number) { Severity::Critical } else { Severity::High };
+            let severity = if more_severe == Some(number) {
+                Severity::Critical
+            } else {
+                Severity::High
+            };
             let mut request = request(new_id(), severity);
             request.alert.fingerprint.clone_from(&fingerprint);
             request
@@ -351,8 +524,15 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
         places.extend(opening.join_all().await);
 
         let is_session = |place: &Opened| matches!(place, Opened::Session(_));
-        let anew: Vec<SessionId> = places.iter().filter(|(_, place)| is_session(place)).map(|(id, _)| *id).collect();
-        assert!(anew.len() <= usize::from(more_severe.is_some()), "{places:?}");
+        let anew: Vec<SessionId> = places
+            .iter()
+            .filter(|(_, place)| is_session(place))
+            .map(|(id, _)| *id)
+            .collect();
+        assert!(
+            anew.len() <= usize::from(more_severe.is_some()),
+            "{places:?}"
+        );
         for (alert, place) in &places {
             let expected = match place {
                 Opened::Session(_) => true,
@@ -360,7 +540,10 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
                     *session == ending || anew.contains(session)
                 }
                 Opened::CoveredByCooldown(session) => *session == ending,
-                Opened::Limited { .. } | Opened::TargetCancelling(_) | Opened::NotInvestigated | Opened::Raced => false,
+                Opened::Limited { .. }
+                | Opened::TargetCancelling(_)
+                | Opened::NotInvestigated
+                | Opened::Raced => false,
             };
             assert!(expected, "{alert} {place:?}");
         }
@@ -370,7 +553,10 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
         };
         let joined_old = places.iter().filter(|(_, place)| is_old(place)).count();
         joined += joined_old;
-        cooling += places.iter().filter(|(_, place)| *place == Opened::CoveredByCooldown(ending)).count();
+        cooling += places
+            .iter()
+            .filter(|(_, place)| *place == Opened::CoveredByCooldown(ending))
+            .count();
         assert!(database.holds(&format!(
             "SELECT count(*) = {} AND max(session_seq) = count(*) \
              AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
@@ -382,7 +568,10 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
              FROM alerts, LATERAL (SELECT count(*) AS events FROM timeline_events WHERE session_id = alert_id) t"
         ));
     }
-    assert!(joined > 0 && cooling > 0, "{joined} joined, {cooling} cooling");
+    assert!(
+        joined > 0 && cooling > 0,
+        "{joined} joined, {cooling} cooling"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -392,9 +581,20 @@ async fn one_alert_delivered_sixteen_times_at_once_is_covered_once() {
     let target = investigated(&store, "fp", Severity::High, completed()).await;
     for _ in 0..10 {
         let alert = new_id();
-        let requests = (0..16).map(|_| OpenRequest { token: Uuid::new_v4(), ..request(alert, Severity::High) });
-        let places = open_together(&store, requests.collect()).await.join_all().await;
-        assert!(places.iter().all(|(_, place)| *place == Opened::CoveredByCooldown(target)), "{places:?}");
+        let requests = (0..16).map(|_| OpenRequest {
+            token: Uuid::new_v4(),
+            ..request(alert, Severity::High)
+        });
+        let places = open_together(&store, requests.collect())
+            .await
+            .join_all()
+            .await;
+        assert!(
+            places
+                .iter()
+                .all(|(_, place)| *place == Opened::CoveredByCooldown(target)),
+            "{places:?}"
+        );
         assert_eq!(store.events(alert, 0, 10).await.unwrap().len(), 1);
     }
 }

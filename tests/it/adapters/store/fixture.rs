@@ -7,18 +7,21 @@ use diesel_migrations::MigrationHarness;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tarsy::engine::ports::{
-    Checkpoint, Claim, ClaimRequest, Claimed, Disposition, ExecutionBegin, Journal, Lease, ModelCallRecord,
-    OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, StageChange, StoreError,
-    ToolCallRecord, ToolCallState,
+    Checkpoint, Claim, ClaimRequest, Claimed, Disposition, ExecutionBegin, Journal, Lease,
+    ModelCallRecord, OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions,
+    StageBegin, StageChange, StoreError, ToolCallRecord, ToolCallState,
 };
 use tarsy::investigation::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy::investigation::alert::refs::Refs;
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
 use tarsy::investigation::execution::decide::Purpose;
-use tarsy::investigation::execution::entry::{Answer, Entry, Finish, ProviderData, Role, StopReason, ToolCall, Usage};
+use tarsy::investigation::execution::entry::{
+    Answer, Entry, Finish, ProviderData, Role, StopReason, ToolCall, Usage,
+};
 use tarsy::investigation::ids::{ExecutionId, SessionId, WorkerId};
 use tarsy::investigation::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy,
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan,
+    Strategy, SuccessPolicy,
 };
 use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{MIGRATIONS, Store};
@@ -36,14 +39,17 @@ pub(crate) fn new_id() -> SessionId {
 /// Reverts this migration and all later ones.
 pub(crate) fn revert_through(database: &TestDatabase, version: &str) {
     let mut connection = database.connection();
-    let later = format!("SELECT count(*) FROM __diesel_schema_migrations WHERE version >= '{version}'");
+    let later =
+        format!("SELECT count(*) FROM __diesel_schema_migrations WHERE version >= '{version}'");
     for _ in 0..database.number(&later) {
         connection.revert_last_migration(MIGRATIONS).unwrap();
     }
 }
 
 pub(crate) fn now() -> DateTime<Utc> {
-    Utc::now().duration_trunc(TimeDelta::microseconds(1)).unwrap()
+    Utc::now()
+        .duration_trunc(TimeDelta::microseconds(1))
+        .unwrap()
 }
 
 pub(crate) fn received(alert_id: SessionId, body: &[u8]) -> Received {
@@ -133,7 +139,11 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         token: Uuid::new_v4(),
         lease: LEASE,
         session_timeout: Duration::from_secs(2400),
-        started: EventDraft::new(EventType::SessionStarted, "started", json!({"worker": "w1"})),
+        started: EventDraft::new(
+            EventType::SessionStarted,
+            "started",
+            json!({"worker": "w1"}),
+        ),
         first_stage: None,
         cooldown: Duration::ZERO,
         force: false,
@@ -161,7 +171,10 @@ pub(crate) fn claim_request(worker_name: &str) -> ClaimRequest {
 /// Receives and opens an alert; it must open a session.
 pub(crate) async fn open_session(store: &Store, alert_id: SessionId, fingerprint: &str) -> Claimed {
     let body = alert_id.to_string();
-    assert_eq!(store.receive(received(alert_id, body.as_bytes())).await, Ok(Disposition::Undecided { attempts: 1 }));
+    assert_eq!(
+        store.receive(received(alert_id, body.as_bytes())).await,
+        Ok(Disposition::Undecided { attempts: 1 })
+    );
     match store.open(open_request(alert_id, fingerprint)).await {
         Ok(Opened::Session(claimed)) => claimed,
         other => panic!("not opened: {other:?}"),
@@ -169,12 +182,22 @@ pub(crate) async fn open_session(store: &Store, alert_id: SessionId, fingerprint
 }
 
 /// Opens a session for an alert of the fingerprint and ends it with `end`.
-pub(crate) async fn investigated(store: &Store, fingerprint: &str, severity: Severity, end: SessionEnd) -> SessionId {
+pub(crate) async fn investigated(
+    store: &Store,
+    fingerprint: &str,
+    severity: Severity,
+    end: SessionEnd,
+) -> SessionId {
     let id = new_id();
-    store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+    store
+        .receive(received(id, id.to_string().as_bytes()))
+        .await
+        .unwrap();
     let mut request = open_request(id, fingerprint);
     request.alert.severity = severity;
-    let Ok(Opened::Session(claimed)) = store.open(request).await else { panic!("not opened") };
+    let Ok(Opened::Session(claimed)) = store.open(request).await else {
+        panic!("not opened")
+    };
     store.finish(claimed.lease, end).await.unwrap();
     id
 }
@@ -191,15 +214,26 @@ pub(crate) async fn until_blocked(database: &TestDatabase, application: &str) {
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}' \
          AND wait_event_type = 'Lock' AND datname = current_database()"
     );
-    eventually("a statement waits for the row", async || database.number(&waiting) > 0).await;
+    eventually("a statement waits for the row", async || {
+        database.number(&waiting) > 0
+    })
+    .await;
 }
 
 /// A session with one stage of `agents` running executions.
 pub(crate) async fn running_session(store: &Store, agents: u32) -> (Lease, Vec<ExecutionId>) {
     let id = new_id();
     let lease = open_session(store, id, &format!("fp-{id}")).await.lease;
-    store.step(lease, begin_stage(id, agents)).await.expect("the stage begins");
-    (lease, (1..=agents).map(|agent_no| ExecutionId::derive(id, 1, agent_no)).collect())
+    store
+        .step(lease, begin_stage(id, agents))
+        .await
+        .expect("the stage begins");
+    (
+        lease,
+        (1..=agents)
+            .map(|agent_no| ExecutionId::derive(id, 1, agent_no))
+            .collect(),
+    )
 }
 
 pub(crate) fn begin_stage(session: SessionId, agents: u32) -> SessionStep {
@@ -220,7 +254,11 @@ pub(crate) fn begin_stage(session: SessionId, agents: u32) -> SessionStep {
             name: "investigate".into(),
             success_policy: SuccessPolicy::Any,
         }),
-        events: vec![EventDraft::new(EventType::StageStarted, "investigate", json!(null))],
+        events: vec![EventDraft::new(
+            EventType::StageStarted,
+            "investigate",
+            json!(null),
+        )],
     }
 }
 
@@ -239,12 +277,22 @@ pub(crate) async fn steal(store: &Store, database: &TestDatabase, session: Sessi
 /// answer.
 pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
     let id = Uuid::new_v4();
-    let call = ToolCall { id: format!("c{number}"), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
+    let call = ToolCall {
+        id: format!("c{number}"),
+        tool: "k8s.get".into(),
+        arguments: "{}".into(),
+        read_only: true,
+    };
     let answer = Answer {
         text: id.to_string(),
         thinking: "hm".into(),
         calls: vec![call.clone()],
-        usage: Usage { input_tokens: 10, cached_tokens: 0, output_tokens: 5, thinking_tokens: 1 },
+        usage: Usage {
+            input_tokens: 10,
+            cached_tokens: 0,
+            output_tokens: 5,
+            thinking_tokens: 1,
+        },
         finish: Finish::ToolCalls,
         is_signed: false,
         code_executions: vec![],
@@ -271,7 +319,10 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         at: now(),
         entries: vec![
             Entry::Answer(answer.clone()),
-            Entry::Feedback { content: format!("go on after {number}"), about: None },
+            Entry::Feedback {
+                content: format!("go on after {number}"),
+                about: None,
+            },
         ],
         events: vec![
             EventDraft::new(EventType::LlmThinking, "hm", json!({"checkpoint": id})),
@@ -299,7 +350,10 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
 /// A checkpoint with one prompt and no event.
 pub(crate) fn prompt(execution_id: ExecutionId, number: u32, content: &str) -> Checkpoint {
     Checkpoint {
-        entries: vec![Entry::Prompt { role: Role::User, content: content.into() }],
+        entries: vec![Entry::Prompt {
+            role: Role::User,
+            content: content.into(),
+        }],
         events: vec![],
         model_calls: vec![],
         tool_calls: vec![],

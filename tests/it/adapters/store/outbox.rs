@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tarsy::engine::ports::{
-    Arrival, DeadReason, DueNotification, Journal, Lease, NotificationClaim, NotificationResult, Notifications,
-    Refusal, Sessions,
+    Arrival, DeadReason, DueNotification, Journal, Lease, NotificationClaim, NotificationResult,
+    Notifications, Refusal, Sessions,
 };
 use tarsy::investigation::alert::Severity;
 use tarsy::investigation::alert::refs::Refs;
@@ -21,8 +21,13 @@ use crate::support::postgres::TestDatabase;
 const MAX_AGE: Duration = Duration::from_secs(86_400);
 
 fn filters(on: &[Moment], names: &[&str]) -> Filters {
-    let route =
-        |name: &&str| NamedFilter { name: (*name).to_owned(), filter: Filter { on: on.to_vec(), ..Filter::default() } };
+    let route = |name: &&str| NamedFilter {
+        name: (*name).to_owned(),
+        filter: Filter {
+            on: on.to_vec(),
+            ..Filter::default()
+        },
+    };
     Filters(names.iter().map(route).collect())
 }
 
@@ -33,16 +38,25 @@ async fn announcing(database: &TestDatabase) -> Store {
 
 /// Takes what is due for `ops`, for a minute.
 async fn claim(store: &Store) -> Vec<DueNotification> {
-    let claim = NotificationClaim { route: "ops".to_owned(), limit: 10, lease: Duration::from_secs(60) };
+    let claim = NotificationClaim {
+        route: "ops".to_owned(),
+        limit: 10,
+        lease: Duration::from_secs(60),
+    };
     store.claim_notifications(claim).await.unwrap()
 }
 
 async fn record(store: &Store, due: &DueNotification, result: NotificationResult) {
-    store.record_notification(due.key.clone(), due.lease, result).await.unwrap();
+    store
+        .record_notification(due.key.clone(), due.lease, result)
+        .await
+        .unwrap();
 }
 
 fn sent(receipt: &str) -> NotificationResult {
-    NotificationResult::Sent { receipt: Some(receipt.to_owned()) }
+    NotificationResult::Sent {
+        receipt: Some(receipt.to_owned()),
+    }
 }
 
 /// Lets the leases of all notifications expire.
@@ -66,19 +80,32 @@ async fn a_message_is_due_from_its_moment_until_its_result_after_each_death() {
     assert!(claim(&store).await.is_empty(), "one worker at a time");
     expire(&database);
     let first = claim(&store).await.remove(0);
-    assert_eq!((first.key.moment, first.attempts, first.in_doubt), (Moment::Started, 2, true));
+    assert_eq!(
+        (first.key.moment, first.attempts, first.in_doubt),
+        (Moment::Started, 2, true)
+    );
 
     // The session ends before the first message is recorded: the second one waits for it.
     finish(&store, lease).await;
     assert!(claim(&store).await.is_empty());
     record(&store, &first, sent("1.1")).await;
     let second = claim(&store).await.remove(0);
-    assert_eq!((second.key.moment, second.in_doubt, second.thread.as_deref()), (Moment::Ended, false, Some("1.1")));
-    assert_eq!((second.summary.outcome, second.summary.severity), (Some(Outcome::Completed), Some(Severity::High)));
+    assert_eq!(
+        (second.key.moment, second.in_doubt, second.thread.as_deref()),
+        (Moment::Ended, false, Some("1.1"))
+    );
+    assert_eq!(
+        (second.summary.outcome, second.summary.severity),
+        (Some(Outcome::Completed), Some(Severity::High))
+    );
     assert_eq!(second.summary.title, "disk full on db-1");
 
     // A refusal leaves no doubt, an unknown answer does. The result of an old lease is ignored.
-    let failed = |arrival| NotificationResult::Failed { reason: "no".into(), retry_after: Duration::ZERO, arrival };
+    let failed = |arrival| NotificationResult::Failed {
+        reason: "no".into(),
+        retry_after: Duration::ZERO,
+        arrival,
+    };
     record(&store, &second, failed(Arrival::Refused)).await;
     let third = claim(&store).await.remove(0);
     assert!(!third.in_doubt);
@@ -86,7 +113,10 @@ async fn a_message_is_due_from_its_moment_until_its_result_after_each_death() {
     let fourth = claim(&store).await.remove(0);
     assert!(fourth.in_doubt);
     record(&store, &third, sent("late")).await;
-    assert_eq!(database.number("SELECT count(*) FROM notifications WHERE closed_at IS NULL"), 1);
+    assert_eq!(
+        database.number("SELECT count(*) FROM notifications WHERE closed_at IS NULL"),
+        1
+    );
     record(&store, &fourth, sent("1.2")).await;
     expire(&database);
     assert!(claim(&store).await.is_empty());
@@ -100,14 +130,22 @@ async fn a_message_is_due_from_its_moment_until_its_result_after_each_death() {
 async fn a_message_has_the_newest_references_of_the_alerts_of_its_session() {
     let database = TestDatabase::create().await;
     let store = announcing(&database).await;
-    let pairs =
-        |pairs: &[(&str, &str)]| Refs::new(pairs.iter().map(|(name, id)| ((*name).to_owned(), (*id).to_owned())));
+    let pairs = |pairs: &[(&str, &str)]| {
+        Refs::new(
+            pairs
+                .iter()
+                .map(|(name, id)| ((*name).to_owned(), (*id).to_owned())),
+        )
+    };
     let id = new_id();
     let mut request = open_request(id, "fp");
     request.alert.refs = pairs(&[("incident", "P1"), ("slack", "C1/1700000000.000100")]);
     store.receive(received(id, b"x")).await.unwrap();
     store.open(request).await.unwrap();
-    assert_eq!(claim(&store).await[0].summary.refs, pairs(&[("incident", "P1"), ("slack", "C1/1700000000.000100")]));
+    assert_eq!(
+        claim(&store).await[0].summary.refs,
+        pairs(&[("incident", "P1"), ("slack", "C1/1700000000.000100")])
+    );
     for (incident, subject) in [("P2", new_id()), ("P3", new_id())] {
         let mut joining = open_request(subject, "fp");
         joining.alert.refs = pairs(&[("incident", incident)]);
@@ -115,13 +153,18 @@ async fn a_message_has_the_newest_references_of_the_alerts_of_its_session() {
         store.open(joining).await.unwrap();
     }
     expire(&database);
-    assert_eq!(claim(&store).await[0].summary.refs, pairs(&[("incident", "P3"), ("slack", "C1/1700000000.000100")]));
+    assert_eq!(
+        claim(&store).await[0].summary.refs,
+        pairs(&[("incident", "P3"), ("slack", "C1/1700000000.000100")])
+    );
 }
 
 #[tokio::test]
 async fn each_end_makes_its_message_due_also_one_written_without_routes() {
     let database = TestDatabase::create().await;
-    let store = database.store().notifying(filters(&[Moment::Ended], &["ops"]));
+    let store = database
+        .store()
+        .notifying(filters(&[Moment::Ended], &["ops"]));
     let other = database.store();
     let (owner, cancelled, taken) = (new_id(), new_id(), new_id());
     let lease = open_session(&store, owner, "a").await.lease;
@@ -135,10 +178,22 @@ async fn each_end_makes_its_message_due_also_one_written_without_routes() {
     finish(&other, stolen).await;
     let dead = new_id();
     store.receive(received(dead, b"x")).await.unwrap();
-    store.give_up(dead, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    store
+        .give_up(
+            dead,
+            Refusal {
+                reason: DeadReason::Undecodable,
+                detail: "no text".into(),
+            },
+        )
+        .await
+        .unwrap();
 
-    let mut due: Vec<(SessionId, Option<Outcome>)> =
-        claim(&store).await.into_iter().map(|due| (due.key.session, due.summary.outcome)).collect();
+    let mut due: Vec<(SessionId, Option<Outcome>)> = claim(&store)
+        .await
+        .into_iter()
+        .map(|due| (due.key.session, due.summary.outcome))
+        .collect();
     due.sort_by_key(|(id, _)| *id);
     let expected = [
         (owner, Some(Outcome::Completed)),
@@ -161,7 +216,16 @@ async fn a_statement_that_is_sent_again_writes_no_second_row() {
     }
     store.receive(received(dead, b"y")).await.unwrap();
     for _ in 0..2 {
-        store.give_up(dead, Refusal { reason: DeadReason::Empty, detail: "empty".into() }).await.unwrap();
+        store
+            .give_up(
+                dead,
+                Refusal {
+                    reason: DeadReason::Empty,
+                    detail: "empty".into(),
+                },
+            )
+            .await
+            .unwrap();
     }
     assert_eq!(database.number("SELECT count(*) FROM notifications"), 3);
 }
@@ -169,7 +233,9 @@ async fn a_statement_that_is_sent_again_writes_no_second_row() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_workers_take_each_row_once() {
     let database = TestDatabase::create().await;
-    let store = database.store().notifying(filters(&[Moment::Started], &["ops"]));
+    let store = database
+        .store()
+        .notifying(filters(&[Moment::Started], &["ops"]));
     for number in 0..40 {
         open_session(&store, new_id(), &format!("fp-{number}")).await;
     }
@@ -197,28 +263,65 @@ async fn many_workers_take_each_row_once() {
 #[tokio::test]
 async fn a_row_without_a_route_is_given_up_and_then_goes_with_its_session() {
     let database = TestDatabase::create().await;
-    let store = database.store().notifying(filters(&[Moment::Ended], &["removed"]));
+    let store = database
+        .store()
+        .notifying(filters(&[Moment::Ended], &["removed"]));
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
     finish(&store, lease).await;
     settled(&store, id).await.unwrap();
     let retention = tarsy::config::Retention::of_all(Duration::ZERO);
-    assert!(store.prune_some(retention, 10).await.unwrap().rows.is_empty(), "a message waits");
+    assert!(
+        store
+            .prune_some(retention, 10)
+            .await
+            .unwrap()
+            .rows
+            .is_empty(),
+        "a message waits"
+    );
 
-    let backlog = store.notification_backlog(vec!["ops".into()], MAX_AGE).await.unwrap();
-    assert_eq!((backlog.closed, backlog.oldest), (0, None), "it is not old enough, and not ours");
+    let backlog = store
+        .notification_backlog(vec!["ops".into()], MAX_AGE)
+        .await
+        .unwrap();
+    assert_eq!(
+        (backlog.closed, backlog.oldest),
+        (0, None),
+        "it is not old enough, and not ours"
+    );
     database.execute("UPDATE alert_sessions SET finished_at = finished_at - interval '25 h'");
-    assert_eq!(store.notification_backlog(vec!["ops".into()], MAX_AGE).await.unwrap().closed, 1);
-    assert_eq!(database.text("SELECT reason FROM notifications"), "no worker has this route");
+    assert_eq!(
+        store
+            .notification_backlog(vec!["ops".into()], MAX_AGE)
+            .await
+            .unwrap()
+            .closed,
+        1
+    );
+    assert_eq!(
+        database.text("SELECT reason FROM notifications"),
+        "no worker has this route"
+    );
     let pruned = store.prune_some(retention, 10).await.unwrap();
-    assert_eq!((pruned.rows["notifications"], pruned.rows["alert_sessions"]), (1, 1));
+    assert_eq!(
+        (pruned.rows["notifications"], pruned.rows["alert_sessions"]),
+        (1, 1)
+    );
 }
 
 #[tokio::test]
 async fn a_question_and_a_session_of_another_chain_have_no_row() {
     let database = TestDatabase::create().await;
-    let chains = Filter { on: Moment::ALL.to_vec(), chains: vec!["other".into()], ..Filter::default() };
-    let routes = Filters(vec![NamedFilter { name: "ops".into(), filter: chains }]);
+    let chains = Filter {
+        on: Moment::ALL.to_vec(),
+        chains: vec!["other".into()],
+        ..Filter::default()
+    };
+    let routes = Filters(vec![NamedFilter {
+        name: "ops".into(),
+        filter: chains,
+    }]);
     open_session(&database.store().notifying(routes), new_id(), "fp").await;
     let store = announcing(&database).await;
     let (root, question) = (new_id(), new_id());

@@ -19,19 +19,33 @@ use crate::support::stream::join_events;
 const RACES: &str = "TARSY_STORE_RACES";
 
 fn store_with_connections(database: &TestDatabase, connections: usize) -> Store {
-    let options = ConnectOptions { pool_size: connections, ..ConnectOptions::new(database.url()) };
+    let options = ConnectOptions {
+        pool_size: connections,
+        ..ConnectOptions::new(database.url())
+    };
     Store::new(&options).unwrap()
 }
 
 /// Opens `alerts` at the same time and returns the disposition of each.
-async fn open_together(store: &Store, fingerprint: &str, alerts: &[SessionId]) -> JoinSet<(SessionId, Opened)> {
+async fn open_together(
+    store: &Store,
+    fingerprint: &str,
+    alerts: &[SessionId],
+) -> JoinSet<(SessionId, Opened)> {
     for alert in alerts {
-        store.receive(received(*alert, alert.to_string().as_bytes())).await.unwrap();
+        store
+            .receive(received(*alert, alert.to_string().as_bytes()))
+            .await
+            .unwrap();
     }
     let barrier = Arc::new(Barrier::new(alerts.len()));
     let mut tasks = JoinSet::new();
     for alert in alerts.iter().copied() {
-        let (store, request, barrier) = (store.clone(), open_request(alert, fingerprint), Arc::clone(&barrier));
+        let (store, request, barrier) = (
+            store.clone(),
+            open_request(alert, fingerprint),
+            Arc::clone(&barrier),
+        );
         tasks.spawn(async move {
             barrier.wait().await;
             (alert, store.open(request).await.unwrap())
@@ -47,11 +61,20 @@ async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
     for round in 0..by_depth(RACES, 1, 6) {
         let fingerprint = format!("fp-{round}");
         let alerts: Vec<SessionId> = (0..64).map(|_| new_id()).collect();
-        let places = open_together(&store, &fingerprint, &alerts).await.join_all().await;
-        let opened: Vec<SessionId> =
-            places.iter().filter(|(_, opened)| matches!(opened, Opened::Session(_))).map(|(alert, _)| *alert).collect();
+        let places = open_together(&store, &fingerprint, &alerts)
+            .await
+            .join_all()
+            .await;
+        let opened: Vec<SessionId> = places
+            .iter()
+            .filter(|(_, opened)| matches!(opened, Opened::Session(_)))
+            .map(|(alert, _)| *alert)
+            .collect();
         assert_eq!(opened.len(), 1, "{places:?}");
-        let joined = places.iter().filter(|(_, place)| *place == Opened::Joined(opened[0])).count();
+        let joined = places
+            .iter()
+            .filter(|(_, place)| *place == Opened::Joined(opened[0]))
+            .count();
         assert_eq!(joined, 63);
         assert!(database.holds(&format!(
             "SELECT count(*) = {0} AND max(session_seq) = {0} FROM timeline_events WHERE session_id = '{1}'",
@@ -68,9 +91,18 @@ async fn one_alert_delivered_sixteen_times_at_once_has_one_disposition() {
     for round in 0..by_depth(RACES, 3, 20) {
         let fingerprint = format!("fp-{round}");
         let alert = new_id();
-        let places = open_together(&store, &fingerprint, &[alert; 16]).await.join_all().await;
-        let opened = places.iter().filter(|(_, place)| matches!(place, Opened::Session(_))).count();
-        let raced = places.iter().filter(|(_, place)| *place == Opened::Raced).count();
+        let places = open_together(&store, &fingerprint, &[alert; 16])
+            .await
+            .join_all()
+            .await;
+        let opened = places
+            .iter()
+            .filter(|(_, place)| matches!(place, Opened::Session(_)))
+            .count();
+        let raced = places
+            .iter()
+            .filter(|(_, place)| *place == Opened::Raced)
+            .count();
         assert_eq!((opened, raced), (1, 15), "{places:?}");
     }
 }
@@ -93,8 +125,11 @@ async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
         store.finish(lease, completed()).await.unwrap();
         places.extend(joins.join_all().await);
 
-        let anew: Vec<SessionId> =
-            places.iter().filter(|(_, place)| matches!(place, Opened::Session(_))).map(|(alert, _)| *alert).collect();
+        let anew: Vec<SessionId> = places
+            .iter()
+            .filter(|(_, place)| matches!(place, Opened::Session(_)))
+            .map(|(alert, _)| *alert)
+            .collect();
         assert!(anew.len() <= 1, "{places:?}");
         for (alert, place) in &places {
             let expected = match place {
@@ -143,7 +178,23 @@ async fn of_sixteen_claims_of_a_free_session_one_takes_it() {
         });
     }
     let claims = tasks.join_all().await;
-    assert_eq!(claims.iter().filter(|claim| matches!(claim, Claim::Taken(_))).count(), 1);
-    assert_eq!(claims.iter().filter(|claim| matches!(claim, Claim::Busy(_))).count(), 15);
-    assert_eq!(database.number("SELECT count(*) FROM timeline_events WHERE event_type = 'session_resumed'"), 1);
+    assert_eq!(
+        claims
+            .iter()
+            .filter(|claim| matches!(claim, Claim::Taken(_)))
+            .count(),
+        1
+    );
+    assert_eq!(
+        claims
+            .iter()
+            .filter(|claim| matches!(claim, Claim::Busy(_)))
+            .count(),
+        15
+    );
+    assert_eq!(
+        database
+            .number("SELECT count(*) FROM timeline_events WHERE event_type = 'session_resumed'"),
+        1
+    );
 }

@@ -44,17 +44,35 @@ async fn a_session_is_found_by_either_end_of_its_id_without_a_full_scan() {
     let wanted = SessionId::parse(&id).unwrap();
     let digits = id.replace('-', "");
     let end = |length: usize| digits[digits.len() - length..].to_owned();
-    for part in [end(6), end(8), end(12), end(13), end(20), digits[..20].to_owned(), digits.to_uppercase(), id.clone()]
-    {
-        assert_eq!(store.resolve(&part).await.unwrap(), IdMatch::One(wanted), "{part}");
+    for part in [
+        end(6),
+        end(8),
+        end(12),
+        end(13),
+        end(20),
+        digits[..20].to_owned(),
+        digits.to_uppercase(),
+        id.clone(),
+    ] {
+        assert_eq!(
+            store.resolve(&part).await.unwrap(),
+            IdMatch::One(wanted),
+            "{part}"
+        );
     }
-    assert_eq!(store.resolve(&format!("0{digits}")).await.unwrap(), IdMatch::None);
+    assert_eq!(
+        store.resolve(&format!("0{digits}")).await.unwrap(),
+        IdMatch::None
+    );
     assert_eq!(store.resolve("ffffffffffff").await.unwrap(), IdMatch::None);
     assert_eq!(store.resolve(&digits[..5]).await.unwrap(), IdMatch::Invalid);
     let IdMatch::Many(many) = store.resolve(&digits[..6]).await.unwrap() else {
         panic!("several ids begin with these digits")
     };
-    assert!(many.len() == 10 && many.is_sorted_by(|a, b| a > b), "{many:?}");
+    assert!(
+        many.len() == 10 && many.is_sorted_by(|a, b| a > b),
+        "{many:?}"
+    );
 
     for mode in ["force_generic_plan", "force_custom_plan"] {
         let mut connection = database.connection();
@@ -63,13 +81,21 @@ async fn a_session_is_found_by_either_end_of_its_id_without_a_full_scan() {
         let sql = include_str!("../../../../src/store/sql/resolve.sql");
         run(format!("PREPARE s (text, text, text, uuid, uuid) AS {sql}"));
         let (first, last) = (Uuid::nil(), Uuid::nil());
-        let lines: Vec<Line> =
-            diesel::sql_query(format!("EXPLAIN EXECUTE s ('abcdef', 'abcdefg', '%fedcba', '{first}', '{last}')"))
-                .load(&mut connection)
-                .unwrap();
-        let plan = lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n");
+        let lines: Vec<Line> = diesel::sql_query(format!(
+            "EXPLAIN EXECUTE s ('abcdef', 'abcdefg', '%fedcba', '{first}', '{last}')"
+        ))
+        .load(&mut connection)
+        .unwrap();
+        let plan = lines
+            .into_iter()
+            .map(|line| line.text)
+            .collect::<Vec<_>>()
+            .join("\n");
         assert!(!plan.contains("Seq Scan"), "{plan}");
-        assert!(plan.contains("alerts_id_end") && plan.contains("alerts_pkey"), "{plan}");
+        assert!(
+            plan.contains("alerts_id_end") && plan.contains("alerts_pkey"),
+            "{plan}"
+        );
     }
 }
 
@@ -78,8 +104,11 @@ async fn a_list_since_a_time_reads_only_sessions_opened_since() {
     let database = TestDatabase::create().await;
     database.execute(MANY);
     let reader: Store = database.store();
-    let filter =
-        SessionFilter { limit: 100, since: Some(Moment::Ago(Duration::from_secs(630))), ..SessionFilter::default() };
+    let filter = SessionFilter {
+        limit: 100,
+        since: Some(Moment::Ago(Duration::from_secs(630))),
+        ..SessionFilter::default()
+    };
     let listed = reader.list_sessions(filter).await.unwrap();
     assert_eq!(listed.len(), 10);
     assert!(listed.is_sorted_by(|a, b| a.session_id > b.session_id));
@@ -91,7 +120,16 @@ async fn a_list_since_a_time_reads_only_sessions_opened_since() {
              WHERE t.relname = 'alert_sessions' AND i.indexrelname IN ('alert_sessions_created', 'alert_sessions_pkey')"
         )
     };
-    eventually("the figures of the list", async || database.number(&read("idx_tup_read")) >= 10).await;
-    let (by_index, by_scan) = (database.number(&read("idx_tup_read")), database.number(&read("seq_tup_read")));
-    assert!(by_index < 100 && by_scan == 0, "{by_index} and {by_scan} of {COUNT}");
+    eventually("the figures of the list", async || {
+        database.number(&read("idx_tup_read")) >= 10
+    })
+    .await;
+    let (by_index, by_scan) = (
+        database.number(&read("idx_tup_read")),
+        database.number(&read("seq_tup_read")),
+    );
+    assert!(
+        by_index < 100 && by_scan == 0,
+        "{by_index} and {by_scan} of {COUNT}"
+    );
 }

@@ -16,10 +16,16 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::fixture::{completed, investigated, new_id, open_request, open_session, received, settled};
+use super::fixture::{
+    completed, investigated, new_id, open_request, open_session, received, settled,
+};
 use crate::support::postgres::TestDatabase;
 
-const SWEEP: Sweep = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 100 };
+const SWEEP: Sweep = Sweep {
+    interval: Duration::from_secs(15),
+    min_age: Duration::from_secs(60),
+    limit: 100,
+};
 
 /// Moves all times of the rows this many seconds into the past.
 fn age(database: &TestDatabase, seconds: u32) {
@@ -45,7 +51,10 @@ fn id(swept: &Swept) -> SessionId {
 }
 
 fn undecided_alert(alert_id: SessionId, body: Option<&[u8]>) -> Swept {
-    Swept::Idle(IdleAlert { undecided: true, ..idle_alert(alert_id, body) })
+    Swept::Idle(IdleAlert {
+        undecided: true,
+        ..idle_alert(alert_id, body)
+    })
 }
 
 fn open_alert(alert_id: SessionId, body: Option<&[u8]>) -> Swept {
@@ -72,13 +81,19 @@ async fn a_session_past_its_deadline_is_found_once_its_lease_has_expired() {
     open_session(&store, dead, "fp-dead").await;
     let lease = open_session(&store, alive, "fp-alive").await.lease;
     age(&database, 2401);
-    store.renew(vec![lease], Duration::from_secs(30)).await.unwrap();
+    store
+        .renew(vec![lease], Duration::from_secs(30))
+        .await
+        .unwrap();
     assert_eq!(sweep(&store).await, [Swept::Overdue(dead)]);
     assert_eq!(sweep(&store).await, []);
     age(&database, 15);
     assert_eq!(sweep(&store).await, [Swept::Overdue(dead)]);
     age(&database, 30);
-    assert_eq!(sweep(&store).await, [Swept::Overdue(dead), Swept::Overdue(alive)]);
+    assert_eq!(
+        sweep(&store).await,
+        [Swept::Overdue(dead), Swept::Overdue(alive)]
+    );
 }
 
 #[tokio::test]
@@ -86,8 +101,17 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     let database = TestDatabase::create().await;
     let store = database.store();
     let (undecided, too_large, expired, released) = (new_id(), new_id(), new_id(), new_id());
-    store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
-    store.receive(Received { body: None, ..received(too_large, b"large") }).await.unwrap();
+    store
+        .receive(received(undecided, b"raw \xff\0"))
+        .await
+        .unwrap();
+    store
+        .receive(Received {
+            body: None,
+            ..received(too_large, b"large")
+        })
+        .await
+        .unwrap();
     open_session(&store, expired, "fp-expired").await;
     let lease = open_session(&store, released, "fp-handed-back").await.lease;
     assert_eq!(sweep(&store).await, []);
@@ -98,12 +122,21 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     assert_eq!(sweep(&store).await, []);
     let text = |id: SessionId| id.to_string().into_bytes();
     age(&database, 1);
-    assert_eq!(sweep(&store).await, [open_alert(released, Some(&text(released)))]);
+    assert_eq!(
+        sweep(&store).await,
+        [open_alert(released, Some(&text(released)))]
+    );
     age(&database, 29);
-    assert_eq!(sweep(&store).await, [open_alert(released, Some(&text(released)))]);
+    assert_eq!(
+        sweep(&store).await,
+        [open_alert(released, Some(&text(released)))]
+    );
     // The lease lasted 30 s, and one interval is added to it.
     age(&database, 1);
-    assert_eq!(sweep(&store).await, [open_alert(expired, Some(&text(expired)))]);
+    assert_eq!(
+        sweep(&store).await,
+        [open_alert(expired, Some(&text(expired)))]
+    );
     age(&database, 15);
     assert_eq!(
         sweep(&store).await,
@@ -117,17 +150,28 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
 
     // A delivery shows that the job is in the stream; the next sweep returns its new sequence.
     age(&database, 15);
-    store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
+    store
+        .receive(received(undecided, b"raw \xff\0"))
+        .await
+        .unwrap();
     store.requeued(too_large, 8).await.unwrap();
-    store.finish(store_claim(&store, released).await, completed()).await.unwrap();
+    store
+        .finish(store_claim(&store, released).await, completed())
+        .await
+        .unwrap();
     store_claim(&store, expired).await;
     let found = sweep(&store).await;
-    let [Swept::Idle(alert)] = found.as_slice() else { panic!("{found:?}") };
+    let [Swept::Idle(alert)] = found.as_slice() else {
+        panic!("{found:?}")
+    };
     assert_eq!((alert.alert_id, alert.stream_sequence), (too_large, 8));
 }
 
 async fn store_claim(store: &Store, session: SessionId) -> tarsy::engine::ports::Lease {
-    match store.claim(session, super::fixture::claim_request("w2")).await {
+    match store
+        .claim(session, super::fixture::claim_request("w2"))
+        .await
+    {
         Ok(tarsy::engine::ports::Claim::Taken(claimed)) => claimed.lease,
         other => panic!("not taken: {other:?}"),
     }
@@ -140,15 +184,36 @@ async fn an_ended_alert_or_session_is_found_until_it_is_settled() {
     let over = investigated(&store, "fp", Severity::High, completed()).await;
     let (covered, given_up, open, joined) = (new_id(), new_id(), new_id(), new_id());
     store.receive(received(covered, b"covered")).await.unwrap();
-    let request = OpenRequest { cooldown: Duration::from_secs(60), ..open_request(covered, "fp") };
-    assert_eq!(store.open(request).await, Ok(Opened::CoveredByCooldown(over)));
+    let request = OpenRequest {
+        cooldown: Duration::from_secs(60),
+        ..open_request(covered, "fp")
+    };
+    assert_eq!(
+        store.open(request).await,
+        Ok(Opened::CoveredByCooldown(over))
+    );
     store.receive(received(given_up, b"\xff")).await.unwrap();
-    store.give_up(given_up, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    store
+        .give_up(
+            given_up,
+            Refusal {
+                reason: DeadReason::Undecodable,
+                detail: "no text".into(),
+            },
+        )
+        .await
+        .unwrap();
     let lease = open_session(&store, open, "fp").await.lease;
     store.receive(received(joined, b"joined")).await.unwrap();
-    assert_eq!(store.open(open_request(joined, "fp")).await, Ok(Opened::Joined(open)));
+    assert_eq!(
+        store.open(open_request(joined, "fp")).await,
+        Ok(Opened::Joined(open))
+    );
 
-    store.renew(vec![lease], Duration::from_secs(600)).await.unwrap();
+    store
+        .renew(vec![lease], Duration::from_secs(600))
+        .await
+        .unwrap();
     age(&database, 59);
     assert_eq!(sweep(&store).await, []);
     age(&database, 1);
@@ -163,7 +228,10 @@ async fn an_ended_alert_or_session_is_found_until_it_is_settled() {
     settled(&store, covered).await.unwrap();
     age(&database, 600);
     // Its raw body is kept while other alerts are settled.
-    assert_eq!(sweep(&store).await, [open_alert(open, Some(open.to_string().as_bytes()))]);
+    assert_eq!(
+        sweep(&store).await,
+        [open_alert(open, Some(open.to_string().as_bytes()))]
+    );
 }
 
 /// Creates `count` orphans of each kind.
@@ -178,8 +246,14 @@ async fn orphans(database: &TestDatabase, count: usize) -> usize {
         open_session(&store, new_id(), &fingerprint).await;
         let joining = new_id();
         store.receive(received(joining, b"joining")).await.unwrap();
-        store.open(open_request(joining, &fingerprint)).await.unwrap();
-        store.receive(received(new_id(), b"undecided")).await.unwrap();
+        store
+            .open(open_request(joining, &fingerprint))
+            .await
+            .unwrap();
+        store
+            .receive(received(new_id(), b"undecided"))
+            .await
+            .unwrap();
         investigated(&store, "fp-over", Severity::High, completed()).await;
     }
     age(database, 60);
@@ -190,7 +264,11 @@ async fn orphans(database: &TestDatabase, count: usize) -> usize {
 async fn of_eight_sweepers_at_once_one_finds_each_orphan() {
     let database = TestDatabase::create().await;
     let all = orphans(&database, 20).await;
-    let store = Store::new(&ConnectOptions { pool_size: 8, ..ConnectOptions::new(database.url()) }).unwrap();
+    let store = Store::new(&ConnectOptions {
+        pool_size: 8,
+        ..ConnectOptions::new(database.url())
+    })
+    .unwrap();
     for _ in 0..10 {
         let barrier = Arc::new(Barrier::new(8));
         let mut sweepers = JoinSet::new();
@@ -204,7 +282,11 @@ async fn of_eight_sweepers_at_once_one_finds_each_orphan() {
             });
         }
         let mut found: BTreeMap<SessionId, u32> = BTreeMap::new();
-        let mut count = |swept: &[Swept]| swept.iter().for_each(|swept| *found.entry(id(swept)).or_default() += 1);
+        let mut count = |swept: &[Swept]| {
+            swept
+                .iter()
+                .for_each(|swept| *found.entry(id(swept)).or_default() += 1)
+        };
         for swept in sweepers.join_all().await {
             count(&swept);
         }
@@ -223,7 +305,9 @@ async fn a_sweep_skips_a_locked_row_and_does_not_wait_for_it() {
     let all = orphans(&database, 2).await;
     for table in ["alerts WHERE place <> 'opened'", "alert_sessions"] {
         let mut rival = database.connection();
-        rival.batch_execute(&format!("BEGIN; SELECT 1 FROM {table} FOR NO KEY UPDATE")).unwrap();
+        rival
+            .batch_execute(&format!("BEGIN; SELECT 1 FROM {table} FOR NO KEY UPDATE"))
+            .unwrap();
         let free = timeout(Duration::from_secs(4), store.sweep(SWEEP))
             .await
             .expect("the sweep waits for a locked row")
@@ -245,9 +329,15 @@ async fn the_limit_applies_to_each_kind_and_every_row_is_found_in_turn() {
     let mut found = BTreeMap::new();
     for _ in 0..3 {
         let swept = store.sweep(few).await.unwrap();
-        let overdue = swept.iter().filter(|s| matches!(s, Swept::Overdue(_))).count();
+        let overdue = swept
+            .iter()
+            .filter(|s| matches!(s, Swept::Overdue(_)))
+            .count();
         let idle = swept.iter().filter(|s| matches!(s, Swept::Idle(_))).count();
-        assert!(overdue <= 3 && idle <= 3 && swept.len() - overdue - idle <= 3, "{swept:?}");
+        assert!(
+            overdue <= 3 && idle <= 3 && swept.len() - overdue - idle <= 3,
+            "{swept:?}"
+        );
         found.extend(swept.iter().map(|swept| (id(swept), ())));
         // The next sweep may find these rows again, but after the rows that it has not found yet.
         age(&database, 15);

@@ -20,15 +20,29 @@ async fn all_256_byte_values_of_provider_data_come_back() {
     let (lease, executions) = running_session(&store, 1).await;
     let written = checkpoint(executions[0], 1);
     store.append(lease, written.clone()).await.unwrap();
-    let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    assert_eq!(read, RecordedEntry::all(written.entries, vec![], Some(written.at)).collect::<Vec<_>>());
-    let Entry::Answer(answer) = &read[0].entry else { panic!("not an answer") };
-    assert_eq!(answer.provider_data.as_ref().unwrap().payload, (0..=255).collect::<Vec<u8>>());
+    let read = store
+        .entries(lease.session_id, executions[0])
+        .await
+        .unwrap();
+    assert_eq!(
+        read,
+        RecordedEntry::all(written.entries, vec![], Some(written.at)).collect::<Vec<_>>()
+    );
+    let Entry::Answer(answer) = &read[0].entry else {
+        panic!("not an answer")
+    };
+    assert_eq!(
+        answer.provider_data.as_ref().unwrap().payload,
+        (0..=255).collect::<Vec<u8>>()
+    );
     assert!(database.holds(
         "SELECT octet_length(provider_data) = 256 AND role = 'assistant' AND body -> 'text' IS NULL FROM entries \
          WHERE entry_no = 1"
     ));
-    assert_eq!(database.number("SELECT count(*) FROM messages WHERE tool_calls IS NOT NULL"), 1);
+    assert_eq!(
+        database.number("SELECT count(*) FROM messages WHERE tool_calls IS NOT NULL"),
+        1
+    );
 }
 
 #[tokio::test]
@@ -45,13 +59,20 @@ async fn nul_is_replaced_in_every_column() {
         whole_bytes: 0,
         not_sent: None,
     })];
-    dirty.events = vec![EventDraft::new(EventType::ToolResult, "a\0b", json!({"k\0": ["v\0"]}))];
+    dirty.events = vec![EventDraft::new(
+        EventType::ToolResult,
+        "a\0b",
+        json!({"k\0": ["v\0"]}),
+    )];
     dirty.tool_calls[0].result = Some("\0".into());
     dirty.tool_calls[0].call.arguments = "{\"a\":\"\\u0000\"}".into();
     dirty.model_calls[0].answer.as_mut().unwrap().thinking = "\0".into();
     dirty.error = Some("\0".into());
     store.append(lease, dirty).await.unwrap();
-    let read = store.entries(lease.session_id, executions[0]).await.unwrap();
+    let read = store
+        .entries(lease.session_id, executions[0])
+        .await
+        .unwrap();
     let clean = Entry::ToolResult(ToolResult {
         call_id: "c\u{fffd}".into(),
         tool: "t\u{fffd}".into(),
@@ -60,9 +81,21 @@ async fn nul_is_replaced_in_every_column() {
         whole_bytes: 0,
         not_sent: None,
     });
-    assert_eq!(read.into_iter().map(|recorded| recorded.entry).collect::<Vec<_>>(), [clean]);
-    let event = store.events(lease.session_id, 2, 1).await.unwrap().remove(0);
-    assert_eq!((event.content.as_str(), event.metadata), ("a\u{fffd}b", json!({"k\u{fffd}": ["v\u{fffd}"]})));
+    assert_eq!(
+        read.into_iter()
+            .map(|recorded| recorded.entry)
+            .collect::<Vec<_>>(),
+        [clean]
+    );
+    let event = store
+        .events(lease.session_id, 2, 1)
+        .await
+        .unwrap()
+        .remove(0);
+    assert_eq!(
+        (event.content.as_str(), event.metadata),
+        ("a\u{fffd}b", json!({"k\u{fffd}": ["v\u{fffd}"]}))
+    );
     assert!(database.holds(r#"SELECT arguments = '{"a":"\u0000"}' FROM tool_interactions"#));
 }
 
@@ -71,10 +104,16 @@ async fn an_entry_of_a_newer_version_is_a_conflict() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
-    store.append(lease, prompt(executions[0], 1, "hello")).await.unwrap();
+    store
+        .append(lease, prompt(executions[0], 1, "hello"))
+        .await
+        .unwrap();
     database.execute("UPDATE entries SET kind = 'dreamt'");
     let read = store.entries(lease.session_id, executions[0]).await;
-    assert!(matches!(&read, Err(StoreError::Conflict(why)) if why.contains("dreamt")), "{read:?}");
+    assert!(
+        matches!(&read, Err(StoreError::Conflict(why)) if why.contains("dreamt")),
+        "{read:?}"
+    );
 }
 
 #[tokio::test]
@@ -103,7 +142,10 @@ async fn a_text_too_large_for_the_full_text_index_is_stored() {
     let store = database.store();
     let (lease, _) = running_session(&store, 1).await;
     let analysis = (0..200_000).map(|n| format!("w{n} ")).collect::<String>();
-    let end = tarsy::engine::ports::SessionEnd { final_analysis: Some(analysis.clone()), ..completed() };
+    let end = tarsy::engine::ports::SessionEnd {
+        final_analysis: Some(analysis.clone()),
+        ..completed()
+    };
     store.finish(lease, end).await.unwrap();
     let report = store.report(lease.session_id).await.unwrap().unwrap();
     assert_eq!(report.session.unwrap().final_analysis, Some(analysis));
@@ -116,13 +158,17 @@ async fn the_search_widget_is_stored_with_its_call_and_only_when_configured() {
     let (lease, executions) = running_session(&store, 1).await;
     for (number, kept) in [(1, false), (2, true)] {
         let mut written = checkpoint(executions[0], number);
-        let grounding = Grounding { search_widget: "<b>wid\0get</b>".into(), ..Grounding::default() };
+        let grounding = Grounding {
+            search_widget: "<b>wid\0get</b>".into(),
+            ..Grounding::default()
+        };
         for entry in &mut written.entries {
             if let Entry::Answer(answer) = entry {
                 answer.groundings = vec![grounding.clone()];
             }
         }
-        written.model_calls[0].answer.as_mut().unwrap().groundings = vec![grounding.clone(), grounding];
+        written.model_calls[0].answer.as_mut().unwrap().groundings =
+            vec![grounding.clone(), grounding];
         written.model_calls[0].provider.keep_search_widget = kept;
         store.append(lease, written).await.unwrap();
     }
@@ -133,24 +179,41 @@ async fn the_search_widget_is_stored_with_its_call_and_only_when_configured() {
         "SELECT response ->> 'search_widget' = E'{}' FROM llm_interactions WHERE checkpoint = 2",
         two.replace('\n', "\\n")
     )));
-    assert_eq!(database.number("SELECT count(*) FROM entries WHERE body::text LIKE '%get</b>%'"), 0);
-    assert_eq!(database.number("SELECT count(*) FROM timeline_events WHERE metadata::text LIKE '%get</b>%'"), 0);
+    assert_eq!(
+        database.number("SELECT count(*) FROM entries WHERE body::text LIKE '%get</b>%'"),
+        0
+    );
+    assert_eq!(
+        database
+            .number("SELECT count(*) FROM timeline_events WHERE metadata::text LIKE '%get</b>%'"),
+        0
+    );
 }
 
 #[tokio::test]
 async fn a_report_has_the_citations_of_its_own_analysis() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    for (analysis, expected) in
-        [("the disk filled up with logs", json!([{"start": 4, "end": 8}])), ("other", Value::Null)]
-    {
+    for (analysis, expected) in [
+        (
+            "the disk filled up with logs",
+            json!([{"start": 4, "end": 8}]),
+        ),
+        ("other", Value::Null),
+    ] {
         let (lease, executions) = running_session(&store, 1).await;
         let mut written = checkpoint(executions[0], 1);
         let event = |content: &str, citations: Value| {
-            EventDraft::new(EventType::FinalAnalysis, content, json!({"citations": citations}))
+            EventDraft::new(
+                EventType::FinalAnalysis,
+                content,
+                json!({"citations": citations}),
+            )
         };
-        written.events =
-            vec![event(analysis, json!([{"start": 4, "end": 8}])), event("of another agent", json!([{"start": 0}]))];
+        written.events = vec![
+            event(analysis, json!([{"start": 4, "end": 8}])),
+            event("of another agent", json!([{"start": 0}])),
+        ];
         store.append(lease, written).await.unwrap();
         store.finish(lease, completed()).await.unwrap();
         let report = store.report(lease.session_id).await.unwrap().unwrap();
@@ -164,21 +227,38 @@ async fn a_status_of_a_later_version_is_shown_and_hides_no_other_row() {
     let store = database.store();
     let one = investigated(&store, "one", Severity::High, completed()).await;
     let other = investigated(&store, "other", Severity::High, completed()).await;
-    database.execute(&format!("UPDATE alert_sessions SET status = 'paused', mark = 'new' WHERE session_id = '{one}'"));
-    let filter = SessionFilter { limit: 10, ..SessionFilter::default() };
+    database.execute(&format!(
+        "UPDATE alert_sessions SET status = 'paused', mark = 'new' WHERE session_id = '{one}'"
+    ));
+    let filter = SessionFilter {
+        limit: 10,
+        ..SessionFilter::default()
+    };
     let shown = |status, mark| (status, mark);
     let lines = store.list_sessions(filter.clone()).await.unwrap();
-    let lines: Vec<_> = lines.iter().map(|line| (line.session_id, shown(line.status, line.mark))).collect();
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|line| (line.session_id, shown(line.status, line.mark)))
+        .collect();
     let expected = [
         (other, shown(RunStatus::Completed, None)),
-        (one, shown(RunStatus::Unknown(LaterWord("paused")), Some(Mark::Unknown))),
+        (
+            one,
+            shown(RunStatus::Unknown(LaterWord("paused")), Some(Mark::Unknown)),
+        ),
     ];
     assert_eq!(lines, expected);
-    let page = SessionPage { filter, before: None };
+    let page = SessionPage {
+        filter,
+        before: None,
+    };
     assert_eq!(store.session_page(page.clone()).await.unwrap().len(), 2);
     assert_eq!(store.status_counts(page).await.unwrap().completed, 1);
     let line = serde_json::to_value(RunStatus::Unknown(LaterWord("paused"))).unwrap();
     assert_eq!(line, json!("paused"), "programs read the word, too");
     let report = store.report(one).await.unwrap().unwrap();
-    assert_eq!(report.session.map(|session| session.status), Some(RunStatus::Unknown(LaterWord("paused"))));
+    assert_eq!(
+        report.session.map(|session| session.status),
+        Some(RunStatus::Unknown(LaterWord("paused")))
+    );
 }

@@ -48,28 +48,43 @@ pub(in super::super) fn prepare(
     for mount in each(&container["volumeMounts"]) {
         let (name, path) = (text(&mount["name"]), text(&mount["mountPath"]));
         if path != "/tmp" {
-            paths.push((path.to_owned(), place.folder.join(name).display().to_string()));
+            paths.push((
+                path.to_owned(),
+                place.folder.join(name).display().to_string(),
+            ));
         }
     }
     let here = Here { paths, place };
     for mount in each(&container["volumeMounts"]) {
         let name = text(&mount["name"]);
-        let volume = each(&pod["spec"]["volumes"]).find(|volume| volume["name"] == name).expect("a volume");
+        let volume = each(&pod["spec"]["volumes"])
+            .find(|volume| volume["name"] == name)
+            .expect("a volume");
         fill(volume, &place.folder.join(name), objects, &here)?;
     }
-    let mut env = vec![("TMPDIR".to_owned(), place.folder.join("tmp").display().to_string())];
+    let mut env = vec![(
+        "TMPDIR".to_owned(),
+        place.folder.join("tmp").display().to_string(),
+    )];
     for variable in each(&container["env"]) {
         let from = &variable["valueFrom"];
         let value = match text(&from["fieldRef"]["fieldPath"]) {
             "metadata.name" => text(&pod["metadata"]["name"]).to_owned(),
             "metadata.uid" => text(&pod["metadata"]["uid"]).to_owned(),
             "" if from.is_null() => here.of(text(&variable["value"])),
-            "" if from["secretKeyRef"].is_object() => key(objects, "Secret", &from["secretKeyRef"])?.to_owned(),
+            "" if from["secretKeyRef"].is_object() => {
+                key(objects, "Secret", &from["secretKeyRef"])?.to_owned()
+            }
             other => panic!("a variable from {other}"),
         };
         env.push((text(&variable["name"]).to_owned(), value));
     }
-    Ok(Start { args: each(&container["args"]).map(|arg| here.of(text(arg))).collect(), env })
+    Ok(Start {
+        args: each(&container["args"])
+            .map(|arg| here.of(text(arg)))
+            .collect(),
+        env,
+    })
 }
 
 pub(super) fn each(list: &Value) -> impl Iterator<Item = &Value> {
@@ -104,8 +119,12 @@ impl Here<'_> {
 
 fn key<'a>(objects: &'a Objects, kind: &'static str, wanted: &Value) -> Result<&'a str, String> {
     let (name, key) = (text(&wanted["name"]), text(&wanted["key"]));
-    let object = objects.get(&(kind, name.to_owned())).ok_or_else(|| format!("{kind} \"{name}\" not found"))?;
-    let value = object.get(key).ok_or_else(|| format!("references non-existent {kind} key: {name}/{key}"))?;
+    let object = objects
+        .get(&(kind, name.to_owned()))
+        .ok_or_else(|| format!("{kind} \"{name}\" not found"))?;
+    let value = object
+        .get(key)
+        .ok_or_else(|| format!("references non-existent {kind} key: {name}/{key}"))?;
     Ok(value)
 }
 
@@ -123,12 +142,21 @@ fn fill(volume: &Value, folder: &Path, objects: &Objects, here: &Here<'_>) -> Re
     }
     sources.push(named("ConfigMap", &volume["configMap"], "name"));
     sources.push(named("Secret", &volume["secret"], "secretName"));
-    let modes = ["projected", "configMap", "secret"].map(|kind| volume[kind]["defaultMode"].as_u64());
+    let modes =
+        ["projected", "configMap", "secret"].map(|kind| volume[kind]["defaultMode"].as_u64());
     let mode = modes.into_iter().flatten().next().unwrap_or(0o644);
-    for (kind, source) in sources.into_iter().filter(|(_, source)| source["name"].is_string()) {
+    for (kind, source) in sources
+        .into_iter()
+        .filter(|(_, source)| source["name"].is_string())
+    {
         let name = text(&source["name"]);
-        let object = objects.get(&(kind, name.to_owned())).ok_or_else(|| format!("{kind} \"{name}\" not found"))?;
-        let all: Vec<Value> = object.keys().map(|key| json!({"key": key, "path": key})).collect();
+        let object = objects
+            .get(&(kind, name.to_owned()))
+            .ok_or_else(|| format!("{kind} \"{name}\" not found"))?;
+        let all: Vec<Value> = object
+            .keys()
+            .map(|key| json!({"key": key, "path": key}))
+            .collect();
         for item in source["items"].as_array().unwrap_or(&all) {
             let content = key(objects, kind, &json!({"name": name, "key": item["key"]}))?;
             let path = folder.join(text(&item["path"]));

@@ -76,12 +76,17 @@ pub(super) async fn shared(programs: &Programs) -> Arc<ControlPlane> {
 
 impl ControlPlane {
     async fn start(programs: &Programs) -> Self {
-        let folder = tempfile::Builder::new().prefix("tarsy-test-kube-").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("tarsy-test-kube-")
+            .tempdir()
+            .unwrap();
         let path = |name: &str| folder.path().join(name);
         let network = fastrand::u8(2..=250);
         // All ports stay bound until the last one is known, so they differ.
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let ports = listeners.each_ref().map(|listener| listener.local_addr().unwrap().port());
+        let ports = listeners
+            .each_ref()
+            .map(|listener| listener.local_addr().unwrap().port());
         drop(listeners);
         let key = KeyPair::generate().unwrap();
         std::fs::write(path("accounts.key"), key.serialize_pem()).unwrap();
@@ -91,27 +96,65 @@ impl ControlPlane {
              {CONTROLLER_MANAGER},system:kube-controller-manager,3\n"
         );
         std::fs::write(path("tokens.csv"), tokens).unwrap();
-        let servers = [etcd(programs, folder.path(), ports), api_server(programs, folder.path(), (ports, network))];
+        let servers = [
+            etcd(programs, folder.path(), ports),
+            api_server(programs, folder.path(), (ports, network)),
+        ];
         let servers = Processes::start(servers.into());
-        let (server, authority) = (format!("https://127.0.0.1:{}", ports[2]), path("certificates/apiserver.crt"));
-        eventually_within(READY_WITHIN, "the API server has a certificate", async || authority.exists()).await;
+        let (server, authority) = (
+            format!("https://127.0.0.1:{}", ports[2]),
+            path("certificates/apiserver.crt"),
+        );
+        eventually_within(
+            READY_WITHIN,
+            "the API server has a certificate",
+            async || authority.exists(),
+        )
+        .await;
         let api = Api::new(&server, &authority, ADMINISTRATOR);
         let is_ready = async || api.get("/readyz").await.is_ok();
         eventually_within(READY_WITHIN, "the API server is ready", is_ready).await;
-        std::fs::write(path("controllers.yaml"), kubeconfig(&server, &authority, CONTROLLER_MANAGER)).unwrap();
+        std::fs::write(
+            path("controllers.yaml"),
+            kubeconfig(&server, &authority, CONTROLLER_MANAGER),
+        )
+        .unwrap();
         let mut controllers = logged(&programs.controller_manager, &path("controllers.log"));
-        controllers.arg(format!("--kubeconfig={}", path("controllers.yaml").display()));
-        controllers.arg(format!("--service-account-private-key-file={}", path("accounts.key").display()));
+        controllers.arg(format!(
+            "--kubeconfig={}",
+            path("controllers.yaml").display()
+        ));
+        controllers.arg(format!(
+            "--service-account-private-key-file={}",
+            path("accounts.key").display()
+        ));
         controllers.arg(format!("--root-ca-file={}", authority.display()));
         controllers.arg("--use-service-account-credentials");
-        controllers.args(["--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400"]);
+        controllers.args([
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--kube-api-qps=200",
+            "--kube-api-burst=400",
+        ]);
         controllers.arg(format!("--controllers={CONTROLLERS}"));
         let controllers = Processes::start(vec![controllers]);
         let admin = "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin";
-        let has_rules = async || api.get(admin).await.is_ok_and(|role| role["rules"].is_array());
+        let has_rules = async || {
+            api.get(admin)
+                .await
+                .is_ok_and(|role| role["rules"].is_array())
+        };
         eventually_within(READY_WITHIN, "the controllers work", has_rules).await;
         let processes = [controllers, servers];
-        Self { api, server, authority, network, addresses: AtomicU8::new(1), _processes: processes, _folder: folder }
+        Self {
+            api,
+            server,
+            authority,
+            network,
+            addresses: AtomicU8::new(1),
+            _processes: processes,
+            _folder: folder,
+        }
     }
 
     /// An address for a pod that no other pod has.
@@ -127,11 +170,17 @@ impl ControlPlane {
 }
 
 fn etcd(programs: &Programs, folder: &Path, ports: [u16; 3]) -> Command {
-    let (client, peer) = (format!("http://127.0.0.1:{}", ports[0]), format!("http://127.0.0.1:{}", ports[1]));
+    let (client, peer) = (
+        format!("http://127.0.0.1:{}", ports[0]),
+        format!("http://127.0.0.1:{}", ports[1]),
+    );
     let mut etcd = logged(&programs.etcd, &folder.join("etcd.log"));
-    etcd.arg(format!("--data-dir={}", folder.join("etcd").display())).arg("--unsafe-no-fsync");
-    etcd.arg(format!("--listen-client-urls={client}")).arg(format!("--advertise-client-urls={client}"));
-    etcd.arg(format!("--listen-peer-urls={peer}")).arg(format!("--initial-advertise-peer-urls={peer}"));
+    etcd.arg(format!("--data-dir={}", folder.join("etcd").display()))
+        .arg("--unsafe-no-fsync");
+    etcd.arg(format!("--listen-client-urls={client}"))
+        .arg(format!("--advertise-client-urls={client}"));
+    etcd.arg(format!("--listen-peer-urls={peer}"))
+        .arg(format!("--initial-advertise-peer-urls={peer}"));
     etcd.arg(format!("--initial-cluster=default={peer}"));
     etcd
 }
@@ -140,15 +189,28 @@ fn api_server(programs: &Programs, folder: &Path, (ports, network): ([u16; 3], u
     let path = |name: &str| folder.join(name).display().to_string();
     let mut server = logged(&programs.api_server, &folder.join("apiserver.log"));
     server.arg(format!("--etcd-servers=http://127.0.0.1:{}", ports[0]));
-    server.arg(format!("--secure-port={}", ports[2])).arg("--bind-address=127.0.0.1");
+    server
+        .arg(format!("--secure-port={}", ports[2]))
+        .arg("--bind-address=127.0.0.1");
     // A loopback address would be refused; without a reconciler no other is used.
-    server.args(["--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none"]);
+    server.args([
+        "--advertise-address=192.0.2.1",
+        "--endpoint-reconciler-type=none",
+    ]);
     server.arg(format!("--cert-dir={}", path("certificates")));
-    server.arg(format!("--token-auth-file={}", path("tokens.csv"))).arg("--authorization-mode=RBAC");
+    server
+        .arg(format!("--token-auth-file={}", path("tokens.csv")))
+        .arg("--authorization-mode=RBAC");
     server.arg(format!("--service-cluster-ip-range=10.{network}.0.0/17"));
     server.arg("--service-account-issuer=https://kubernetes.default.svc");
-    server.arg(format!("--service-account-key-file={}", path("accounts.pub")));
-    server.arg(format!("--service-account-signing-key-file={}", path("accounts.key")));
+    server.arg(format!(
+        "--service-account-key-file={}",
+        path("accounts.pub")
+    ));
+    server.arg(format!(
+        "--service-account-signing-key-file={}",
+        path("accounts.key")
+    ));
     server
 }
 
@@ -164,7 +226,10 @@ fn kubeconfig(server: &str, authority: &Path, token: &str) -> String {
 fn logged(program: &Path, log: &Path) -> Command {
     let mut command = killed_with_this_process(program);
     let log = std::fs::File::create(log).unwrap();
-    command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log);
     command
 }
 
@@ -182,7 +247,9 @@ impl Processes {
     fn start(commands: Vec<Command>) -> Self {
         let (stop, stopped) = channel::<()>();
         let owner = std::thread::spawn(move || {
-            let children = commands.into_iter().map(|mut command| command.spawn().unwrap());
+            let children = commands
+                .into_iter()
+                .map(|mut command| command.spawn().unwrap());
             let children: Vec<_> = children.collect();
             stopped.recv().ok();
             for mut child in children.into_iter().rev() {
@@ -190,7 +257,10 @@ impl Processes {
                 child.wait().ok();
             }
         });
-        Self { stop: Some(stop), owner: Some(owner) }
+        Self {
+            stop: Some(stop),
+            owner: Some(owner),
+        }
     }
 }
 

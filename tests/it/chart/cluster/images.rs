@@ -21,13 +21,20 @@ impl Images {
     /// Copies the programs into this directory.
     pub(super) fn new(folder: &Path) -> Self {
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
-        let nats =
-            std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
-        for (name, program) in [("tarsy", Path::new(TARSY)), ("nats-server", Path::new(&nats))] {
+        let nats = std::env::var_os("TARSY_TEST_NATS_SERVER")
+            .expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
+        for (name, program) in [
+            ("tarsy", Path::new(TARSY)),
+            ("nats-server", Path::new(&nats)),
+        ] {
             let copy = folder.join(name);
-            std::fs::hard_link(program, &copy).or_else(|_| std::fs::copy(program, &copy).map(drop)).unwrap();
+            std::fs::hard_link(program, &copy)
+                .or_else(|_| std::fs::copy(program, &copy).map(drop))
+                .unwrap();
         }
-        Self { folder: folder.to_owned() }
+        Self {
+            folder: folder.to_owned(),
+        }
     }
 
     /// The program tarsy.
@@ -51,12 +58,17 @@ impl Images {
             // The image has a user 70, and this machine may have none.
             user = owner;
             let mut postgres = Command::new("sh");
-            postgres.arg(script("postgres.sh")).arg(programs).arg(address);
+            postgres
+                .arg(script("postgres.sh"))
+                .arg(programs)
+                .arg(address);
             postgres
         } else {
             return None;
         };
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin");
         if geteuid().is_root() {
             command.uid(user?).gid(group?);
         }

@@ -48,11 +48,22 @@ impl Node {
             let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
             plane.api.create("/api/v1/nodes", &node).await.unwrap();
             let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-            plane.api.merge(&format!("/api/v1/nodes/{name}/status"), &ready).await.unwrap();
+            plane
+                .api
+                .merge(&format!("/api/v1/nodes/{name}/status"), &ready)
+                .await
+                .unwrap();
         }
         let services = Mutex::new(Services::new(namespace));
         let (namespace, folder) = (namespace.to_owned(), folder.to_owned());
-        Self { plane, namespace, images: Images::new(&folder), folder, services, bound: AtomicUsize::new(0) }
+        Self {
+            plane,
+            namespace,
+            images: Images::new(&folder),
+            folder,
+            services,
+            bound: AtomicUsize::new(0),
+        }
     }
 
     fn api(&self) -> &Api {
@@ -60,7 +71,11 @@ impl Node {
     }
 
     fn path(&self, pod: &Value) -> String {
-        format!("/api/v1/namespaces/{}/pods/{}", self.namespace, text(&pod["metadata"]["name"]))
+        format!(
+            "/api/v1/namespaces/{}/pods/{}",
+            self.namespace,
+            text(&pod["metadata"]["name"])
+        )
     }
 
     /// Runs pods until it is dropped.
@@ -68,10 +83,22 @@ impl Node {
         let (mut running, mut tasks) = (Running::new(), JoinSet::new());
         loop {
             // The API server answers late while the machine is busy; the next round makes up for it.
-            if let Ok(pods) = self.api().list(&format!("/api/v1/namespaces/{}/pods", self.namespace)).await {
-                self.services.lock().await.renew(self.api(), self.plane.network).await.ok();
+            if let Ok(pods) = self
+                .api()
+                .list(&format!("/api/v1/namespaces/{}/pods", self.namespace))
+                .await
+            {
+                self.services
+                    .lock()
+                    .await
+                    .renew(self.api(), self.plane.network)
+                    .await
+                    .ok();
                 for (uid, wanted) in &running {
-                    if !pods.iter().any(|pod| pod["metadata"]["uid"] == uid.as_str()) {
+                    if !pods
+                        .iter()
+                        .any(|pod| pod["metadata"]["uid"] == uid.as_str())
+                    {
                         wanted.send_replace(Wanted::Killed);
                     }
                 }
@@ -89,8 +116,12 @@ impl Node {
     async fn admit(self: &Arc<Self>, pod: Value, running: &mut Running, tasks: &mut JoinSet<()>) {
         let uid = text(&pod["metadata"]["uid"]).to_owned();
         if let Some(wanted) = running.get(&uid) {
-            let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(30);
-            if !pod["metadata"]["deletionTimestamp"].is_null() && *wanted.borrow() == Wanted::Running {
+            let grace = pod["metadata"]["deletionGracePeriodSeconds"]
+                .as_u64()
+                .unwrap_or(30);
+            if !pod["metadata"]["deletionTimestamp"].is_null()
+                && *wanted.borrow() == Wanted::Running
+            {
                 wanted.send_replace(Wanted::Ended(Duration::from_secs(grace)));
             }
             return;
@@ -104,7 +135,10 @@ impl Node {
             let target = json!({"apiVersion": "v1", "kind": "Node", "name": format!("{}-{number}", self.namespace)});
             let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target});
             // A pod that was deleted meanwhile cannot be bound.
-            self.api().create(&format!("{}/binding", self.path(&pod)), &binding).await.ok();
+            self.api()
+                .create(&format!("{}/binding", self.path(&pod)), &binding)
+                .await
+                .ok();
             return;
         }
         let (sender, wanted) = watch::channel(Wanted::Running);
@@ -119,7 +153,11 @@ impl Node {
 
     /// The directory of a pod's volumes.
     pub(super) fn folder(&self, pod: &Value) -> PathBuf {
-        let name = format!("{}-{}", text(&pod["metadata"]["name"]), text(&pod["metadata"]["uid"]));
+        let name = format!(
+            "{}-{}",
+            text(&pod["metadata"]["name"]),
+            text(&pod["metadata"]["uid"])
+        );
         self.folder.join("pods").join(name)
     }
 
@@ -136,9 +174,18 @@ impl Node {
             let path = format!("/api/v1/namespaces/{}/{path}", self.namespace);
             for object in self.api().list(&path).await.unwrap_or_default() {
                 let data = object["data"].as_object().into_iter().flatten();
-                let value = |value| if kind == "Secret" { decoded(value) } else { text(value).to_owned() };
+                let value = |value| {
+                    if kind == "Secret" {
+                        decoded(value)
+                    } else {
+                        text(value).to_owned()
+                    }
+                };
                 let data = data.map(|(key, encoded)| (key.clone(), value(encoded)));
-                objects.insert((kind, text(&object["metadata"]["name"]).to_owned()), data.collect());
+                objects.insert(
+                    (kind, text(&object["metadata"]["name"]).to_owned()),
+                    data.collect(),
+                );
             }
         }
         objects
@@ -149,7 +196,11 @@ impl Node {
         let folder = self.folder.join("logs");
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join(format!("{}.log", text(&pod["metadata"]["name"])));
-        OpenOptions::new().create(true).append(true).open(path).unwrap()
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .unwrap()
     }
 
     /// Adds a line of the kubelet to the log of a pod.
@@ -159,7 +210,10 @@ impl Node {
 
     /// Reports the status of a pod.
     pub(super) async fn publish(&self, pod: &Value, status: &Value) {
-        if let Err(refusal) = self.api().merge(&format!("{}/status", self.path(pod)), status).await
+        if let Err(refusal) = self
+            .api()
+            .merge(&format!("{}/status", self.path(pod)), status)
+            .await
             && refusal.code != 404
         {
             self.log(pod, &format!("status refused: {refusal:?}"));
@@ -168,7 +222,10 @@ impl Node {
 
     /// Removes the object of a pod that has ended.
     pub(super) async fn gone(&self, pod: &Value) {
-        self.api().delete_exactly(&self.path(pod), text(&pod["metadata"]["uid"])).await.ok();
+        self.api()
+            .delete_exactly(&self.path(pod), text(&pod["metadata"]["uid"]))
+            .await
+            .ok();
     }
 }
 
@@ -177,7 +234,10 @@ fn decoded(value: &Value) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
     for letter in text(value).bytes().filter(|letter| *letter != b'=') {
-        let number = LETTERS.iter().position(|known| *known == letter).expect("base64");
+        let number = LETTERS
+            .iter()
+            .position(|known| *known == letter)
+            .expect("base64");
         held = (held << 6 | u32::try_from(number).unwrap()) & 0xffff;
         bits += 6;
         if bits >= 8 {

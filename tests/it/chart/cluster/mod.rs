@@ -54,11 +54,18 @@ impl Cluster {
     async fn start(name: &str) -> Option<Self> {
         let (helm, programs) = (Helm::find()?, Programs::find()?);
         let plane = control_plane::shared(&programs).await;
-        let folder = tempfile::Builder::new().prefix("tarsy-test-node-").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("tarsy-test-node-")
+            .tempdir()
+            .unwrap();
         let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let metadata = json!({"name": name, "labels": labels});
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
-        plane.api.create("/api/v1/namespaces", &namespace).await.unwrap();
+        plane
+            .api
+            .create("/api/v1/namespaces", &namespace)
+            .await
+            .unwrap();
         let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"});
         let binding = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "deployer"},
@@ -68,7 +75,14 @@ impl Cluster {
         plane.api.create(&bindings, &binding).await.unwrap();
         let node = Arc::new(Node::register(Arc::clone(&plane), name, folder.path()).await);
         let kubelet = tokio::spawn(Arc::clone(&node).run());
-        Some(Self { plane, helm, namespace: name.to_owned(), node, kubelet, folder })
+        Some(Self {
+            plane,
+            helm,
+            namespace: name.to_owned(),
+            node,
+            kubelet,
+            folder,
+        })
     }
 
     fn api(&self) -> &Api {
@@ -91,9 +105,15 @@ impl Cluster {
     }
 
     async fn create_secret(&self, name: &str, data: &[(&str, &str)]) {
-        let data: Value = data.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let data: Value = data
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), json!(value)))
+            .collect();
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
-        self.api().create(&self.path("secrets"), &secret).await.unwrap();
+        self.api()
+            .create(&self.path("secrets"), &secret)
+            .await
+            .unwrap();
     }
 
     /// Asks Helm for an action on the release: its answer, or why it failed.
@@ -102,13 +122,22 @@ impl Cluster {
             "chart": chart(), "name": RELEASE, "action": action, "timeout": HELM_TIMEOUT_SECONDS,
             "config": {"kubeconfig_content": self.plane.kubeconfig(), "namespace": self.namespace},
         });
-        request.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
+        request
+            .as_object_mut()
+            .unwrap()
+            .extend(further.as_object().unwrap().clone());
         let python = self.helm.python().to_owned();
         let asked = tokio::task::spawn_blocking(move || {
-            run(Command::new(python).arg(script("release.py")), &request.to_string())
+            run(
+                Command::new(python).arg(script("release.py")),
+                &request.to_string(),
+            )
         });
         let answer: Value = serde_json::from_str(&asked.await.unwrap()).unwrap();
-        answer["fault"].as_str().map_or_else(|| Ok(answer["result"].clone()), |fault| Err(fault.to_owned()))
+        answer["fault"].as_str().map_or_else(
+            || Ok(answer["result"].clone()),
+            |fault| Err(fault.to_owned()),
+        )
     }
 
     /// `helm install --wait` or `helm upgrade --wait` with the values of a case.
@@ -118,7 +147,9 @@ impl Cluster {
 
     /// The pods of a component, oldest first.
     async fn pods(&self, component: &str) -> Vec<Value> {
-        let path = self.path(&format!("pods?labelSelector=app.kubernetes.io/component={component}"));
+        let path = self.path(&format!(
+            "pods?labelSelector=app.kubernetes.io/component={component}"
+        ));
         let mut pods = self.api().list(&path).await.unwrap();
         pods.sort_by_key(|pod| text(&pod["metadata"]["creationTimestamp"]).to_owned());
         pods
@@ -131,12 +162,14 @@ impl Cluster {
                 && container::each(&pod["status"]["conditions"])
                     .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
         });
-        pods.map(|pod| text(&pod["metadata"]["name"]).to_owned()).collect()
+        pods.map(|pod| text(&pod["metadata"]["name"]).to_owned())
+            .collect()
     }
 
     /// The log of a pod, with the lines of the kubelet.
     fn log(&self, pod: &str) -> String {
-        std::fs::read_to_string(self.folder.path().join(format!("logs/{pod}.log"))).unwrap_or_default()
+        std::fs::read_to_string(self.folder.path().join(format!("logs/{pod}.log")))
+            .unwrap_or_default()
     }
 
     async fn eventually(&self, what: &str, holds: impl AsyncFnMut() -> bool) {
@@ -148,7 +181,11 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.kubelet.abort();
         if std::thread::panicking() {
-            for log in std::fs::read_dir(self.folder.path().join("logs")).into_iter().flatten().flatten() {
+            for log in std::fs::read_dir(self.folder.path().join("logs"))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
                 let text = std::fs::read_to_string(log.path()).unwrap_or_default();
                 println!("--- {}\n{text}", log.file_name().display());
             }

@@ -53,13 +53,21 @@ pub(super) struct Pod {
 
 /// Returns when the pod is to end.
 async fn left(wanted: &mut watch::Receiver<Wanted>) {
-    if wanted.wait_for(|wanted| *wanted != Wanted::Running).await.is_err() {
+    if wanted
+        .wait_for(|wanted| *wanted != Wanted::Running)
+        .await
+        .is_err()
+    {
         std::future::pending().await
     }
 }
 
 async fn killed(wanted: &mut watch::Receiver<Wanted>) {
-    if wanted.wait_for(|wanted| *wanted == Wanted::Killed).await.is_err() {
+    if wanted
+        .wait_for(|wanted| *wanted == Wanted::Killed)
+        .await
+        .is_err()
+    {
         std::future::pending().await
     }
 }
@@ -72,15 +80,33 @@ impl Pod {
     pub(super) fn new(node: Arc<Node>, pod: Value, wanted: watch::Receiver<Wanted>) -> Self {
         let ip = node.address();
         let (init, main) = (Vec::new(), Value::Null);
-        Self { node, pod, ip, wanted, phase: "Pending", ready: false, ready_since: now(), init, main }
+        Self {
+            node,
+            pod,
+            ip,
+            wanted,
+            phase: "Pending",
+            ready: false,
+            ready_since: now(),
+            init,
+            main,
+        }
     }
 
     /// Runs the pod to its end.
     pub(super) async fn run(mut self) {
         let containers: Vec<Value> = each(&self.pod["spec"]["containers"]).cloned().collect();
-        let [main] = containers.as_slice() else { panic!("one container beside those that start before it") };
-        for container in each(&self.pod["spec"]["initContainers"]).cloned().collect::<Vec<_>>() {
-            assert!(container["restartPolicy"].is_null(), "a container that outlives the main one");
+        let [main] = containers.as_slice() else {
+            panic!("one container beside those that start before it")
+        };
+        for container in each(&self.pod["spec"]["initContainers"])
+            .cloned()
+            .collect::<Vec<_>>()
+        {
+            assert!(
+                container["restartPolicy"].is_null(),
+                "a container that outlives the main one"
+            );
             let name = container["name"].clone();
             self.init.push(json!({"name": name, "image": container["image"], "imageID": "", "restartCount": 0}));
             if !self.run_container(&container).await {
@@ -88,7 +114,8 @@ impl Pod {
             }
         }
         let (name, image) = (&main["name"], &main["image"]);
-        self.main = json!({"name": name, "image": image, "imageID": "", "restartCount": 0, "ready": false});
+        self.main =
+            json!({"name": name, "image": image, "imageID": "", "restartCount": 0, "ready": false});
         self.run_container(main).await;
         self.end().await;
     }
@@ -98,7 +125,11 @@ impl Pod {
     }
 
     fn status_of(&mut self) -> &mut Value {
-        if self.main.is_null() { self.init.last_mut().expect("a container") } else { &mut self.main }
+        if self.main.is_null() {
+            self.init.last_mut().expect("a container")
+        } else {
+            &mut self.main
+        }
     }
 
     /// Runs a container until it has ended for good. Whether the next one may start.
@@ -106,10 +137,17 @@ impl Pod {
         let policy = text(&self.pod["spec"]["restartPolicy"]).to_owned();
         let always = policy == "Always" && !self.main.is_null();
         loop {
-            let Some((mut child, address)) = self.start(container).await else { return false };
-            self.phase = if self.main.is_null() { "Pending" } else { "Running" };
+            let Some((mut child, address)) = self.start(container).await else {
+                return false;
+            };
+            self.phase = if self.main.is_null() {
+                "Pending"
+            } else {
+                "Running"
+            };
             let mut probes = Probes::new(container, &address);
-            self.mark(json!({"running": {"startedAt": now()}}), &probes).await;
+            self.mark(json!({"running": {"startedAt": now()}}), &probes)
+                .await;
             let outcome = self.watch(&mut child, &mut probes).await;
             let code = match outcome {
                 Outcome::Exited(code) => code,
@@ -120,8 +158,12 @@ impl Pod {
                 Outcome::Stopped => {
                     let wanted = *self.wanted.borrow();
                     let code = match wanted {
-                        Wanted::Ended(grace) => self.end_container(container, &mut child, grace).await,
-                        Wanted::Killed | Wanted::Running => self.stop(&mut child, Duration::ZERO).await,
+                        Wanted::Ended(grace) => {
+                            self.end_container(container, &mut child, grace).await
+                        }
+                        Wanted::Killed | Wanted::Running => {
+                            self.stop(&mut child, Duration::ZERO).await
+                        }
                     };
                     self.terminated(code).await;
                     return false;
@@ -159,18 +201,29 @@ impl Pod {
             };
             let reason = match self.node.images.command(&self.pod, container, &address) {
                 None => "ErrImagePull".to_owned(),
-                Some(mut command) => match prepare(&self.pod, container, &self.node.objects().await, &place) {
-                    Err(fault) => fault,
-                    Ok(start) => {
-                        let log = self.node.log_file(&self.pod);
-                        command.args(&start.args).envs(start.env).stdin(std::process::Stdio::null());
-                        command.stdout(log.try_clone().unwrap()).stderr(log).kill_on_drop(true);
-                        command.current_dir("/");
-                        return Some((command.spawn().unwrap(), address));
+                Some(mut command) => {
+                    match prepare(&self.pod, container, &self.node.objects().await, &place) {
+                        Err(fault) => fault,
+                        Ok(start) => {
+                            let log = self.node.log_file(&self.pod);
+                            command
+                                .args(&start.args)
+                                .envs(start.env)
+                                .stdin(std::process::Stdio::null());
+                            command
+                                .stdout(log.try_clone().unwrap())
+                                .stderr(log)
+                                .kill_on_drop(true);
+                            command.current_dir("/");
+                            return Some((command.spawn().unwrap(), address));
+                        }
                     }
-                },
+                }
             };
-            *self.status_of() = merged(self.status_of(), json!({"state": {"waiting": {"reason": reason}}}));
+            *self.status_of() = merged(
+                self.status_of(),
+                json!({"state": {"waiting": {"reason": reason}}}),
+            );
             self.publish().await;
             self.unless_stopped(sleep(RETRY)).await; // the interval of a kubelet that waits for an object
         }
@@ -202,12 +255,21 @@ impl Pod {
     }
 
     /// Ends a container as its pod is deleted: the hook before it, SIGTERM, and SIGKILL after the grace period.
-    async fn end_container(&mut self, container: &Value, child: &mut Child, grace: Duration) -> i32 {
+    async fn end_container(
+        &mut self,
+        container: &Value,
+        child: &mut Child,
+        grace: Duration,
+    ) -> i32 {
         let limit = Instant::now() + grace;
         if let Some(seconds) = container["lifecycle"]["preStop"]["sleep"]["seconds"].as_u64() {
-            timeout(Duration::from_secs(seconds).min(grace), child.wait()).await.ok();
+            timeout(Duration::from_secs(seconds).min(grace), child.wait())
+                .await
+                .ok();
         }
-        let left = limit.saturating_duration_since(Instant::now()).max(Duration::from_secs(2));
+        let left = limit
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_secs(2));
         self.stop(child, left).await
     }
 
@@ -233,8 +295,10 @@ impl Pod {
         if ready != self.ready {
             (self.ready, self.ready_since) = (ready, now());
         }
-        *self.status_of() =
-            merged(self.status_of(), json!({"state": state, "ready": probes.is_ready, "started": probes.is_started}));
+        *self.status_of() = merged(
+            self.status_of(),
+            json!({"state": state, "ready": probes.is_ready, "started": probes.is_started}),
+        );
         self.publish().await;
     }
 
@@ -243,7 +307,8 @@ impl Pod {
             (self.ready, self.ready_since) = (false, now());
         }
         let reason = if code == 0 { "Completed" } else { "Error" };
-        let ended = json!({"terminated": {"exitCode": code, "reason": reason, "finishedAt": now()}});
+        let ended =
+            json!({"terminated": {"exitCode": code, "reason": reason, "finishedAt": now()}});
         let ready = code == 0 && self.main.is_null();
         *self.status_of() = merged(self.status_of(), json!({"state": ended, "ready": ready}));
         self.node.log(&self.pod, &format!("exit code {code}"));

@@ -47,7 +47,8 @@ pub(super) enum Change {
 
 impl Probe {
     fn new(what: &Value) -> Option<Self> {
-        let seconds = |key: &str, default: u64| Duration::from_secs(what[key].as_u64().unwrap_or(default));
+        let seconds =
+            |key: &str, default: u64| Duration::from_secs(what[key].as_u64().unwrap_or(default));
         what.is_object().then(|| Self {
             what: what.clone(),
             period: seconds("periodSeconds", 10),
@@ -62,7 +63,9 @@ impl Probe {
     async fn result(&mut self, address: &str, ports: &Value) -> Option<bool> {
         sleep_until(self.due).await; // the schedule of the probe
         self.due = Instant::now() + self.period;
-        let holds = timeout(self.timeout, attempt(&self.what, address, ports)).await.unwrap_or(false);
+        let holds = timeout(self.timeout, attempt(&self.what, address, ports))
+            .await
+            .unwrap_or(false);
         self.failures = if holds { 0 } else { self.failures + 1 };
         (holds || self.failures >= self.threshold).then_some(holds)
     }
@@ -70,18 +73,29 @@ impl Probe {
 
 impl Probes {
     pub(super) fn new(container: &Value, address: &str) -> Self {
-        let [startup, liveness, readiness] =
-            ["startupProbe", "livenessProbe", "readinessProbe"].map(|probe| Probe::new(&container[probe]));
+        let [startup, liveness, readiness] = ["startupProbe", "livenessProbe", "readinessProbe"]
+            .map(|probe| Probe::new(&container[probe]));
         let (is_started, is_ready) = (startup.is_none(), startup.is_none() && readiness.is_none());
         let (address, ports) = (address.to_owned(), container["ports"].clone());
-        Self { address, ports, startup, liveness, readiness, is_started, is_ready }
+        Self {
+            address,
+            ports,
+            startup,
+            liveness,
+            readiness,
+            is_started,
+            is_ready,
+        }
     }
 
     /// The next change. Cancel safe.
     pub(super) async fn change(&mut self) -> Change {
         loop {
             if !self.is_started {
-                let startup = self.startup.as_mut().expect("a container starts by its probe");
+                let startup = self
+                    .startup
+                    .as_mut()
+                    .expect("a container starts by its probe");
                 match startup.result(&self.address, &self.ports).await {
                     Some(true) => {
                         (self.is_started, self.is_ready) = (true, self.readiness.is_none());
@@ -117,21 +131,38 @@ async fn result_of(probe: &mut Option<Probe>, address: &str, ports: &Value) -> O
 async fn attempt(probe: &Value, address: &str, ports: &Value) -> bool {
     let at = |port: &Value| {
         let number = port.as_u64().or_else(|| {
-            each(ports).find(|named| named["name"] == *port).and_then(|named| named["containerPort"].as_u64())
+            each(ports)
+                .find(|named| named["name"] == *port)
+                .and_then(|named| named["containerPort"].as_u64())
         });
         format!("{address}:{}", number.expect("a port of the container"))
     };
     if probe["httpGet"].is_object() {
-        let (to, path) = (at(&probe["httpGet"]["port"]), text(&probe["httpGet"]["path"]));
-        return http::try_get(&to, path).await.is_some_and(|answer| (200..400).contains(&answer.status));
+        let (to, path) = (
+            at(&probe["httpGet"]["port"]),
+            text(&probe["httpGet"]["path"]),
+        );
+        return http::try_get(&to, path)
+            .await
+            .is_some_and(|answer| (200..400).contains(&answer.status));
     }
     if probe["tcpSocket"].is_object() {
-        return TcpStream::connect(at(&probe["tcpSocket"]["port"])).await.is_ok();
+        return TcpStream::connect(at(&probe["tcpSocket"]["port"]))
+            .await
+            .is_ok();
     }
     let command: Vec<&str> = each(&probe["exec"]["command"]).map(text).collect();
-    let [program, args @ ..] = command.as_slice() else { panic!("a probe of another kind: {probe}") };
-    let args = args.iter().map(|arg| if *arg == "127.0.0.1" { address } else { arg });
+    let [program, args @ ..] = command.as_slice() else {
+        panic!("a probe of another kind: {probe}")
+    };
+    let args = args
+        .iter()
+        .map(|arg| if *arg == "127.0.0.1" { address } else { arg });
     let mut command = tokio::process::Command::new(postgres_server::programs().0.join(program));
-    let status = command.args(args).stdout(std::process::Stdio::null()).kill_on_drop(true).status();
+    let status = command
+        .args(args)
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .status();
     status.await.is_ok_and(|status| status.success())
 }

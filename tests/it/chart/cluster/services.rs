@@ -25,29 +25,51 @@ pub(super) struct Services {
 
 /// An address of the cluster, here.
 pub(super) fn here(address: &str) -> String {
-    format!("127.{}", address.strip_prefix("10.").expect("an address of the cluster"))
+    format!(
+        "127.{}",
+        address
+            .strip_prefix("10.")
+            .expect("an address of the cluster")
+    )
 }
 
 impl Services {
     pub(super) fn new(namespace: &str) -> Self {
-        Self { namespace: namespace.to_owned(), open: BTreeMap::new(), listening: JoinSet::new() }
+        Self {
+            namespace: namespace.to_owned(),
+            open: BTreeMap::new(),
+            listening: JoinSet::new(),
+        }
     }
 
     /// `host:port` of every service in each spelling, and its address here.
     pub(super) fn names(&self) -> Vec<(String, String)> {
-        let named = self.open.iter().flat_map(|((service, port), (address, _))| {
-            let space = &self.namespace;
-            let ends = [format!(".{space}.svc.cluster.local"), format!(".{space}.svc"), String::new()];
-            ends.map(|end| (format!("{service}{end}:{port}"), address.to_string()))
-        });
+        let named = self
+            .open
+            .iter()
+            .flat_map(|((service, port), (address, _))| {
+                let space = &self.namespace;
+                let ends = [
+                    format!(".{space}.svc.cluster.local"),
+                    format!(".{space}.svc"),
+                    String::new(),
+                ];
+                ends.map(|end| (format!("{service}{end}:{port}"), address.to_string()))
+            });
         named.collect()
     }
 
     /// Opens the ports of new services, and reads the endpoints of all.
     pub(super) async fn renew(&mut self, api: &Api, network: u8) -> Result<(), Refusal> {
         let space = &self.namespace;
-        let services = api.list(&format!("/api/v1/namespaces/{space}/services")).await?;
-        let slices = api.list(&format!("/apis/discovery.k8s.io/v1/namespaces/{space}/endpointslices")).await?;
+        let services = api
+            .list(&format!("/api/v1/namespaces/{space}/services"))
+            .await?;
+        let slices = api
+            .list(&format!(
+                "/apis/discovery.k8s.io/v1/namespaces/{space}/endpointslices"
+            ))
+            .await?;
         let mut present = BTreeSet::new();
         for service in &services {
             for port in each(&service["spec"]["ports"]) {
@@ -68,7 +90,8 @@ impl Services {
                 };
                 let listener = TcpListener::bind((address.as_str(), key.1)).await.unwrap();
                 let known = Arc::new(Mutex::new(endpoints));
-                self.open.insert(key, (listener.local_addr().unwrap(), Arc::clone(&known)));
+                self.open
+                    .insert(key, (listener.local_addr().unwrap(), Arc::clone(&known)));
                 self.listening.spawn(pass_on(listener, known));
             }
         }
@@ -82,12 +105,19 @@ impl Services {
 }
 
 fn endpoints_of(slices: &[Value], service: &str, port: &str) -> Vec<SocketAddr> {
-    let own = slices.iter().filter(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == service);
+    let own = slices
+        .iter()
+        .filter(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == service);
     let found = own.flat_map(|slice| {
-        let number = each(&slice["ports"]).find(|found| found["name"] == port).and_then(|port| port["port"].as_u64());
-        let ready = each(&slice["endpoints"]).filter(|endpoint| endpoint["conditions"]["ready"] == true);
+        let number = each(&slice["ports"])
+            .find(|found| found["name"] == port)
+            .and_then(|port| port["port"].as_u64());
+        let ready =
+            each(&slice["endpoints"]).filter(|endpoint| endpoint["conditions"]["ready"] == true);
         ready.filter_map(move |endpoint| {
-            format!("{}:{}", here(text(&endpoint["addresses"][0])), number?).parse::<SocketAddr>().ok()
+            format!("{}:{}", here(text(&endpoint["addresses"][0])), number?)
+                .parse::<SocketAddr>()
+                .ok()
         })
     });
     found.collect()
@@ -105,7 +135,9 @@ async fn pass_on(listener: TcpListener, endpoints: Endpoints) {
         connections.spawn(async move {
             let Some(chosen) = chosen else { return };
             if let Ok(mut pod) = TcpStream::connect(chosen).await {
-                tokio::io::copy_bidirectional(&mut client, &mut pod).await.ok();
+                tokio::io::copy_bidirectional(&mut client, &mut pod)
+                    .await
+                    .ok();
             }
         });
         while connections.try_join_next().is_some() {}

@@ -23,7 +23,9 @@ const ALL: usize = KNOWN + UNKNOWN + GONE;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_session_ends_once_on_a_standby_that_lacks_the_last_commits() {
-    let Some(mut pair) = Pair::start(ALL, &[ASKED]).await else { return };
+    let Some(mut pair) = Pair::start(ALL, &[ASKED]).await else {
+        return;
+    };
     let _workers = [pair.worker("w1").await, pair.worker("w2").await];
     let mut sessions = pair.publish_many(0..KNOWN).await;
     let asked = arrivals(&mut pair.system, KNOWN).await;
@@ -43,11 +45,17 @@ async fn every_session_ends_once_on_a_standby_that_lacks_the_last_commits() {
         call.open().await;
     }
     let settled = "SELECT count(*) FROM alerts WHERE settled_at IS NOT NULL";
-    eventually("some sessions are settled", async || pair.system.database.number(settled) == ENDED as i64 + 1).await;
+    eventually("some sessions are settled", async || {
+        pair.system.database.number(settled) == ENDED as i64 + 1
+    })
+    .await;
     sessions.extend(pair.publish_many(KNOWN..KNOWN + UNKNOWN).await);
     called.extend(arrivals(&mut pair.system, UNKNOWN).await);
     for session in &sessions {
-        follow_on(&pair.system.nats.url(), *session).await.until(EventType::LlmToolCall).await;
+        follow_on(&pair.system.nats.url(), *session)
+            .await
+            .until(EventType::LlmToolCall)
+            .await;
     }
 
     let began = pair.fail_over().await;
@@ -62,18 +70,26 @@ async fn every_session_ends_once_on_a_standby_that_lacks_the_last_commits() {
         call.open().await;
     }
     pair.all_settled().await;
-    eventually("every alert is known again", async || pair.system.database.number(settled) == (KNOWN + UNKNOWN) as i64)
-        .await;
+    eventually("every alert is known again", async || {
+        pair.system.database.number(settled) == (KNOWN + UNKNOWN) as i64
+    })
+    .await;
     assert_recovered(&pair, gone, began).await;
 }
 
 /// Asserts that every session but the gone one is whole in the database again.
 async fn assert_recovered(pair: &Pair, gone: SessionId, began: Instant) {
-    println!("all sessions are settled {:.1?} after the kill -9", began.elapsed());
+    println!(
+        "all sessions are settled {:.1?} after the kill -9",
+        began.elapsed()
+    );
     let timelines = pair.system.timelines().await;
     // Only the stream remembers a session that began and ended without the standby.
     let end = timelines[&gone].last().unwrap();
-    assert_eq!((end.event_type.clone(), losses(&timelines[&gone]).len()), (EventType::SessionCompleted, 0));
+    assert_eq!(
+        (end.event_type.clone(), losses(&timelines[&gone]).len()),
+        (EventType::SessionCompleted, 0)
+    );
     let stored = format!("SELECT count(*) FROM timeline_events WHERE session_id = '{gone}'");
     assert_eq!(pair.system.database.number(&stored), 0);
     pair.assert_calls_sent_once(ALL);
@@ -82,18 +98,37 @@ async fn assert_recovered(pair: &Pair, gone: SessionId, began: Instant) {
     for (session, events) in timelines.iter().filter(|(session, _)| **session != gone) {
         let stored = Outbox::events(&store, *session, 0, 1000).await.unwrap();
         assert_eq!(&stored, events, "the table equals the stream");
-        assert!((1..).zip(events).all(|(number, event)| event.session_seq == number), "{events:#?}");
-        let ends = events.iter().filter(|event| event.event_type.is_end()).count();
-        assert_eq!((ends, &events.last().unwrap().event_type), (1, &EventType::SessionCompleted));
+        assert!(
+            (1..)
+                .zip(events)
+                .all(|(number, event)| event.session_seq == number),
+            "{events:#?}"
+        );
+        let ends = events
+            .iter()
+            .filter(|event| event.event_type.is_end())
+            .count();
+        assert_eq!(
+            (ends, &events.last().unwrap().event_type),
+            (1, &EventType::SessionCompleted)
+        );
         let losses = losses(events);
         if losses.is_empty() {
             restored.push(session.to_string());
         }
         for loss in losses {
-            assert_eq!(loss.metadata["calls_not_sent_again"], json!([format!("drill.{TOOL}")]), "{events:#?}");
+            assert_eq!(
+                loss.metadata["calls_not_sent_again"],
+                json!([format!("drill.{TOOL}")]),
+                "{events:#?}"
+            );
         }
     }
-    assert_eq!(restored.len(), GONE + ENDED, "the end of these was restored, so no step is taken again");
+    assert_eq!(
+        restored.len(),
+        GONE + ENDED,
+        "the end of these was restored, so no step is taken again"
+    );
     let others = format!("session_id NOT IN ('{}')", restored.join("', '"));
     pair.system.assert_row_invariants(&others);
 }

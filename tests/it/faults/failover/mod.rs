@@ -52,17 +52,28 @@ impl Pair {
         let primary = PostgresServer::start().await;
         let standby = Standby::of(&primary).await?;
         // The test looks at the server that takes writes. The workers try the first primary first.
-        let database =
-            TestDatabase::empty_on(format!("{}?target_session_attrs=read-write", standby.server.url_with(&primary)));
+        let database = TestDatabase::empty_on(format!(
+            "{}?target_session_attrs=read-write",
+            standby.server.url_with(&primary)
+        ));
         // libpq does not try the next server when one lacks the database.
         standby.has_everything(&primary).await;
         let address = same_database(&primary.url_with(&standby.server), &database);
         let recordings = transcripts(sessions);
         let recordings: Vec<&str> = recordings.iter().map(String::as_str).collect();
-        let setup = Setup { watched, lease, ..setup(&recordings, database) };
+        let setup = Setup {
+            watched,
+            lease,
+            ..setup(&recordings, database)
+        };
         let system = TestSystem::start_with(setup).await;
         standby.has_everything(&primary).await;
-        Some(Self { system, primary, standby, address })
+        Some(Self {
+            system,
+            primary,
+            standby,
+            address,
+        })
     }
 
     /// The database on one of the servers.
@@ -92,7 +103,10 @@ impl Pair {
         let began = Instant::now();
         self.primary.kill().await;
         self.standby.promote();
-        println!("the standby takes writes {} ms after the kill -9 of the primary", began.elapsed().as_millis());
+        println!(
+            "the standby takes writes {} ms after the kill -9 of the primary",
+            began.elapsed().as_millis()
+        );
         began
     }
 
@@ -122,7 +136,14 @@ fn transcripts(sessions: usize) -> Vec<String> {
 
 fn setup<'a>(recordings: &'a [&'a str], database: TestDatabase) -> Setup<'a> {
     let sweep = Duration::from_secs(1);
-    Setup { allow: &[TOOL], transcripts: recordings, sweep, slots: 8, database: Some(database), ..Setup::default() }
+    Setup {
+        allow: &[TOOL],
+        transcripts: recordings,
+        sweep,
+        slots: 8,
+        database: Some(database),
+        ..Setup::default()
+    }
 }
 
 /// Publishes the alert of one recording.
@@ -130,7 +151,12 @@ async fn publish(system: &TestSystem, number: usize) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
     let body = format!("FailoverDrill{number}! {session}").into();
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body, headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body,
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
@@ -146,11 +172,21 @@ async fn arrivals(system: &mut TestSystem, count: usize) -> Vec<Arrived> {
 
 /// The reports of lost commits of a session.
 fn losses(events: &[TimelineEvent]) -> Vec<&TimelineEvent> {
-    events.iter().filter(|event| event.metadata["kind"] == "lost_commits").collect()
+    events
+        .iter()
+        .filter(|event| event.metadata["kind"] == "lost_commits")
+        .collect()
 }
 
 /// The address of this database on the server at `url`.
 fn same_database(url: &str, database: &TestDatabase) -> String {
-    let name = database.url().rsplit_once('/').unwrap().1.split('?').next().unwrap();
+    let name = database
+        .url()
+        .rsplit_once('/')
+        .unwrap()
+        .1
+        .split('?')
+        .next()
+        .unwrap();
     format!("{}/{name}", url.rsplit_once('/').unwrap().0)
 }

@@ -14,7 +14,9 @@ const WRITTEN: &str = "SELECT md5(coalesce((SELECT string_agg(s::text, ' ' ORDER
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_primary_that_comes_back_gets_no_write() {
-    let Some(mut pair) = Pair::start(2 * SESSIONS, &[CALLED]).await else { return };
+    let Some(mut pair) = Pair::start(2 * SESSIONS, &[CALLED]).await else {
+        return;
+    };
     let worker = pair.worker("w1").await;
     pair.publish_many(0..SESSIONS).await;
     let mut called = arrivals(&mut pair.system, SESSIONS).await;
@@ -42,7 +44,9 @@ async fn an_old_primary_that_comes_back_gets_no_write() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_leave_a_primary_that_runs_on_when_its_standby_is_promoted() {
-    let Some(mut pair) = Pair::start(SESSIONS, &[CALLED]).await else { return };
+    let Some(mut pair) = Pair::start(SESSIONS, &[CALLED]).await else {
+        return;
+    };
     let worker = pair.worker("w1").await;
     pair.publish_many(0..SESSIONS).await;
     let called = arrivals(&mut pair.system, SESSIONS).await;
@@ -51,14 +55,24 @@ async fn workers_leave_a_primary_that_runs_on_when_its_standby_is_promoted() {
     worker.logged("database failed over").await;
     let probes = "SELECT count(*) FROM store_probes WHERE written_at > now() - interval '5 s'";
     let promoted = pair.on(&pair.standby.server);
-    eventually("the worker writes to the promoted server", async || promoted.number(probes) > 0).await;
+    eventually("the worker writes to the promoted server", async || {
+        promoted.number(probes) > 0
+    })
+    .await;
     for call in called {
         call.open().await;
     }
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("every alert is settled there", async || promoted.number(left) == 0).await;
+    eventually("every alert is settled there", async || {
+        promoted.number(left) == 0
+    })
+    .await;
     let old = pair.on(&pair.primary);
-    assert_eq!(old.number(left), SESSIONS as i64, "nothing is written to the old primary");
+    assert_eq!(
+        old.number(left),
+        SESSIONS as i64,
+        "nothing is written to the old primary"
+    );
     pair.assert_calls_sent_once(SESSIONS);
 }
 
@@ -66,7 +80,9 @@ async fn workers_leave_a_primary_that_runs_on_when_its_standby_is_promoted() {
 async fn a_web_server_that_only_reads_leaves_a_superseded_primary() {
     // No lease expires, also on a busy machine: a session that is taken over does not send its call again.
     let lease = Duration::from_secs(30);
-    let Some(mut pair) = Pair::start_with_lease(SESSIONS, &[CALLED], lease).await else { return };
+    let Some(mut pair) = Pair::start_with_lease(SESSIONS, &[CALLED], lease).await else {
+        return;
+    };
     let web = Web::start(&pair.system, &[("DATABASE_URL", &pair.address)]).await;
     let _worker = pair.worker("w1").await;
     pair.publish_many(0..SESSIONS).await;
@@ -78,8 +94,9 @@ async fn a_web_server_that_only_reads_leaves_a_superseded_primary() {
         call.open().await;
     }
     // The old primary runs on, and shows all of them as running for ever.
-    eventually("the web server reads from the promoted server", async || {
-        web.json("/sessions").await["counts"]["completed"] == SESSIONS
-    })
+    eventually(
+        "the web server reads from the promoted server",
+        async || web.json("/sessions").await["counts"]["completed"] == SESSIONS,
+    )
     .await;
 }

@@ -17,17 +17,32 @@ fn offers_logs(request: &Received) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_investigation_goes_on_without_the_tool_that_its_provider_refuses() {
-    let replies =
-        vec![Reply::Error(400, REFUSED), Reply::events(&[parsed(CALL)]), Reply::Held, Reply::events(&[parsed(FOUND)])];
+    let replies = vec![
+        Reply::Error(400, REFUSED),
+        Reply::events(&[parsed(CALL)]),
+        Reply::Held,
+        Reply::events(&[parsed(FOUND)]),
+    ];
     let gemini = FakeProvider::start(replies).await;
     let sections = format!(
         "llm_providers:\n  gemini: {{provider: google, model: gemini-2.5-pro, api_key_env: FIRST_KEY, base_url: \
          '{}'}}\ndefaults: {{llm_provider: gemini}}\n",
         gemini.url()
     );
-    let mut system = TestSystem::start_with(Setup { sections: &sections, ..Setup::default() }).await;
-    let options = ["--allow-key-env", "*_KEY", "--allow-base-url", "http://127.0.0.1:*"];
-    system.replace_llm_service(&options, &[("FIRST_KEY", "key-of-the-first")]).await;
+    let mut system = TestSystem::start_with(Setup {
+        sections: &sections,
+        ..Setup::default()
+    })
+    .await;
+    let options = [
+        "--allow-key-env",
+        "*_KEY",
+        "--allow-base-url",
+        "http://127.0.0.1:*",
+    ];
+    system
+        .replace_llm_service(&options, &[("FIRST_KEY", "key-of-the-first")])
+        .await;
     let (mut one, _) = system.worker("one").await;
     let session = system.publish().await;
     gemini.asked(3).await;
@@ -35,21 +50,53 @@ async fn an_investigation_goes_on_without_the_tool_that_its_provider_refuses() {
     let (_two, _) = system.worker("two").await;
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
-    assert_eq!(end.event_type, EventType::SessionCompleted, "{:#?}", timeline.seen);
+    assert_eq!(
+        end.event_type,
+        EventType::SessionCompleted,
+        "{:#?}",
+        timeline.seen
+    );
 
     let requests = gemini.requests();
-    assert_eq!(requests.iter().map(offers_logs).collect::<Vec<_>>(), [true, false, false, false]);
-    let [refused, _, held, again] = &*requests else { panic!("{requests:#?}") };
+    assert_eq!(
+        requests.iter().map(offers_logs).collect::<Vec<_>>(),
+        [true, false, false, false]
+    );
+    let [refused, _, held, again] = &*requests else {
+        panic!("{requests:#?}")
+    };
     assert_eq!(held.body, again.body, "another worker sends the same bytes");
     let system_message = |request: &Received| request.json()["systemInstruction"].to_string();
-    assert!(system_message(again).contains("refuses their definitions: drill.pod_logs. "), "{}", system_message(again));
-    assert!(!system_message(refused).contains("drill.pod_logs."), "{}", system_message(refused));
+    assert!(
+        system_message(again).contains("refuses their definitions: drill.pod_logs. "),
+        "{}",
+        system_message(again)
+    );
+    assert!(
+        !system_message(refused).contains("drill.pod_logs."),
+        "{}",
+        system_message(refused)
+    );
 
     let is_refusal = |metadata: &Value| metadata["kind"] == "refused_tools";
-    let shown: Vec<_> = timeline.seen.iter().filter(|event| is_refusal(&event.metadata)).collect();
-    let [event] = &*shown else { panic!("{:#?}", timeline.seen) };
-    assert_eq!(event.content, "gemini refuses the definition of drill.pod_logs: the investigation goes on without");
-    let reason = event.metadata["tools"][0]["reason"].as_str().unwrap_or_default();
-    assert!(reason.contains("schema didn't specify the schema type field"), "{reason}");
+    let shown: Vec<_> = timeline
+        .seen
+        .iter()
+        .filter(|event| is_refusal(&event.metadata))
+        .collect();
+    let [event] = &*shown else {
+        panic!("{:#?}", timeline.seen)
+    };
+    assert_eq!(
+        event.content,
+        "gemini refuses the definition of drill.pod_logs: the investigation goes on without"
+    );
+    let reason = event.metadata["tools"][0]["reason"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(
+        reason.contains("schema didn't specify the schema type field"),
+        "{reason}"
+    );
     system.assert_invariants(session, &timeline.seen).await;
 }

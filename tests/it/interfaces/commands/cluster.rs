@@ -8,7 +8,12 @@ use crate::support::nats::NatsCluster;
 use crate::support::postgres::TestDatabase;
 use crate::support::process::Tarsy;
 
-const STREAMS: [&str; 4] = ["TARSY_ALERTS", "TARSY_TIMELINE", "TARSY_DEAD_LETTERS", "TARSY_CONTROL"];
+const STREAMS: [&str; 4] = [
+    "TARSY_ALERTS",
+    "TARSY_TIMELINE",
+    "TARSY_DEAD_LETTERS",
+    "TARSY_CONTROL",
+];
 
 struct Site {
     nats: String,
@@ -35,13 +40,24 @@ impl Site {
     /// The check of the streams by `doctor`.
     async fn checked(&self) -> Value {
         let checks = self.run(&["doctor", "--json"]).await.json();
-        checks.into_iter().find(|check| check["check"] == "streams").expect("the streams are checked")
+        checks
+            .into_iter()
+            .find(|check| check["check"] == "streams")
+            .expect("the streams are checked")
     }
 
     async fn copies(&self) -> Vec<usize> {
         let mut copies = Vec::new();
         for name in STREAMS {
-            copies.push(self.jetstream.get_stream(name).await.unwrap().cached_info().config.num_replicas);
+            copies.push(
+                self.jetstream
+                    .get_stream(name)
+                    .await
+                    .unwrap()
+                    .cached_info()
+                    .config
+                    .num_replicas,
+            );
         }
         copies
     }
@@ -49,7 +65,14 @@ impl Site {
     /// Sets the number of copies, as an operator does with `nats stream edit`.
     async fn edit(&self, copies: usize) {
         for name in STREAMS {
-            let mut config = self.jetstream.get_stream(name).await.unwrap().cached_info().config.clone();
+            let mut config = self
+                .jetstream
+                .get_stream(name)
+                .await
+                .unwrap()
+                .cached_info()
+                .config
+                .clone();
             config.num_replicas = copies;
             self.jetstream.update_stream(&config).await.unwrap();
         }
@@ -61,9 +84,20 @@ async fn migrate_removes_no_replica_that_an_operator_has_added() {
     let cluster = NatsCluster::start().await;
     let jetstream = jetstream::new(async_nats::connect(cluster.url()).await.unwrap());
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("tarsy.yaml").to_str().unwrap().to_owned();
+    let path = directory
+        .path()
+        .join("tarsy.yaml")
+        .to_str()
+        .unwrap()
+        .to_owned();
     let database = TestDatabase::create().await;
-    let site = Site { nats: cluster.url(), database, jetstream, path, _directory: directory };
+    let site = Site {
+        nats: cluster.url(),
+        database,
+        jetstream,
+        path,
+        _directory: directory,
+    };
     let write = |text: &str| std::fs::write(&site.path, text).unwrap();
     write("streams: {}\n");
 
@@ -72,9 +106,18 @@ async fn migrate_removes_no_replica_that_an_operator_has_added() {
     let weak = site.checked().await;
     assert_eq!(
         (&weak["verdict"], &weak["fix"]),
-        (&json!("warn"), &json!("streams: {replicas: 3} in tarsy.yaml, then tarsy migrate"))
+        (
+            &json!("warn"),
+            &json!("streams: {replicas: 3} in tarsy.yaml, then tarsy migrate")
+        )
     );
-    assert!(weak["detail"].as_str().unwrap().ends_with(&format!(": {}", STREAMS.join(", "))), "{weak}");
+    assert!(
+        weak["detail"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!(": {}", STREAMS.join(", "))),
+        "{weak}"
+    );
 
     site.edit(3).await;
     let mut worker = Tarsy::spawn("w1", &["worker", "--listen", "127.0.0.1:0"], &site.env());
@@ -82,7 +125,11 @@ async fn migrate_removes_no_replica_that_an_operator_has_added() {
     for text in ["streams: {}\n", "streams: {replicas: 1}\n"] {
         write(text);
         let ran = site.run(&["migrate", "--json"]).await.exits(0);
-        assert_eq!((&ran.json()[0]["updated"], site.copies().await), (&json!(0), vec![3; 4]), "{text}");
+        assert_eq!(
+            (&ran.json()[0]["updated"], site.copies().await),
+            (&json!(0), vec![3; 4]),
+            "{text}"
+        );
     }
     assert_eq!(site.checked().await["verdict"], "ok");
 

@@ -42,7 +42,10 @@ pub(crate) struct Ran {
 impl Ran {
     /// The objects on standard output.
     pub(crate) fn json(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}"))).collect()
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}")))
+            .collect()
     }
 
     #[track_caller]
@@ -55,11 +58,27 @@ impl Ran {
 /// Runs tarsy with no other of its variables, and with `input` on standard input.
 pub(crate) async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
     let mut command = Command::new(TARSY);
-    for variable in ["NATS_URL", "DATABASE_URL", "TARSY_LLM_ADDR", "TARSY_CONFIG", "TARSY_GATES", "TARSY_LOG"] {
+    for variable in [
+        "NATS_URL",
+        "DATABASE_URL",
+        "TARSY_LLM_ADDR",
+        "TARSY_CONFIG",
+        "TARSY_GATES",
+        "TARSY_LOG",
+    ] {
         command.env_remove(variable);
     }
-    command.args(args).envs(env.iter().copied()).env("LANG", "C.UTF-8").env("COLUMNS", "80").env_remove("LC_ALL");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .args(args)
+        .envs(env.iter().copied())
+        .env("LANG", "C.UTF-8")
+        .env("COLUMNS", "80")
+        .env_remove("LC_ALL");
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     let begun = Instant::now();
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -67,7 +86,9 @@ pub(crate) async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) 
     stdin.write_all(input).await.ok();
     drop(stdin);
     let output = tokio::time::timeout(COMMAND_TIMEOUT, child.wait_with_output()).await;
-    let output = output.unwrap_or_else(|_| panic!("tarsy {args:?} does not end")).unwrap();
+    let output = output
+        .unwrap_or_else(|_| panic!("tarsy {args:?} does not end"))
+        .unwrap();
     Ran {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),

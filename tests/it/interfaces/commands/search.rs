@@ -13,7 +13,11 @@ async fn a_search_uses_the_index_of_words() {
     // The planner would scan an empty table.
     database.execute(&format!("ALTER DATABASE {name} SET enable_seqscan = off"));
     let store = database.store();
-    let filter = SessionFilter { limit: 5, search: Some("disk -full".to_owned()), ..SessionFilter::default() };
+    let filter = SessionFilter {
+        limit: 5,
+        search: Some("disk -full".to_owned()),
+        ..SessionFilter::default()
+    };
     assert_eq!(store.list_sessions(filter).await.unwrap(), []);
     // Statistics are sent when a connection ends.
     drop(store);
@@ -24,5 +28,7 @@ async fn a_search_uses_the_index_of_words() {
             tokio::time::sleep(Duration::from_millis(50)).await; // pacing of looks: statistics have no signal
         }
     };
-    tokio::time::timeout(super::COMMAND_TIMEOUT, used).await.expect("a search reads a whole table");
+    tokio::time::timeout(super::COMMAND_TIMEOUT, used)
+        .await
+        .expect("a search reads a whole table");
 }

@@ -17,11 +17,18 @@ use crate::support::process::{TARSY, Tarsy};
 async fn a_process_of_a_drill_ends_with_its_standard_input() {
     let mut command = Command::new(TARSY);
     command.args(["llm-service", "--with-parent", "--listen", "127.0.0.1:0"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
     let mut service = command.spawn().unwrap();
     let input = service.stdin.take().unwrap();
     let mut line = String::new();
-    BufReader::new(service.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
+    BufReader::new(service.stdout.take().unwrap())
+        .read_line(&mut line)
+        .await
+        .unwrap();
     assert!(line.starts_with("ready "), "{line}");
     assert_eq!(service.try_wait().unwrap(), None, "its input is still open");
     drop(input);
@@ -33,7 +40,10 @@ async fn a_process_of_a_drill_ends_with_its_standard_input() {
 async fn a_drill_shows_its_own_session_after_an_earlier_drill_was_killed() {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
-    let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
+    let env = [
+        ("NATS_URL", nats_url.as_str()),
+        ("DATABASE_URL", database_url),
+    ];
     let mut killed = Tarsy::spawn("killed drill", &["drill"], &env);
     killed.line_with("drill.query_range").await;
     killed.kill().await;
@@ -41,7 +51,10 @@ async fn a_drill_shows_its_own_session_after_an_earlier_drill_was_killed() {
     let mut next = Tarsy::spawn("next drill", &["drill"], &env);
     let (code, shown) = next.finished().await;
     assert_eq!(code, 0, "{}", next.log());
-    assert!(shown.contains("revision 43") && !shown.contains("resumed"), "{shown}");
+    assert!(
+        shown.contains("revision 43") && !shown.contains("resumed"),
+        "{shown}"
+    );
     assert!(
         !shown.contains("  ok  ") && next.log().contains("  ok  llm-service"),
         "progress belongs on standard error: {shown}"
@@ -52,7 +65,10 @@ async fn a_drill_shows_its_own_session_after_an_earlier_drill_was_killed() {
 async fn run_drill(arguments: &[&str]) -> String {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
-    let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
+    let env = [
+        ("NATS_URL", nats_url.as_str()),
+        ("DATABASE_URL", database_url),
+    ];
     let mut drill = Tarsy::spawn("drill", &[&["drill"], arguments].concat(), &env);
     let (code, shown) = drill.finished().await;
     let log = drill.log();
@@ -65,15 +81,27 @@ async fn run_drill(arguments: &[&str]) -> String {
 async fn the_model_of_a_drill_is_shown_the_time_of_its_evidence() {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
-    let mut drill =
-        Tarsy::spawn("drill", &["drill", "oom-killed"], &[("NATS_URL", &nats_url), ("DATABASE_URL", database_url)]);
+    let mut drill = Tarsy::spawn(
+        "drill",
+        &["drill", "oom-killed"],
+        &[("NATS_URL", &nats_url), ("DATABASE_URL", database_url)],
+    );
     assert_eq!(drill.finished().await.0, 0, "{}", drill.log());
     let behind = database.number(
         "SELECT extract(epoch FROM e.created_at)::bigint + (p.plan #>> '{stages,0,agents,0,clock,offset_s}')::bigint \
          FROM session_plans p JOIN entries e USING (session_id) WHERE e.entry_no = 1",
     );
-    let recorded = tarsy::drill::builtin("oom-killed").unwrap().evidence().unwrap().now.unwrap().timestamp();
-    assert!((recorded..recorded + 120).contains(&behind), "{behind} instead of {recorded}");
+    let recorded = tarsy::drill::builtin("oom-killed")
+        .unwrap()
+        .evidence()
+        .unwrap()
+        .now
+        .unwrap()
+        .timestamp();
+    assert!(
+        (recorded..recorded + 120).contains(&behind),
+        "{behind} instead of {recorded}"
+    );
 }
 
 /// A drill in a folder of its own: that of a full disk, about another host.
@@ -82,10 +110,15 @@ fn folder_of_a_drill() -> tempfile::TempDir {
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/drills/disk-full");
     std::fs::create_dir(folder.path().join("evidence")).unwrap();
     for part in ["", "evidence"] {
-        for entry in std::fs::read_dir(source.join(part)).unwrap().map(Result::unwrap) {
+        for entry in std::fs::read_dir(source.join(part))
+            .unwrap()
+            .map(Result::unwrap)
+        {
             if entry.path().is_file() {
                 let text = std::fs::read_to_string(entry.path()).unwrap();
-                let text = text.replace("HostDiskSpaceRunsOut", "OwnDiskAlert").replace("debezium_orders", "own_slot");
+                let text = text
+                    .replace("HostDiskSpaceRunsOut", "OwnDiskAlert")
+                    .replace("debezium_orders", "own_slot");
                 std::fs::write(folder.path().join(part).join(entry.file_name()), text).unwrap();
             }
         }
@@ -97,7 +130,12 @@ fn folder_of_a_drill() -> tempfile::TempDir {
 async fn a_drill_in_a_folder_of_ones_own_survives_a_kill_as_well() {
     let folder = folder_of_a_drill();
     let shown = run_drill(&[folder.path().to_str().unwrap(), "--kill"]).await;
-    assert!(shown.contains("own_slot") && shown.contains("resumed") && !shown.contains("debezium_orders"), "{shown}");
+    assert!(
+        shown.contains("own_slot")
+            && shown.contains("resumed")
+            && !shown.contains("debezium_orders"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -110,7 +148,10 @@ async fn what_a_folder_lacks_is_named_before_anything_is_started() {
             &["drill", path, "--provider", "ollama"][..],
             "has no rubric.yaml: what the report of a real model has to say",
         ),
-        (&["drill", "./no-such-folder"], "there is no folder ./no-such-folder"),
+        (
+            &["drill", "./no-such-folder"],
+            "there is no folder ./no-such-folder",
+        ),
     ] {
         let mut drill = Tarsy::spawn("drill", arguments, &[]);
         let (code, _) = drill.finished().await;
@@ -121,34 +162,82 @@ async fn what_a_folder_lacks_is_named_before_anything_is_started() {
 
 /// Asserts that the drill ends with what it measured.
 fn assert_summary(log: &str, kill: bool) {
-    let line = |what: &str| log.lines().find_map(|line| line.trim().strip_prefix(what)).map(str::trim);
+    let line = |what: &str| {
+        log.lines()
+            .find_map(|line| line.trim().strip_prefix(what))
+            .map(str::trim)
+    };
     let (killed, taken_over) = (line("killed  "), line("taken over  "));
-    assert_eq!((killed.is_some(), taken_over.is_some()), (kill, kill), "{log}");
+    assert_eq!(
+        (killed.is_some(), taken_over.is_some()),
+        (kill, kill),
+        "{log}"
+    );
     if let (Some(killed), Some(taken_over)) = (killed, taken_over) {
-        let (worker, other) = if killed.contains("worker w1") { ("w1", "w2") } else { ("w2", "w1") };
-        assert!(killed.starts_with(&format!("worker {worker} with SIGKILL after event ")), "{log}");
-        assert!(taken_over.starts_with(&format!("by {other} after ")), "{log}");
+        let (worker, other) = if killed.contains("worker w1") {
+            ("w1", "w2")
+        } else {
+            ("w2", "w1")
+        };
+        assert!(
+            killed.starts_with(&format!("worker {worker} with SIGKILL after event ")),
+            "{log}"
+        );
+        assert!(
+            taken_over.starts_with(&format!("by {other} after ")),
+            "{log}"
+        );
         // A worker may die between two calls.
         let sent_again = line("sent again  ").unwrap();
-        assert!(sent_again.contains("read-only: drill.") || sent_again.starts_with("0 of "), "{log}");
+        assert!(
+            sent_again.contains("read-only: drill.") || sent_again.starts_with("0 of "),
+            "{log}"
+        );
     } else {
         let sent_again = line("sent again  ").unwrap();
-        assert!(sent_again.starts_with("0 of ") && sent_again.contains("; 0 of "), "{log}");
+        assert!(
+            sent_again.starts_with("0 of ") && sent_again.contains("; 0 of "),
+            "{log}"
+        );
     }
-    assert_eq!(line("changes  "), Some("0 calls sent that may change something"), "{log}");
-    assert!(line("timeline  ").unwrap().ends_with(" events, numbered without a gap, 1 end"), "{log}");
+    assert_eq!(
+        line("changes  "),
+        Some("0 calls sent that may change something"),
+        "{log}"
+    );
+    assert!(
+        line("timeline  ")
+            .unwrap()
+            .ends_with(" events, numbered without a gap, 1 end"),
+        "{log}"
+    );
 }
 
 /// Asserts that the output has what every run of the drill on a full disk shows.
 fn assert_disk_full(shown: &str) {
-    let marks = ["react", "directory_sizes", "malformed", "debezium_orders", "completed"];
+    let marks = [
+        "react",
+        "directory_sizes",
+        "malformed",
+        "debezium_orders",
+        "completed",
+    ];
     assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
-    assert!(!shown.contains("Action Input"), "the raw text is hidden: {shown}");
+    assert!(
+        !shown.contains("Action Input"),
+        "the raw text is hidden: {shown}"
+    );
 }
 
 /// Asserts that the output has what every run of the drill on a bad deploy shows.
 fn assert_bad_deploy(shown: &str) {
-    let marks = ["native-thinking", "rollout_history", "products.tax_class", "catalog-migrate-5-8-0", "completed"];
+    let marks = [
+        "native-thinking",
+        "rollout_history",
+        "products.tax_class",
+        "catalog-migrate-5-8-0",
+        "completed",
+    ];
     assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
 }
 
@@ -244,25 +333,54 @@ async fn five_hundred_iterations_fit_a_window_of_a_tenth_of_their_results() {
 async fn a_question_about_an_ended_drill_is_answered() {
     let question = "Would 768Mi be enough?";
     let shown = run_drill(&["--kill", "--ask", question]).await;
-    let answered = shown.split_once(question).map(|(_, answered)| answered).unwrap_or_default();
-    assert!(shown.contains("resumed") && answered.contains("drill.query_range"), "{shown}");
-    assert!(answered.contains("768Mi") && answered.contains("completed"), "{shown}");
+    let answered = shown
+        .split_once(question)
+        .map(|(_, answered)| answered)
+        .unwrap_or_default();
+    assert!(
+        shown.contains("resumed") && answered.contains("drill.query_range"),
+        "{shown}"
+    );
+    assert!(
+        answered.contains("768Mi") && answered.contains("completed"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
 async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
     let mut list = Tarsy::spawn("list", &["drill", "--list"], &[]);
     let (code, shown) = list.finished().await;
-    let names: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let names: Vec<_> = shown
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
     assert_eq!(
         (code, names),
-        (0, vec!["bad-deploy", "bad-deploy-team", "disk-full", "log-trail", "oom-killed", "xid-wraparound"]),
+        (
+            0,
+            vec![
+                "bad-deploy",
+                "bad-deploy-team",
+                "disk-full",
+                "log-trail",
+                "oom-killed",
+                "xid-wraparound"
+            ]
+        ),
         "{shown}"
     );
     let mut list = Tarsy::spawn("list", &["drill", "--list", "--json"], &[]);
     let (code, shown) = list.finished().await;
-    let listed: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 6, &json!("bad-deploy-team")), "{shown}");
+    let listed: Vec<Value> = shown
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (code, listed.len(), &listed[1]["name"]),
+        (0, 6, &json!("bad-deploy-team")),
+        "{shown}"
+    );
     let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
     let (code, _) = unknown.finished().await;
     assert_eq!(code, 2, "wrong usage");

@@ -34,7 +34,10 @@ impl Request {
     /// Answers of the model in the conversation.
     pub(super) fn turn(&self) -> usize {
         if let Some(messages) = self.messages() {
-            return messages.iter().filter(|message| message["role"] == "assistant").count();
+            return messages
+                .iter()
+                .filter(|message| message["role"] == "assistant")
+                .count();
         }
         let contents = self.body["contents"].as_array().unwrap();
         let mut roles: Vec<&Value> = contents.iter().map(|content| &content["role"]).collect();
@@ -44,7 +47,10 @@ impl Request {
 
     /// The number of the event of a function's last result.
     pub(super) fn event(&self, function: &str) -> u32 {
-        let text = self.results(function).pop().unwrap_or_else(|| panic!("{function} has no result: {:#}", self.body));
+        let text = self
+            .results(function)
+            .pop()
+            .unwrap_or_else(|| panic!("{function} has no result: {:#}", self.body));
         let (_, rest) = text.split_once("[event ").unwrap();
         rest.split_once(']').unwrap().0.parse().unwrap()
     }
@@ -52,18 +58,32 @@ impl Request {
     /// The results of a function as JSON texts.
     pub(super) fn results(&self, function: &str) -> Vec<String> {
         if let Some(messages) = self.messages() {
-            let calls = messages.iter().flat_map(|message| message["tool_calls"].as_array().into_iter().flatten());
-            let named = |call: &&Value| call["function"]["name"].as_str().is_some_and(|name| name.ends_with(function));
+            let calls = messages
+                .iter()
+                .flat_map(|message| message["tool_calls"].as_array().into_iter().flatten());
+            let named = |call: &&Value| {
+                call["function"]["name"]
+                    .as_str()
+                    .is_some_and(|name| name.ends_with(function))
+            };
             let ids: Vec<&Value> = calls.filter(named).map(|call| &call["id"]).collect();
             let results = messages.iter().filter(|message| message["role"] == "tool");
             let results = results.filter(|message| ids.contains(&&message["tool_call_id"]));
-            return results.map(|message| message["content"].to_string()).collect();
+            return results
+                .map(|message| message["content"].to_string())
+                .collect();
         }
         let contents = self.body["contents"].as_array().unwrap().iter();
         let parts = contents.flat_map(|content| content["parts"].as_array().unwrap());
         let responses = parts.map(|part| &part["functionResponse"]);
-        let named = responses.filter(|response| response["name"].as_str().is_some_and(|name| name.ends_with(function)));
-        named.map(|response| response["response"].to_string()).collect()
+        let named = responses.filter(|response| {
+            response["name"]
+                .as_str()
+                .is_some_and(|name| name.ends_with(function))
+        });
+        named
+            .map(|response| response["response"].to_string())
+            .collect()
     }
 
     /// The conversation of a request for chat completions.
@@ -83,7 +103,9 @@ impl Model {
                 let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
                 tokio::spawn(async move {
                     // The command checks that the server is there, and sends nothing.
-                    let Some((request, mut stream)) = read(stream).await else { return };
+                    let Some((request, mut stream)) = read(stream).await else {
+                        return;
+                    };
                     seen.lock().unwrap().push(request.clone());
                     let Some(text) = event_stream(&request, answer(&request)) else {
                         return std::future::pending().await;
@@ -109,7 +131,11 @@ async fn read(mut stream: TcpStream) -> Option<(Request, TcpStream)> {
         let text = String::from_utf8_lossy(&bytes);
         if let Some((head, _)) = text.split_once("\r\n\r\n") {
             let lower = head.to_lowercase();
-            let length = lower.lines().find_map(|line| line.strip_prefix("content-length:")).unwrap().trim();
+            let length = lower
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length:"))
+                .unwrap()
+                .trim();
             break (head.to_owned(), length.parse::<usize>().unwrap());
         }
     };
@@ -129,14 +155,18 @@ fn event_stream(request: &Request, reply: Reply) -> Option<String> {
             let body =
                 json!({"error": {"code": 403, "message": "no such key", "status": "PERMISSION_DENIED"}}).to_string();
             let length = body.len();
-            let head = "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\nconnection: close\r\n";
+            let head =
+                "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\nconnection: close\r\n";
             return Some(format!("{head}content-length: {length}\r\n\r\n{body}"));
         }
-        Reply::Text(text) if request.messages().is_some() => chat(&json!({"content": text}), "stop"),
+        Reply::Text(text) if request.messages().is_some() => {
+            chat(&json!({"content": text}), "stop")
+        }
         Reply::Calls(calls) if request.messages().is_some() => {
             let turn = request.turn();
             let call = |(index, (name, args)): (usize, &(&str, Value))| {
-                let function = json!({"name": declared(request, name), "arguments": args.to_string()});
+                let function =
+                    json!({"name": declared(request, name), "arguments": args.to_string()});
                 json!({"index": index, "id": format!("call-{turn}-{index}"), "type": "function", "function": function})
             };
             let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
@@ -144,8 +174,7 @@ fn event_stream(request: &Request, reply: Reply) -> Option<String> {
         }
         Reply::Text(text) => gemini(&[json!({"text": text})]),
         Reply::Calls(calls) => {
-            let call =
-                |(name, args): &(&str, Value)| json!({"functionCall": {"name": declared(request, name), "args": args}});
+            let call = |(name, args): &(&str, Value)| json!({"functionCall": {"name": declared(request, name), "args": args}});
             gemini(&calls.iter().map(call).collect::<Vec<_>>())
         }
     };
@@ -175,7 +204,10 @@ fn chat(delta: &Value, finish: &str) -> String {
         chunk(choice(&json!({}), json!(finish)), Value::Null),
         chunk(json!([]), usage),
     ];
-    let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let events: String = events
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect();
     format!("{events}data: [DONE]\n\n")
 }
 
@@ -187,5 +219,8 @@ fn declared(request: &Request, name: &str) -> String {
         None => vec![&tool["function"]],
     });
     let mut names = declarations.filter_map(|function| function["name"].as_str());
-    names.find(|declared| declared.ends_with(name)).unwrap_or(name).to_owned()
+    names
+        .find(|declared| declared.ends_with(name))
+        .unwrap_or(name)
+        .to_owned()
 }

@@ -41,7 +41,13 @@ async fn fire(alertmanager: &Server, name: &str) {
         "annotations": {"summary": format!("{name} on checkout")},
     }]);
     let json = [("content-type", "application/json")];
-    let answer = http::post(alertmanager.address(), "/api/v2/alerts", &json, alert.to_string().as_bytes()).await;
+    let answer = http::post(
+        alertmanager.address(),
+        "/api/v2/alerts",
+        &json,
+        alert.to_string().as_bytes(),
+    )
+    .await;
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
@@ -54,10 +60,15 @@ async fn answered(metrics: &str, code: &str, count: f64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_real_alertmanagers_alert_is_investigated_after_an_outage_of_the_broker() {
-    let Some(program) = program("TARSY_TEST_ALERTMANAGER") else { return };
+    let Some(program) = program("TARSY_TEST_ALERTMANAGER") else {
+        return;
+    };
     let mut system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
-    let env = [("NATS_URL", &*system.nats.url()), ("TARSY_RECEIVE_TOKEN", TOKEN)];
+    let env = [
+        ("NATS_URL", &*system.nats.url()),
+        ("TARSY_RECEIVE_TOKEN", TOKEN),
+    ];
     let mut receive = Tarsy::spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
     let (address, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
     let alertmanager = alertmanager(&program, &address, &system.file("")).await;
@@ -75,32 +86,58 @@ async fn a_real_alertmanagers_alert_is_investigated_after_an_outage_of_the_broke
     system.nats.restart().await;
     answered(&metrics, "2xx", 2.0).await;
     investigated(&system, "DiskFull").await;
-    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 2, "one session for each alert");
+    assert_eq!(
+        system
+            .database
+            .number("SELECT count(*) FROM alert_sessions"),
+        2,
+        "one session for each alert"
+    );
 }
 
 /// Follows the session of this alert to its completion. Returns the end of the subject and the severity.
 async fn investigated(system: &TestSystem, name: &str) -> String {
-    let sessions = format!("SELECT count(*) FROM alerts WHERE place = 'opened' AND alert_type = '{name}'");
-    eventually(&format!("a session for {name}"), async || system.database.number(&sessions) > 0).await;
-    let id = system
-        .database
-        .text(&format!("SELECT alert_id::text FROM alerts WHERE place = 'opened' AND alert_type = '{name}'"));
-    let mut timeline = system.follow(tarsy::investigation::ids::SessionId::parse(&id).unwrap()).await;
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
-    let severity = timeline.seen[0].metadata["severity"].as_str().unwrap().to_owned();
-    let subject = system.database.text(&format!("SELECT subject FROM alerts WHERE alert_id = '{id}'"));
+    let sessions =
+        format!("SELECT count(*) FROM alerts WHERE place = 'opened' AND alert_type = '{name}'");
+    eventually(&format!("a session for {name}"), async || {
+        system.database.number(&sessions) > 0
+    })
+    .await;
+    let id = system.database.text(&format!(
+        "SELECT alert_id::text FROM alerts WHERE place = 'opened' AND alert_type = '{name}'"
+    ));
+    let mut timeline = system
+        .follow(tarsy::investigation::ids::SessionId::parse(&id).unwrap())
+        .await;
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
+    let severity = timeline.seen[0].metadata["severity"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let subject = system.database.text(&format!(
+        "SELECT subject FROM alerts WHERE alert_id = '{id}'"
+    ));
     format!("{} {severity}", subject.rsplit('.').next().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_real_alertmanager_tries_again_while_the_queue_is_full() {
-    let Some(program) = program("TARSY_TEST_ALERTMANAGER") else { return };
+    let Some(program) = program("TARSY_TEST_ALERTMANAGER") else {
+        return;
+    };
     let directory = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
     let stream = receiver.stream().await;
     let config = stream.cached_info().config.clone();
-    let jetstream = async_nats::jetstream::new(async_nats::connect(receiver.nats.url()).await.unwrap());
-    let full = async_nats::jetstream::stream::Config { max_bytes: 1, ..config.clone() };
+    let jetstream =
+        async_nats::jetstream::new(async_nats::connect(receiver.nats.url()).await.unwrap());
+    let full = async_nats::jetstream::stream::Config {
+        max_bytes: 1,
+        ..config.clone()
+    };
     jetstream.update_stream(full).await.unwrap();
     let alertmanager = alertmanager(&program, &receiver.address, directory.path()).await;
     fire(&alertmanager, "TargetDown").await;
@@ -108,6 +145,9 @@ async fn a_real_alertmanager_tries_again_while_the_queue_is_full() {
     jetstream.update_stream(config).await.unwrap();
     answered(&receiver.metrics, "2xx", 1.0).await;
     let message = stream.get_raw_message(1).await.unwrap();
-    assert_eq!(message.subject.as_str(), "tarsy.alerts.critical.alertmanager");
+    assert_eq!(
+        message.subject.as_str(),
+        "tarsy.alerts.critical.alertmanager"
+    );
     assert!(String::from_utf8_lossy(&message.payload).contains("TargetDown"));
 }

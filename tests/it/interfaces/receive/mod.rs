@@ -48,11 +48,19 @@ impl Receiver {
         let mut process = Tarsy::spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
         let address = process.ready().await;
         let metrics = metrics_of(&mut process).await;
-        Self { nats, process, address, metrics }
+        Self {
+            nats,
+            process,
+            address,
+            metrics,
+        }
     }
 
     /// Starts the receiver with this configuration; the variables follow.
-    pub(crate) async fn configured(config: &str, env: &[(&str, &str)]) -> (Self, tempfile::TempDir) {
+    pub(crate) async fn configured(
+        config: &str,
+        env: &[(&str, &str)],
+    ) -> (Self, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("tarsy.yaml");
         std::fs::write(&file, config).unwrap();
@@ -62,7 +70,13 @@ impl Receiver {
 
     /// How many messages were published.
     async fn published_count(&self) -> u64 {
-        self.stream().await.info().await.unwrap().state.last_sequence
+        self.stream()
+            .await
+            .info()
+            .await
+            .unwrap()
+            .state
+            .last_sequence
     }
 
     async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
@@ -72,18 +86,28 @@ impl Receiver {
     /// Returns when `/readyz` answers with this status.
     async fn readiness_is(&self, status: u16) {
         let what = format!("the readiness is {status}");
-        eventually(&what, async || http::get(&self.metrics, "/readyz").await.status == status).await;
+        eventually(&what, async || {
+            http::get(&self.metrics, "/readyz").await.status == status
+        })
+        .await;
     }
 
     async fn stream(&self) -> Stream {
         let client = async_nats::connect(self.nats.url()).await.unwrap();
-        async_nats::jetstream::new(client).get_stream("TARSY_ALERTS").await.unwrap()
+        async_nats::jetstream::new(client)
+            .get_stream("TARSY_ALERTS")
+            .await
+            .unwrap()
     }
 
     /// The published message that this answer names.
     async fn published(&self, answer: &Answer) -> StreamMessage {
         assert_eq!(answer.status, 202, "{answer:?}");
-        self.stream().await.get_raw_message(answer.json()["stream_sequence"].as_u64().unwrap()).await.unwrap()
+        self.stream()
+            .await
+            .get_raw_message(answer.json()["stream_sequence"].as_u64().unwrap())
+            .await
+            .unwrap()
     }
 }
 
@@ -96,15 +120,26 @@ async fn make_streams(url: &str, settings: &TopologySettings) {
         credentials: Default::default(),
         retry: ConnectRetry::UpTo(TEST_TIMEOUT),
     };
-    Nats::connect(&options).await.unwrap().ensure_topology(settings).await.unwrap();
+    Nats::connect(&options)
+        .await
+        .unwrap()
+        .ensure_topology(settings)
+        .await
+        .unwrap();
 }
 
 /// The address in the second ready line of a role that serves something beside its metrics.
 pub(crate) async fn metrics_of(role: &mut Tarsy) -> String {
-    role.line_with("metrics ").await.trim().trim_start_matches("metrics ").to_owned()
+    role.line_with("metrics ")
+        .await
+        .trim()
+        .trim_start_matches("metrics ")
+        .to_owned()
 }
 
 fn fixture(name: &str) -> Vec<u8> {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts").join(name);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/alerts")
+        .join(name);
     std::fs::read(path).unwrap()
 }

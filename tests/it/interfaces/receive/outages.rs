@@ -8,7 +8,10 @@ use crate::support::nats::NatsServer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alerts_are_answered_with_503_while_the_queue_is_full() {
-    let settings = TopologySettings { alerts_max_bytes: Bound::Exactly(16 * 1024), ..TopologySettings::default() };
+    let settings = TopologySettings {
+        alerts_max_bytes: Bound::Exactly(16 * 1024),
+        ..TopologySettings::default()
+    };
     let receiver = Receiver::start_with(&settings, &[]).await;
     let body = [b'x'; 1024];
     let mut accepted = 0;
@@ -20,7 +23,10 @@ async fn alerts_are_answered_with_503_while_the_queue_is_full() {
         accepted += 1;
         assert!(accepted < 16, "the queue does not fill up");
     };
-    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("30")));
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("30"))
+    );
     assert_eq!(refused.json()["error"], "the queue is full");
     let stream = receiver.stream().await;
     assert_eq!(
@@ -28,7 +34,11 @@ async fn alerts_are_answered_with_503_while_the_queue_is_full() {
         accepted,
         "the stream has the alerts that were answered with 202, and no other"
     );
-    assert_eq!(http::get(&receiver.metrics, "/readyz").await.status, 200, "a smaller alert may still fit");
+    assert_eq!(
+        http::get(&receiver.metrics, "/readyz").await.status,
+        200,
+        "a smaller alert may still fit"
+    );
     stream.purge().await.unwrap();
     assert_eq!(receiver.post("/alert", &[], &body).await.status, 202);
 }
@@ -42,9 +52,15 @@ async fn alerts_are_answered_with_503_while_the_broker_is_unavailable() {
     receiver.process.logged("waiting for nats").await;
     for _ in 0..2 {
         let answer = receiver.post("/alert", &[], b"not published").await;
-        assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")));
+        assert_eq!(
+            (answer.status, answer.header("retry-after")),
+            (503, Some("5"))
+        );
         assert_eq!(answer.json()["error"], "the queue is unavailable");
-        assert_eq!(http::get(&receiver.metrics, "/readyz").await.body, "nats unavailable\n");
+        assert_eq!(
+            http::get(&receiver.metrics, "/readyz").await.body,
+            "nats unavailable\n"
+        );
         assert_eq!(
             http::get(&receiver.metrics, "/healthz").await.status,
             200,
@@ -64,5 +80,10 @@ async fn alerts_are_answered_with_503_while_the_broker_is_unavailable() {
     );
     receiver.nats.kill();
     receiver.process.terminate();
-    assert_eq!(receiver.process.finished().await.0, 0, "{}", receiver.process.log());
+    assert_eq!(
+        receiver.process.finished().await.0,
+        0,
+        "{}",
+        receiver.process.log()
+    );
 }

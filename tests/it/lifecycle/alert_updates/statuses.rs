@@ -28,7 +28,9 @@ async fn end_of(system: &TestSystem, id: SessionId) -> TimelineEvent {
 }
 
 fn count(seen: &[TimelineEvent], event_type: EventType) -> usize {
-    seen.iter().filter(|event| event.event_type == event_type).count()
+    seen.iter()
+        .filter(|event| event.event_type == event_type)
+        .count()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,19 +44,42 @@ async fn a_resolved_incident_is_sent_and_what_is_older_is_only_noted() {
     }
     join(&system, &incident("escalated", 20)).await;
     let outdated = join(&system, &incident("resolved", 15)).await;
-    assert_eq!((&outdated.metadata["outdated"], outdated.metadata.get("update")), (&json!(true), None));
+    assert_eq!(
+        (
+            &outdated.metadata["outdated"],
+            outdated.metadata.get("update")
+        ),
+        (&json!(true), None)
+    );
     join(&system, &incident("resolved", 30)).await;
     system.gates.open_all();
     held.open().await;
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
-    assert_eq!((end.event_type, &end.metadata["stop_reason"]), (EventType::SessionCompleted, &json!("final_answer")));
+    assert_eq!(
+        (end.event_type, &end.metadata["stop_reason"]),
+        (EventType::SessionCompleted, &json!("final_answer"))
+    );
     let sent = recorder.sent();
-    assert_eq!((sent.matches(NOTICE).count(), sent.matches(OVER).count()), (1, 1), "{sent}");
+    assert_eq!(
+        (sent.matches(NOTICE).count(), sent.matches(OVER).count()),
+        (1, 1),
+        "{sent}"
+    );
     let seen = &timeline.seen;
-    let counts =
-        [EventType::AlertAcknowledged, EventType::AlertJoined, EventType::AlertResolved, EventType::AlertUpdated];
-    assert_eq!((counts.map(|event_type| count(seen, event_type)), entries(&system)), ([1, 2, 1, 1], 1));
+    let counts = [
+        EventType::AlertAcknowledged,
+        EventType::AlertJoined,
+        EventType::AlertResolved,
+        EventType::AlertUpdated,
+    ];
+    assert_eq!(
+        (
+            counts.map(|event_type| count(seen, event_type)),
+            entries(&system)
+        ),
+        ([1, 2, 1, 1], 1)
+    );
     system.assert_invariants(session, seen).await;
 }
 
@@ -74,9 +99,12 @@ async fn a_resolved_incident_forces_the_conclusion_if_operators_want_it() {
         let mut timeline = system.follow(session).await;
         let end = timeline.finish().await;
         let ended = (end.event_type, &end.metadata["stop_reason"]);
-        assert_eq!(ended, (EventType::SessionCompleted, &json!("alert_resolved")), "{chain}");
-        let facts =
-            "SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries WHERE kind IN ('stopped', 'concluding')";
+        assert_eq!(
+            ended,
+            (EventType::SessionCompleted, &json!("alert_resolved")),
+            "{chain}"
+        );
+        let facts = "SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries WHERE kind IN ('stopped', 'concluding')";
         assert_eq!(system.database.text(facts), "stopped concluding");
         system.assert_invariants(session, &timeline.seen).await;
     }
@@ -95,12 +123,25 @@ async fn a_resolved_incident_cancels_its_investigation_if_operators_want_it() {
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionCancelled);
-    assert_eq!(end.content, "Investigation cancelled: its alert is resolved");
-    assert_eq!((&end.metadata["cancel_reason"], end.metadata.get("cancelled_by")), (&json!("alert_resolved"), None));
+    assert_eq!(
+        end.content,
+        "Investigation cancelled: its alert is resolved"
+    );
+    assert_eq!(
+        (
+            &end.metadata["cancel_reason"],
+            end.metadata.get("cancelled_by")
+        ),
+        (&json!("alert_resolved"), None)
+    );
     system.gates.open_all();
     drop(held);
     let again = publish(&system, &incident("reopened", 40), "native").await;
-    assert_eq!(end_of(&system, again).await.event_type, EventType::SessionCompleted, "it is investigated again");
+    assert_eq!(
+        end_of(&system, again).await.event_type,
+        EventType::SessionCompleted,
+        "it is investigated again"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,17 +153,34 @@ async fn an_acknowledged_incident_and_a_test_end_at_once() {
         "data": {"message": "Hello from your friend Pagey!", "type": "ping"},
     }});
     for (body, content) in [
-        (incident("acknowledged", 12), "acknowledged: a person has it"),
+        (
+            incident("acknowledged", 12),
+            "acknowledged: a person has it",
+        ),
         (ping.to_string(), "test of pagerduty arrived"),
     ] {
         let id = publish(&system, &body, "native").await;
         let end = end_of(&system, id).await;
-        assert_eq!((end.event_type, end.content.as_str()), (EventType::SessionCompleted, content));
+        assert_eq!(
+            (end.event_type, end.content.as_str()),
+            (EventType::SessionCompleted, content)
+        );
         assert_eq!(end.metadata["stop_reason"], "not_investigated");
         let mut show = system.tarsy("sessions", &["sessions", "show", &id.to_string(), "--json"]);
         let (code, shown) = show.finished().await;
         let shown: Value = serde_json::from_str(&shown).unwrap();
-        assert_eq!((code, &shown["place"], &shown["dead_detail"]), (0, &json!("ended"), &json!(content)));
+        assert_eq!(
+            (code, &shown["place"], &shown["dead_detail"]),
+            (0, &json!("ended"), &json!(content))
+        );
     }
-    assert_eq!((system.model_calls().len(), system.database.number("SELECT count(*) FROM alert_sessions")), (0, 0));
+    assert_eq!(
+        (
+            system.model_calls().len(),
+            system
+                .database
+                .number("SELECT count(*) FROM alert_sessions")
+        ),
+        (0, 0)
+    );
 }

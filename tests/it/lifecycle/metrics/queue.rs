@@ -23,19 +23,32 @@ async fn one_exports(workers: &[(Tarsy, String)]) -> usize {
             let mut exporting = Vec::new();
             for (index, (_, metrics)) in workers.iter().enumerate() {
                 let body = http::get(metrics, "/metrics").await.body;
-                if GAUGES.iter().any(|name| body.lines().any(|line| line.starts_with(name))) {
+                if GAUGES
+                    .iter()
+                    .any(|name| body.lines().any(|line| line.starts_with(name)))
+                {
                     exporting.push(index);
                 }
             }
             if let [at] = exporting.as_slice()
-                && (metric(&workers[*at].1, "tarsy_queue_pending", "priority=\"critical\"").await - 3.0).abs() < 1e-9
+                && (metric(
+                    &workers[*at].1,
+                    "tarsy_queue_pending",
+                    "priority=\"critical\"",
+                )
+                .await
+                    - 3.0)
+                    .abs()
+                    < 1e-9
             {
                 return *at;
             }
             tokio::time::sleep(Duration::from_millis(100)).await; // pacing of the scrapes
         }
     };
-    tokio::time::timeout(TAKEN_OVER_WITHIN, reached).await.expect("one worker exports the gauges of the queue in time")
+    tokio::time::timeout(TAKEN_OVER_WITHIN, reached)
+        .await
+        .expect("one worker exports the gauges of the queue in time")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -21,27 +21,48 @@ const FAILURE: &str = "name: failing\nmatch: FailingDrill\nanswers:\n  \
 
 /// A system with these routes, and pages to which its messages lead.
 async fn system(routes: &str) -> TestSystem {
-    with_routes(routes, Setup { transcripts: &[FAILURE], ..Setup::default() }).await
+    with_routes(
+        routes,
+        Setup {
+            transcripts: &[FAILURE],
+            ..Setup::default()
+        },
+    )
+    .await
 }
 
 async fn with_routes(routes: &str, setup: Setup<'_>) -> TestSystem {
-    let sections = format!("web: {{public_url: 'https://tarsy.example.com'}}\nnotifications:\n{routes}");
-    TestSystem::start_with(Setup { sections: &sections, ..setup }).await
+    let sections =
+        format!("web: {{public_url: 'https://tarsy.example.com'}}\nnotifications:\n{routes}");
+    TestSystem::start_with(Setup {
+        sections: &sections,
+        ..setup
+    })
+    .await
 }
 
 /// Publishes a text as an alert of this priority.
 async fn publish(system: &TestSystem, priority: Priority, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
-    let alert = NewAlert { priority, suffix: None, body: body.as_bytes().to_vec(), headers };
+    let alert = NewAlert {
+        priority,
+        suffix: None,
+        body: body.as_bytes().to_vec(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
 /// Waits until as many rows of notifications exist and all of them are closed; returns the number of each outcome.
 async fn closed(system: &TestSystem, rows: usize) -> String {
-    let sql = format!("SELECT count(*) = {rows} AND count(*) = count(closed_at) FROM notifications");
-    eventually(&format!("{rows} notifications are closed"), async || system.database.holds(&sql)).await;
+    let sql =
+        format!("SELECT count(*) = {rows} AND count(*) = count(closed_at) FROM notifications");
+    eventually(&format!("{rows} notifications are closed"), async || {
+        system.database.holds(&sql)
+    })
+    .await;
     outcomes(system)
 }
 

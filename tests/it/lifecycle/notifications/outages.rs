@@ -12,8 +12,10 @@ use crate::support::wait::eventually;
 const SESSIONS: usize = 12;
 
 fn ids(requests: &[Request]) -> Vec<String> {
-    let mut ids: Vec<String> =
-        requests.iter().map(|request| request.header("webhook-id").unwrap().to_owned()).collect();
+    let mut ids: Vec<String> = requests
+        .iter()
+        .map(|request| request.header("webhook-id").unwrap().to_owned())
+        .collect();
     ids.sort();
     ids
 }
@@ -29,16 +31,30 @@ async fn a_provider_that_limits_and_fails_for_a_while_gets_each_message_once() {
     .await;
     let transcript = Some(crate::proofs::load::paced(1, Duration::ZERO));
     let routes = format!("  all: {{kind: webhook, url: '{}'}}\n", endpoint.url());
-    let system = with_routes(&routes, Setup { transcript, ..Setup::default() }).await;
+    let system = with_routes(
+        &routes,
+        Setup {
+            transcript,
+            ..Setup::default()
+        },
+    )
+    .await;
     let (_worker, _) = system.worker("w1").await;
     publish_many(&system, SESSIONS).await;
     assert_eq!(closed(&system, SESSIONS).await, format!("sent {SESSIONS}"));
     let accepted = endpoint.accepted();
     let mut unique = ids(&accepted);
     unique.dedup();
-    assert_eq!((accepted.len(), unique.len()), (SESSIONS, SESSIONS), "accepted once each");
+    assert_eq!(
+        (accepted.len(), unique.len()),
+        (SESSIONS, SESSIONS),
+        "accepted once each"
+    );
     // Only a message after an answer 500 may have arrived before.
-    let doubtful = accepted.iter().filter(|request| request.json()["may_be_repeated"] == true).count();
+    let doubtful = accepted
+        .iter()
+        .filter(|request| request.json()["may_be_repeated"] == true)
+        .count();
     assert!(doubtful > 0 && doubtful <= 12, "{doubtful}");
 }
 
@@ -54,21 +70,34 @@ async fn a_hanging_provider_delays_no_other_route() {
     let system = system(&routes).await;
     let (worker, _) = system.worker("w1").await;
     system.publish().await;
-    eventually("the other route has its message", async || quick.requests().len() == 1).await;
+    eventually("the other route has its message", async || {
+        quick.requests().len() == 1
+    })
+    .await;
     worker.logged("no answer within 1 s").await;
     hanging.decide(|_| Reply::of(200));
     assert_eq!(closed(&system, 2).await, "sent 2");
     let last = hanging.requests().last().unwrap().json();
-    assert_eq!(last["may_be_repeated"], true, "the first attempt has arrived, for all that is known");
+    assert_eq!(
+        last["may_be_repeated"], true,
+        "the first attempt has arrived, for all that is known"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_the_provider_rejects_is_given_up_with_the_reason() {
     let endpoint = Endpoint::start(|_| Reply::of(400)).await;
-    let system = system(&format!("  all: {{kind: webhook, url: '{}'}}\n", endpoint.url())).await;
+    let system = system(&format!(
+        "  all: {{kind: webhook, url: '{}'}}\n",
+        endpoint.url()
+    ))
+    .await;
     let (_worker, _) = system.worker("w1").await;
     system.publish().await;
     assert_eq!(closed(&system, 1).await, "given_up 1");
-    assert_eq!(system.database.text("SELECT reason FROM notifications"), "HTTP 400");
+    assert_eq!(
+        system.database.text("SELECT reason FROM notifications"),
+        "HTTP 400"
+    );
     assert_eq!(endpoint.requests().len(), 1);
 }

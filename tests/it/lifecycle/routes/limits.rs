@@ -19,7 +19,10 @@ async fn storm(system: &TestSystem, names: &[&str]) -> Vec<SessionId> {
 
 /// The output of a command.
 async fn ran(system: &TestSystem, args: &[&str]) -> String {
-    run_with(&system.env(system.database.url()).each(), args, b"").await.exits(0).out
+    run_with(&system.env(system.database.url()).each(), args, b"")
+        .await
+        .exits(0)
+        .out
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,7 +31,10 @@ async fn a_route_opens_as_many_investigations_as_it_may_whatever_worker_dies() {
     let (mut first, _) = system.worker("w1").await;
     let mut alerts = storm(&system, &["DiskA", "DiskB", "DiskC"]).await;
     let opened = "SELECT EXISTS (SELECT FROM alert_sessions)";
-    eventually("the first worker has begun", async || system.database.holds(opened)).await;
+    eventually("the first worker has begun", async || {
+        system.database.holds(opened)
+    })
+    .await;
     first.kill().await;
     alerts.extend(storm(&system, &["DiskD", "DiskE", "DiskF"]).await);
     let (_second, _) = system.worker("w2").await;
@@ -43,19 +49,35 @@ async fn a_route_opens_as_many_investigations_as_it_may_whatever_worker_dies() {
     );
     assert_eq!(statuses, "completed 2, limited 1");
 
-    let list = system.database.text("SELECT session_id::text FROM alert_sessions WHERE status = 'limited'");
+    let list = system
+        .database
+        .text("SELECT session_id::text FROM alert_sessions WHERE status = 'limited'");
     let shown = ran(&system, &["sessions", "show", &list]).await;
     let investigated = system.database.text(
         "SELECT string_agg(a.title, ' ') FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id \
          WHERE s.status = 'completed'",
     );
     for name in ["DiskA", "DiskB", "DiskC", "DiskD", "DiskE", "DiskF"] {
-        assert_eq!(shown.contains(name), !investigated.contains(name), "{name}, {investigated}: {shown}");
+        assert_eq!(
+            shown.contains(name),
+            !investigated.contains(name),
+            "{name}, {investigated}: {shown}"
+        );
     }
-    assert!(shown.contains("route storage opens at most 2 investigations an hour"), "{shown}");
+    assert!(
+        shown.contains("route storage opens at most 2 investigations an hour"),
+        "{shown}"
+    );
 
     // A person gets an investigation of a listed alert, and it takes no place of the others.
-    let of_list = system.database.text("SELECT alert_id::text FROM alerts WHERE joined_session_id IS NOT NULL LIMIT 1");
+    let of_list = system
+        .database
+        .text("SELECT alert_id::text FROM alerts WHERE joined_session_id IS NOT NULL LIMIT 1");
     ran(&system, &["sessions", "rerun", &of_list, "--watch"]).await;
-    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'"), 3);
+    assert_eq!(
+        system
+            .database
+            .number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'"),
+        3
+    );
 }

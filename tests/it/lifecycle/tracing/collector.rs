@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{TraceService, TraceServiceServer};
-use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use tokio::net::TcpListener;
@@ -80,8 +84,15 @@ impl Collector {
                 grown.await;
             }
         };
-        let names = || self.spans().iter().map(|span| span.name.clone()).collect::<Vec<_>>();
-        tokio::time::timeout(TIMEOUT, found).await.unwrap_or_else(|_| panic!("no {what} among {:?}", names()))
+        let names = || {
+            self.spans()
+                .iter()
+                .map(|span| span.name.clone())
+                .collect::<Vec<_>>()
+        };
+        tokio::time::timeout(TIMEOUT, found)
+            .await
+            .unwrap_or_else(|_| panic!("no {what} among {:?}", names()))
     }
 }
 
@@ -91,22 +102,35 @@ impl TraceService for Received {
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        let scope = request.metadata().get("x-scope").map(|value| value.to_str().unwrap().to_owned());
+        let scope = request
+            .metadata()
+            .get("x-scope")
+            .map(|value| value.to_str().unwrap().to_owned());
         self.0.scopes.lock().unwrap().extend(scope);
         for resource in request.into_inner().resource_spans {
-            let service = texts(resource.resource.unwrap().attributes).remove("service.name").unwrap();
-            let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
-            self.0.spans.lock().unwrap().extend(spans.map(|span| Span {
-                service: service.clone(),
-                kind: span.kind(),
-                failed: span.status.as_ref().is_some_and(|status| status.code == 2),
-                name: span.name,
-                trace_id: hex(&span.trace_id),
-                id: hex(&span.span_id),
-                parent: hex(&span.parent_span_id),
-                links:
-                    span.links.iter().map(|link| format!("{}-{}", hex(&link.trace_id), hex(&link.span_id))).collect(),
-                attributes: texts(span.attributes),
+            let service = texts(resource.resource.unwrap().attributes)
+                .remove("service.name")
+                .unwrap();
+            let spans = resource
+                .scope_spans
+                .into_iter()
+                .flat_map(|scope| scope.spans);
+            self.0.spans.lock().unwrap().extend(spans.map(|span| {
+                Span {
+                    service: service.clone(),
+                    kind: span.kind(),
+                    failed: span.status.as_ref().is_some_and(|status| status.code == 2),
+                    name: span.name,
+                    trace_id: hex(&span.trace_id),
+                    id: hex(&span.span_id),
+                    parent: hex(&span.parent_span_id),
+                    links: span
+                        .links
+                        .iter()
+                        .map(|link| format!("{}-{}", hex(&link.trace_id), hex(&link.span_id)))
+                        .collect(),
+                    attributes: texts(span.attributes),
+                }
             }));
         }
         self.0.grown.notify_waiters();
@@ -120,7 +144,15 @@ fn texts(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
         Value::IntValue(number) => number.to_string(),
         other => format!("{other:?}"),
     };
-    attributes.into_iter().map(|pair| (pair.key, pair.value.and_then(|value| value.value).map(text).unwrap())).collect()
+    attributes
+        .into_iter()
+        .map(|pair| {
+            (
+                pair.key,
+                pair.value.and_then(|value| value.value).map(text).unwrap(),
+            )
+        })
+        .collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -27,18 +27,35 @@ struct Traced {
 
 impl Traced {
     async fn start(watched: &[&str], env: &[(&'static str, &str)]) -> Self {
-        Self::start_with(Setup { watched, ..Setup::default() }, &[], env).await
+        Self::start_with(
+            Setup {
+                watched,
+                ..Setup::default()
+            },
+            &[],
+            env,
+        )
+        .await
     }
 
     /// Starts everything except workers, with these options of the LLM service.
     async fn start_with(setup: Setup<'_>, options: &[&str], env: &[(&'static str, &str)]) -> Self {
-        let (mut system, collector) = (TestSystem::start_with(setup).await, Collector::start().await);
+        let (mut system, collector) = (
+            TestSystem::start_with(setup).await,
+            Collector::start().await,
+        );
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address.clone());
         let env = env.iter().map(|(name, value)| (*name, (*value).to_owned()));
         let env: Vec<_> = env.chain([endpoint]).collect();
         let variables = borrowed(&env);
-        system.replace_llm_service(&[&["--pace", "0ms"], options].concat(), &variables).await;
-        Self { system, collector, env }
+        system
+            .replace_llm_service(&[&["--pace", "0ms"], options].concat(), &variables)
+            .await;
+        Self {
+            system,
+            collector,
+            env,
+        }
     }
 
     fn spawn(&self, name: &str, args: &[&str]) -> Tarsy {
@@ -61,7 +78,11 @@ impl Traced {
     async fn submit(&self, variables: &[(&str, &str)], options: &[&str]) -> SessionId {
         let file = self.system.file("alert.json");
         std::fs::write(&file, tarsy::drill::builtin("oom-killed").unwrap().alert).unwrap();
-        let args = [&["submit", file.to_str().unwrap(), "--priority", "critical"], options].concat();
+        let args = [
+            &["submit", file.to_str().unwrap(), "--priority", "critical"],
+            options,
+        ]
+        .concat();
         let mut submit = self.spawn_with("submit", &args, variables);
         let (code, out) = submit.finished().await;
         assert_eq!(code, 0, "{}", submit.log());
@@ -70,12 +91,19 @@ impl Traced {
 
     async fn completed(&self, session: SessionId) {
         let mut timeline = self.system.follow(session).await;
-        assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+        assert_eq!(
+            timeline.finish().await.event_type,
+            EventType::SessionCompleted
+        );
     }
 
     /// Ends these processes and the LLM service in order, so that everything is exported; returns all spans.
     async fn ended(&mut self, workers: &mut [&mut Tarsy]) -> Vec<Span> {
-        for process in workers.iter_mut().map(|worker| &mut **worker).chain([&mut self.system.llm]) {
+        for process in workers
+            .iter_mut()
+            .map(|worker| &mut **worker)
+            .chain([&mut self.system.llm])
+        {
             process.terminate();
             assert_eq!(process.finished().await.0, 0, "{}", process.log());
         }
@@ -84,17 +112,25 @@ impl Traced {
 }
 
 fn borrowed<'a>(env: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
-    env.iter().map(|(name, value)| (*name, value.as_str())).collect()
+    env.iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect()
 }
 
 /// The spans with this beginning of a name.
 fn named<'a>(spans: &'a [Span], name: &str) -> Vec<&'a Span> {
-    spans.iter().filter(|span| span.name.starts_with(name)).collect()
+    spans
+        .iter()
+        .filter(|span| span.name.starts_with(name))
+        .collect()
 }
 
 /// The name of the parent; `-` if no span has its id.
 fn parent_of<'a>(spans: &'a [Span], span: &Span) -> &'a str {
-    spans.iter().find(|other| other.id == span.parent).map_or("-", |parent| parent.name.as_str())
+    spans
+        .iter()
+        .find(|other| other.id == span.parent)
+        .map_or("-", |parent| parent.name.as_str())
 }
 
 fn trace_of(session: SessionId) -> String {

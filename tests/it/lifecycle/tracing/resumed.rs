@@ -5,7 +5,11 @@ use crate::support::wait::eventually;
 
 /// Whether a worker has got a session in this span.
 fn is_claim(span: &Span) -> bool {
-    span.name == "claim session" && span.attributes.get("tarsy.claim.outcome").is_some_and(|word| word == "taken")
+    span.name == "claim session"
+        && span
+            .attributes
+            .get("tarsy.claim.outcome")
+            .is_some_and(|word| word == "taken")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,16 +30,32 @@ async fn a_resumed_run_is_in_the_same_trace_and_links_to_the_attempt_before() {
     let spans = traced.ended(&mut [&mut second]).await;
 
     // No producer has traced the alert: its trace has the id of the session.
-    assert!(spans.iter().all(|span| span.trace_id == trace_of(session)), "{spans:#?}");
-    let [run] = named(&spans, "run session")[..] else { panic!("{spans:#?}") };
+    assert!(
+        spans.iter().all(|span| span.trace_id == trace_of(session)),
+        "{spans:#?}"
+    );
+    let [run] = named(&spans, "run session")[..] else {
+        panic!("{spans:#?}")
+    };
     assert_eq!(run.links, [format!("{}-{}", claim.trace_id, claim.id)]);
     let claims: Vec<_> = spans.iter().filter(|span| is_claim(span)).collect();
     assert_eq!(claims.len(), 2);
-    assert_ne!(claims[0].parent, claims[1].parent, "each attempt has a consumer span of its own");
+    assert_ne!(
+        claims[0].parent, claims[1].parent,
+        "each attempt has a consumer span of its own"
+    );
     let process = spans.iter().find(|span| span.id == run.parent).unwrap();
-    assert!(process.name.starts_with("process tarsy.alerts") && process.parent.is_empty(), "{process:?}");
+    assert!(
+        process.name.starts_with("process tarsy.alerts") && process.parent.is_empty(),
+        "{process:?}"
+    );
     // What the first attempt had finished is there, although its longer spans died with it.
-    assert!(named(&spans, "chat").iter().any(|span| parent_of(&spans, span) == "-"), "{spans:#?}");
+    assert!(
+        named(&spans, "chat")
+            .iter()
+            .any(|span| parent_of(&spans, span) == "-"),
+        "{spans:#?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,7 +72,10 @@ async fn a_question_links_to_the_investigation_that_it_is_about() {
     traced.completed(question).await;
     let spans = traced.ended(&mut [&mut worker]).await;
 
-    let claim = named(&spans, "claim session").into_iter().find(|span| span.trace_id == trace_of(root)).unwrap();
+    let claim = named(&spans, "claim session")
+        .into_iter()
+        .find(|span| span.trace_id == trace_of(root))
+        .unwrap();
     let asked = |span: &&&Span| span.trace_id == trace_of(question);
     let runs = named(&spans, "run session");
     let run = runs.iter().find(asked).unwrap();

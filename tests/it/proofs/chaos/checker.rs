@@ -26,21 +26,43 @@ pub(super) struct Violation {
 
 /// The guarantees in short, for the report.
 pub(super) const GUARANTEES: [(u8, &str); 9] = [
-    (1, "every acknowledged alert is over: investigated, joined or a dead letter"),
-    (2, "one owner: nothing of a superseded epoch, nothing published that is not in the table"),
-    (3, "a resume repeats one model call or the read-only calls in flight"),
+    (
+        1,
+        "every acknowledged alert is over: investigated, joined or a dead letter",
+    ),
+    (
+        2,
+        "one owner: nothing of a superseded epoch, nothing published that is not in the table",
+    ),
+    (
+        3,
+        "a resume repeats one model call or the read-only calls in flight",
+    ),
     (4, "a call that changes something is sent once"),
     (5, "what a provider wants back comes back byte for byte"),
     (6, "deadline, iterations and token totals survive"),
-    (7, "one order without gap or repetition, in the table, on the stream, for watchers"),
+    (
+        7,
+        "one order without gap or repetition, in the table, on the stream, for watchers",
+    ),
     (8, "poison ends with its reason, and nothing else for it"),
-    (11, "what was cut off, guessed or thought is no call and no analysis"),
+    (
+        11,
+        "what was cut off, guessed or thought is no call and no analysis",
+    ),
 ];
 
 /// All violations.
 pub(super) fn check(facts: &Facts) -> Vec<Violation> {
-    let mut violations: Vec<Violation> =
-        facts.wrong.iter().map(|what| Violation { guarantee: 0, session: None, what: what.clone() }).collect();
+    let mut violations: Vec<Violation> = facts
+        .wrong
+        .iter()
+        .map(|what| Violation {
+            guarantee: 0,
+            session: None,
+            what: what.clone(),
+        })
+        .collect();
     delivery::every_alert_has_ended(facts, &mut violations);
     journal::one_owner_writes(facts, &mut violations);
     calls::a_resume_repeats_only_calls_in_flight(facts, &mut violations);
@@ -54,13 +76,25 @@ pub(super) fn check(facts: &Facts) -> Vec<Violation> {
     violations
 }
 
-fn add(violations: &mut Vec<Violation>, guarantee: u8, session: SessionId, what: impl Into<String>) {
-    violations.push(Violation { guarantee, session: Some(session), what: what.into() });
+fn add(
+    violations: &mut Vec<Violation>,
+    guarantee: u8,
+    session: SessionId,
+    what: impl Into<String>,
+) {
+    violations.push(Violation {
+        guarantee,
+        session: Some(session),
+        what: what.into(),
+    });
 }
 
 /// Takeovers whose event has a number between these two, both excluded.
 fn resumes(events: &[Event], after: u32, before: u32) -> u32 {
     let between = |event: &&Event| (after + 1..before).contains(&event.event.session_seq);
-    let resumed = events.iter().filter(between).filter(|event| event.event.event_type == EventType::SessionResumed);
+    let resumed = events
+        .iter()
+        .filter(between)
+        .filter(|event| event.event.event_type == EventType::SessionResumed);
     u32::try_from(resumed.count()).unwrap_or(u32::MAX)
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Duration, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{
+    BigInt, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
 use serde_json::Value;
 use tarsy::engine::ports::Outbox as _;
 use tarsy::investigation::ids::SessionId;
@@ -163,13 +165,21 @@ impl Facts {
 
     /// Whether a model that misbehaves investigates the session.
     pub(super) fn is_odd(&self, session: SessionId) -> bool {
-        let agents = self.events_of(session).iter().filter_map(|event| event.event.agent.as_deref());
+        let agents = self
+            .events_of(session)
+            .iter()
+            .filter_map(|event| event.event.agent.as_deref());
         agents.into_iter().any(|agent| agent.starts_with(SERVER))
     }
 
     /// The journals of a session.
-    pub(super) fn journals_of(&self, session: SessionId) -> impl Iterator<Item = (&Uuid, &Vec<Entry>)> {
-        self.entries.iter().filter(move |(_, entries)| entries.first().is_some_and(|e| e.session_id == session.0))
+    pub(super) fn journals_of(
+        &self,
+        session: SessionId,
+    ) -> impl Iterator<Item = (&Uuid, &Vec<Entry>)> {
+        self.entries
+            .iter()
+            .filter(move |(_, entries)| entries.first().is_some_and(|e| e.session_id == session.0))
     }
 }
 
@@ -200,12 +210,24 @@ struct Epoch {
 impl Tables {
     pub(super) async fn read(system: &System) -> Self {
         let mut connection = system.database.connection();
-        let mut rows = |sql: &str| diesel::sql_query(sql.to_owned()).load::<Alert>(&mut connection).unwrap();
-        let alerts = rows("SELECT * FROM alerts").into_iter().map(|alert| (alert.id(), alert)).collect();
-        let sessions: Vec<Session> = diesel::sql_query("SELECT * FROM alert_sessions").load(&mut connection).unwrap();
+        let mut rows = |sql: &str| {
+            diesel::sql_query(sql.to_owned())
+                .load::<Alert>(&mut connection)
+                .unwrap()
+        };
+        let alerts = rows("SELECT * FROM alerts")
+            .into_iter()
+            .map(|alert| (alert.id(), alert))
+            .collect();
+        let sessions: Vec<Session> = diesel::sql_query("SELECT * FROM alert_sessions")
+            .load(&mut connection)
+            .unwrap();
         let journal = "SELECT * FROM entries ORDER BY session_id, execution_id, entry_no";
         let mut entries: BTreeMap<Uuid, Vec<Entry>> = BTreeMap::new();
-        for entry in diesel::sql_query(journal).load::<Entry>(&mut connection).unwrap() {
+        for entry in diesel::sql_query(journal)
+            .load::<Entry>(&mut connection)
+            .unwrap()
+        {
             entries.entry(entry.execution_id).or_default().push(entry);
         }
         let epochs = "SELECT session_id, session_seq::bigint, lease_epoch FROM timeline_events";
@@ -221,13 +243,24 @@ impl Tables {
         for session in ids.into_iter().map(SessionId) {
             let rows = store.events(session, 0, 100_000).await.unwrap();
             let of = |event: TimelineEvent| {
-                let epoch = epochs.get(&(session.0, i64::from(event.session_seq))).copied().unwrap_or_default();
+                let epoch = epochs
+                    .get(&(session.0, i64::from(event.session_seq)))
+                    .copied()
+                    .unwrap_or_default();
                 Event { epoch, event }
             };
             events.insert(session, rows.into_iter().map(of).collect());
         }
-        let sessions = sessions.into_iter().map(|session| (SessionId(session.session_id), session)).collect();
-        Self { alerts, sessions, entries, events }
+        let sessions = sessions
+            .into_iter()
+            .map(|session| (SessionId(session.session_id), session))
+            .collect();
+        Self {
+            alerts,
+            sessions,
+            entries,
+            events,
+        }
     }
 }
 
@@ -237,7 +270,10 @@ pub(super) fn model_calls(system: &System) -> BTreeMap<(Uuid, i32), u32> {
     for line in lines(system, "model_calls") {
         let request = line["request_id"].as_str().unwrap_or_default();
         let (execution, iteration) = request.split_once(':').expect("execution:iteration");
-        let key = (Uuid::parse_str(execution).expect("an id"), iteration.parse().expect("a number"));
+        let key = (
+            Uuid::parse_str(execution).expect("an id"),
+            iteration.parse().expect("a number"),
+        );
         *calls.entry(key).or_default() += 1;
     }
     calls
@@ -247,18 +283,31 @@ pub(super) fn model_calls(system: &System) -> BTreeMap<(Uuid, i32), u32> {
 pub(super) fn tool_calls(system: &System) -> BTreeMap<ToolSent, u32> {
     let mut calls = BTreeMap::new();
     for line in lines(system, "tool_calls") {
-        let (by, step) = (line["arguments"]["by"].as_str(), line["arguments"]["step"].as_i64());
+        let (by, step) = (
+            line["arguments"]["by"].as_str(),
+            line["arguments"]["step"].as_i64(),
+        );
         let execution = by.and_then(|by| Uuid::parse_str(by).ok());
-        let (Some(execution), Some(step)) = (execution, step) else { panic!("a call without a name: {line}") };
+        let (Some(execution), Some(step)) = (execution, step) else {
+            panic!("a call without a name: {line}")
+        };
         let tool = line["tool"].as_str().unwrap_or_default().to_owned();
-        *calls.entry(ToolSent { execution, tool, step }).or_default() += 1;
+        *calls
+            .entry(ToolSent {
+                execution,
+                tool,
+                step,
+            })
+            .or_default() += 1;
     }
     calls
 }
 
 fn lines(system: &System, file: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(system.file(file)).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{file}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{file}: {line}")))
+        .collect()
 }
 
 impl ToolSent {

@@ -53,11 +53,19 @@ pub(super) async fn run(
         async move {
             tokio::time::sleep_until(began + planned.at).await; // the plan
             let (at, fault) = (began.elapsed().as_secs_f64(), planned.fault);
-            print_progress(&format!("{at:>6.1} s  fault {:>3}/{all}  {fault}", number + 1));
+            print_progress(&format!(
+                "{at:>6.1} s  fault {:>3}/{all}  {fault}",
+                number + 1
+            ));
             let (injected, measured) = inject(bed, planned).await;
             ended.send_modify(|count| *count += 1);
-            let recovery = idle.run_until_cancelled(tokio::time::timeout(RECOVERY_WITHIN, measured)).await;
-            InjectedFault { recovery: recovery.and_then(Result::ok), ..injected }
+            let recovery = idle
+                .run_until_cancelled(tokio::time::timeout(RECOVERY_WITHIN, measured))
+                .await;
+            InjectedFault {
+                recovery: recovery.and_then(Result::ok),
+                ..injected
+            }
         }
     });
     // One task suffices, because it only waits.
@@ -73,7 +81,9 @@ async fn inject(
 ) -> (InjectedFault, impl Future<Output = Duration>) {
     let system = &bed.system;
     let before = bed.observer.latest();
-    let name = affected_worker(fault).map(|worker| system.workers[worker].state().name).unwrap_or_default();
+    let name = affected_worker(fault)
+        .map(|worker| system.workers[worker].state().name)
+        .unwrap_or_default();
     let from = Utc::now();
     match fault {
         Fault::KillWorker(worker) => system.workers[worker].kill(lasts).await,
@@ -91,7 +101,11 @@ async fn inject(
         Fault::Freeze(Server::Broker | Server::Database) => system.freeze_broker(lasts).await,
         Fault::KillBackend => system.kill_backend().await,
         Fault::Purge(stream) => purge(bed, stream).await,
-        Fault::LoseStreams => bed.shared_ledger.lose(system, system.lose_streams(lasts)).await,
+        Fault::LoseStreams => {
+            bed.shared_ledger
+                .lose(system, system.lose_streams(lasts))
+                .await
+        }
         Fault::Link(worker, server, mode) => {
             let link = system.workers[worker].link(server);
             link.set(mode);
@@ -109,7 +123,15 @@ async fn inject(
         recovered(bed, fault, &name, before).await;
         ended.elapsed()
     };
-    (InjectedFault { fault, from, until, recovery: None }, measured)
+    (
+        InjectedFault {
+            fault,
+            from,
+            until,
+            recovery: None,
+        },
+        measured,
+    )
 }
 
 /// The worker that a fault affects.
@@ -140,8 +162,13 @@ async fn purge(bed: &TestBed, stream: Stream) {
 
 async fn empty(nats_url: &str, stream: Stream) {
     // A paused broker keeps its messages. The plan does not combine the two faults, but a restart may take long.
-    let Ok(client) = async_nats::connect(nats_url).await else { return };
-    if let Ok(found) = async_nats::jetstream::new(client).get_stream(stream.name()).await {
+    let Ok(client) = async_nats::connect(nats_url).await else {
+        return;
+    };
+    if let Ok(found) = async_nats::jetstream::new(client)
+        .get_stream(stream.name())
+        .await
+    {
         found.purge().await.ok();
     }
 }
@@ -151,27 +178,44 @@ async fn recovered(bed: &TestBed, fault: Fault, name: &str, before: Snapshot) {
     let observer = &bed.observer;
     match fault {
         Fault::KillWorker(_) | Fault::TerminateWorker(_) | Fault::StopWorker(_) => {
-            let owned: Vec<(Uuid, SessionProgress)> =
-                before.iter().filter(|(_, seen)| is_of(seen, name)).map(|(id, seen)| (*id, seen.clone())).collect();
+            let owned: Vec<(Uuid, SessionProgress)> = before
+                .iter()
+                .filter(|(_, seen)| is_of(seen, name))
+                .map(|(id, seen)| (*id, seen.clone()))
+                .collect();
             if owned.is_empty() {
                 if !matches!(fault, Fault::StopWorker(_)) {
-                    bed.system.workers[affected_worker(fault).unwrap_or_default()].succeeded(name).await;
+                    bed.system.workers[affected_worker(fault).unwrap_or_default()]
+                        .succeeded(name)
+                        .await;
                 }
                 return;
             }
-            observer.until(|now| owned.iter().all(|(id, old)| now.get(id).is_none_or(|now| goes_on(old, now)))).await;
+            observer
+                .until(|now| {
+                    owned
+                        .iter()
+                        .all(|(id, old)| now.get(id).is_none_or(|now| goes_on(old, now)))
+                })
+                .await;
         }
         Fault::Kill(Server::Database) | Fault::KillBackend => {
             let then = observer.latest();
-            observer.until(|now| now.iter().any(|(id, seen)| wrote(then.get(id), seen))).await;
+            observer
+                .until(|now| now.iter().any(|(id, seen)| wrote(then.get(id), seen)))
+                .await;
         }
         Fault::Kill(Server::LlmService) | Fault::Freeze(Server::LlmService) => {
             let then = observer.latest();
-            observer.until(|now| now.iter().any(|(id, seen)| answered(then.get(id), seen))).await;
+            observer
+                .until(|now| now.iter().any(|(id, seen)| answered(then.get(id), seen)))
+                .await;
         }
         Fault::Kill(Server::Broker) | Fault::Freeze(_) | Fault::Purge(_) | Fault::LoseStreams => {
             let then = observer.latest();
-            observer.until(|now| now.iter().any(|(id, seen)| claimed(then.get(id), seen))).await;
+            observer
+                .until(|now| now.iter().any(|(id, seen)| claimed(then.get(id), seen)))
+                .await;
         }
         Fault::Link(worker, Server::LlmService, _) => works(bed, worker, answered).await,
         Fault::Link(worker, ..) | Fault::KillToolServer(worker) => works(bed, worker, wrote).await,
@@ -181,7 +225,11 @@ async fn recovered(bed: &TestBed, fault: Fault, name: &str, before: Snapshot) {
 }
 
 /// Waits until a session of this worker has written, or until the worker has no session and is ready.
-async fn works(bed: &TestBed, worker: usize, did: impl Fn(Option<&SessionProgress>, &SessionProgress) -> bool) {
+async fn works(
+    bed: &TestBed,
+    worker: usize,
+    did: impl Fn(Option<&SessionProgress>, &SessionProgress) -> bool,
+) {
     let (observer, worker) = (&bed.observer, &bed.system.workers[worker]);
     let then = observer.latest();
     loop {
@@ -190,7 +238,9 @@ async fn works(bed: &TestBed, worker: usize, did: impl Fn(Option<&SessionProgres
         observer
             .look(|now| {
                 idle = !now.values().any(|seen| is_of(seen, &name));
-                done = now.iter().any(|(id, seen)| seen.worker_name == name && did(then.get(id), seen));
+                done = now
+                    .iter()
+                    .any(|(id, seen)| seen.worker_name == name && did(then.get(id), seen));
             })
             .await;
         if done || (idle && worker.takes_work().await) {
@@ -204,7 +254,9 @@ fn is_of(seen: &SessionProgress, name: &str) -> bool {
 }
 
 fn goes_on(old: &SessionProgress, now: &SessionProgress) -> bool {
-    !now.running || (now.owned && now.lease_epoch > old.lease_epoch) || now.event_seq > old.event_seq
+    !now.running
+        || (now.owned && now.lease_epoch > old.lease_epoch)
+        || now.event_seq > old.event_seq
 }
 
 fn wrote(old: Option<&SessionProgress>, now: &SessionProgress) -> bool {

@@ -130,10 +130,18 @@ impl SharedLedger {
 
     /// Acknowledged alerts without a row; `None` while the database is unavailable.
     fn unseen(&self, system: &System) -> Option<BTreeSet<SessionId>> {
-        let known = system.ask("(SELECT coalesce(string_agg(alert_id::text, ' '), '') FROM alerts)")?;
+        let known =
+            system.ask("(SELECT coalesce(string_agg(alert_id::text, ' '), '') FROM alerts)")?;
         let known: BTreeSet<SessionId> = known.split(' ').filter_map(SessionId::parse).collect();
         let ledger = self.ledger.lock().unwrap();
-        Some(ledger.sent.keys().filter(|id| !known.contains(id)).copied().collect())
+        Some(
+            ledger
+                .sent
+                .keys()
+                .filter(|id| !known.contains(id))
+                .copied()
+                .collect(),
+        )
     }
 }
 
@@ -149,16 +157,29 @@ struct Draft {
 }
 
 /// Publishes until `until`; sends each session with a watcher to `watched`.
-pub(super) async fn run(bed: TestBed, seed: u64, until: Instant, watched: mpsc::UnboundedSender<SessionId>) {
-    let TestBed { system, observer, shared_ledger } = bed;
+pub(super) async fn run(
+    bed: TestBed,
+    seed: u64,
+    until: Instant,
+    watched: mpsc::UnboundedSender<SessionId>,
+) {
+    let TestBed {
+        system,
+        observer,
+        shared_ledger,
+    } = bed;
     let mut rng = Rng::with_seed(seed ^ 0x10ad);
-    let jetstream = async_nats::jetstream::new(async_nats::connect(&system.nats_url).await.unwrap());
+    let jetstream =
+        async_nats::jetstream::new(async_nats::connect(&system.nats_url).await.unwrap());
     let mut deck = Vec::new();
     let mut publishing = JoinSet::new();
     let mut number = 0_usize;
     while Instant::now() < until {
         if deck.is_empty() {
-            deck.extend(DECK.iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)));
+            deck.extend(
+                DECK.iter()
+                    .flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)),
+            );
             rng.shuffle(&mut deck);
             // The slowest kinds are drawn first, and never shortly before the end.
             let long = |kind: &Kind| matches!(kind, Kind::Stuck | Kind::Deadly | Kind::Poison);
@@ -175,8 +196,11 @@ pub(super) async fn run(bed: TestBed, seed: u64, until: Instant, watched: mpsc::
                 watched.send(session).ok();
             }
             let cancel = (kind == Kind::Cancel).then(|| Duration::from_millis(rng.u64(300..3000)));
-            let (system, shared_ledger, jetstream) =
-                (Arc::clone(&system), Arc::clone(&shared_ledger), jetstream.clone());
+            let (system, shared_ledger, jetstream) = (
+                Arc::clone(&system),
+                Arc::clone(&shared_ledger),
+                jetstream.clone(),
+            );
             publishing.spawn(async move {
                 publish(&jetstream, &shared_ledger, session, draft).await;
                 if let Some(after) = cancel {
@@ -193,7 +217,12 @@ pub(super) async fn run(bed: TestBed, seed: u64, until: Instant, watched: mpsc::
 }
 
 /// Publishes until the stream acknowledges it; the same alert may be stored twice.
-async fn publish(jetstream: &Context, shared_ledger: &SharedLedger, session: SessionId, draft: Draft) {
+async fn publish(
+    jetstream: &Context,
+    shared_ledger: &SharedLedger,
+    session: SessionId,
+    draft: Draft,
+) {
     let mut headers = HeaderMap::new();
     headers.insert("Tarsy-Session-Id", session.to_string());
     for (name, value) in &draft.headers {
@@ -202,11 +231,23 @@ async fn publish(jetstream: &Context, shared_ledger: &SharedLedger, session: Ses
     loop {
         // The publish and its record share one lock, so that the stream is not emptied in between.
         let _open = shared_ledger.gate.read().await;
-        let published =
-            jetstream.publish_with_headers(draft.subject.clone(), headers.clone(), draft.body.clone().into());
-        let acknowledged = tokio::time::timeout(ACKNOWLEDGED_WITHIN, async { published.await.ok()?.await.ok() }).await;
+        let published = jetstream.publish_with_headers(
+            draft.subject.clone(),
+            headers.clone(),
+            draft.body.clone().into(),
+        );
+        let acknowledged = tokio::time::timeout(ACKNOWLEDGED_WITHIN, async {
+            published.await.ok()?.await.ok()
+        })
+        .await;
         if let Ok(Some(_)) = acknowledged {
-            shared_ledger.ledger.lock().unwrap().sent.insert(session, Sent { kind: draft.kind, at: Utc::now() });
+            shared_ledger.ledger.lock().unwrap().sent.insert(
+                session,
+                Sent {
+                    kind: draft.kind,
+                    at: Utc::now(),
+                },
+            );
             return;
         }
         tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of tries
@@ -216,8 +257,12 @@ async fn publish(jetstream: &Context, shared_ledger: &SharedLedger, session: Ses
 async fn request_cancel(system: &System, session: SessionId) {
     system.database.store().request_cancel(session).await.ok();
     let retry = ConnectRetry::UpTo(Duration::from_secs(2));
-    let options =
-        Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: Default::default(), retry };
+    let options = Options {
+        url: system.nats_url.clone(),
+        role: "chaos".to_owned(),
+        credentials: Default::default(),
+        retry,
+    };
     if let Ok(nats) = Nats::connect(&options).await {
         nats.request_cancel(session).await.ok();
     }
@@ -247,13 +292,23 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::Poison => vec![draft(std::str::from_utf8(POISON).unwrap(), Vec::new())],
         Kind::Undecodable => {
             let body = [&[0xff][..], &[0; 256], about.as_bytes()].concat();
-            vec![Draft { body, ..draft("", Vec::new()) }]
+            vec![Draft {
+                body,
+                ..draft("", Vec::new())
+            }]
         }
         Kind::Storm => storm(&draft, about),
         Kind::Question => {
-            let over: Vec<Uuid> = observer.latest().iter().filter(|(_, s)| s.may_be_asked).map(|(id, _)| *id).collect();
+            let over: Vec<Uuid> = observer
+                .latest()
+                .iter()
+                .filter(|(_, s)| s.may_be_asked)
+                .map(|(id, _)| *id)
+                .collect();
             // No session has ended yet: publishes another alert, about which a question can be asked later.
-            let Some(parent) = rng.choice(over) else { return drafts(Kind::Native, rng, observer) };
+            let Some(parent) = rng.choice(over) else {
+                return drafts(Kind::Native, rng, observer);
+            };
             vec![Draft {
                 kind,
                 subject: "tarsy.questions.high.chaos".to_owned(),
@@ -277,11 +332,17 @@ fn storm(draft: &dyn Fn(&str, Headers) -> Draft, about: Uuid) -> Vec<Draft> {
         })
     };
     let fingerprint = || ("Tarsy-Fingerprint", about.to_string());
-    let resolved = Draft { body: labels("resolved").to_string().into_bytes(), ..draft("", vec![fingerprint()]) };
+    let resolved = Draft {
+        body: labels("resolved").to_string().into_bytes(),
+        ..draft("", vec![fingerprint()])
+    };
     vec![
         draft(mark::NATIVE, vec![fingerprint()]),
         draft(mark::NATIVE, vec![fingerprint()]),
-        draft(mark::NATIVE, vec![fingerprint(), ("Tarsy-Force", "true".to_owned())]),
+        draft(
+            mark::NATIVE,
+            vec![fingerprint(), ("Tarsy-Force", "true".to_owned())],
+        ),
         resolved,
     ]
 }

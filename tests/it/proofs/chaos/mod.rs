@@ -75,11 +75,20 @@ async fn every_guarantee_holds_under_faults_of_every_kind() {
     let (system, gates) = System::start(seed).await;
     let system = Arc::new(system);
     let observer = Arc::new(Observer::start(system.database.url()));
-    let bed = TestBed { system: Arc::clone(&system), observer: Arc::clone(&observer), shared_ledger: Arc::default() };
+    let bed = TestBed {
+        system: Arc::clone(&system),
+        observer: Arc::clone(&observer),
+        shared_ledger: Arc::default(),
+    };
     let (facts, settled) = run(bed, gates, seed, Duration::from_secs_f64(minutes * 60.0)).await;
 
     let violations = checker::check(&facts);
-    let run = report::Run { seed, minutes, workers: WORKERS, settled };
+    let run = report::Run {
+        seed,
+        minutes,
+        workers: WORKERS,
+        settled,
+    };
     let page = report::page(&run, &facts, &violations);
     match std::env::var_os(REPORT) {
         Some(path) => std::fs::write(path, page).unwrap(),
@@ -90,34 +99,62 @@ async fn every_guarantee_holds_under_faults_of_every_kind() {
         "seed {seed}: {} violations of a guarantee: the report has the histories",
         violations.len()
     );
-    assert!(facts.faults.len() as f64 >= FAULTS_OF_A_MINUTE * minutes, "there were too few faults");
+    assert!(
+        facts.faults.len() as f64 >= FAULTS_OF_A_MINUTE * minutes,
+        "there were too few faults"
+    );
 }
 
 /// Runs load and faults, waits until all sessions have ended, and reads the facts.
 async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Facts, Duration) {
-    let TestBed { system, shared_ledger, .. } = bed.clone();
+    let TestBed {
+        system,
+        shared_ledger,
+        ..
+    } = bed.clone();
     let end = CancellationToken::new();
     let everything = Arc::new(Mutex::new(watchers::Everything::new()));
-    let reader = tokio::spawn(watchers::read_everything(system.nats_url.clone(), Arc::clone(&everything), end.clone()));
+    let reader = tokio::spawn(watchers::read_everything(
+        system.nats_url.clone(),
+        Arc::clone(&everything),
+        end.clone(),
+    ));
     let deadly = tokio::spawn(kill_at_gates(Arc::clone(&system), gates, end.clone()));
     let (watched, sessions) = mpsc::unbounded_channel();
     let following = tokio::spawn(watchers::follow(Arc::clone(&system), sessions));
     let began = Instant::now();
     let publishing = tokio::spawn(load::run(bed.clone(), seed, began + run, watched));
     let planned = plan::faults(seed, run, WORKERS);
-    let (all, (over, mut overs), idle) = (planned.len(), watch::channel(0), CancellationToken::new());
+    let (all, (over, mut overs), idle) =
+        (planned.len(), watch::channel(0), CancellationToken::new());
     let settling = async {
         publishing.await.expect("the load");
-        overs.wait_for(|count| *count == all).await.expect("the faults");
+        overs
+            .wait_for(|count| *count == all)
+            .await
+            .expect("the faults");
         let last = Instant::now();
         system.mend();
         let wrong = settle(&system, &shared_ledger).await;
-        print_progress(&format!("{:>6.1} s  every alert is settled", began.elapsed().as_secs_f64()));
+        print_progress(&format!(
+            "{:>6.1} s  every alert is settled",
+            began.elapsed().as_secs_f64()
+        ));
         idle.cancel();
         (wrong, last.elapsed())
     };
-    let (faults, (mut wrong, settled)) =
-        tokio::join!(faults::run(&bed, planned, began, Progress { ended: over, idle: idle.clone() }), settling);
+    let (faults, (mut wrong, settled)) = tokio::join!(
+        faults::run(
+            &bed,
+            planned,
+            began,
+            Progress {
+                ended: over,
+                idle: idle.clone()
+            }
+        ),
+        settling
+    );
     let watched = following.await.expect("the watchers");
     for worker in &system.workers {
         worker.end().await;
@@ -131,7 +168,13 @@ async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
     };
     wrong.extend(of_workers);
     let shown = std::mem::take(&mut *everything.lock().unwrap());
-    let read = Read { faults, deaths, wrong, watched, shown };
+    let read = Read {
+        faults,
+        deaths,
+        wrong,
+        watched,
+        shown,
+    };
     (facts(&system, &shared_ledger, read).await, settled)
 }
 
@@ -145,15 +188,39 @@ struct Read {
 }
 
 async fn facts(system: &System, shared_ledger: &SharedLedger, read: Read) -> Facts {
-    let Tables { alerts, sessions, entries, events } = Tables::read(system).await;
-    let Read { faults, deaths, wrong, mut watched, shown } = read;
+    let Tables {
+        alerts,
+        sessions,
+        entries,
+        events,
+    } = Tables::read(system).await;
+    let Read {
+        faults,
+        deaths,
+        wrong,
+        mut watched,
+        shown,
+    } = read;
     let length = |events: &Vec<facts::Event>| u32::try_from(events.len()).unwrap_or(u32::MAX);
-    let over = alerts.keys().filter_map(|id| Some((*id, length(events.get(id)?)))).collect();
+    let over = alerts
+        .keys()
+        .filter_map(|id| Some((*id, length(events.get(id)?))))
+        .collect();
     watched.extend(watchers::follow_late(system, &over).await);
-    let empties = |fault: Fault| matches!(fault, Fault::Purge(Stream::Timeline) | Fault::LoseStreams);
-    let emptied = faults.iter().filter(|one| empties(one.fault)).map(|one| (one.from, one.until)).collect();
+    let empties =
+        |fault: Fault| matches!(fault, Fault::Purge(Stream::Timeline) | Fault::LoseStreams);
+    let emptied = faults
+        .iter()
+        .filter(|one| empties(one.fault))
+        .map(|one| (one.from, one.until))
+        .collect();
     let session_timeout = chrono::Duration::from_std(session_timeout()).unwrap();
-    let limits = Limits { attempts: ATTEMPTS, iterations: MAX_ITERATIONS, session_timeout, grace: GRACE };
+    let limits = Limits {
+        attempts: ATTEMPTS,
+        iterations: MAX_ITERATIONS,
+        session_timeout,
+        grace: GRACE,
+    };
     let ledger = std::mem::take(&mut *shared_ledger.ledger.lock().unwrap());
     Facts {
         limits,
@@ -186,7 +253,12 @@ async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: Cancella
         };
         let system = Arc::clone(&system);
         killing.spawn(async move {
-            let execution = arrived.detail.split(' ').next().unwrap_or_default().to_owned();
+            let execution = arrived
+                .detail
+                .split(' ')
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             let limit = Instant::now() + session_timeout();
             // The session has no owner at the moment, or the database is unavailable.
             while !system.kill_owner_of(&execution).await && Instant::now() < limit {
@@ -214,14 +286,20 @@ async fn settle(system: &System, shared_ledger: &SharedLedger) -> Vec<String> {
             break;
         }
         if Instant::now() > limit {
-            wrong.push(format!("{:?} alerts are not over {SETTLED_WITHIN:?} behind the last fault", number(left)));
+            wrong.push(format!(
+                "{:?} alerts are not over {SETTLED_WITHIN:?} behind the last fault",
+                number(left)
+            ));
             break;
         }
         tokio::time::sleep(Duration::from_millis(200)).await; // pacing of looks
     }
     for worker in &system.workers {
         let limit = Duration::from_secs(60);
-        eventually_within(limit, "every worker is ready again", async || worker.takes_work().await).await;
+        eventually_within(limit, "every worker is ready again", async || {
+            worker.takes_work().await
+        })
+        .await;
     }
     wrong
 }

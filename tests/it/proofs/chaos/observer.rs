@@ -60,19 +60,30 @@ impl Observer {
             let mut connection = None;
             while !end.load(Ordering::SeqCst) {
                 connection = connection.or_else(|| PgConnection::establish(&url).ok());
-                match connection.as_mut().map(|connection| diesel::sql_query(QUERY).load::<SessionProgress>(connection))
+                match connection
+                    .as_mut()
+                    .map(|connection| diesel::sql_query(QUERY).load::<SessionProgress>(connection))
                 {
                     Some(Ok(rows)) => {
-                        sender.send_replace(Arc::new(rows.into_iter().map(|row| (row.session_id, row)).collect()));
+                        sender.send_replace(Arc::new(
+                            rows.into_iter().map(|row| (row.session_id, row)).collect(),
+                        ));
                     }
                     // The database is unavailable: poll again with a new connection.
                     Some(Err(_)) | None => connection = None,
                 }
-                #[allow(clippy::disallowed_methods, reason = "a thread of its own: pacing of looks")]
+                #[allow(
+                    clippy::disallowed_methods,
+                    reason = "a thread of its own: pacing of looks"
+                )]
                 std::thread::sleep(BETWEEN_LOOKS); // pacing of looks
             }
         });
-        Self { latest, ended, thread: Some(thread) }
+        Self {
+            latest,
+            ended,
+            thread: Some(thread),
+        }
     }
 
     pub(super) fn latest(&self) -> Snapshot {

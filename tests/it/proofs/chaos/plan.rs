@@ -78,7 +78,10 @@ pub(super) fn faults(seed: u64, run: Duration, workers: usize) -> Vec<Planned> {
         // A target that was hit recently is skipped; another one always exists.
         let (fault, lasts) = loop {
             let (fault, lasts) = draw(&mut rng, workers);
-            if !busy.iter().any(|(target, _)| target.overlaps(Target::of(fault))) {
+            if !busy
+                .iter()
+                .any(|(target, _)| target.overlaps(Target::of(fault)))
+            {
                 break (fault, lasts);
             }
         };
@@ -101,9 +104,10 @@ enum Target {
 impl Target {
     fn of(fault: Fault) -> Self {
         match fault {
-            Fault::KillWorker(n) | Fault::StopWorker(n) | Fault::TerminateWorker(n) | Fault::KillToolServer(n) => {
-                Self::Worker(n)
-            }
+            Fault::KillWorker(n)
+            | Fault::StopWorker(n)
+            | Fault::TerminateWorker(n)
+            | Fault::KillToolServer(n) => Self::Worker(n),
             Fault::Kill(server) | Fault::Freeze(server) => Self::Server(server),
             Fault::KillBackend => Self::Server(Server::Database),
             Fault::Purge(_) | Fault::LoseStreams => Self::Server(Server::Broker),
@@ -136,7 +140,10 @@ fn draw(rng: &mut Rng, workers: usize) -> (Fault, Duration) {
         52..56 => (Fault::KillBackend, Duration::ZERO),
         56..64 => (Fault::Purge(stream), Duration::ZERO),
         64..66 => (Fault::LoseStreams, ms(300..1500)),
-        66..95 => (Fault::Link(worker, server, mode(rng)), ms_of(rng, 1000..7000)),
+        66..95 => (
+            Fault::Link(worker, server, mode(rng)),
+            ms_of(rng, 1000..7000),
+        ),
         _ => (Fault::WatchLink(mode(rng)), ms_of(rng, 1000..5000)),
     }
 }
@@ -156,7 +163,10 @@ fn ms_of(rng: &mut Rng, range: std::ops::Range<u64>) -> Duration {
 fn mode(rng: &mut Rng) -> Mode {
     match rng.u8(0..4) {
         0 => Mode::Cut,
-        1 => Mode::Slow { latency: ms_of(rng, 20..300), bytes_per_ms: rng.u32(8..200) },
+        1 => Mode::Slow {
+            latency: ms_of(rng, 20..300),
+            bytes_per_ms: rng.u32(8..200),
+        },
         2 => Mode::Stalled,
         _ => Mode::HalfOpen,
     }
@@ -235,7 +245,8 @@ fn the_seed_determines_the_plan_and_ten_minutes_have_two_hundred_faults() {
     for seed in 0..50 {
         let planned = faults(seed, long, 3);
         assert!(planned.len() >= 200, "{seed}: {}", planned.len());
-        let kinds: std::collections::BTreeSet<_> = planned.iter().map(|planned| planned.fault.kind()).collect();
+        let kinds: std::collections::BTreeSet<_> =
+            planned.iter().map(|planned| planned.fault.kind()).collect();
         assert!(kinds.len() >= 14, "{seed}: {kinds:?}");
     }
 }

@@ -25,26 +25,53 @@ pub(super) struct Run {
 /// The report as text; ends with the command that repeats the run.
 pub(super) fn page(run: &Run, facts: &Facts, violations: &[Violation]) -> String {
     let mut page = String::new();
-    let Run { seed, minutes, workers, settled } = run;
-    writeln!(page, "\nchaos: {minutes} minutes, seed {seed}, {workers} workers").unwrap();
+    let Run {
+        seed,
+        minutes,
+        workers,
+        settled,
+    } = run;
+    writeln!(
+        page,
+        "\nchaos: {minutes} minutes, seed {seed}, {workers} workers"
+    )
+    .unwrap();
     faults(&mut page, &facts.faults);
     alerts(&mut page, facts, *settled);
     calls(&mut page, facts);
     odd(&mut page, facts);
     page.push_str("\n  guarantees (README.md)\n");
     for (number, what) in GUARANTEES {
-        let count = violations.iter().filter(|violation| violation.guarantee == number).count();
-        let verdict = if count == 0 { "holds".to_owned() } else { format!("BROKEN {count}x") };
+        let count = violations
+            .iter()
+            .filter(|violation| violation.guarantee == number)
+            .count();
+        let verdict = if count == 0 {
+            "holds".to_owned()
+        } else {
+            format!("BROKEN {count}x")
+        };
         writeln!(page, "    {number}  {verdict:<10}  {what}").unwrap();
     }
     for (shown, violation) in violations.iter().enumerate() {
-        let of = violation.session.map_or_else(String::new, |session| format!(" {session}"));
-        writeln!(page, "\n  BROKEN {}{of}: {}", violation.guarantee, violation.what).unwrap();
+        let of = violation
+            .session
+            .map_or_else(String::new, |session| format!(" {session}"));
+        writeln!(
+            page,
+            "\n  BROKEN {}{of}: {}",
+            violation.guarantee, violation.what
+        )
+        .unwrap();
         if let (true, Some(session)) = (shown < HISTORIES, violation.session) {
             page.push_str(&history::of(facts, session));
         }
     }
-    writeln!(page, "\n  the same faults and alerts again: ./dev chaos --minutes {minutes} --seed {seed}").unwrap();
+    writeln!(
+        page,
+        "\n  the same faults and alerts again: ./dev chaos --minutes {minutes} --seed {seed}"
+    )
+    .unwrap();
     page
 }
 
@@ -56,14 +83,30 @@ fn faults(page: &mut String, faults: &[InjectedFault]) {
         recoveries.extend(one.recovery);
     }
     let all: Vec<Duration> = faults.iter().filter_map(|one| one.recovery).collect();
-    writeln!(page, "\n  {:<36} {:>5}  {:>9} {:>9} {:>9}  recovery", "faults", "count", "p50", "p99", "worst").unwrap();
+    writeln!(
+        page,
+        "\n  {:<36} {:>5}  {:>9} {:>9} {:>9}  recovery",
+        "faults", "count", "p50", "p99", "worst"
+    )
+    .unwrap();
     for (kind, (count, recoveries)) in kinds {
         writeln!(page, "  {kind:<36} {count:>5}  {}", recovery(recoveries)).unwrap();
     }
-    writeln!(page, "  {:<36} {:>5}  {}", "all", faults.len(), recovery(all)).unwrap();
+    writeln!(
+        page,
+        "  {:<36} {:>5}  {}",
+        "all",
+        faults.len(),
+        recovery(all)
+    )
+    .unwrap();
     let open = faults.iter().filter(|one| one.recovery.is_none()).count();
     if open > 0 {
-        writeln!(page, "  {open} without a proof of recovery: nothing was left to do, or not within a minute").unwrap();
+        writeln!(
+            page,
+            "  {open} without a proof of recovery: nothing was left to do, or not within a minute"
+        )
+        .unwrap();
     }
 }
 
@@ -73,15 +116,20 @@ fn recovery(recoveries: Vec<Duration>) -> String {
     }
     let figures: Figures = recoveries.into_iter().collect();
     let seconds = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
-    let [median, most, worst] = [figures.median(), figures.quantile(0.99), figures.worst()].map(seconds);
+    let [median, most, worst] =
+        [figures.median(), figures.quantile(0.99), figures.worst()].map(seconds);
     format!("{median:>9} {most:>9} {worst:>9}")
 }
 
 fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
     let count = |of: BTreeMap<String, usize>| {
-        of.into_iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+        of.into_iter()
+            .map(|(what, count)| format!("{count} {what}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    let (mut places, mut statuses, mut takeovers) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut places, mut statuses, mut takeovers) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for alert in facts.alerts.values() {
         *places.entry(alert.place.clone()).or_default() += 1;
     }
@@ -90,13 +138,25 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
     }
     for event in facts.events.values().flatten() {
         let metadata = &event.event.metadata;
-        if let (Some(_), Some(reason)) = (metadata["previous_worker"].as_str(), metadata["reason"].as_str()) {
+        if let (Some(_), Some(reason)) = (
+            metadata["previous_worker"].as_str(),
+            metadata["reason"].as_str(),
+        ) {
             *takeovers.entry(reason.replace('_', " ")).or_default() += 1;
         }
     }
-    let over = facts.alerts.values().filter(|alert| alert.settled_at.is_some()).count();
+    let over = facts
+        .alerts
+        .values()
+        .filter(|alert| alert.settled_at.is_some())
+        .count();
     let sent = facts.ledger.sent.len();
-    let lost = facts.ledger.lost_with_the_stream.iter().filter(|id| !facts.alerts.contains_key(id)).count();
+    let lost = facts
+        .ledger
+        .lost_with_the_stream
+        .iter()
+        .filter(|id| !facts.alerts.contains_key(id))
+        .count();
     let share = 100.0 * over as f64 / facts.alerts.len().max(1) as f64;
     writeln!(
         page,
@@ -106,8 +166,11 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
     )
     .unwrap();
     if lost > 0 {
-        writeln!(page, "             {lost} went with an emptied stream before a worker had written them down")
-            .unwrap();
+        writeln!(
+            page,
+            "             {lost} went with an emptied stream before a worker had written them down"
+        )
+        .unwrap();
     }
     writeln!(
         page,
@@ -116,20 +179,47 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
         settled.as_secs_f64()
     )
     .unwrap();
-    writeln!(page, "  takeovers  {}; {} deaths by poison", count(takeovers), facts.deaths.len()).unwrap();
+    writeln!(
+        page,
+        "  takeovers  {}; {} deaths by poison",
+        count(takeovers),
+        facts.deaths.len()
+    )
+    .unwrap();
 }
 
 /// What the world outside sent, and what became of it.
 fn odd(page: &mut String, facts: &Facts) {
-    let shapes: Vec<String> = facts.odd.shapes.iter().map(|(shape, count)| format!("{count} {shape}")).collect();
-    let odd: Vec<_> = facts.sessions.iter().filter(|(id, _)| facts.is_odd(**id)).map(|(_, session)| session).collect();
+    let shapes: Vec<String> = facts
+        .odd
+        .shapes
+        .iter()
+        .map(|(shape, count)| format!("{count} {shape}"))
+        .collect();
+    let odd: Vec<_> = facts
+        .sessions
+        .iter()
+        .filter(|(id, _)| facts.is_odd(**id))
+        .map(|(_, session)| session)
+        .collect();
     let completed = odd.iter().filter(|session| session.status == "completed");
-    let marked = completed.clone().filter(|session| session.mark.is_some()).count();
-    let (performed, again): (u32, u32) = facts.odd.performed.values().fold((0, 0), |(a, b), n| (a + n, b + n - 1));
+    let marked = completed
+        .clone()
+        .filter(|session| session.mark.is_some())
+        .count();
+    let (performed, again): (u32, u32) = facts
+        .odd
+        .performed
+        .values()
+        .fold((0, 0), |(a, b), n| (a + n, b + n - 1));
     let (sessions, completed) = (odd.len(), completed.count());
     writeln!(page, "  odd        {sessions} sessions, {completed} completed, {marked} of them marked as incomplete")
         .unwrap();
-    writeln!(page, "             {performed} tool calls performed, {again} repeated; answers:").unwrap();
+    writeln!(
+        page,
+        "             {performed} tool calls performed, {again} repeated; answers:"
+    )
+    .unwrap();
     for line in shapes.chunks(6) {
         writeln!(page, "             {}", line.join(", ")).unwrap();
     }

@@ -68,20 +68,45 @@ const END: &str = "Cause: a run of chaos. Evidence: none. Do next: nothing.";
 
 fn transcripts() -> Vec<(&'static str, String)> {
     let end = text(END);
-    let (look, search, change) =
-        (|step: &str| call("look", step), |step: &str| call("search", step), |step: &str| call(CHANGING, step));
+    let (look, search, change) = (
+        |step: &str| call("look", step),
+        |step: &str| call("search", step),
+        |step: &str| call(CHANGING, step),
+    );
     let written = |tool: &str, step: u32| {
         let input = format!("{{\"by\": \"{{execution}}\", \"step\": {step}}}");
-        text(&format!("Thought: step {step}\nAction: chaos.{tool}\nAction Input: {input}"))
+        text(&format!(
+            "Thought: step {step}\nAction: chaos.{tool}\nAction Input: {input}"
+        ))
     };
     let native = [
-        answer(&["{thinking: 'first of all'}", &wait(300), &look("1"), &search("2")], 100),
+        answer(
+            &[
+                "{thinking: 'first of all'}",
+                &wait(300),
+                &look("1"),
+                &search("2"),
+            ],
+            100,
+        ),
         answer(&[&text("one more"), &wait(500), &look("3")], 200),
         answer(&[&wait(300), &end], 300),
     ];
-    let question = format!("questions:\n  - match: why\n    answers:\n{}", indented(&answer(&[&wait(200), &end], 50)));
+    let question = format!(
+        "questions:\n  - match: why\n    answers:\n{}",
+        indented(&answer(&[&wait(200), &end], 50))
+    );
     let changing = [
-        answer(&[&wait(200), &look("1"), &change("2"), &look("3"), &change("4")], 110),
+        answer(
+            &[
+                &wait(200),
+                &look("1"),
+                &change("2"),
+                &look("3"),
+                &change("4"),
+            ],
+            110,
+        ),
         answer(&[&wait(300), &change("5")], 210),
         answer(&[&wait(200), &end], 310),
     ];
@@ -89,22 +114,60 @@ fn transcripts() -> Vec<(&'static str, String)> {
         answer(&[&wait(200), &written("look", 1)], 120),
         answer(&[&wait(200), &text("I do not follow the format.")], 220),
         answer(&[&wait(200), &written(CHANGING, 2)], 320),
-        answer(&[&wait(200), &text(&format!("Thought: enough\nFinal Answer: {END}"))], 420),
+        answer(
+            &[
+                &wait(200),
+                &text(&format!("Thought: enough\nFinal Answer: {END}")),
+            ],
+            420,
+        ),
     ];
-    let slow: String = (1..=5).map(|step| answer(&[&wait(900), &look(&step.to_string())], 100)).collect();
-    let long = answer(&[&wait(60), &look("'{n}'")], 100).replacen("{chunks", "{times: 40, chunks", 1);
+    let slow: String = (1..=5)
+        .map(|step| answer(&[&wait(900), &look(&step.to_string())], 100))
+        .collect();
+    let long =
+        answer(&[&wait(60), &look("'{n}'")], 100).replacen("{chunks", "{times: 40, chunks", 1);
     let long = long.replace("usage", &format!("conclusion: {{chunks: [{end}]}}, usage"));
-    let member = [answer(&[&wait(400), &look("1")], 100), answer(&[&wait(300), &end], 200)].concat();
+    let member = [
+        answer(&[&wait(400), &look("1")], 100),
+        answer(&[&wait(300), &end], 200),
+    ]
+    .concat();
     vec![
-        (mark::NATIVE, format!("answers:\n{}{question}", native.concat())),
+        (
+            mark::NATIVE,
+            format!("answers:\n{}{question}", native.concat()),
+        ),
         (mark::CHANGE, format!("answers:\n{}", changing.concat())),
         (mark::REACT, format!("answers:\n{}", react.concat())),
         (mark::TEAM, format!("agent: left\nanswers:\n{member}")),
-        (mark::TEAM, format!("agent: right\nanswers:\n{member}{}", answer(&[&end], 300))),
-        (mark::TEAM, format!("agent: synthesis\nanswers:\n{}", answer(&[&wait(300), &end], 400))),
-        (mark::SLOW, format!("answers:\n{slow}{}", answer(&[&end], 900))),
-        (mark::STUCK, format!("answers:\n{}{}", answer(&[&look("1")], 100), answer(&["{hang: true}"], 0))),
-        (mark::LONG, format!("answers:\n{long}{}", answer(&[&end], 900))),
+        (
+            mark::TEAM,
+            format!("agent: right\nanswers:\n{member}{}", answer(&[&end], 300)),
+        ),
+        (
+            mark::TEAM,
+            format!(
+                "agent: synthesis\nanswers:\n{}",
+                answer(&[&wait(300), &end], 400)
+            ),
+        ),
+        (
+            mark::SLOW,
+            format!("answers:\n{slow}{}", answer(&[&end], 900)),
+        ),
+        (
+            mark::STUCK,
+            format!(
+                "answers:\n{}{}",
+                answer(&[&look("1")], 100),
+                answer(&["{hang: true}"], 0)
+            ),
+        ),
+        (
+            mark::LONG,
+            format!("answers:\n{long}{}", answer(&[&end], 900)),
+        ),
         (
             mark::DEADLY,
             format!(

@@ -53,7 +53,10 @@ pub(super) struct System {
 impl System {
     /// Starts everything and returns when the workers are ready, with the gates of its deadly alerts.
     pub(super) async fn start(seed: u64) -> (Self, Gatekeeper) {
-        let directory = tempfile::Builder::new().prefix("tarsy-chaos-").tempdir().unwrap();
+        let directory = tempfile::Builder::new()
+            .prefix("tarsy-chaos-")
+            .tempdir()
+            .unwrap();
         let odd = OddWorld::start(seed).await;
         let config = script::write(directory.path(), &odd);
         let (nats_port, llm_port) = (free_port(), free_port());
@@ -79,9 +82,14 @@ impl System {
         system.migrate().await;
         let database_port = port_of(system.database.url());
         for number in 1..=WORKERS {
-            let links = [Link::to(nats_port).await, Link::to(database_port).await, Link::to(llm_port).await];
+            let links = [
+                Link::to(nats_port).await,
+                Link::to(database_port).await,
+                Link::to(llm_port).await,
+            ];
             let url = system.database.url().to_owned();
-            let database_url = move |port: u16| url.replace(&format!(":{database_port}/"), &format!(":{port}/"));
+            let database_url =
+                move |port: u16| url.replace(&format!(":{database_port}/"), &format!(":{port}/"));
             let spec = Spec {
                 number,
                 config: system.config.display().to_string(),
@@ -101,8 +109,17 @@ impl System {
         for _ in 0..TRIES {
             let (nats, database) = (self.nats_url.as_str(), self.database.url());
             let config = self.config.display().to_string();
-            let env = [("NATS_URL", nats), ("DATABASE_URL", database), ("TARSY_CONFIG", &config)];
-            if Tarsy::spawn("migrate", &["migrate"], &env).finished().await.0 == 0 {
+            let env = [
+                ("NATS_URL", nats),
+                ("DATABASE_URL", database),
+                ("TARSY_CONFIG", &config),
+            ];
+            if Tarsy::spawn("migrate", &["migrate"], &env)
+                .finished()
+                .await
+                .0
+                == 0
+            {
                 return;
             }
         }
@@ -164,7 +181,13 @@ impl System {
              WHERE e.execution_id = '{execution}' AND s.status = 'running' AND s.lease_owner IS NOT NULL), '')"
         );
         let owner = self.ask(&sql).unwrap_or_default();
-        let Some(worker) = self.workers.iter().find(|worker| worker.state().name == owner) else { return false };
+        let Some(worker) = self
+            .workers
+            .iter()
+            .find(|worker| worker.state().name == owner)
+        else {
+            return false;
+        };
         worker.kill(Duration::from_millis(300)).await;
         self.ledger.lock().unwrap().deaths.push(Utc::now());
         true
@@ -174,7 +197,9 @@ impl System {
     pub(super) fn ask(&self, expression: &str) -> Option<String> {
         use diesel::prelude::*;
         let mut connection = PgConnection::establish(self.database.url()).ok()?;
-        diesel::select(diesel::dsl::sql::<diesel::sql_types::Text>(expression)).get_result(&mut connection).ok()
+        diesel::select(diesel::dsl::sql::<diesel::sql_types::Text>(expression))
+            .get_result(&mut connection)
+            .ok()
     }
 
     pub(super) fn file(&self, name: &str) -> PathBuf {
@@ -210,7 +235,11 @@ async fn llm_service(directory: &std::path::Path, port: u16, gates: &std::path::
         "http://127.0.0.1:*",
     ];
     for _ in 0..TRIES {
-        let mut service = Tarsy::spawn("llm-service", &args, &[("TARSY_GATES", gates.to_str().unwrap())]);
+        let mut service = Tarsy::spawn(
+            "llm-service",
+            &args,
+            &[("TARSY_GATES", gates.to_str().unwrap())],
+        );
         if service.ready_or_ended().await.is_some() {
             return service;
         }
@@ -219,5 +248,7 @@ async fn llm_service(directory: &std::path::Path, port: u16, gates: &std::path::
 }
 
 fn port_of(url: &str) -> u16 {
-    url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()?.parse().ok()).expect("a URL with a port")
+    url.rsplit_once(':')
+        .and_then(|(_, rest)| rest.split('/').next()?.parse().ok())
+        .expect("a URL with a port")
 }

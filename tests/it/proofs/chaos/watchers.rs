@@ -33,7 +33,11 @@ const LATE: usize = 20;
 pub(super) type Everything = BTreeMap<SessionId, Vec<Shown>>;
 
 /// Reads the timeline stream until `end`, also when the stream is lost and created again.
-pub(super) async fn read_everything(nats_url: String, seen: Arc<Mutex<Everything>>, end: CancellationToken) {
+pub(super) async fn read_everything(
+    nats_url: String,
+    seen: Arc<Mutex<Everything>>,
+    end: CancellationToken,
+) {
     let mut place = Place::default();
     let reading = async {
         loop {
@@ -60,10 +64,21 @@ async fn read(nats_url: &str, seen: &Mutex<Everything>, place: &mut Place) -> Op
     let stream = jetstream.get_stream(tarsy::bus::TIMELINE).await.ok()?;
     let created = stream.cached_info().created.unix_timestamp_nanos();
     if created != place.created {
-        *place = Place { created, sequence: 0 };
+        *place = Place {
+            created,
+            sequence: 0,
+        };
     }
-    let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence: place.sequence + 1 };
-    let consumer = stream.create_consumer(OrderedConfig { deliver_policy, ..OrderedConfig::default() }).await.ok()?;
+    let deliver_policy = DeliverPolicy::ByStartSequence {
+        start_sequence: place.sequence + 1,
+    };
+    let consumer = stream
+        .create_consumer(OrderedConfig {
+            deliver_policy,
+            ..OrderedConfig::default()
+        })
+        .await
+        .ok()?;
     let mut messages = consumer.messages().await.ok()?;
     while let Some(message) = tokio::time::timeout(SILENCE, messages.next()).await.ok()? {
         let message = message.ok()?;
@@ -72,16 +87,25 @@ async fn read(nats_url: &str, seen: &Mutex<Everything>, place: &mut Place) -> Op
             continue;
         }
         place.sequence = info.stream_sequence;
-        let at = DateTime::from_timestamp_nanos(i64::try_from(info.published.unix_timestamp_nanos()).ok()?);
+        let at = DateTime::from_timestamp_nanos(
+            i64::try_from(info.published.unix_timestamp_nanos()).ok()?,
+        );
         let event: TimelineEvent = serde_json::from_slice(&message.payload).expect("an event");
-        seen.lock().unwrap().entry(event.session_id).or_default().push(Shown { at, event });
+        seen.lock()
+            .unwrap()
+            .entry(event.session_id)
+            .or_default()
+            .push(Shown { at, event });
     }
     None
 }
 
 /// All events that are on the timeline stream now.
 pub(super) async fn on_stream(system: &System) -> BTreeMap<SessionId, Vec<TimelineEvent>> {
-    let (jetstream, mut found) = (connect(system).await, BTreeMap::<_, Vec<TimelineEvent>>::new());
+    let (jetstream, mut found) = (
+        connect(system).await,
+        BTreeMap::<_, Vec<TimelineEvent>>::new(),
+    );
     for message in messages(&jetstream, tarsy::bus::TIMELINE).await {
         let event: TimelineEvent = serde_json::from_slice(&message.payload).expect("an event");
         found.entry(event.session_id).or_default().push(event);
@@ -111,7 +135,13 @@ async fn messages(jetstream: &Context, stream: &str) -> Vec<jetstream::Message> 
         return Vec::new();
     }
     let mut all = Vec::new();
-    let mut messages = stream.create_consumer(OrderedConfig::default()).await.unwrap().messages().await.unwrap();
+    let mut messages = stream
+        .create_consumer(OrderedConfig::default())
+        .await
+        .unwrap()
+        .messages()
+        .await
+        .unwrap();
     while let Some(message) = messages.next().await {
         let message = message.unwrap();
         let sequence = message.info().unwrap().stream_sequence;
@@ -124,15 +154,27 @@ async fn messages(jetstream: &Context, stream: &str) -> Vec<jetstream::Message> 
 }
 
 /// Follows each received session through the watchers' link; returns the seen events when all have ended.
-pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedReceiver<SessionId>) -> Vec<Watched> {
+pub(super) async fn follow(
+    system: Arc<System>,
+    mut sessions: mpsc::UnboundedReceiver<SessionId>,
+) -> Vec<Watched> {
     let url = format!("nats://127.0.0.1:{}", system.watch_link.port());
-    let options =
-        Options { url, role: "chaos".to_owned(), credentials: Default::default(), retry: ConnectRetry::Forever };
+    let options = Options {
+        url,
+        role: "chaos".to_owned(),
+        credentials: Default::default(),
+        retry: ConnectRetry::Forever,
+    };
     let nats = Nats::connect(&options).await.unwrap();
     let store = Arc::new(system.database.store());
     let mut following = JoinSet::new();
     while let Some(session) = sessions.recv().await {
-        let watched = Watched { by: "a watcher from the beginning", session, after: 0, seen: Vec::new() };
+        let watched = Watched {
+            by: "a watcher from the beginning",
+            session,
+            after: 0,
+            seen: Vec::new(),
+        };
         following.spawn(follow_session(nats.clone(), Arc::clone(&store), watched));
     }
     collected(following).await
@@ -141,15 +183,27 @@ pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedRec
 /// Follows ended sessions, from the first number and from one in the middle.
 pub(super) async fn follow_late(system: &System, over: &BTreeMap<SessionId, u32>) -> Vec<Watched> {
     let retry = ConnectRetry::UpTo(Duration::from_secs(20));
-    let options =
-        Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: Default::default(), retry };
+    let options = Options {
+        url: system.nats_url.clone(),
+        role: "chaos".to_owned(),
+        credentials: Default::default(),
+        retry,
+    };
     let nats = Nats::connect(&options).await.unwrap();
     let store = Arc::new(system.database.store());
     let mut following = JoinSet::new();
     let step = (over.len() / LATE).max(1);
     for (session, events) in over.iter().step_by(step) {
-        for (by, after) in [("a late watcher", 0), ("a watcher from the middle", events / 2)] {
-            let watched = Watched { by, session: *session, after, seen: Vec::new() };
+        for (by, after) in [
+            ("a late watcher", 0),
+            ("a watcher from the middle", events / 2),
+        ] {
+            let watched = Watched {
+                by,
+                session: *session,
+                after,
+                seen: Vec::new(),
+            };
             following.spawn(follow_session(nats.clone(), Arc::clone(&store), watched));
         }
     }

@@ -79,10 +79,17 @@ pub(super) struct Spec {
 impl Worker {
     pub(super) fn start(spec: Spec, [broker, database, llm]: [Link; 3]) -> Self {
         // Every other worker has a pod, in which its sessions go on as soon as it is started again.
-        let uid = if spec.number % 2 == 1 { format!("pod {}", spec.number) } else { String::new() };
+        let uid = if spec.number % 2 == 1 {
+            format!("pod {}", spec.number)
+        } else {
+            String::new()
+        };
         let env = [
             ("TARSY_POD_UID", uid),
-            ("TARSY_POD_STATE", format!("{}.state-{}", spec.config, spec.number)),
+            (
+                "TARSY_POD_STATE",
+                format!("{}.state-{}", spec.config, spec.number),
+            ),
             ("NATS_URL", format!("nats://127.0.0.1:{}", broker.port())),
             ("DATABASE_URL", (spec.database_url)(database.port())),
             ("TARSY_LLM_ADDR", format!("127.0.0.1:{}", llm.port())),
@@ -90,8 +97,21 @@ impl Worker {
         ];
         let (commands, received) = mpsc::channel(4);
         let (state, seen) = watch::channel(WorkerState::default());
-        let supervisor = Supervisor { spec, env, commands: received, state, generation: 0 };
-        Self { commands, state: seen, broker, database, llm, _supervisor: tokio::spawn(supervisor.run()) }
+        let supervisor = Supervisor {
+            spec,
+            env,
+            commands: received,
+            state,
+            generation: 0,
+        };
+        Self {
+            commands,
+            state: seen,
+            broker,
+            database,
+            llm,
+            _supervisor: tokio::spawn(supervisor.run()),
+        }
     }
 
     pub(super) fn link(&self, server: Server) -> &Link {
@@ -109,7 +129,10 @@ impl Worker {
     /// Returns when a process with another name is ready.
     pub(super) async fn succeeded(&self, name: &str) {
         let mut state = self.state.clone();
-        state.wait_for(|now| now.address.is_some() && now.name != name).await.expect("the supervisor is running");
+        state
+            .wait_for(|now| now.address.is_some() && now.name != name)
+            .await
+            .expect("the supervisor is running");
     }
 
     /// Returns when its process is ready.
@@ -119,7 +142,9 @@ impl Worker {
 
     /// Whether its probe reports ready.
     pub(super) async fn takes_work(&self) -> bool {
-        let Some(address) = self.state().address else { return false };
+        let Some(address) = self.state().address else {
+            return false;
+        };
         // The process may have ended or be paused.
         let asked = tokio::time::timeout(ANSWERED_WITHIN, http::try_get(&address, "/readyz")).await;
         asked.is_ok_and(|answer| answer.is_some_and(|answer| answer.status == 200))
@@ -151,7 +176,10 @@ impl Worker {
 
     async fn command(&self, command: Command) {
         let (done, is_done) = oneshot::channel();
-        self.commands.send((command, done)).await.expect("the supervisor is running");
+        self.commands
+            .send((command, done))
+            .await
+            .expect("the supervisor is running");
         is_done.await.expect("the supervisor is running");
     }
 }
@@ -207,9 +235,16 @@ impl Supervisor {
     fn launch(&mut self) -> Tarsy {
         self.generation += 1;
         let name = format!("w{}-{}", self.spec.number, self.generation);
-        let env: Vec<(&str, &str)> = self.env.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let env: Vec<(&str, &str)> = self
+            .env
+            .iter()
+            .map(|(key, value)| (*key, value.as_str()))
+            .collect();
         let process = aborting_worker(&name, &env);
-        self.state.send_replace(WorkerState { name, ..WorkerState::default() });
+        self.state.send_replace(WorkerState {
+            name,
+            ..WorkerState::default()
+        });
         process
     }
 
@@ -241,7 +276,8 @@ impl Supervisor {
                 break next;
             }
         };
-        self.state.send_modify(|state| (state.address, state.paused) = (None, false));
+        self.state
+            .send_modify(|state| (state.address, state.paused) = (None, false));
         self.check_log(process).await;
         next
     }
@@ -284,8 +320,14 @@ impl Supervisor {
     async fn drain(&self, process: &mut Tarsy) {
         self.state.send_modify(|state| state.address = None);
         process.terminate();
-        if tokio::time::timeout(DRAINED_WITHIN, process.ended()).await.is_err() {
-            let wrong = format!("{} does not end within {DRAINED_WITHIN:?} of a SIGTERM", self.state.borrow().name);
+        if tokio::time::timeout(DRAINED_WITHIN, process.ended())
+            .await
+            .is_err()
+        {
+            let wrong = format!(
+                "{} does not end within {DRAINED_WITHIN:?} of a SIGTERM",
+                self.state.borrow().name
+            );
             self.spec.ledger.lock().unwrap().wrong.push(wrong);
             process.kill().await;
         }
@@ -297,10 +339,19 @@ impl Supervisor {
         let name = self.state.borrow().name.clone();
         if let Some(at) = log.find("panicked at") {
             let message: String = log[at..].lines().take(3).collect::<Vec<_>>().join(" ");
-            self.spec.ledger.lock().unwrap().wrong.push(format!("{name} {message}"));
+            self.spec
+                .ledger
+                .lock()
+                .unwrap()
+                .wrong
+                .push(format!("{name} {message}"));
         }
         if let Some(directory) = std::env::var_os("TARSY_CHAOS_LOGS") {
-            std::fs::write(std::path::Path::new(&directory).join(format!("{name}.log")), log).ok();
+            std::fs::write(
+                std::path::Path::new(&directory).join(format!("{name}.log")),
+                log,
+            )
+            .ok();
         }
     }
 }

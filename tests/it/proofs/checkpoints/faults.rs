@@ -53,10 +53,12 @@ pub(super) async fn terminate(database: &TestDatabase, application: &str) {
     tokio::time::sleep(delay).await; // the time of the fault: anywhere within a write
     let (mut connection, application) = (database.connection(), application.to_owned());
     tokio::task::spawn_blocking(move || {
-        diesel::sql_query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1")
-            .bind::<Text, _>(application)
-            .execute(&mut connection)
-            .expect("to terminate");
+        diesel::sql_query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
+        )
+        .bind::<Text, _>(application)
+        .execute(&mut connection)
+        .expect("to terminate");
     })
     .await
     .expect("the termination");

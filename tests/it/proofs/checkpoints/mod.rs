@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, Lease, Sessions, StoreError, Sweep, Swept};
+use tarsy::engine::ports::{
+    Checkpoint, Claim, ClaimRequest, Journal, Lease, Sessions, StoreError, Sweep, Swept,
+};
 use tarsy::investigation::execution::entry::{Entry, ToolResult};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventDraft, EventType};
@@ -73,28 +75,54 @@ async fn no_fault_loses_duplicates_or_reorders_a_checkpoint() {
     let (first, executions) = running_session(&store, AGENTS).await;
     let session = first.session_id;
     // A lease of zero length: every claim succeeds, and no checkpoint extends it.
-    database.execute("UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'");
+    database.execute(
+        "UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'",
+    );
     let (acknowledged, _) = watch::channel(0);
-    let shared =
-        Arc::new(Shared { database, store, goal, acknowledged, ledger: Mutex::default(), released: AtomicU32::new(0) });
+    let shared = Arc::new(Shared {
+        database,
+        store,
+        goal,
+        acknowledged,
+        ledger: Mutex::default(),
+        released: AtomicU32::new(0),
+    });
     let began = Instant::now();
 
     let mut owners = JoinSet::new();
     owners.spawn(own(Arc::clone(&shared), first, executions.clone()));
     for _ in 0..OWNERS {
-        owners.spawn(steal_repeatedly(Arc::clone(&shared), session, executions.clone()));
+        owners.spawn(steal_repeatedly(
+            Arc::clone(&shared),
+            session,
+            executions.clone(),
+        ));
     }
     owners.spawn(sweep_repeatedly(Arc::clone(&shared), session));
     while let Some(owner) = owners.join_next().await {
         owner.expect("an owner");
     }
-    let last = steal(&shared, session).await.expect("no other task is left");
-    shared.store.finish(last, completed()).await.expect("the end");
+    let last = steal(&shared, session)
+        .await
+        .expect("no other task is left");
+    shared
+        .store
+        .finish(last, completed())
+        .await
+        .expect("the end");
 
     let ledger = shared.ledger.lock().await;
-    println!("{} checkpoints acknowledged in {:.1} s", *shared.acknowledged.borrow(), began.elapsed().as_secs_f64());
+    println!(
+        "{} checkpoints acknowledged in {:.1} s",
+        *shared.acknowledged.borrow(),
+        began.elapsed().as_secs_f64()
+    );
     verify::ledger(&shared.database, session, &ledger);
-    verify::rows(&shared.database, session, shared.released.load(Ordering::SeqCst));
+    verify::rows(
+        &shared.database,
+        session,
+        shared.released.load(Ordering::SeqCst),
+    );
 }
 
 /// Repeatedly claims the session after some more checkpoints and runs its agents; the previous owner continues as if
@@ -104,7 +132,10 @@ async fn steal_repeatedly(shared: Arc<Shared>, session: SessionId, executions: V
     let mut runs = JoinSet::new();
     while !shared.is_over() {
         let next = *acknowledged.borrow() + fastrand::u64(30..200);
-        acknowledged.wait_for(|count| *count >= next.min(shared.goal)).await.expect("the test continues");
+        acknowledged
+            .wait_for(|count| *count >= next.min(shared.goal))
+            .await
+            .expect("the test continues");
         if shared.is_over() {
             break;
         }
@@ -136,11 +167,18 @@ async fn release(shared: &Shared, lease: Lease) {
 /// Sweeps repeatedly: each sweep finds the session without an owner, or skips its locked row.
 async fn sweep_repeatedly(shared: Arc<Shared>, session: SessionId) {
     let mut acknowledged = shared.acknowledged.subscribe();
-    let sweep = Sweep { interval: Duration::ZERO, min_age: Duration::ZERO, limit: 10 };
+    let sweep = Sweep {
+        interval: Duration::ZERO,
+        min_age: Duration::ZERO,
+        limit: 10,
+    };
     let mut found = 0;
     while !shared.is_over() {
         let next = *acknowledged.borrow() + 5;
-        acknowledged.wait_for(|count| *count >= next.min(shared.goal)).await.expect("the test continues");
+        acknowledged
+            .wait_for(|count| *count >= next.min(shared.goal))
+            .await
+            .expect("the test continues");
         match shared.store.sweep(sweep).await.expect("a sweep").as_slice() {
             [] => {}
             [Swept::Idle(alert)] => {
@@ -156,8 +194,16 @@ async fn sweep_repeatedly(shared: Arc<Shared>, session: SessionId) {
 
 /// Claims the session; `None` when another task was faster.
 async fn steal(shared: &Shared, session: SessionId) -> Option<Lease> {
-    let request = ClaimRequest { lease: Duration::ZERO, ..claim_request("thief") };
-    match shared.store.claim(session, request).await.expect("an answer to the claim") {
+    let request = ClaimRequest {
+        lease: Duration::ZERO,
+        ..claim_request("thief")
+    };
+    match shared
+        .store
+        .claim(session, request)
+        .await
+        .expect("an answer to the claim")
+    {
         Claim::Taken(claimed) => Some(claimed.lease),
         Claim::Busy(_) => None,
         other @ (Claim::Ended { .. } | Claim::Incompatible | Claim::Unknown) => panic!("{other:?}"),
@@ -166,11 +212,24 @@ async fn steal(shared: &Shared, session: SessionId) -> Option<Lease> {
 
 /// Runs all agents of a session under one lease until it is lost or the test is over.
 async fn own(shared: Arc<Shared>, lease: Lease, executions: Vec<ExecutionId>) {
-    let record = shared.store.load(lease.session_id).await.expect("the session");
+    let record = shared
+        .store
+        .load(lease.session_id)
+        .await
+        .expect("the session");
     let mut agents = JoinSet::new();
     for execution in executions {
-        let committed = record.stages[0].executions.iter().find(|e| e.execution_id == execution).expect("it has begun");
-        agents.spawn(run_agent(Arc::clone(&shared), lease, execution, committed.checkpoint));
+        let committed = record.stages[0]
+            .executions
+            .iter()
+            .find(|e| e.execution_id == execution)
+            .expect("it has begun");
+        agents.spawn(run_agent(
+            Arc::clone(&shared),
+            lease,
+            execution,
+            committed.checkpoint,
+        ));
     }
     while let Some(agent) = agents.join_next().await {
         agent.expect("an agent");
@@ -189,8 +248,22 @@ async fn run_agent(shared: Arc<Shared>, lease: Lease, execution: ExecutionId, co
     let (mut number, mut refused) = (committed + 1, 0);
     while refused < MAX_REFUSED && !shared.is_over() {
         let fault = Fault::random();
-        let injection = Injection { fault, relay: &relay, application: &name };
-        let answer = write(&shared, &store, NextCheckpoint { lease, execution, number }, injection).await;
+        let injection = Injection {
+            fault,
+            relay: &relay,
+            application: &name,
+        };
+        let answer = write(
+            &shared,
+            &store,
+            NextCheckpoint {
+                lease,
+                execution,
+                number,
+            },
+            injection,
+        )
+        .await;
         match answer {
             Ok(()) => {
                 number += 1;
@@ -232,8 +305,16 @@ async fn write(
     next: NextCheckpoint,
     injection: Injection<'_>,
 ) -> Result<(), StoreError> {
-    let NextCheckpoint { lease, execution, number } = next;
-    let Injection { fault, relay, application } = injection;
+    let NextCheckpoint {
+        lease,
+        execution,
+        number,
+    } = next;
+    let Injection {
+        fault,
+        relay,
+        application,
+    } = injection;
     let mut written = with_result(checkpoint(execution, number));
     let id = written.id;
     let answer = match fault {
@@ -247,17 +328,22 @@ async fn write(
             store.append(lease, written).await
         }
         Fault::BackendKilled => {
-            let (answer, ()) = tokio::join!(store.append(lease, written), terminate(&shared.database, application));
+            let (answer, ()) = tokio::join!(
+                store.append(lease, written),
+                terminate(&shared.database, application)
+            );
             answer
         }
         Fault::SentTwice => {
             // The first write lasts until the second one has begun.
             stall(&mut written, 10..30);
-            let (one, two) = tokio::join!(store.append(lease, written.clone()), shared.store.append(lease, written));
+            let (one, two) = tokio::join!(
+                store.append(lease, written.clone()),
+                shared.store.append(lease, written)
+            );
             match (one, two) {
-                (Err(conflict @ StoreError::Conflict(_)), _) | (_, Err(conflict @ StoreError::Conflict(_))) => {
-                    Err(conflict)
-                }
+                (Err(conflict @ StoreError::Conflict(_)), _)
+                | (_, Err(conflict @ StoreError::Conflict(_))) => Err(conflict),
                 // One write may come after a takeover; then the success of the other one counts.
                 (one, two) => one.or(two),
             }
@@ -280,7 +366,9 @@ fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
     let call_id = format!("c{}", checkpoint.number);
     let metadata = json!({"checkpoint": checkpoint.id, "call_id": call_id});
     checkpoint.events.pop();
-    checkpoint.events.push(EventDraft::new(EventType::ToolResult, "ok", metadata));
+    checkpoint
+        .events
+        .push(EventDraft::new(EventType::ToolResult, "ok", metadata));
     checkpoint.entries.pop();
     checkpoint.entries.push(result(call_id, "ok"));
     checkpoint
@@ -288,12 +376,19 @@ fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
 
 fn result(call_id: String, content: &str) -> Entry {
     let (tool, content) = ("k8s.get".to_owned(), content.to_owned());
-    Entry::ToolResult(ToolResult { call_id, tool, content, ..ToolResult::default() })
+    Entry::ToolResult(ToolResult {
+        call_id,
+        tool,
+        content,
+        ..ToolResult::default()
+    })
 }
 
 /// Makes the trigger of [`STALLS`] sleep at this checkpoint.
 fn stall(checkpoint: &mut Checkpoint, millis: Range<u32>) {
     checkpoint.entries.pop();
     let content = format!("stall 0.{:03}", fastrand::u32(millis));
-    checkpoint.entries.push(result(format!("c{}", checkpoint.number), &content));
+    checkpoint
+        .entries
+        .push(result(format!("c{}", checkpoint.number), &content));
 }

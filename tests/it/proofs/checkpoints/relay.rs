@@ -24,12 +24,20 @@ impl Relay {
         let wanted = Arc::new(Mutex::new(None));
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, server, Arc::clone(&wanted)));
-        Self { port, wanted, _tasks: tasks }
+        Self {
+            port,
+            wanted,
+            _tasks: tasks,
+        }
     }
 
     /// The URL of the database through the relay.
     pub(crate) fn url(&self, database_url: &str) -> String {
-        database_url.replacen(address(database_url), &format!("127.0.0.1:{}", self.port), 1)
+        database_url.replacen(
+            address(database_url),
+            &format!("127.0.0.1:{}", self.port),
+            1,
+        )
     }
 
     /// Closes the connection in place of the reply to the next statement with this id.
@@ -42,13 +50,17 @@ impl Relay {
 fn address(url: &str) -> &str {
     let (_, rest) = url.split_once("://").expect("a URL");
     let (server, _) = rest.split_once('/').expect("a database");
-    server.rsplit_once('@').map_or(server, |(_, address)| address)
+    server
+        .rsplit_once('@')
+        .map_or(server, |(_, address)| address)
 }
 
 async fn accept(listener: TcpListener, server: String, wanted: Arc<Mutex<Option<Uuid>>>) {
     let mut connections = JoinSet::new();
     loop {
-        let (Ok((client, _)), Ok(server)) = (listener.accept().await, TcpStream::connect(&server).await) else {
+        let (Ok((client, _)), Ok(server)) =
+            (listener.accept().await, TcpStream::connect(&server).await)
+        else {
             return;
         };
         let wanted = Arc::clone(&wanted);
@@ -65,11 +77,19 @@ async fn accept(listener: TcpListener, server: String, wanted: Arc<Mutex<Option<
     }
 }
 
-async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, wanted: &Mutex<Option<Uuid>>, lose: &AtomicBool) {
+async fn requests(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    wanted: &Mutex<Option<Uuid>>,
+    lose: &AtomicBool,
+) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         let bytes = &buffer[..count];
-        let found = wanted.lock().unwrap().take_if(|id| bytes.windows(16).any(|window| window == id.as_bytes()));
+        let found = wanted
+            .lock()
+            .unwrap()
+            .take_if(|id| bytes.windows(16).any(|window| window == id.as_bytes()));
         if found.is_some() {
             lose.store(true, Ordering::SeqCst);
         }

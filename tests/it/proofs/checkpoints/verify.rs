@@ -37,7 +37,11 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Writ
     let stored: HashMap<Uuid, (Uuid, u32, u32)> = rows
         .iter()
         .map(|row| {
-            let place = (row.execution_id, number(row.checkpoint), number(row.event_seq));
+            let place = (
+                row.execution_id,
+                number(row.checkpoint),
+                number(row.event_seq),
+            );
             (row.id.parse().expect("an id"), place)
         })
         .collect();
@@ -48,7 +52,8 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Writ
     let mut inherited = 0;
     for record in ledger {
         let place = stored.get(&record.id);
-        let is_stored = place.is_some_and(|place| (place.0, place.1) == (record.execution, record.number));
+        let is_stored =
+            place.is_some_and(|place| (place.0, place.1) == (record.execution, record.number));
         let reply = match &record.answer {
             Ok(numbers) => {
                 assert!(is_stored, "acknowledged but not stored: {record:?}");
@@ -80,14 +85,24 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Writ
                 panic!("{record:?}")
             }
         };
-        *figures.entry(format!("{:?}/{reply}", record.fault)).or_default() += 1;
+        *figures
+            .entry(format!("{:?}/{reply}", record.fault))
+            .or_default() += 1;
     }
-    let epochs = ledger.iter().map(|record| record.epoch).max().unwrap_or_default();
+    let epochs = ledger
+        .iter()
+        .map(|record| record.epoch)
+        .max()
+        .unwrap_or_default();
     println!(
         "{} checkpoints stored, {epochs} epochs, {inherited} inherited by the next owner, {figures:?}",
         stored.len()
     );
-    assert_eq!(stored.len(), acknowledged.len() + inherited as usize, "a stored checkpoint belongs to no write");
+    assert_eq!(
+        stored.len(),
+        acknowledged.len() + inherited as usize,
+        "a stored checkpoint belongs to no write"
+    );
     assert!(epochs > 5, "there were too few takeovers");
 }
 
@@ -95,16 +110,23 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Writ
 pub(super) fn rows(database: &TestDatabase, session: SessionId, released: u32) {
     println!("released {released} times");
     for (rule, sql) in RULES {
-        let sql = sql.replace("$session", &format!("'{session}'")).replace("$released", &released.to_string());
+        let sql = sql
+            .replace("$session", &format!("'{session}'"))
+            .replace("$released", &released.to_string());
         assert!(database.holds(&sql), "{rule}");
         println!("holds: {rule}");
     }
-    let (events, entries) = (count(database, "timeline_events", session), count(database, "entries", session));
+    let (events, entries) = (
+        count(database, "timeline_events", session),
+        count(database, "entries", session),
+    );
     println!("{events} events, {entries} entries");
 }
 
 fn count(database: &TestDatabase, table: &str, session: SessionId) -> i64 {
-    database.number(&format!("SELECT count(*) FROM {table} WHERE session_id = '{session}'"))
+    database.number(&format!(
+        "SELECT count(*) FROM {table} WHERE session_id = '{session}'"
+    ))
 }
 
 const RULES: [(&str, &str); 10] = [

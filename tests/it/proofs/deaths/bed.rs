@@ -34,11 +34,24 @@ impl Bed {
 
     /// A system without workers and alerts.
     pub(super) async fn idle(pace: Pace, setup: Setup<'_>) -> Self {
-        let transcript = setup.transcript.clone().or_else(|| Some(paced(pace.answers, pace.call)));
+        let transcript = setup
+            .transcript
+            .clone()
+            .or_else(|| Some(paced(pace.answers, pace.call)));
         let (lease, tool_wait) = (pace.lease, pace.tool_wait);
         let slots = u32::try_from(2 * SESSIONS).unwrap();
-        let system = TestSystem::start_with(Setup { lease, tool_wait, slots, transcript, ..setup }).await;
-        Self { system, workers: Vec::new() }
+        let system = TestSystem::start_with(Setup {
+            lease,
+            tool_wait,
+            slots,
+            transcript,
+            ..setup
+        })
+        .await;
+        Self {
+            system,
+            workers: Vec::new(),
+        }
     }
 
     pub(super) async fn add_worker(&mut self, name: &str) {
@@ -47,14 +60,19 @@ impl Bed {
 
     /// Publishes alerts that each get a session of their own.
     pub(super) async fn publish(&self, count: usize) -> Vec<SessionId> {
-        publish_many(&self.system, count).await.into_keys().collect()
+        publish_many(&self.system, count)
+            .await
+            .into_keys()
+            .collect()
     }
 
     /// Returns when every session has written two more checkpoints.
     pub(super) async fn progressed(&self) {
-        let of = "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
+        let of =
+            "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
         let sql = format!("SELECT coalesce(({of}{SESSIONS}), 0)");
-        self.until("every session makes progress", &format!("({sql}) >= 2")).await;
+        self.until("every session makes progress", &format!("({sql}) >= 2"))
+            .await;
     }
 
     /// Returns when the condition of SQL holds.
@@ -65,7 +83,8 @@ impl Bed {
 
     /// The worker that owns most sessions.
     pub(super) fn busiest(&self) -> usize {
-        let owned = "SELECT worker_name FROM alert_sessions GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1";
+        let owned =
+            "SELECT worker_name FROM alert_sessions GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1";
         usize::from(self.system.database.text(owned) == "w2")
     }
 
@@ -97,7 +116,10 @@ impl Bed {
 
     /// From `at` to the opening of these sessions.
     pub(super) fn opened_after(&self, at: DateTime<Utc>, sessions: &[SessionId]) -> Vec<Duration> {
-        let ids: Vec<String> = sessions.iter().map(|session| format!("'{}'", session.0)).collect();
+        let ids: Vec<String> = sessions
+            .iter()
+            .map(|session| format!("'{}'", session.0))
+            .collect();
         self.milliseconds(&format!(
             "SELECT extract(epoch FROM created_at - '{at}') * 1000 AS ms FROM alert_sessions \
              WHERE session_id IN ({})",
@@ -119,7 +141,9 @@ impl Bed {
         let text = self.system.database.text(&format!(
             "SELECT coalesce(string_agg(greatest(ms, 0)::bigint::text, ' '), '') FROM ({query}) AS measured"
         ));
-        text.split_whitespace().map(|ms| Duration::from_millis(ms.parse().unwrap())).collect()
+        text.split_whitespace()
+            .map(|ms| Duration::from_millis(ms.parse().unwrap()))
+            .collect()
     }
 
     /// Waits for the end of every session. Asserts that nothing was lost, repeated or split, and that no session
@@ -134,7 +158,11 @@ impl Bed {
         self.system.queue_is_empty().await;
         self.system.assert_all_invariants().await;
         let number = |sql: &str| self.system.database.number(sql);
-        assert_eq!(number("SELECT count(*) FROM alert_sessions WHERE status <> 'completed'"), 0, "sessions failed");
+        assert_eq!(
+            number("SELECT count(*) FROM alert_sessions WHERE status <> 'completed'"),
+            0,
+            "sessions failed"
+        );
         let counted = number("SELECT max(attempts)::bigint FROM alert_sessions");
         assert!(counted <= attempts, "{counted} attempts were counted");
     }
@@ -143,6 +171,12 @@ impl Bed {
 /// From `at` to the line with `text` in the log of a worker.
 pub(super) async fn logged_after(worker: &Tarsy, at: DateTime<Utc>, text: &str) -> Duration {
     let line = worker.logged(text).await;
-    let time = line.split_whitespace().next().and_then(|time| time.parse::<DateTime<Utc>>().ok());
-    between(at, time.unwrap_or_else(|| panic!("a line without a time: {line}")))
+    let time = line
+        .split_whitespace()
+        .next()
+        .and_then(|time| time.parse::<DateTime<Utc>>().ok());
+    between(
+        at,
+        time.unwrap_or_else(|| panic!("a line without a time: {line}")),
+    )
 }

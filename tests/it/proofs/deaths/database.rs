@@ -12,7 +12,14 @@ const NOTICED: &str = "claiming paused: database unavailable";
 
 async fn bed_on(postgres: &PostgresServer, pace: Pace) -> Bed {
     let database = Some(TestDatabase::empty_on(postgres.url()));
-    Bed::start(pace.patient(), Setup { database, ..Setup::default() }).await
+    Bed::start(
+        pace.patient(),
+        Setup {
+            database,
+            ..Setup::default()
+        },
+    )
+    .await
 }
 
 pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
@@ -22,7 +29,10 @@ pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
     postgres.restart().await;
     let back = Utc::now();
     bed.end(1).await;
-    vec![Measured::new("a running session takes its next step, after the return", bed.steps_after(back))]
+    vec![Measured::new(
+        "a running session takes its next step, after the return",
+        bed.steps_after(back),
+    )]
 }
 
 pub(super) async fn gone(pace: Pace) -> Vec<Measured> {
@@ -38,8 +48,14 @@ pub(super) async fn gone(pace: Pace) -> Vec<Measured> {
     bed.end(1).await;
     vec![
         Measured::new("log: claiming paused", noticed),
-        Measured::new("a running session takes its next step, after the return", bed.steps_after(back)),
-        Measured::new("an alert that waited is opened, after the return", bed.opened_after(back, &new)),
+        Measured::new(
+            "a running session takes its next step, after the return",
+            bed.steps_after(back),
+        ),
+        Measured::new(
+            "an alert that waited is opened, after the return",
+            bed.opened_after(back, &new),
+        ),
     ]
 }
 
@@ -51,12 +67,15 @@ const FULL: &str = "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql A
 pub(super) async fn disk_full(pace: Pace) -> Vec<Measured> {
     let bed = Bed::start(pace.patient(), Setup::default()).await;
     let database = &bed.system.database;
-    let tables = database.text("SELECT string_agg(tablename, ' ') FROM pg_tables WHERE schemaname = 'public'");
+    let tables = database
+        .text("SELECT string_agg(tablename, ' ') FROM pg_tables WHERE schemaname = 'public'");
     let at = Utc::now();
     database.execute(FULL);
     for table in tables.split(' ') {
         // One table at a time: a statement of a worker never waits for two of them.
-        let trigger = format!("CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON {table} EXECUTE FUNCTION no_room()");
+        let trigger = format!(
+            "CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON {table} EXECUTE FUNCTION no_room()"
+        );
         database.execute(&trigger);
     }
     let noticed = bed.logged_after(at, NOTICED).await;
@@ -68,7 +87,10 @@ pub(super) async fn disk_full(pace: Pace) -> Vec<Measured> {
     bed.end(1).await;
     vec![
         Measured::new("log: claiming paused", noticed),
-        Measured::new("a running session takes its next step, after room was made", bed.steps_after(back)),
+        Measured::new(
+            "a running session takes its next step, after room was made",
+            bed.steps_after(back),
+        ),
     ]
 }
 
@@ -76,8 +98,13 @@ pub(super) async fn disk_full(pace: Pace) -> Vec<Measured> {
 pub(super) async fn clock_jumps(pace: Pace) -> Vec<Measured> {
     let bed = Bed::start(pace.patient(), Setup::default()).await;
     let at = Utc::now();
-    bed.system.database.execute("UPDATE alert_sessions SET lease_expires_at = lease_expires_at - interval '1 hour'");
+    bed.system.database.execute(
+        "UPDATE alert_sessions SET lease_expires_at = lease_expires_at - interval '1 hour'",
+    );
     bed.end(1).await;
     assert!(bed.resumed_after(at).is_empty(), "the owners go on");
-    vec![Measured::new("a running session takes its next step", bed.steps_after(at))]
+    vec![Measured::new(
+        "a running session takes its next step",
+        bed.steps_after(at),
+    )]
 }

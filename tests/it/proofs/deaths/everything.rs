@@ -11,7 +11,14 @@ use crate::support::system::Setup;
 pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
     let mut postgres = PostgresServer::start().await;
     let database = Some(TestDatabase::empty_on(postgres.url()));
-    let mut bed = Bed::start(pace, Setup { database, ..Setup::default() }).await;
+    let mut bed = Bed::start(
+        pace,
+        Setup {
+            database,
+            ..Setup::default()
+        },
+    )
+    .await;
     let address = bed.system.llm_addr().to_owned();
     for worker in &mut bed.workers {
         worker.kill().await;
@@ -27,5 +34,8 @@ pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
     bed.add_worker("w3").await;
     bed.add_worker("w4").await;
     bed.end(2).await;
-    vec![Measured::new("all sessions are resumed, after everything was started", bed.resumed_after(at))]
+    vec![Measured::new(
+        "all sessions are resumed, after everything was started",
+        bed.resumed_after(at),
+    )]
 }

@@ -81,7 +81,10 @@ impl Pace {
 
     /// For deaths after which no lease has to expire: on a busy machine no session may change its worker.
     fn patient(self) -> Self {
-        Self { lease: self.lease.max(PATIENT_LEASE), ..self }
+        Self {
+            lease: self.lease.max(PATIENT_LEASE),
+            ..self
+        }
     }
 }
 
@@ -154,19 +157,30 @@ async fn each_death_delays_investigations_by_a_known_time_and_loses_nothing() {
     let pace = Pace::chosen(runs);
     let began = Instant::now();
     let is_named = |death: &Death| only.split(',').any(|part| death.name.contains(part));
-    let in_suite = |death: &Death| death.elsewhere.is_none() || !only.is_empty() || runs > 0 || is_proof();
-    let (chosen, left_out): (Vec<_>, Vec<_>) = deaths().into_iter().filter(is_named).partition(in_suite);
-    for Death { name, elsewhere, .. } in left_out {
-        println!("left to the proof: {name}; also in {}", elsewhere.unwrap_or_default());
+    let in_suite =
+        |death: &Death| death.elsewhere.is_none() || !only.is_empty() || runs > 0 || is_proof();
+    let (chosen, left_out): (Vec<_>, Vec<_>) =
+        deaths().into_iter().filter(is_named).partition(in_suite);
+    for Death {
+        name, elsewhere, ..
+    } in left_out
+    {
+        println!(
+            "left to the proof: {name}; also in {}",
+            elsewhere.unwrap_or_default()
+        );
     }
     let runs = runs.max(1);
-    println!("runs of each death: {runs}; lease {:?}, outages {:?}", pace.lease, pace.outage);
+    println!(
+        "runs of each death: {runs}; lease {:?}, outages {:?}",
+        pace.lease, pace.outage
+    );
     println!("{:<62} {:>9} {:>9} {:>6}", "", "median", "worst", "count");
-    let mut measured = pin!(stream::iter(chosen).map(|death| measure(death, pace, runs)).buffered(by_depth(
-        "TARSY_DEATHS_AT_ONCE",
-        AT_ONCE,
-        AT_ONCE_IN_PROOF
-    )));
+    let mut measured = pin!(
+        stream::iter(chosen)
+            .map(|death| measure(death, pace, runs))
+            .buffered(by_depth("TARSY_DEATHS_AT_ONCE", AT_ONCE, AT_ONCE_IN_PROOF))
+    );
     while let Some(lines) = measured.next().await {
         println!("{lines}");
     }
@@ -187,8 +201,11 @@ async fn measure(death: Death, pace: Pace, runs: usize) -> String {
     let lines = measured.into_iter().map(|Measured { what, times }| {
         let (count, figures) = (times.len(), Figures::from_iter(times));
         let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
-        let (median, worst) =
-            if count == 0 { Default::default() } else { (seconds(figures.median()), seconds(figures.worst())) };
+        let (median, worst) = if count == 0 {
+            Default::default()
+        } else {
+            (seconds(figures.median()), seconds(figures.worst()))
+        };
         format!("\n  {what:<60} {median:>9} {worst:>9} {count:>6}")
     });
     death.name.to_owned() + &lines.collect::<String>()

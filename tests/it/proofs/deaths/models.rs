@@ -20,13 +20,18 @@ fn thinking(pace: Pace, fail: &str) -> String {
         let pod = "namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p";
         let call = format!("{{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}");
         let fail = if step == FAILING { fail } else { "" };
-        text.push_str(&format!("  - chunks: [{{thinking: Looking.}}, {{wait: {wait}ms}}, {{call: {call}}}]\n{fail}"));
+        text.push_str(&format!(
+            "  - chunks: [{{thinking: Looking.}}, {{wait: {wait}ms}}, {{call: {call}}}]\n{fail}"
+        ));
     }
     text + "  - chunks: [{text: \"Cause: a drill [[*]]. The end.\"}]\n"
 }
 
 fn setup(pace: Pace, fail: &str) -> Setup<'static> {
-    Setup { transcript: Some(thinking(pace, fail)), ..Setup::default() }
+    Setup {
+        transcript: Some(thinking(pace, fail)),
+        ..Setup::default()
+    }
 }
 
 pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
@@ -36,14 +41,19 @@ pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
     bed.system.start_llm_service(&address).await;
     let back = Utc::now();
     bed.end(1).await;
-    vec![Measured::new("a running session takes its next step, after the return", bed.steps_after(back))]
+    vec![Measured::new(
+        "a running session takes its next step, after the return",
+        bed.steps_after(back),
+    )]
 }
 
 pub(super) async fn gone(pace: Pace) -> Vec<Measured> {
     let mut bed = Bed::start(pace.patient(), setup(pace, "")).await;
     let (address, at) = (bed.system.llm_addr().to_owned(), Utc::now());
     bed.system.llm.kill().await;
-    let noticed = bed.logged_after(at, "claiming paused: llm-service unavailable").await;
+    let noticed = bed
+        .logged_after(at, "claiming paused: llm-service unavailable")
+        .await;
     let new = bed.publish(1).await;
     tokio::time::sleep(pace.outage).await; // the outage itself
     bed.system.start_llm_service(&address).await;
@@ -51,8 +61,14 @@ pub(super) async fn gone(pace: Pace) -> Vec<Measured> {
     bed.end(1).await;
     vec![
         Measured::new("log: claiming paused", noticed),
-        Measured::new("a released session is resumed, after the return", bed.resumed_after(back)),
-        Measured::new("an alert that waited is opened, after the return", bed.opened_after(back, &new)),
+        Measured::new(
+            "a released session is resumed, after the return",
+            bed.resumed_after(back),
+        ),
+        Measured::new(
+            "an alert that waited is opened, after the return",
+            bed.opened_after(back, &new),
+        ),
     ]
 }
 
@@ -70,25 +86,38 @@ pub(super) async fn rate_limited(pace: Pace) -> Vec<Measured> {
     let bed = Bed::start(pace.patient(), setup(pace, &fail)).await;
     bed.end(1).await;
     let pauses = bed.milliseconds(PAUSES);
-    assert!(pauses.iter().all(|pause| *pause >= 2 * asked), "each refusal is waited out: {pauses:?}");
+    assert!(
+        pauses.iter().all(|pause| *pause >= 2 * asked),
+        "each refusal is waited out: {pauses:?}"
+    );
     assert_eq!(errors(&bed), 0, "a wait is no failed call");
     vec![Measured::new("the session pauses", pauses)]
 }
 
 pub(super) async fn failing(pace: Pace) -> Vec<Measured> {
-    let fail = "    fail: {code: max_retries, message: busy, retryable: true, status: '503', times: 3}\n";
+    let fail =
+        "    fail: {code: max_retries, message: busy, retryable: true, status: '503', times: 3}\n";
     let bed = Bed::start(pace.patient(), setup(pace, fail)).await;
     bed.end(1).await;
-    assert_eq!(errors(&bed), 3 * i64::try_from(super::bed::SESSIONS).unwrap(), "three failed calls each");
+    assert_eq!(
+        errors(&bed),
+        3 * i64::try_from(super::bed::SESSIONS).unwrap(),
+        "three failed calls each"
+    );
     let pauses: Vec<Duration> = bed.milliseconds(
         "SELECT extract(epoch FROM min(e.created_at) - min(f.first)) * 1000 AS ms FROM timeline_events e JOIN \
          (SELECT session_id, min(created_at) AS first, max(session_seq) AS last FROM timeline_events \
          WHERE event_type = 'error' GROUP BY 1) AS f ON f.session_id = e.session_id AND e.session_seq > f.last \
          GROUP BY e.session_id",
     );
-    vec![Measured::new("from the first failed call to the next step", pauses)]
+    vec![Measured::new(
+        "from the first failed call to the next step",
+        pauses,
+    )]
 }
 
 fn errors(bed: &Bed) -> i64 {
-    bed.system.database.number("SELECT count(*) FROM timeline_events WHERE event_type = 'error'")
+    bed.system
+        .database
+        .number("SELECT count(*) FROM timeline_events WHERE event_type = 'error'")
 }

@@ -20,16 +20,25 @@ pub(super) async fn stdio_killed(pace: Pace) -> Vec<Measured> {
     bed.system.gates.watch("tool-describe_pod-start");
     let held = bed.system.gates.next().await;
     let at = Utc::now();
-    let servers: Vec<Pid> =
-        bed.workers.iter().flat_map(|worker| children_of(worker.pid(), "evidence-server")).collect();
-    assert!(!servers.is_empty(), "a worker with a call has a tool server");
+    let servers: Vec<Pid> = bed
+        .workers
+        .iter()
+        .flat_map(|worker| children_of(worker.pid(), "evidence-server"))
+        .collect();
+    assert!(
+        !servers.is_empty(),
+        "a worker with a call has a tool server"
+    );
     for server in servers {
         kill_process(server, Signal::KILL).unwrap();
     }
     bed.system.gates.open_all();
     drop(held);
     bed.end(1).await;
-    vec![Measured::new("a running session takes its next step", bed.steps_after(at))]
+    vec![Measured::new(
+        "a running session takes its next step",
+        bed.steps_after(at),
+    )]
 }
 
 /// The tool server does not return. The sessions that use it go on without it.
@@ -44,16 +53,33 @@ pub(super) async fn http_gone(pace: Pace) -> Vec<Measured> {
         ));
     }
     text.push_str("  - chunks: [{text: \"Cause: a drill [[*]]. The end.\"}]\n");
-    let bed = Bed::start(pace.patient(), Setup { servers: &line, transcript: Some(text), ..Setup::default() }).await;
+    let bed = Bed::start(
+        pace.patient(),
+        Setup {
+            servers: &line,
+            transcript: Some(text),
+            ..Setup::default()
+        },
+    )
+    .await;
     let at = Utc::now();
     server.stop().await;
     let new = bed.publish(1).await;
     bed.end(1).await;
-    let failed = bed.system.database.number("SELECT count(*) FROM tool_interactions WHERE state <> 'done'");
-    assert!(failed >= i64::try_from(SESSIONS).unwrap(), "only {failed} calls failed");
+    let failed = bed
+        .system
+        .database
+        .number("SELECT count(*) FROM tool_interactions WHERE state <> 'done'");
+    assert!(
+        failed >= i64::try_from(SESSIONS).unwrap(),
+        "only {failed} calls failed"
+    );
     // A worker that has not noticed yet knows the tools, and begins at once; another one waits for the server.
     let opened = bed.opened_after(at, &new);
-    assert!(opened.iter().all(|time| *time < pace.tool_wait + MARGIN), "the wait has an end: {opened:?}");
+    assert!(
+        opened.iter().all(|time| *time < pace.tool_wait + MARGIN),
+        "the wait has an end: {opened:?}"
+    );
     vec![
         Measured::new("a running session takes its next step", bed.steps_after(at)),
         Measured::new("a new alert is opened", opened),

@@ -21,8 +21,14 @@ pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
     bed.workers[victim].kill().await;
     bed.end(2).await;
     let resumed = bed.resumed_after(at);
-    assert!(!resumed.is_empty() && resumed.iter().all(|time| *time < pace.lease + MARGIN), "{resumed:?}");
-    vec![Measured::new("its sessions are resumed by another worker", resumed)]
+    assert!(
+        !resumed.is_empty() && resumed.iter().all(|time| *time < pace.lease + MARGIN),
+        "{resumed:?}"
+    );
+    vec![Measured::new(
+        "its sessions are resumed by another worker",
+        resumed,
+    )]
 }
 
 pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
@@ -37,7 +43,10 @@ pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
     let ready = between(at, Utc::now());
     bed.end(2).await;
     let resumed = bed.resumed_after(at);
-    assert!(resumed.len() == SESSIONS && resumed.iter().all(|time| *time < PATIENT_LEASE), "{resumed:?}");
+    assert!(
+        resumed.len() == SESSIONS && resumed.iter().all(|time| *time < PATIENT_LEASE),
+        "{resumed:?}"
+    );
     vec![
         Measured::one("the new process is ready", ready),
         Measured::new("its sessions are resumed by the new process", resumed),
@@ -53,7 +62,10 @@ pub(super) async fn terminated(pace: Pace) -> Vec<Measured> {
     let exited = between(at, Utc::now());
     bed.end(1).await;
     let resumed = bed.resumed_after(at);
-    assert!(!resumed.is_empty() && resumed.iter().all(|time| *time < MARGIN), "{resumed:?}");
+    assert!(
+        !resumed.is_empty() && resumed.iter().all(|time| *time < MARGIN),
+        "{resumed:?}"
+    );
     vec![
         Measured::new("its sessions are resumed by another worker", resumed),
         Measured::one("it has exited with code 0", exited),
@@ -65,13 +77,21 @@ pub(super) async fn frozen(pace: Pace) -> Vec<Measured> {
     let (victim, at) = (bed.busiest(), Utc::now());
     bed.workers[victim].pause();
     let name = ["w1", "w2"][victim];
-    let owned = format!("SELECT FROM alert_sessions WHERE status = 'running' AND worker_name = '{name}'");
-    bed.until("its sessions are taken over", &format!("NOT EXISTS ({owned})")).await;
+    let owned =
+        format!("SELECT FROM alert_sessions WHERE status = 'running' AND worker_name = '{name}'");
+    bed.until(
+        "its sessions are taken over",
+        &format!("NOT EXISTS ({owned})"),
+    )
+    .await;
     bed.workers[victim].resume();
     bed.end(2).await;
     let resumed = bed.resumed_after(at);
     assert!(!resumed.is_empty(), "no session was taken over");
-    vec![Measured::new("its sessions are resumed by another worker", resumed)]
+    vec![Measured::new(
+        "its sessions are resumed by another worker",
+        resumed,
+    )]
 }
 
 pub(super) async fn all_killed(pace: Pace) -> Vec<Measured> {
@@ -87,21 +107,37 @@ pub(super) async fn all_killed(pace: Pace) -> Vec<Measured> {
     bed.end(2).await;
     vec![
         Measured::one("the new worker is ready, after its start", ready),
-        Measured::new("all sessions are resumed, after its start", bed.resumed_after(at)),
-        Measured::new("an alert that waited is opened, after its start", bed.opened_after(at, &waiting)),
+        Measured::new(
+            "all sessions are resumed, after its start",
+            bed.resumed_after(at),
+        ),
+        Measured::new(
+            "an alert that waited is opened, after its start",
+            bed.opened_after(at, &waiting),
+        ),
     ]
 }
 
 /// A worker that dies is started again at once; Kubernetes waits longer from death to death.
 pub(super) async fn poisoned(pace: Pace) -> Vec<Measured> {
     let attempts = 5;
-    let bed = Bed::idle(pace, Setup { attempts, ..Setup::default() }).await;
+    let bed = Bed::idle(
+        pace,
+        Setup {
+            attempts,
+            ..Setup::default()
+        },
+    )
+    .await;
     let env = bed.system.env(bed.system.database.url());
     let at = Utc::now();
     publish_text(&bed.system, std::str::from_utf8(POISON).unwrap()).await;
     let mut deaths = 0;
     let mut worker = aborting_worker("w1", &env.each());
-    let given_up = bed.until("the alert is given up", "EXISTS (SELECT FROM alerts WHERE settled_at IS NOT NULL)");
+    let given_up = bed.until(
+        "the alert is given up",
+        "EXISTS (SELECT FROM alerts WHERE settled_at IS NOT NULL)",
+    );
     tokio::pin!(given_up);
     loop {
         tokio::select! {
@@ -117,5 +153,8 @@ pub(super) async fn poisoned(pace: Pace) -> Vec<Measured> {
     let good = bed.publish(1).await;
     bed.end(1).await;
     assert_eq!(good.len(), 1);
-    vec![Measured::one("it is a dead letter, after five deaths", after)]
+    vec![Measured::one(
+        "it is a dead letter, after five deaths",
+        after,
+    )]
 }

@@ -66,8 +66,14 @@ impl Outcome {
 
     fn wrong(&mut self, kind: &str, message: &Message) {
         if self.examples.len() < SHOWN {
-            let Message { problem, told, body, .. } = message;
-            self.examples.push(format!("{kind}: problem {problem}, {told:?}\n{body}"));
+            let Message {
+                problem,
+                told,
+                body,
+                ..
+            } = message;
+            self.examples
+                .push(format!("{kind}: problem {problem}, {told:?}\n{body}"));
         }
     }
 }
@@ -86,8 +92,20 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { problems, messages, sessions, missed, merged, doubled, recoveries, .. } = self;
-        write!(f, "{problems:>8} {messages:>8} {sessions:>8} {missed:>6} {merged:>6} {doubled:>7} {recoveries:>10}")
+        let Self {
+            problems,
+            messages,
+            sessions,
+            missed,
+            merged,
+            doubled,
+            recoveries,
+            ..
+        } = self;
+        write!(
+            f,
+            "{problems:>8} {messages:>8} {sessions:>8} {missed:>6} {merged:>6} {doubled:>7} {recoveries:>10}"
+        )
     }
 }
 
@@ -113,9 +131,17 @@ impl Fleet<'_> {
                 continue;
             }
             let id = new_id();
-            self.store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+            self.store
+                .receive(received(id, id.to_string().as_bytes()))
+                .await
+                .unwrap();
             let base = open_request(id, &alert.fingerprint);
-            let request = OpenRequest { alert, cooldown, lease: COOLDOWN, ..base };
+            let request = OpenRequest {
+                alert,
+                cooldown,
+                lease: COOLDOWN,
+                ..base
+            };
             match self.store.open(request).await.unwrap() {
                 Opened::Session(claimed) => {
                     self.opened.insert(id, message.problem);
@@ -125,10 +151,13 @@ impl Fleet<'_> {
                         *self.sessions.entry(message.problem).or_default() += 1;
                     } else {
                         self.outcome.recoveries += 1;
-                        self.outcome.wrong("an end or a test was investigated", message);
+                        self.outcome
+                            .wrong("an end or a test was investigated", message);
                     }
                 }
-                Opened::Joined(target) | Opened::CoveredByCooldown(target) => self.belongs(target, message),
+                Opened::Joined(target) | Opened::CoveredByCooldown(target) => {
+                    self.belongs(target, message)
+                }
                 Opened::Updated { session, .. } => self.belongs(session, message),
                 Opened::NotInvestigated => {}
                 other => panic!("{other:?}"),
@@ -145,8 +174,13 @@ impl Fleet<'_> {
 
     /// The investigation of a problem ends, and knew all that its alerts had told.
     async fn complete(&mut self, problem: ProblemId) {
-        let Some(lease) = self.running.remove(&problem) else { return };
-        let updates = format!("SELECT updates::bigint FROM alert_sessions WHERE session_id = '{}'", lease.session_id);
+        let Some(lease) = self.running.remove(&problem) else {
+            return;
+        };
+        let updates = format!(
+            "SELECT updates::bigint FROM alert_sessions WHERE session_id = '{}'",
+            lease.session_id
+        );
         let mut end = completed();
         end.covered_updates = self.database.number(&updates).try_into().unwrap();
         self.store.finish(lease, end).await.unwrap();
@@ -167,8 +201,16 @@ impl Fleet<'_> {
             self.outcome.missed += expected.saturating_sub(sessions);
             self.outcome.doubled += sessions.saturating_sub(expected);
             if sessions != expected && self.outcome.examples.len() < SHOWN {
-                let of = |delivery: &&Delivery| delivery.message().is_some_and(|message| message.problem == problem);
-                let told = script.deliveries.iter().filter(of).filter_map(Delivery::message);
+                let of = |delivery: &&Delivery| {
+                    delivery
+                        .message()
+                        .is_some_and(|message| message.problem == problem)
+                };
+                let told = script
+                    .deliveries
+                    .iter()
+                    .filter(of)
+                    .filter_map(Delivery::message);
                 let told: Vec<String> = told
                     .map(|message| {
                         let keys: Vec<String> = self
@@ -179,7 +221,10 @@ impl Fleet<'_> {
                         format!("{:?} {} {}", message.told, keys.join(", "), message.body)
                     })
                     .collect();
-                let example = format!("problem {problem}: {sessions} sessions for {expected}\n{}", told.join("\n"));
+                let example = format!(
+                    "problem {problem}: {sessions} sessions for {expected}\n{}",
+                    told.join("\n")
+                );
                 self.outcome.examples.push(example);
             }
         }
@@ -197,7 +242,10 @@ async fn a_fleet_of_senders_has_one_session_per_problem_and_none_per_recovery() 
     let intake = Intake::new(ConfiguredSources::default().all());
     let mut wrong = Vec::new();
     let mut total = Outcome::default();
-    println!("{:<28} problems messages sessions missed merged doubled recoveries", "sender");
+    println!(
+        "{:<28} problems messages sessions missed merged doubled recoveries",
+        "sender"
+    );
     for profile in &profiles {
         let fleet = Fleet {
             store: &store,
@@ -212,7 +260,11 @@ async fn a_fleet_of_senders_has_one_session_per_problem_and_none_per_recovery() 
         let outcome = fleet.run(count).await;
         println!("{:<28} {outcome}", profile.name);
         if !outcome.is_right() {
-            wrong.push(format!("{}:\n{}", profile.name, outcome.examples.join("\n")));
+            wrong.push(format!(
+                "{}:\n{}",
+                profile.name,
+                outcome.examples.join("\n")
+            ));
         }
         total.add(&outcome);
     }

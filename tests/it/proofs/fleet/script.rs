@@ -107,17 +107,36 @@ pub(super) fn script(profile: &Profile, count: usize) -> Script {
         happened.append(&mut problem.happened);
     }
     happened.sort_by_key(|(at, _)| *at);
-    Script { deliveries: happened.into_iter().map(|(_, delivery)| delivery).collect(), expected }
+    Script {
+        deliveries: happened.into_iter().map(|(_, delivery)| delivery).collect(),
+        expected,
+    }
 }
 
 impl<'p> Problem<'p> {
     fn new(profile: &'p Profile, id: ProblemId) -> Self {
-        let name = profile.name.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let name = profile.name.bytes().fold(7_u64, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
         let mut random = fastrand::Rng::with_seed(name ^ (u64::try_from(id).unwrap() << 20));
         let now = BEGIN + random.i64(0..7_200);
-        let episode = Episode { number: 1, started: now, messages: 0 };
+        let episode = Episode {
+            number: 1,
+            started: now,
+            messages: 0,
+        };
         let happened = Vec::new();
-        Self { profile, id, random, now, episode, severity: 0, happened, is_new: false, sessions: 1 }
+        Self {
+            profile,
+            id,
+            random,
+            now,
+            episode,
+            severity: 0,
+            happened,
+            is_new: false,
+            sessions: 1,
+        }
     }
 
     /// One episode, perhaps one more after an end that was no end, and perhaps one after the cooldown.
@@ -164,7 +183,10 @@ impl<'p> Problem<'p> {
         }
         if let Some(message) = sent {
             let is_doubled = self.random.u8(0..8) == 0;
-            self.happened.extend(std::iter::repeat_n((self.now, message), if is_doubled { 2 } else { 1 }));
+            self.happened.extend(std::iter::repeat_n(
+                (self.now, message),
+                if is_doubled { 2 } else { 1 },
+            ));
         }
         self.repeats(3);
         if self.random.u8(0..4) == 0 {
@@ -175,11 +197,16 @@ impl<'p> Problem<'p> {
 
     fn escalates(&mut self) {
         let has_worse = self.severity + 1 < self.profile.severities.len();
-        if self.random.u8(0..4) != 0 || !(has_worse || self.profile.template("escalate").is_some()) {
+        if self.random.u8(0..4) != 0 || !(has_worse || self.profile.template("escalate").is_some())
+        {
             return;
         }
         self.severity = (self.severity + 1).min(self.profile.severities.len().saturating_sub(1));
-        let kind = if self.profile.template("escalate").is_some() { "escalate" } else { "fire" };
+        let kind = if self.profile.template("escalate").is_some() {
+            "escalate"
+        } else {
+            "fire"
+        };
         self.send(Told::Escalated, kind);
     }
 
@@ -192,7 +219,14 @@ impl<'p> Problem<'p> {
     }
 
     fn again(&mut self) {
-        self.send(Told::Firing, if self.profile.template("repeat").is_some() { "repeat" } else { "fire" });
+        self.send(
+            Told::Firing,
+            if self.profile.template("repeat").is_some() {
+                "repeat"
+            } else {
+                "fire"
+            },
+        );
     }
 
     /// Whether an end was told; it may be lost.
@@ -210,7 +244,11 @@ impl<'p> Problem<'p> {
     fn begin(&mut self) {
         self.now += self.random.i64(GAP);
         self.severity = 0;
-        self.episode = Episode { number: self.episode.number + 1, started: self.now, messages: 0 };
+        self.episode = Episode {
+            number: self.episode.number + 1,
+            started: self.now,
+            messages: 0,
+        };
     }
 
     fn complete(&mut self) {
@@ -220,7 +258,9 @@ impl<'p> Problem<'p> {
 
     /// Whether the sender has such a message.
     fn send(&mut self, told: Told, kind: &str) -> bool {
-        let Some(message) = self.message(told, kind) else { return false };
+        let Some(message) = self.message(told, kind) else {
+            return false;
+        };
         self.happened.push((self.now, message));
         true
     }
@@ -230,9 +270,18 @@ impl<'p> Problem<'p> {
         self.now += self.random.i64(GAP);
         self.episode.messages += 1;
         let body = filled(template, &self.values());
-        let message = Message { problem: self.id, told, at: time(self.now), body };
+        let message = Message {
+            problem: self.id,
+            told,
+            at: time(self.now),
+            body,
+        };
         let is_first = told.is_problem() && std::mem::take(&mut self.is_new);
-        Some(if is_first { Delivery::AfterCooldown(message) } else { Delivery::Message(message) })
+        Some(if is_first {
+            Delivery::AfterCooldown(message)
+        } else {
+            Delivery::Message(message)
+        })
     }
 
     /// The values of all placeholders.
@@ -240,12 +289,26 @@ impl<'p> Problem<'p> {
         let kinds = self.profile.kinds.len();
         let host = u64::try_from(self.id / kinds).unwrap();
         let problem = u64::try_from(self.id).unwrap();
-        let Episode { number, started, messages } = self.episode;
+        let Episode {
+            number,
+            started,
+            messages,
+        } = self.episode;
         let episode = 4_000_000 + problem * 100 + number;
         let message = self.random.u64(10_000_000..99_999_999);
         let minutes = (self.now - started) / 60;
-        let severity = self.profile.severities.get(self.severity).cloned().unwrap_or_default();
-        let mut values = self.profile.kinds.get(self.id % kinds).cloned().unwrap_or_default();
+        let severity = self
+            .profile
+            .severities
+            .get(self.severity)
+            .cloned()
+            .unwrap_or_default();
+        let mut values = self
+            .profile
+            .kinds
+            .get(self.id % kinds)
+            .cloned()
+            .unwrap_or_default();
         values.extend(times("started", started));
         values.extend(times("now", self.now));
         let own = [
@@ -258,7 +321,10 @@ impl<'p> Problem<'p> {
             ("episode_uuid", uuid("episode", episode)),
             ("message_id", message.to_string()),
             ("message_uuid", uuid("message", message)),
-            ("value", format!("{}.{}", self.random.u8(80..99), self.random.u8(1..9))),
+            (
+                "value",
+                format!("{}.{}", self.random.u8(80..99), self.random.u8(1..9)),
+            ),
             ("count", messages.to_string()),
             ("minutes", minutes.to_string()),
             ("severity", severity),
@@ -272,7 +338,11 @@ impl<'p> Problem<'p> {
 fn host_name(host: u64) -> String {
     match host % 4 {
         0 => format!("db-prod-{host:02}"),
-        1 => format!("ip-10-4-{}-{}.eu-west-1.compute.internal", host / 200, 10 + host % 200),
+        1 => format!(
+            "ip-10-4-{}-{}.eu-west-1.compute.internal",
+            host / 200,
+            10 + host % 200
+        ),
         2 => format!("web{host}.example.com"),
         _ => format!("checkout-7d9f8b6c5-x{host}q"),
     }
@@ -289,9 +359,15 @@ fn time(seconds: i64) -> DateTime<Utc> {
 fn times(name: &str, seconds: i64) -> [(String, String); 4] {
     let at = Utc.timestamp_opt(seconds, 0).unwrap();
     [
-        (format!("{name}_rfc3339"), at.to_rfc3339_opts(SecondsFormat::Secs, true)),
+        (
+            format!("{name}_rfc3339"),
+            at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        ),
         (format!("{name}_epoch"), seconds.to_string()),
         (format!("{name}_ms"), (seconds * 1000).to_string()),
-        (format!("{name}_text"), at.format("%Y-%m-%d %H:%M:%S").to_string()),
+        (
+            format!("{name}_text"),
+            at.format("%Y-%m-%d %H:%M:%S").to_string(),
+        ),
     ]
 }

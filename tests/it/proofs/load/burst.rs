@@ -32,13 +32,22 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     let count = by_depth("TARSY_LOAD_BURST", BURST, BURST_IN_PROOF);
     let to_end = from_env("TARSY_LOAD_BURST_TO_END", 0) == 1;
     let transcript = Some(paced(1, if to_end { QUICK } else { SLOW }));
-    let setup = Setup { lease: Duration::from_secs(30), slots: 8, reserved: 1, transcript, ..Setup::default() };
+    let setup = Setup {
+        lease: Duration::from_secs(30),
+        slots: 8,
+        reserved: 1,
+        transcript,
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
     let (worker, _) = system.worker("w1").await;
     publish_many(&system, 7).await;
     let running = "SELECT count(*) FROM alert_sessions WHERE status = 'running'";
     if !to_end {
-        eventually("every slot but the reserved one is taken", async || system.database.number(running) == 7).await;
+        eventually("every slot but the reserved one is taken", async || {
+            system.database.number(running) == 7
+        })
+        .await;
     }
     let unloaded = critical_claims(&system, CRITICAL_BEFORE).await;
     let (pid, stop) = (worker.pid(), CancellationToken::new());
@@ -54,25 +63,40 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
         let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
         let timeout = Duration::from_secs(3600);
         let whole = i64::try_from(all).unwrap();
-        eventually_within(timeout, "every session is settled", async || system.database.number(sql) == whole).await;
+        eventually_within(timeout, "every session is settled", async || {
+            system.database.number(sql) == whole
+        })
+        .await;
     }
     let took = began.elapsed();
     stop.cancel();
     let most = most.await.unwrap();
-    let over = system.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
+    let over = system
+        .database
+        .number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
     println!(
         "{count} alerts published in {published:.1?}, {over} of {all} investigated in {took:.1?} ({:.0}/s)\n  \
          critical ones claimed after: {claims}; before the burst: {unloaded}\n  memory of the worker: {before:?} KiB before, at most {most:?} KiB",
         over as f64 / took.as_secs_f64(),
     );
     if !to_end {
-        assert_eq!(system.database.number(running), 7, "the critical alerts took the reserved slot and no other one");
+        assert_eq!(
+            system.database.number(running),
+            7,
+            "the critical alerts took the reserved slot and no other one"
+        );
     }
     let limit = unloaded.worst() * MAX_FACTOR + MAX_DELAY;
-    assert!(claims.median() <= limit, "the burst delays critical alerts: {claims}; before {unloaded}");
+    assert!(
+        claims.median() <= limit,
+        "the burst delays critical alerts: {claims}; before {unloaded}"
+    );
     if let (Some(before), Some(most)) = (before, most) {
         assert!(most < MAX_MEMORY_KIB, "{most} KiB");
-        assert!(to_end || most < before + MAX_GROWTH_KIB, "from {before} to {most} KiB with the backlog");
+        assert!(
+            to_end || most < before + MAX_GROWTH_KIB,
+            "from {before} to {most} KiB with the backlog"
+        );
     }
     if to_end {
         ended(&system, all).await;
@@ -86,17 +110,28 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
 /// first event of the session.
 async fn critical_claims(system: &TestSystem, count: usize) -> Figures {
     let jetstream = system.jetstream().await;
-    let alert = Alert { subject: "tarsy.alerts.critical.burst", text: "a quick one", ..Alert::default() };
+    let alert = Alert {
+        subject: "tarsy.alerts.critical.burst",
+        text: "a quick one",
+        ..Alert::default()
+    };
     let mut claims = Figures::default();
     for _ in 0..count {
         let (session, published) = publish(&jetstream, alert).await;
         let row = format!("session_id = '{}'", session.0);
-        let ended = format!("SELECT count(*) = 1 FROM alert_sessions WHERE status <> 'running' AND {row}");
-        eventually("a critical alert is investigated", async || system.database.holds(&ended)).await;
+        let ended =
+            format!("SELECT count(*) = 1 FROM alert_sessions WHERE status <> 'running' AND {row}");
+        eventually("a critical alert is investigated", async || {
+            system.database.holds(&ended)
+        })
+        .await;
         let claimed = system.database.number(&format!(
             "SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM timeline_events WHERE session_seq = 1 AND {row}"
         ));
-        claims.add(between(published, DateTime::from_timestamp_micros(claimed).unwrap()));
+        claims.add(between(
+            published,
+            DateTime::from_timestamp_micros(claimed).unwrap(),
+        ));
     }
     claims
 }

@@ -25,7 +25,11 @@ const MEMBERS: u128 = 20;
 
 fn group(number: usize) -> Alert {
     let size = u128::try_from(number).unwrap() % MEMBERS + 1;
-    Alert { members: (1..=size).map(Uuid::from_u128).collect(), severity: Severity::High, ..alert("fp") }
+    Alert {
+        members: (1..=size).map(Uuid::from_u128).collect(),
+        severity: Severity::High,
+        ..alert("fp")
+    }
 }
 
 #[tokio::test]
@@ -33,10 +37,16 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
     let count = by_depth("TARSY_LOAD_JOINS", JOINS, JOINS_IN_PROOF);
     let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
     let database = TestDatabase::empty_on(postgres.url());
-    migrate(&ConnectOptions::new(database.url()), MIGRATION_TIMEOUT).await.unwrap();
+    migrate(&ConnectOptions::new(database.url()), MIGRATION_TIMEOUT)
+        .await
+        .unwrap();
     let store = database.store();
     let application_name = "tarsy joins".to_owned();
-    let joining = Store::new(&ConnectOptions { application_name, ..ConnectOptions::new(database.url()) }).unwrap();
+    let joining = Store::new(&ConnectOptions {
+        application_name,
+        ..ConnectOptions::new(database.url())
+    })
+    .unwrap();
     let session = open_session(&store, new_id(), "fp").await.lease.session_id;
     let mut old = database.connection();
     old.batch_execute(concat!(
@@ -49,7 +59,10 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
     for number in 0..count {
         let [first, second] = [new_id(), new_id()];
         for id in [first, second] {
-            store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+            store
+                .receive(received(id, id.to_string().as_bytes()))
+                .await
+                .unwrap();
         }
         let began = Instant::now();
         let request = JoinRequest {
@@ -67,7 +80,12 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
             other => panic!("{other:?}"),
         }
         now += began.elapsed();
-        let members = group(number).members.iter().map(Uuid::to_string).collect::<Vec<_>>().join(",");
+        let members = group(number)
+            .members
+            .iter()
+            .map(Uuid::to_string)
+            .collect::<Vec<_>>()
+            .join(",");
         let began = Instant::now();
         diesel::sql_query(format!(
             "EXECUTE open ('{second}', 'fp', true, 0, '{{{members}}}', 'high', NULL, 30, '{second}', '{second}', 'old', \
@@ -78,16 +96,28 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
         before += began.elapsed();
     }
     let statements = by_kind(&postgres.log());
-    assert_eq!(statements.values().sum::<usize>(), count + updates, "{statements:?}");
-    let each = |all: Duration| all.as_secs_f64() * 1_000.0 / f64::from(u32::try_from(count).unwrap());
+    assert_eq!(
+        statements.values().sum::<usize>(),
+        count + updates,
+        "{statements:?}"
+    );
+    let each =
+        |all: Duration| all.as_secs_f64() * 1_000.0 / f64::from(u32::try_from(count).unwrap());
     println!(
         "{count} alerts joined, {updates} of them updates: {:.2} ms each; with the statement of before {:.2} ms each",
         each(now),
         each(before)
     );
     assert_eq!(updates, usize::try_from(MEMBERS).unwrap().min(count) - 1);
-    let events =
-        format!("SELECT count(*) FROM timeline_events WHERE session_id = '{session}' AND event_type = 'alert_joined'");
-    assert_eq!(database.number(&events), i64::try_from(join_events(2 * count)).unwrap());
-    assert_eq!(database.number("SELECT count(*) FROM alert_updates"), i64::try_from(updates).unwrap());
+    let events = format!(
+        "SELECT count(*) FROM timeline_events WHERE session_id = '{session}' AND event_type = 'alert_joined'"
+    );
+    assert_eq!(
+        database.number(&events),
+        i64::try_from(join_events(2 * count)).unwrap()
+    );
+    assert_eq!(
+        database.number("SELECT count(*) FROM alert_updates"),
+        i64::try_from(updates).unwrap()
+    );
 }

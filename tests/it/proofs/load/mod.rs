@@ -43,7 +43,9 @@ pub(crate) fn paced(answers: usize, call: Duration) -> String {
             "  - chunks: [{{wait: {wait}ms}}, {{call: {{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}}}]\n"
         ));
     }
-    text.push_str(&format!("  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill [[*]]. The end.\"}}]\n"));
+    text.push_str(&format!(
+        "  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill [[*]]. The end.\"}}]\n"
+    ));
     text
 }
 
@@ -58,7 +60,11 @@ struct Alert<'a> {
 
 impl Default for Alert<'_> {
     fn default() -> Self {
-        Self { subject: "tarsy.alerts.normal", fingerprint: None, text: MARK }
+        Self {
+            subject: "tarsy.alerts.normal",
+            fingerprint: None,
+            text: MARK,
+        }
     }
 }
 
@@ -66,12 +72,22 @@ impl Default for Alert<'_> {
 pub(crate) async fn publish_many(system: &TestSystem, count: usize) -> Published {
     let jetstream = system.jetstream().await;
     let publishing = stream::iter(0..count).map(|_| publish(&jetstream, Alert::default()));
-    publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect().await
+    publishing
+        .buffer_unordered(PUBLISHED_AT_ONCE)
+        .collect()
+        .await
 }
 
 /// Publishes one alert with this text.
 pub(super) async fn publish_text(system: &TestSystem, text: &'static str) {
-    publish(&system.jetstream().await, Alert { text, ..Alert::default() }).await;
+    publish(
+        &system.jetstream().await,
+        Alert {
+            text,
+            ..Alert::default()
+        },
+    )
+    .await;
 }
 
 /// Returns the time of the stream's ack.
@@ -83,26 +99,48 @@ async fn publish(jetstream: &Context, alert: Alert<'_>) -> (SessionId, DateTime<
         headers.insert("Tarsy-Fingerprint", fingerprint);
     }
     let body = format!("{}: something is wrong, {session}", alert.text);
-    let acknowledged = jetstream.publish_with_headers(alert.subject, headers, body.into()).await.unwrap();
+    let acknowledged = jetstream
+        .publish_with_headers(alert.subject, headers, body.into())
+        .await
+        .unwrap();
     acknowledged.await.unwrap();
     (session, Utc::now())
 }
 
 /// Returns when this many sessions have ended.
 async fn ended(system: &TestSystem, count: usize) {
-    let sql = "SELECT count(*) FROM alert_sessions WHERE status <> 'running' AND settled_at IS NOT NULL";
+    let sql =
+        "SELECT count(*) FROM alert_sessions WHERE status <> 'running' AND settled_at IS NOT NULL";
     let count = i64::try_from(count).unwrap();
-    eventually(&format!("{count} sessions have ended"), async || system.database.number(sql) >= count).await;
+    eventually(&format!("{count} sessions have ended"), async || {
+        system.database.number(sql) >= count
+    })
+    .await;
 }
 
 /// Asserts that no session failed, no model call failed and no attempt was counted.
 fn assert_all_completed(system: &TestSystem, count: usize) {
     let number = |sql: &str| system.database.number(sql);
     let completed = number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'");
-    assert_eq!(completed, i64::try_from(count).unwrap(), "completed of {count}");
-    assert_eq!(number("SELECT count(*) FROM alert_sessions WHERE status <> 'completed'"), 0);
-    assert_eq!(number("SELECT count(*) FROM timeline_events WHERE event_type = 'error'"), 0, "failed iterations");
-    assert_eq!(number("SELECT max(attempts)::bigint FROM alert_sessions"), 1, "counted attempts");
+    assert_eq!(
+        completed,
+        i64::try_from(count).unwrap(),
+        "completed of {count}"
+    );
+    assert_eq!(
+        number("SELECT count(*) FROM alert_sessions WHERE status <> 'completed'"),
+        0
+    );
+    assert_eq!(
+        number("SELECT count(*) FROM timeline_events WHERE event_type = 'error'"),
+        0,
+        "failed iterations"
+    );
+    assert_eq!(
+        number("SELECT max(attempts)::bigint FROM alert_sessions"),
+        1,
+        "counted attempts"
+    );
 }
 
 /// The first event of this type.

@@ -25,7 +25,12 @@ const OUTAGE_SECS_IN_PROOF: u64 = 6;
 /// A system with two workers, whose sessions have each passed two checkpoints.
 async fn busy_system(setup: Setup<'_>) -> (TestSystem, [Tarsy; 2]) {
     let transcript = Some(paced(ANSWERS, CALL));
-    let system = TestSystem::start_with(Setup { lease: LEASE, transcript, ..setup }).await;
+    let system = TestSystem::start_with(Setup {
+        lease: LEASE,
+        transcript,
+        ..setup
+    })
+    .await;
     let workers = [system.worker("w1").await.0, system.worker("w2").await.0];
     publish_many(&system, SESSIONS).await;
     progressed(&system, 0).await;
@@ -34,13 +39,19 @@ async fn busy_system(setup: Setup<'_>) -> (TestSystem, [Tarsy; 2]) {
 
 /// Returns when every session has written two more checkpoints than `before`.
 async fn progressed(system: &TestSystem, before: i64) {
-    let least = "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
+    let least =
+        "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
     let sql = format!("SELECT coalesce(({least}{SESSIONS}), 0)");
-    eventually("every session makes progress", async || system.database.number(&sql) >= before + 2).await;
+    eventually("every session makes progress", async || {
+        system.database.number(&sql) >= before + 2
+    })
+    .await;
 }
 
 fn most_checkpoints(system: &TestSystem) -> i64 {
-    system.database.number("SELECT max(checkpoint)::bigint FROM agent_executions")
+    system
+        .database
+        .number("SELECT max(checkpoint)::bigint FROM agent_executions")
 }
 
 /// The number of takeovers, by their reason.
@@ -52,7 +63,10 @@ struct Takeovers {
     expired: usize,
 }
 
-const NONE: Takeovers = Takeovers { released: 0, expired: 0 };
+const NONE: Takeovers = Takeovers {
+    released: 0,
+    expired: 0,
+};
 
 /// Waits until all sessions have ended and asserts their invariants.
 async fn assert_all_ended(system: &TestSystem, count: usize) -> Takeovers {
@@ -60,9 +74,16 @@ async fn assert_all_ended(system: &TestSystem, count: usize) -> Takeovers {
     system.queue_is_empty().await;
     let timelines = system.assert_all_invariants().await;
     assert_all_completed(system, count);
-    let resumed = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed);
-    let (expired, released): (Vec<_>, Vec<_>) = resumed.partition(|event| event.metadata["reason"] == "lease_expired");
-    Takeovers { released: released.len(), expired: expired.len() }
+    let resumed = timelines
+        .values()
+        .flatten()
+        .filter(|event| event.event_type == EventType::SessionResumed);
+    let (expired, released): (Vec<_>, Vec<_>) =
+        resumed.partition(|event| event.metadata["reason"] == "lease_expired");
+    Takeovers {
+        released: released.len(),
+        expired: expired.len(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -126,30 +147,62 @@ async fn sessions_released_before_all_streams_were_lost_are_requeued() {
     system.nats.restart_empty().await;
     system.migrate().await;
     let _successor = system.worker("w2").await;
-    assert_eq!(assert_all_ended(&system, SESSIONS).await, Takeovers { released: SESSIONS, expired: 0 });
+    assert_eq!(
+        assert_all_ended(&system, SESSIONS).await,
+        Takeovers {
+            released: SESSIONS,
+            expired: 0
+        }
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sweep_ends_an_overdue_investigation_without_a_worker_and_a_message() {
     let (watched, sweep) = (&["answer-1-middle"], Duration::from_secs(1));
-    let mut system = TestSystem::start_with(Setup { watched, sweep, ..Setup::default() }).await;
+    let mut system = TestSystem::start_with(Setup {
+        watched,
+        sweep,
+        ..Setup::default()
+    })
+    .await;
     let (mut worker, _) = system.worker("w1").await;
     let session = system.publish().await;
     let held = system.gates.next().await;
     worker.kill().await;
     drop(held);
-    system.jetstream().await.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
-    system.database.execute("UPDATE alert_sessions SET deadline_at = clock_timestamp()");
+    system
+        .jetstream()
+        .await
+        .get_stream("TARSY_ALERTS")
+        .await
+        .unwrap()
+        .purge()
+        .await
+        .unwrap();
+    system
+        .database
+        .execute("UPDATE alert_sessions SET deadline_at = clock_timestamp()");
     let paid = system.model_calls();
 
     let (_sweeper, metrics) = system.worker("w2").await;
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
-    assert_eq!((end.event_type, &end.metadata["stop_reason"]), (EventType::SessionTimedOut, &"deadline".into()));
+    assert_eq!(
+        (end.event_type, &end.metadata["stop_reason"]),
+        (EventType::SessionTimedOut, &"deadline".into())
+    );
     metric_is(&metrics, "tarsy_sweeps_total", "found=\"overdue\"", 1.0).await;
-    let settled = "SELECT count(*) FROM alert_sessions WHERE status = 'timed_out' AND settled_at IS NOT NULL";
-    eventually("the session is settled", async || system.database.number(settled) == 1).await;
-    assert_eq!(system.model_calls(), paid, "no worker continues the investigation");
+    let settled =
+        "SELECT count(*) FROM alert_sessions WHERE status = 'timed_out' AND settled_at IS NOT NULL";
+    eventually("the session is settled", async || {
+        system.database.number(settled) == 1
+    })
+    .await;
+    assert_eq!(
+        system.model_calls(),
+        paid,
+        "no worker continues the investigation"
+    );
     system.queue_is_empty().await;
 }
 
@@ -157,7 +210,11 @@ async fn a_sweep_ends_an_overdue_investigation_without_a_worker_and_a_message() 
 async fn a_database_that_crashes_during_a_run_costs_no_attempt() {
     let mut postgres = PostgresServer::start().await;
     let database = Some(TestDatabase::empty_on(postgres.url()));
-    let (system, workers) = busy_system(Setup { database, ..Setup::default() }).await;
+    let (system, workers) = busy_system(Setup {
+        database,
+        ..Setup::default()
+    })
+    .await;
     postgres.crash();
     let crashed = Instant::now();
     for worker in &workers {
@@ -169,16 +226,31 @@ async fn a_database_that_crashes_during_a_run_costs_no_attempt() {
     let unavailable = crashed.elapsed();
     publish_many(&system, 2).await;
     let takeovers = assert_all_ended(&system, SESSIONS + 2).await;
-    println!("{SESSIONS} sessions without a database for {unavailable:.1?}: {takeovers:?}, all completed");
-    assert_eq!(takeovers.expired, 0, "a lease that could not be renewed counts as no death");
+    println!(
+        "{SESSIONS} sessions without a database for {unavailable:.1?}: {takeovers:?}, all completed"
+    );
+    assert_eq!(
+        takeovers.expired, 0,
+        "a lease that could not be renewed counts as no death"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unavailable_llm_service_costs_no_attempt_and_no_iteration() {
-    let outage = Duration::from_secs(by_depth("TARSY_LOAD_OUTAGE_SECS", OUTAGE_SECS, OUTAGE_SECS_IN_PROOF));
+    let outage = Duration::from_secs(by_depth(
+        "TARSY_LOAD_OUTAGE_SECS",
+        OUTAGE_SECS,
+        OUTAGE_SECS_IN_PROOF,
+    ));
     let transcript = Some(paced(ANSWERS, CALL));
     let watched = &["answer-3-start"];
-    let mut system = TestSystem::start_with(Setup { lease: LEASE, transcript, watched, ..Setup::default() }).await;
+    let mut system = TestSystem::start_with(Setup {
+        lease: LEASE,
+        transcript,
+        watched,
+        ..Setup::default()
+    })
+    .await;
     let workers = [system.worker("w1").await.0, system.worker("w2").await.0];
     publish_many(&system, SESSIONS).await;
     // Every session waits for the first chunk of an answer, because a stream that breaks later is a failed call.
@@ -193,14 +265,21 @@ async fn an_unavailable_llm_service_costs_no_attempt_and_no_iteration() {
     for worker in &workers {
         worker.logged("llm-service unavailable").await;
     }
-    let released = "SELECT count(*) FROM alert_sessions WHERE status = 'running' AND lease_owner IS NULL";
+    let released =
+        "SELECT count(*) FROM alert_sessions WHERE status = 'running' AND lease_owner IS NULL";
     let all = i64::try_from(SESSIONS).unwrap();
-    eventually("every session is released", async || system.database.number(released) == all).await;
+    eventually("every session is released", async || {
+        system.database.number(released) == all
+    })
+    .await;
     tokio::time::sleep(outage.saturating_sub(killed.elapsed())).await; // the outage itself
     let address = system.llm_addr().to_owned();
     system.start_llm_service(&address).await;
     let takeovers = assert_all_ended(&system, SESSIONS).await;
     println!("{SESSIONS} sessions without a model for {outage:.1?}: {takeovers:?}, all completed");
     assert_eq!(takeovers.expired, 0);
-    assert!(takeovers.released <= 3 * SESSIONS, "sessions were claimed too often while the model was unavailable");
+    assert!(
+        takeovers.released <= 3 * SESSIONS,
+        "sessions were claimed too often while the model was unavailable"
+    );
 }

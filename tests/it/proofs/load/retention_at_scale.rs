@@ -12,7 +12,9 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, SessionFilter, Store, migrate};
 use tokio::task::JoinSet;
 
-use crate::adapters::store::fixture::{checkpoint, completed, new_id, open_session, running_session, settled};
+use crate::adapters::store::fixture::{
+    checkpoint, completed, new_id, open_session, running_session, settled,
+};
 use crate::support::figures::{Figures, by_depth};
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
@@ -48,32 +50,60 @@ async fn old_rows_are_deleted_while_investigations_write() {
     let quiet = scale.checkpoints_during(part).await;
     println!("checkpoints, nothing is deleted: {}", shown(&quiet));
 
-    let entries = Retention { entries: Some(180 * DAY), ..Retention::default() };
-    let sessions = Retention { sessions: Some(270 * DAY), ..Retention::default() };
-    for (name, retention) in [("entries of sessions that stay", entries), ("sessions", sessions)] {
+    let entries = Retention {
+        entries: Some(180 * DAY),
+        ..Retention::default()
+    };
+    let sessions = Retention {
+        sessions: Some(270 * DAY),
+        ..Retention::default()
+    };
+    for (name, retention) in [
+        ("entries of sessions that stay", entries),
+        ("sessions", sessions),
+    ] {
         let writes = scale.checkpoints_during(scale.prune(name, retention)).await;
         println!("checkpoints meanwhile: {}", shown(&writes));
     }
     let vacuum = Instant::now();
     println!("before vacuum: {}", scale.database.text(SIZES));
-    for table in ["timeline_events", "entries", "tool_interactions", "llm_interactions", "alert_sessions", "alerts"] {
+    for table in [
+        "timeline_events",
+        "entries",
+        "tool_interactions",
+        "llm_interactions",
+        "alert_sessions",
+        "alerts",
+    ] {
         scale.database.execute(&format!("VACUUM (ANALYZE) {table}"));
     }
-    println!("vacuum in {:.1?}: {}", vacuum.elapsed(), scale.database.text(SIZES));
+    println!(
+        "vacuum in {:.1?}: {}",
+        vacuum.elapsed(),
+        scale.database.text(SIZES)
+    );
     scale.lookups().await;
     scale.partitions();
     let running = "SELECT count(*) FROM alert_sessions s WHERE status = 'running' AND event_seq <> \
         (SELECT count(*) FROM timeline_events t WHERE t.session_id = s.session_id)";
-    assert_eq!(scale.database.number(running), 0, "no event of a running session was deleted");
+    assert_eq!(
+        scale.database.number(running),
+        0,
+        "no event of a running session was deleted"
+    );
     if events <= EVENTS_IN_PROOF {
-        let left = "SELECT count(*) FROM alert_sessions WHERE settled_at < now() - interval '270 d'";
+        let left =
+            "SELECT count(*) FROM alert_sessions WHERE settled_at < now() - interval '270 d'";
         assert_eq!(scale.database.number(left), 0);
         let kept = "SELECT count(*) FROM entries e JOIN alert_sessions s USING (session_id) WHERE s.settled_at < now() - interval '180 d'";
         assert_eq!(scale.database.number(kept), 0);
-        let young =
-            "SELECT count(*) FROM alert_sessions WHERE settled_at >= now() - interval '270 d' AND worker_name = 'w'";
+        let young = "SELECT count(*) FROM alert_sessions WHERE settled_at >= now() - interval '270 d' AND worker_name = 'w'";
         let days = "SELECT count(*) FROM timeline_events WHERE event_type = 'tool_result'";
-        assert_eq!(scale.database.number(days), 20 * scale.database.number(young), "young sessions are whole");
+        assert_eq!(
+            scale.database.number(days),
+            20 * scale.database.number(young),
+            "young sessions are whole"
+        );
     }
 }
 
@@ -81,19 +111,39 @@ async fn old_rows_are_deleted_while_investigations_write() {
 async fn filled(events: u64) -> Scale {
     let server = PostgresServer::start_with(&["shared_buffers=512MB", "max_wal_size=4GB"]).await;
     let database = TestDatabase::empty_on(server.url());
-    migrate(&ConnectOptions::new(database.url()), MIGRATION_TIMEOUT).await.unwrap();
+    migrate(&ConnectOptions::new(database.url()), MIGRATION_TIMEOUT)
+        .await
+        .unwrap();
     let began = Instant::now();
-    database.execute(&format!("SET fill.sessions = {}; {FILL}; ANALYZE", events / EVENTS_OF_A_SESSION));
-    println!("filled with {events} events in {:.1?}: {}", began.elapsed(), database.text(SIZES));
+    database.execute(&format!(
+        "SET fill.sessions = {}; {FILL}; ANALYZE",
+        events / EVENTS_OF_A_SESSION
+    ));
+    println!(
+        "filled with {events} events in {:.1?}: {}",
+        began.elapsed(),
+        database.text(SIZES)
+    );
     let store = database.store();
     let part = Duration::from_secs(if events <= EVENTS_IN_PROOF { 2 } else { 60 });
-    Scale { database, store, part, _server: server }
+    Scale {
+        database,
+        store,
+        part,
+        _server: server,
+    }
 }
 
 /// The quantiles of short durations.
 fn shown(figures: &Figures) -> String {
     let ms = |part| figures.quantile(part).as_secs_f64() * 1000.0;
-    format!("p50 {:.1} ms, p99 {:.1} ms, worst {:.1} ms of {}", ms(0.5), ms(0.99), ms(1.0), figures.count())
+    format!(
+        "p50 {:.1} ms, p99 {:.1} ms, worst {:.1} ms of {}",
+        ms(0.5),
+        ms(0.99),
+        ms(1.0),
+        figures.count()
+    )
 }
 
 async fn timed<T>(figures: &mut Figures, call: impl Future<Output = T>) -> T {
@@ -106,18 +156,46 @@ async fn timed<T>(figures: &mut Figures, call: impl Future<Output = T>) -> T {
 impl Scale {
     /// Times what people and workers look up.
     async fn lookups(&self) {
-        let [mut list, mut failed, mut show, mut open, mut sweep] = std::array::from_fn(|_| Figures::default());
+        let [mut list, mut failed, mut show, mut open, mut sweep] =
+            std::array::from_fn(|_| Figures::default());
         let some = "SELECT session_id FROM alert_sessions WHERE worker_name = 'w' ORDER BY session_id DESC LIMIT 1";
-        let whole: SessionId = SessionId(self.database.text(&format!("({some})::text")).parse().unwrap());
-        let sweeping = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 100 };
+        let whole: SessionId = SessionId(
+            self.database
+                .text(&format!("({some})::text"))
+                .parse()
+                .unwrap(),
+        );
+        let sweeping = Sweep {
+            interval: Duration::from_secs(15),
+            min_age: Duration::from_secs(60),
+            limit: 100,
+        };
         for round in 0..20 {
-            let filter = SessionFilter { limit: 20, ..SessionFilter::default() };
-            timed(&mut list, self.store.list_sessions(filter)).await.unwrap();
-            let filter = SessionFilter { limit: 20, statuses: vec![RunStatus::Failed], ..SessionFilter::default() };
-            timed(&mut failed, self.store.list_sessions(filter)).await.unwrap();
-            timed(&mut show, self.store.report(whole)).await.unwrap().unwrap();
+            let filter = SessionFilter {
+                limit: 20,
+                ..SessionFilter::default()
+            };
+            timed(&mut list, self.store.list_sessions(filter))
+                .await
+                .unwrap();
+            let filter = SessionFilter {
+                limit: 20,
+                statuses: vec![RunStatus::Failed],
+                ..SessionFilter::default()
+            };
+            timed(&mut failed, self.store.list_sessions(filter))
+                .await
+                .unwrap();
+            timed(&mut show, self.store.report(whole))
+                .await
+                .unwrap()
+                .unwrap();
             let id = new_id();
-            let opened = timed(&mut open, open_session(&self.store, id, &format!("fp-{round}"))).await;
+            let opened = timed(
+                &mut open,
+                open_session(&self.store, id, &format!("fp-{round}")),
+            )
+            .await;
             self.store.finish(opened.lease, completed()).await.unwrap();
             settled(&self.store, id).await.unwrap();
             timed(&mut sweep, self.store.sweep(sweeping)).await.unwrap();
@@ -147,7 +225,10 @@ impl Scale {
                         break;
                     }
                     let began = Instant::now();
-                    store.append(lease, checkpoint(executions[0], number)).await.unwrap();
+                    store
+                        .append(lease, checkpoint(executions[0], number))
+                        .await
+                        .unwrap();
                     figures.push(began.elapsed());
                     tokio::time::sleep(PAUSE).await; // the pace of the load
                 }
@@ -162,7 +243,10 @@ impl Scale {
     /// Deletes in batches without a pause, for the time of a part at most, or in the suite until nothing is left.
     async fn prune(&self, name: &str, retention: Retention) {
         let (began, mut all, mut batches) = (Instant::now(), Pruned::default(), Vec::new());
-        while batches.is_empty() || began.elapsed() < self.part || self.part < Duration::from_secs(10) {
+        while batches.is_empty()
+            || began.elapsed() < self.part
+            || self.part < Duration::from_secs(10)
+        {
             let batch = Instant::now();
             let some = self.store.prune_some(retention, LIMIT).await.unwrap();
             if some.rows.is_empty() {
@@ -173,7 +257,9 @@ impl Scale {
         }
         let (count, rows) = (batches.len(), all.rows.values().sum::<u64>());
         let tenth = (count / 10).max(1);
-        let mean = |some: &[Duration]| some.iter().sum::<Duration>().as_secs_f64() * 1000.0 / some.len() as f64;
+        let mean = |some: &[Duration]| {
+            some.iter().sum::<Duration>().as_secs_f64() * 1000.0 / some.len() as f64
+        };
         println!(
             "{name}: {rows} rows in {:.1?}, {:.0} rows/s, {count} batches; the first tenth of them took {:.1} ms each, the last {:.1} ms; {:?}",
             began.elapsed(),
@@ -187,8 +273,12 @@ impl Scale {
     /// Measures the alternative: the same events in a table with a partition for each month.
     fn partitions(&self) {
         let began = Instant::now();
-        self.database.execute(&format!("SET statement_timeout = 0; {PARTITIONS}"));
-        println!("the events are copied into partitions in {:.1?}", began.elapsed());
+        self.database
+            .execute(&format!("SET statement_timeout = 0; {PARTITIONS}"));
+        println!(
+            "the events are copied into partitions in {:.1?}",
+            began.elapsed()
+        );
         for schema in ["public", "monthly"] {
             let began = Instant::now();
             self.database.execute(&format!(
@@ -199,13 +289,22 @@ impl Scale {
                  PERFORM count(*) FROM {schema}.timeline_events WHERE session_id = id; END LOOP; \
                  DELETE FROM {schema}.timeline_events WHERE content = 'x' AND created_at = now(); END $$"
             ));
-            println!("  {schema}: an insert of three events and their lookup, 2000 times: {:.1?}", began.elapsed());
+            println!(
+                "  {schema}: an insert of three events and their lookup, 2000 times: {:.1?}",
+                began.elapsed()
+            );
         }
         let fullest = "SELECT relname FROM pg_class WHERE relname LIKE 'part\\_%' AND relkind = 'r' ORDER BY relpages DESC LIMIT 1";
         let fullest = self.database.text(fullest);
-        let rows = self.database.number(&format!("SELECT count(*) FROM monthly.{fullest}"));
+        let rows = self
+            .database
+            .number(&format!("SELECT count(*) FROM monthly.{fullest}"));
         let began = Instant::now();
-        self.database.execute(&format!("DROP TABLE monthly.{fullest}"));
-        println!("  a partition of {rows} events is dropped in {:.1?}", began.elapsed());
+        self.database
+            .execute(&format!("DROP TABLE monthly.{fullest}"));
+        println!(
+            "  a partition of {rows} events is dropped in {:.1?}",
+            began.elapsed()
+        );
     }
 }

@@ -20,19 +20,31 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one_call() {
-    let (sessions, workers) = if is_proof() { (SESSIONS_IN_PROOF, WORKERS_IN_PROOF) } else { (SESSIONS, WORKERS) };
+    let (sessions, workers) = if is_proof() {
+        (SESSIONS_IN_PROOF, WORKERS_IN_PROOF)
+    } else {
+        (SESSIONS, WORKERS)
+    };
     let transcript = Some(paced(ANSWERS, CALL));
-    let system =
-        TestSystem::start_with(Setup { lease: Duration::from_secs(30), slots: 20, transcript, ..Setup::default() })
-            .await;
+    let system = TestSystem::start_with(Setup {
+        lease: Duration::from_secs(30),
+        slots: 20,
+        transcript,
+        ..Setup::default()
+    })
+    .await;
     let mut leaving = Vec::new();
     for number in 0..workers {
         leaving.push(system.worker(&format!("old{number}")).await.0);
     }
     publish_many(&system, sessions).await;
-    let calling = "SELECT count(*) FROM agent_executions WHERE status = 'running' AND checkpoint > 1";
+    let calling =
+        "SELECT count(*) FROM agent_executions WHERE status = 'running' AND checkpoint > 1";
     let all = i64::try_from(sessions).unwrap();
-    eventually("every session makes progress", async || system.database.number(calling) == all).await;
+    eventually("every session makes progress", async || {
+        system.database.number(calling) == all
+    })
+    .await;
 
     let rolling = Instant::now();
     let (mut replacements, mut exits) = (Vec::new(), Figures::default());
@@ -49,12 +61,19 @@ async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one
     let timelines = system.assert_all_invariants().await;
     assert_all_completed(&system, sessions);
 
-    let (mut stalls, mut gaps, mut usual) = (Figures::default(), Figures::default(), Figures::default());
+    let (mut stalls, mut gaps, mut usual) =
+        (Figures::default(), Figures::default(), Figures::default());
     let mut handed_over = 0;
     for events in timelines.values() {
         usual.add(longest_step(events));
-        let resumed = events.iter().filter(|event| event.event_type == EventType::SessionResumed);
-        assert!(resumed.clone().all(|event| event.metadata["reason"] == "released"));
+        let resumed = events
+            .iter()
+            .filter(|event| event.event_type == EventType::SessionResumed);
+        assert!(
+            resumed
+                .clone()
+                .all(|event| event.metadata["reason"] == "released")
+        );
         handed_over += usize::from(resumed.clone().next().is_some());
         for resumed in resumed {
             let (stall, gap) = stall_and_gap(events, resumed);
@@ -69,24 +88,46 @@ async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one
          from the last step to the next one:       {gaps}\n  \
          the longest step of one worker:           {usual}",
     );
-    assert!(handed_over >= sessions * 4 / 5, "the rollout took longer than the investigations");
+    assert!(
+        handed_over >= sessions * 4 / 5,
+        "the rollout took longer than the investigations"
+    );
     // A step takes as long as a call in any case; the rest is the delay. A busy machine delays the steps of one worker,
     // too.
     let call = CALL.max(usual.worst());
-    assert!(gaps.worst() <= call + call + MARGIN, "delayed by more than the drain of one call");
+    assert!(
+        gaps.worst() <= call + call + MARGIN,
+        "delayed by more than the drain of one call"
+    );
     assert!(stalls.worst() <= call + MARGIN);
 }
 
 /// The longest time between two events of an execution without a hand-over in between.
 fn longest_step(events: &[TimelineEvent]) -> Duration {
-    let steps = events.windows(2).filter(|pair| pair.iter().all(|event| event.execution_id.is_some()));
-    steps.map(|pair| between(pair[0].created_at, pair[1].created_at)).max().unwrap_or_default()
+    let steps = events
+        .windows(2)
+        .filter(|pair| pair.iter().all(|event| event.execution_id.is_some()));
+    steps
+        .map(|pair| between(pair[0].created_at, pair[1].created_at))
+        .max()
+        .unwrap_or_default()
 }
 
 /// The time without progress before a session was resumed, and the time until its next step.
 fn stall_and_gap(events: &[TimelineEvent], resumed: &TimelineEvent) -> (Duration, Duration) {
     let step = |event: &&TimelineEvent| event.execution_id.is_some();
-    let before = events.iter().filter(|event| event.session_seq < resumed.session_seq).rfind(step).unwrap();
-    let after = events.iter().filter(|event| event.session_seq > resumed.session_seq).find(step).unwrap();
-    (between(before.created_at, resumed.created_at), between(before.created_at, after.created_at))
+    let before = events
+        .iter()
+        .filter(|event| event.session_seq < resumed.session_seq)
+        .rfind(step)
+        .unwrap();
+    let after = events
+        .iter()
+        .filter(|event| event.session_seq > resumed.session_seq)
+        .find(step)
+        .unwrap();
+    (
+        between(before.created_at, resumed.created_at),
+        between(before.created_at, after.created_at),
+    )
 }

@@ -29,8 +29,9 @@ fn previous() -> Option<PathBuf> {
     let program = std::env::var_os(VARIABLE).filter(|program| !program.is_empty());
     if program.is_none() {
         // This bypasses the test harness, which captures the output of tests.
-        let why =
-            format!("\nSKIPPED: load::upgrade: {VARIABLE} is not set; ./dev upgrade builds the previous version\n\n");
+        let why = format!(
+            "\nSKIPPED: load::upgrade: {VARIABLE} is not set; ./dev upgrade builds the previous version\n\n"
+        );
         std::io::stderr().write_all(why.as_bytes()).unwrap();
     }
     program.map(PathBuf::from)
@@ -46,7 +47,8 @@ impl Upgrade {
     /// Starts a ready worker of a version.
     async fn worker(&self, program: &Path, name: &str) -> Tarsy {
         let env = self.system.env(self.system.database.url());
-        let mut worker = Tarsy::spawn_program(program, name, &["worker", "--name", name], &env.each());
+        let mut worker =
+            Tarsy::spawn_program(program, name, &["worker", "--name", name], &env.each());
         worker.ready().await;
         worker
     }
@@ -57,12 +59,18 @@ impl Upgrade {
         self.published += BATCH;
         let begun = "SELECT count(*) FROM agent_executions WHERE checkpoint > 4";
         let all = i64::try_from(self.published).unwrap();
-        eventually("every session makes progress", async || self.system.database.number(begun) == all).await;
+        eventually("every session makes progress", async || {
+            self.system.database.number(begun) == all
+        })
+        .await;
     }
 
     /// Replaces workers by ready ones, as a rolling update does.
     async fn replace(&self, old: Vec<Tarsy>, program: &Path, names: [&str; 2]) -> Vec<Tarsy> {
-        let new = vec![self.worker(program, names[0]).await, self.worker(program, names[1]).await];
+        let new = vec![
+            self.worker(program, names[0]).await,
+            self.worker(program, names[1]).await,
+        ];
         for mut worker in old {
             worker.terminate();
             assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
@@ -80,7 +88,10 @@ fn handed_over(timelines: &Timelines, from: &str, to: &str) -> usize {
     let resumed = |event: &&tarsy::investigation::timeline::TimelineEvent| {
         event.event_type == EventType::SessionResumed && went(&event.metadata)
     };
-    timelines.values().filter(|events| events.iter().find(resumed).is_some()).count()
+    timelines
+        .values()
+        .filter(|events| events.iter().find(resumed).is_some())
+        .count()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,8 +99,18 @@ async fn investigations_survive_an_upgrade_and_its_rollback() {
     let Some(previous) = previous() else { return };
     let transcript = Some(paced(ANSWERS, CALL));
     let database = Some(TestDatabase::empty());
-    let setup = Setup { lease: LEASE, slots: 20, transcript, database, migrator: Some(&previous), ..Setup::default() };
-    let mut run = Upgrade { system: TestSystem::start_with(setup).await, published: 0 };
+    let setup = Setup {
+        lease: LEASE,
+        slots: 20,
+        transcript,
+        database,
+        migrator: Some(&previous),
+        ..Setup::default()
+    };
+    let mut run = Upgrade {
+        system: TestSystem::start_with(setup).await,
+        published: 0,
+    };
     let (old, new) = (previous.as_path(), Path::new(TARSY));
     let before = run.system.database.number(MIGRATIONS);
 
@@ -111,7 +132,8 @@ async fn investigations_survive_an_upgrade_and_its_rollback() {
 
     let timelines = run.system.assert_all_invariants().await;
     assert_all_completed(&run.system, run.published);
-    let counts = [("old", "old"), ("old", "new"), ("new", "old")].map(|(from, to)| handed_over(&timelines, from, to));
+    let counts = [("old", "old"), ("old", "new"), ("new", "old")]
+        .map(|(from, to)| handed_over(&timelines, from, to));
     println!(
         "{} sessions, {} new migrations: old to old on the new schema {}, old to new {}, new to old {}",
         run.published,

@@ -49,7 +49,11 @@ use crate::support::figures::is_proof;
 fn with_every_rule_each_property_holds_and_a_good_end_stays_reachable() {
     let (mut states, mut failed) = (0, Vec::new());
     for Profile { name, bounds } in profiles() {
-        let model = Protocol { without: None, bounds, symmetric_workers: true };
+        let model = Protocol {
+            without: None,
+            bounds,
+            symmetric_workers: true,
+        };
         let since = Instant::now();
         let (walked, checked) = std::thread::scope(|scope| {
             let checked = scope.spawn(|| check(&model, None));
@@ -62,10 +66,25 @@ fn with_every_rule_each_property_holds_and_a_good_end_stays_reachable() {
         );
         states += walked.states;
         failed.extend(
-            walked.broken.iter().map(|(what, trace)| format!("{name}: broken: {what}{}", describe(&model, trace))),
+            walked
+                .broken
+                .iter()
+                .map(|(what, trace)| format!("{name}: broken: {what}{}", describe(&model, trace))),
         );
-        let always = walked.broken.iter().map(|(what, _)| *what).filter(|what| *what != GOOD_END_AHEAD).collect();
-        assert_eq!(checked, Checked { states: walked.states, broken: always }, "{name}: both searches agree");
+        let always = walked
+            .broken
+            .iter()
+            .map(|(what, _)| *what)
+            .filter(|what| *what != GOOD_END_AHEAD)
+            .collect();
+        assert_eq!(
+            checked,
+            Checked {
+                states: walked.states,
+                broken: always
+            },
+            "{name}: both searches agree"
+        );
     }
     println!("{states} states");
     assert!(failed.is_empty(), "{}", failed.join("\n"));
@@ -75,7 +94,11 @@ fn with_every_rule_each_property_holds_and_a_good_end_stays_reachable() {
 fn each_rule_that_is_switched_off_breaks_its_property() {
     for rule in Rule::ALL {
         let (property, bounds) = counterexample(rule);
-        let model = Protocol { without: Some(rule), bounds, symmetric_workers: false };
+        let model = Protocol {
+            without: Some(rule),
+            bounds,
+            symmetric_workers: false,
+        };
         let walked = walk(&model, Some(property));
         let found = walked.broken.iter().find(|(what, _)| *what == property);
         let Some((_, trace)) = found else {
@@ -84,16 +107,31 @@ fn each_rule_that_is_switched_off_breaks_its_property() {
                 walked.states, walked.broken
             )
         };
-        println!("without {rule:?} ({} states), broken: {property}{}", walked.states, describe(&model, trace));
+        println!(
+            "without {rule:?} ({} states), broken: {property}{}",
+            walked.states,
+            describe(&model, trace)
+        );
         if property != GOOD_END_AHEAD {
-            assert!(check(&model, Some(property)).broken.contains(property), "stateright finds it as well: {property}");
+            assert!(
+                check(&model, Some(property)).broken.contains(property),
+                "stateright finds it as well: {property}"
+            );
         }
         // With two alerts these bounds have many states. The runs of the other test have those without a fault.
         if bounds.alerts > 1 && !is_proof() {
             continue;
         }
-        let kept = Protocol { without: None, symmetric_workers: true, ..model };
-        let broken: BTreeSet<_> = walk(&kept, None).broken.into_iter().map(|(what, _)| what).collect();
+        let kept = Protocol {
+            without: None,
+            symmetric_workers: true,
+            ..model
+        };
+        let broken: BTreeSet<_> = walk(&kept, None)
+            .broken
+            .into_iter()
+            .map(|(what, _)| what)
+            .collect();
         assert_eq!(broken, BTreeSet::new(), "with {rule:?}");
     }
 }

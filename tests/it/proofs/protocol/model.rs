@@ -131,7 +131,9 @@ impl Protocol {
     fn of_broker(&self, state: &State, actions: &mut Vec<Action>) {
         let left = state.left;
         for sequence in (0_u8..).take(SEQUENCES) {
-            let Some(job) = state.job(sequence) else { continue };
+            let Some(job) = state.job(sequence) else {
+                continue;
+            };
             // An owner whose lease has expired sends no heartbeats either.
             let owner_stalls = state.row(job.alert).open && !state.row(job.alert).leased;
             if job.delivered && (!state.held(sequence) || owner_stalls) {
@@ -144,10 +146,20 @@ impl Protocol {
             (state.late_publish.is_some(), Action::LatePublishArrives),
             (state.late_commit.is_some(), Action::LateCommitArrives),
             (state.late_ack.is_some(), Action::LateAckArrives),
-            (left.timeline_losses > 0 && state.subjects.iter().any(|s| s.tail() > 0), Action::LoseTimeline),
-            (left.job_losses > 0 && state.jobs.iter().any(Option::is_some), Action::LoseJobs),
+            (
+                left.timeline_losses > 0 && state.subjects.iter().any(|s| s.tail() > 0),
+                Action::LoseTimeline,
+            ),
+            (
+                left.job_losses > 0 && state.jobs.iter().any(Option::is_some),
+                Action::LoseJobs,
+            ),
         ];
-        actions.extend(late.into_iter().filter(|(possible, _)| *possible).map(|(_, action)| action));
+        actions.extend(
+            late.into_iter()
+                .filter(|(possible, _)| *possible)
+                .map(|(_, action)| action),
+        );
     }
 
     fn of_store(&self, state: &State, actions: &mut Vec<Action>) {
@@ -194,7 +206,10 @@ impl Protocol {
             }
             Action::Publish(worker) => self.publish(state, worker),
             Action::Settle { worker, alert } => {
-                state.workers[worker].step = Step::Settling { sequence: None, alert };
+                state.workers[worker].step = Step::Settling {
+                    sequence: None,
+                    alert,
+                };
             }
             Action::TakeOverdue { worker, session } => self.take(state, worker, None, session),
             Action::Inherit { worker, session } => {
@@ -272,13 +287,26 @@ fn inject_fault(state: &mut State, action: Action) {
         }
         Action::DelayCommit(worker) => {
             left.late_commits -= 1;
-            if let Step::Running { session, epoch, checkpoint, .. } = state.workers[worker].step {
-                state.late_commit = Some(Checkpoint { session, epoch, from: checkpoint });
+            if let Step::Running {
+                session,
+                epoch,
+                checkpoint,
+                ..
+            } = state.workers[worker].step
+            {
+                state.late_commit = Some(Checkpoint {
+                    session,
+                    epoch,
+                    from: checkpoint,
+                });
             }
         }
         Action::LoseTimeline => {
             left.timeline_losses -= 1;
-            state.subjects.iter_mut().for_each(|subject| subject.messages.clear());
+            state
+                .subjects
+                .iter_mut()
+                .for_each(|subject| subject.messages.clear());
         }
         Action::LoseJobs => {
             left.job_losses -= 1;
@@ -350,8 +378,16 @@ impl Faults {
 impl Message {
     /// The row with this number, as it is published after `last`.
     pub(super) fn of(state: &State, subject: Id, number: u8) -> Option<Self> {
-        let (event, _) = *state.row(subject).events.get(usize::from(number.checked_sub(1)?))?;
+        let (event, _) = *state
+            .row(subject)
+            .events
+            .get(usize::from(number.checked_sub(1)?))?;
         let expected = state.subject(subject).last_sequence();
-        (event != super::state::Event::Missing).then_some(Self { subject, number, event, expected })
+        (event != super::state::Event::Missing).then_some(Self {
+            subject,
+            number,
+            event,
+            expected,
+        })
     }
 }

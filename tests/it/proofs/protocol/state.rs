@@ -129,7 +129,11 @@ impl Subject {
 
     /// The sequence that the next publish has to expect as the last one.
     pub(super) fn last_sequence(&self) -> u8 {
-        if self.messages.is_empty() { 0 } else { self.stored }
+        if self.messages.is_empty() {
+            0
+        } else {
+            self.stored
+        }
     }
 
     /// Returns `false` for error 10071: the message expects another sequence.
@@ -227,7 +231,10 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) const IDLE: Self = Self { step: Step::Idle, sending: None };
+    pub(super) const IDLE: Self = Self {
+        step: Step::Idle,
+        sending: None,
+    };
 }
 
 /// How often each fault may still happen.
@@ -314,7 +321,10 @@ impl State {
     /// Appends a job; returns its sequence.
     pub(super) fn queue(&mut self, alert: Id) -> u8 {
         let sequence = self.next_sequence;
-        self.jobs[usize::from(sequence)] = Some(Job { alert, delivered: false });
+        self.jobs[usize::from(sequence)] = Some(Job {
+            alert,
+            delivered: false,
+        });
         self.next_sequence += 1;
         sequence
     }
@@ -344,7 +354,10 @@ impl State {
 
     /// The session of the fingerprint that is open beside this alert.
     pub(super) fn open_beside(&self, alert: Id) -> Option<Id> {
-        (0..).zip(&self.rows).find(|(id, row)| *id != alert && row.open).map(|(id, _)| id)
+        (0..)
+            .zip(&self.rows)
+            .find(|(id, row)| *id != alert && row.open)
+            .map(|(id, _)| id)
     }
 
     /// Whether a worker runs the session under its current epoch.
@@ -355,6 +368,8 @@ impl State {
     }
 
     pub(super) fn held(&self, sequence: u8) -> bool {
-        self.workers.iter().any(|worker| worker.step.sequence() == Some(sequence))
+        self.workers
+            .iter()
+            .any(|worker| worker.step.sequence() == Some(sequence))
     }
 }

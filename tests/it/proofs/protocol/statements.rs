@@ -50,7 +50,10 @@ impl Protocol {
 
     /// `open.sql`. `seen` is the target that an earlier statement saw, when a rule is switched off.
     pub(super) fn open(&self, state: &mut State, alert: Id, seen: Option<Option<Id>>) -> Decided {
-        if !matches!(state.row(alert).disposition, Disposition::Unknown | Disposition::Undecided) {
+        if !matches!(
+            state.row(alert).disposition,
+            Disposition::Unknown | Disposition::Undecided
+        ) {
             return Decided::Raced;
         }
         let Some(target) = seen.unwrap_or_else(|| state.open_beside(alert)) else {
@@ -68,7 +71,9 @@ impl Protocol {
             row.reads -= u8::from(self.keeps(Rule::WaitingIsNoAttempt) && row.reads > 0);
             return Decided::TargetCancelling;
         }
-        session.events.push((Event::AlertJoined(alert), session.epoch));
+        session
+            .events
+            .push((Event::AlertJoined(alert), session.epoch));
         let row = state.row_mut(alert);
         row.joined_too_late = closing;
         if self.keeps(Rule::JoinedIsDecided) {
@@ -89,7 +94,11 @@ impl Protocol {
         (row.leased, row.released) = (true, false);
         row.sequence = sequence.unwrap_or(row.sequence);
         row.events.push((Event::Resumed, row.epoch));
-        Some((row.epoch, row.checkpoint, row.stop.is_some() || self.exhausted(row)))
+        Some((
+            row.epoch,
+            row.checkpoint,
+            row.stop.is_some() || self.exhausted(row),
+        ))
     }
 
     fn exhausted(&self, row: &Row) -> bool {
@@ -121,7 +130,14 @@ impl Protocol {
         row.attempts = 1;
         row.open = row.checkpoint < CHECKPOINTS;
         row.leased = row.open;
-        row.events.push((if row.open { Event::Work(row.checkpoint) } else { Event::Ended }, written.epoch));
+        row.events.push((
+            if row.open {
+                Event::Work(row.checkpoint)
+            } else {
+                Event::Ended
+            },
+            written.epoch,
+        ));
         Written::Committed
     }
 
@@ -159,8 +175,14 @@ impl Protocol {
         let row = state.row(alert);
         let idle = row.disposition == Disposition::Undecided || row.open && !row.leased;
         let job = state.job(row.sequence);
-        let gone =
-            if self.keeps(Rule::SweepComparesIds) { job.is_none_or(|job| job.alert != alert) } else { job.is_none() };
-        self.keeps(Rule::SweepLostJobs) && idle && gone && usize::from(state.next_sequence) < state.jobs.len()
+        let gone = if self.keeps(Rule::SweepComparesIds) {
+            job.is_none_or(|job| job.alert != alert)
+        } else {
+            job.is_none()
+        };
+        self.keeps(Rule::SweepLostJobs)
+            && idle
+            && gone
+            && usize::from(state.next_sequence) < state.jobs.len()
     }
 }

@@ -22,9 +22,14 @@ pub(super) struct Checked {
 
 /// Runs stateright's checker until every state is seen, or one that breaks `until`.
 pub(super) fn check(model: &Protocol, until: Option<&'static str>) -> Checked {
-    let finish = until.map_or(HasDiscoveries::All, |property| HasDiscoveries::AnyOf(BTreeSet::from([property])));
+    let finish = until.map_or(HasDiscoveries::All, |property| {
+        HasDiscoveries::AnyOf(BTreeSet::from([property]))
+    });
     let checker = model.checker().finish_when(finish).spawn_bfs().join();
-    Checked { states: checker.unique_state_count(), broken: checker.discoveries().into_keys().collect() }
+    Checked {
+        states: checker.unique_state_count(),
+        broken: checker.discoveries().into_keys().collect(),
+    }
 }
 
 /// The result of the walk.
@@ -45,18 +50,27 @@ pub(super) fn walk(model: &Protocol, until: Option<&'static str>) -> Walk {
         graph.number(state, None);
     }
     while let Some((number, state)) = graph.queue.pop_front() {
-        for Property { condition, name, .. } in &properties {
+        for Property {
+            condition, name, ..
+        } in &properties
+        {
             if !condition(model, &state) && broken.iter().all(|(known, _)| known != name) {
                 broken.push((*name, graph.trace(number)));
             }
         }
         if until.is_some_and(|until| broken.iter().any(|(known, _)| *known == until)) {
-            return Walk { states: graph.reached.len(), actions: steps, broken };
+            return Walk {
+                states: graph.reached.len(),
+                actions: steps,
+                broken,
+            };
         }
         graph.good.push(good_end(model, &state));
         model.actions(&state, &mut actions);
         for action in actions.drain(..) {
-            let Some(next) = model.next_state(&state, action) else { continue };
+            let Some(next) = model.next_state(&state, action) else {
+                continue;
+            };
             steps += 1;
             let to = graph.number(next, Some((number, action)));
             if !action.is_fault() {
@@ -64,9 +78,15 @@ pub(super) fn walk(model: &Protocol, until: Option<&'static str>) -> Walk {
             }
         }
     }
-    let stuck = (0..).zip(graph.can_end_well()).find(|(_, can_end_well)| !can_end_well);
+    let stuck = (0..)
+        .zip(graph.can_end_well())
+        .find(|(_, can_end_well)| !can_end_well);
     broken.extend(stuck.map(|(number, _)| (GOOD_END_AHEAD, graph.trace(number))));
-    Walk { states: graph.reached.len(), actions: steps, broken }
+    Walk {
+        states: graph.reached.len(),
+        actions: steps,
+        broken,
+    }
 }
 
 /// Reachable states by their number.
@@ -85,7 +105,10 @@ struct Graph {
 impl Graph {
     fn number(&mut self, state: State, reached: Option<(u32, Action)>) -> u32 {
         let fresh = u32::try_from(self.reached.len()).expect("fewer than 2^32 states");
-        match self.numbers.entry(BuildHasherDefault::<DefaultHasher>::default().hash_one(&state)) {
+        match self
+            .numbers
+            .entry(BuildHasherDefault::<DefaultHasher>::default().hash_one(&state))
+        {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
                 unknown.insert(fresh);
@@ -110,7 +133,11 @@ impl Graph {
     fn can_end_well(&mut self) -> Vec<bool> {
         self.back.sort_unstable();
         let mut can_end_well = self.good.clone();
-        let mut stack: Vec<u32> = (0..).zip(&self.good).filter(|(_, good)| **good).map(|(number, _)| number).collect();
+        let mut stack: Vec<u32> = (0..)
+            .zip(&self.good)
+            .filter(|(_, good)| **good)
+            .map(|(number, _)| number)
+            .collect();
         while let Some(to) = stack.pop() {
             let first = self.back.partition_point(|edge| edge.0 < to);
             for (_, from) in self.back[first..].iter().take_while(|edge| edge.0 == to) {
@@ -126,19 +153,24 @@ impl Graph {
 /// The actions of a trace, each with the steps of the workers after it.
 pub(super) fn describe(model: &Protocol, trace: &[Action]) -> String {
     let mut text = String::new();
-    let Some(mut state) = model.init_states().pop() else { return text };
+    let Some(mut state) = model.init_states().pop() else {
+        return text;
+    };
     if trace.is_empty() {
         text.push_str("\n    from the start");
     }
     for action in trace {
-        let Some(next) = model.next_state(&state, *action) else { break };
+        let Some(next) = model.next_state(&state, *action) else {
+            break;
+        };
         write!(text, "\n    {action:?}").expect("a string");
         for (number, (before, after)) in state.workers.iter().zip(&next.workers).enumerate() {
             if before.step != after.step {
                 write!(text, "  →  worker {number}: {:?}", after.step).expect("a string");
             }
             if let (None, Some(sending)) = (before.sending, after.sending) {
-                write!(text, "  →  number {}, {:?}", sending.number, sending.event).expect("a string");
+                write!(text, "  →  number {}, {:?}", sending.number, sending.event)
+                    .expect("a string");
             }
         }
         state = next;

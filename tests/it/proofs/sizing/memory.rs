@@ -16,12 +16,21 @@ const BUSY: &str = "answer-3-start";
 
 /// Prints a line for each number of slots: memory when idle, and with a session in each slot.
 pub(super) async fn measure(extent: &Extent) {
-    println!("\n{:>6} {:>12} {:>14} {:>12} {:>18}", "slots", "idle MiB", "all busy MiB", "peak MiB", "KiB a session");
+    println!(
+        "\n{:>6} {:>12} {:>14} {:>12} {:>18}",
+        "slots", "idle MiB", "all busy MiB", "peak MiB", "KiB a session"
+    );
     for slots in extent.slots {
         let transcript = Some(paced(ANSWERS, extent.call));
         let lease = Duration::from_secs(30);
         let watched = &[BUSY];
-        let setup = Setup { slots: *slots, lease, transcript, watched, ..Setup::default() };
+        let setup = Setup {
+            slots: *slots,
+            lease,
+            transcript,
+            watched,
+            ..Setup::default()
+        };
         let mut system = TestSystem::start_with(setup).await;
         let (worker, _) = system.worker("w1").await;
         worker.logged("claiming started").await;
@@ -35,10 +44,21 @@ pub(super) async fn measure(extent: &Extent) {
         let all_busy = memory_mib(worker.pid());
         system.gates.open_all();
         drop(waiting);
-        let ended = format!("SELECT count(*) = {sessions} FROM alert_sessions WHERE settled_at IS NOT NULL");
-        eventually_within(WITHIN, "every session has ended", async || system.database.holds(&ended)).await;
-        let (peak, each) = (peak_memory(&worker), (all_busy - idle) * 1024.0 / f64::from(*slots));
+        let ended = format!(
+            "SELECT count(*) = {sessions} FROM alert_sessions WHERE settled_at IS NOT NULL"
+        );
+        eventually_within(WITHIN, "every session has ended", async || {
+            system.database.holds(&ended)
+        })
+        .await;
+        let (peak, each) = (
+            peak_memory(&worker),
+            (all_busy - idle) * 1024.0 / f64::from(*slots),
+        );
         println!("{slots:>6} {idle:>12.1} {all_busy:>14.1} {peak:>12} {each:>18.0}");
-        assert!(idle > 1.0 && all_busy >= idle * 0.8, "the memory was read: {idle} {all_busy}");
+        assert!(
+            idle > 1.0 && all_busy >= idle * 0.8,
+            "the memory was read: {idle} {all_busy}"
+        );
     }
 }

@@ -15,8 +15,16 @@ use crate::support::process::children_of;
 /// A field of `/proc/<pid>/status` in KiB.
 fn status_kib(pid: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-    line.trim_start_matches(':').trim().trim_end_matches(" kB").trim().parse().unwrap()
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .unwrap();
+    line.trim_start_matches(':')
+        .trim()
+        .trim_end_matches(" kB")
+        .trim()
+        .parse()
+        .unwrap()
 }
 
 /// The resident memory of a process now, in MiB.
@@ -26,7 +34,9 @@ pub(super) fn memory_mib(pid: u32) -> f64 {
 
 /// The processor time of a process, of its children that have ended, and of those that run.
 pub(super) fn processor_time(pid: u32) -> Duration {
-    let children = children_of(pid, "").into_iter().map(|child| ticks(i64::from(child.as_raw_nonzero().get()), 4));
+    let children = children_of(pid, "")
+        .into_iter()
+        .map(|child| ticks(i64::from(child.as_raw_nonzero().get()), 4));
     time(ticks(i64::from(pid), 4) + children.sum::<u64>())
 }
 
@@ -40,7 +50,12 @@ pub(super) fn own_processor_time(pid: u32) -> Duration {
 fn ticks(pid: i64, fields: usize) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let (_, times) = stat.rsplit_once(") ").unwrap_or_default();
-    times.split_whitespace().skip(11).take(fields).filter_map(|field| field.parse::<u64>().ok()).sum()
+    times
+        .split_whitespace()
+        .skip(11)
+        .take(fields)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum()
 }
 
 fn time(ticks: u64) -> Duration {
@@ -77,19 +92,31 @@ impl Counted {
         accepting.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
-                let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else {
+                    continue;
+                };
+                let ((from_client, to_client), (from_server, to_server)) =
+                    (client.into_split(), server.into_split());
                 let (there, back) = (Arc::clone(&shared), Arc::clone(&shared));
-                connections.spawn(async move { forward(from_client, to_server, &there.sent).await });
-                connections.spawn(async move { forward(from_server, to_client, &back.received).await });
+                connections
+                    .spawn(async move { forward(from_client, to_server, &there.sent).await });
+                connections
+                    .spawn(async move { forward(from_server, to_client, &back.received).await });
             }
         });
-        Self { port, counters, _accepting: accepting }
+        Self {
+            port,
+            counters,
+            _accepting: accepting,
+        }
     }
 
     pub(super) fn traffic(&self) -> Traffic {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Traffic { sent: read(&self.counters.sent), received: read(&self.counters.received) }
+        Traffic {
+            sent: read(&self.counters.sent),
+            received: read(&self.counters.received),
+        }
     }
 }
 

@@ -30,13 +30,31 @@ impl Extent {
     fn chosen() -> Self {
         if from_env("TARSY_SIZING", 0_u8) != 0 {
             let (call, idle) = (Duration::from_secs(3), Duration::from_secs(60));
-            Self { slots: &[1, 20, 100], call, investigations: 100, iterations: 30, idle }
+            Self {
+                slots: &[1, 20, 100],
+                call,
+                investigations: 100,
+                iterations: 30,
+                idle,
+            }
         } else if is_proof() {
             let (call, idle) = (Duration::from_millis(500), Duration::from_secs(3));
-            Self { slots: &[1, 4], call, investigations: 3, iterations: 30, idle }
+            Self {
+                slots: &[1, 4],
+                call,
+                investigations: 3,
+                iterations: 30,
+                idle,
+            }
         } else {
             let (call, idle) = (Duration::from_millis(50), Duration::from_secs(1));
-            Self { slots: &[2], call, investigations: 1, iterations: 6, idle }
+            Self {
+                slots: &[2],
+                call,
+                investigations: 1,
+                iterations: 6,
+                idle,
+            }
         }
     }
 }
@@ -46,7 +64,10 @@ async fn the_figures_for_sizing_are_measured() {
     let extent = Extent::chosen();
     println!("program: {}", crate::support::process::program());
     memory::measure(&extent).await;
-    for kind in [investigations::Kind::typical(), investigations::Kind::long(extent.iterations)] {
+    for kind in [
+        investigations::Kind::typical(),
+        investigations::Kind::long(extent.iterations),
+    ] {
         investigations::measure(kind, &extent).await;
     }
 }

@@ -11,7 +11,10 @@ use crate::support::system::{Setup, TestSystem};
 const RESULTS: [(&str, &str); 14] = [
     ("hostile.hang", "no answer within 1000 ms"),
     ("hostile.endless_events", "no answer within 1000 ms"),
-    ("hostile.endless_progress", "progress, but no answer within 2000 ms"),
+    (
+        "hostile.endless_progress",
+        "progress, but no answer within 2000 ms",
+    ),
     ("patient.endless_body", "the answer is too large"),
     ("patient.endless_event", "the answer is too large"),
     ("patient.huge_body", "the answer is too large"),
@@ -28,7 +31,10 @@ const RESULTS: [(&str, &str); 14] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_server_over_http_ends_no_investigation_and_blocks_no_other() {
     let elsewhere = HostileHttp::start(&["ok"], "").await;
-    let names: Vec<&str> = RESULTS.iter().map(|(tool, _)| tool.split_once('.').unwrap().1).collect();
+    let names: Vec<&str> = RESULTS
+        .iter()
+        .map(|(tool, _)| tool.split_once('.').unwrap().1)
+        .collect();
     let server = HostileHttp::start(&names, &elsewhere.url()).await;
     server.be_restless();
     let servers = [
@@ -51,23 +57,46 @@ async fn a_hostile_server_over_http_ends_no_investigation_and_blocks_no_other() 
     server.called("wait", 1).await;
     // One server hangs in a call: another investigation with the same servers is not delayed.
     let other = system.publish().await;
-    assert_eq!(system.follow(other).await.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        system.follow(other).await.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     server.go();
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     system.assert_invariants(session, &timeline.seen).await;
 
     let results = results(&timeline.seen);
     assert_eq!(results.len(), RESULTS.len(), "{results:#?}");
     for (result, (tool, expected)) in results.iter().zip(RESULTS) {
-        assert!(result.contains(expected) && !result.contains(TOKEN), "{tool}: {result}");
+        assert!(
+            result.contains(expected) && !result.contains(TOKEN),
+            "{tool}: {result}"
+        );
     }
     let sent = |tool: &str| server.seen(&format!("tools/call {tool}")).len();
-    assert_eq!([sent("huge_head"), sent("expired"), sent("hang"), sent("ok")], [2, 2, 1, 1], "only lost calls again");
-    assert_eq!(elsewhere.connections(), 0, "no request went to another host");
+    assert_eq!(
+        [sent("huge_head"), sent("expired"), sent("hang"), sent("ok")],
+        [2, 2, 1, 1],
+        "only lost calls again"
+    );
+    assert_eq!(
+        elsewhere.connections(),
+        0,
+        "no request went to another host"
+    );
     let log = worker.log();
-    assert!(!log.contains('\u{1b}') && !log.contains('\u{202e}') && !log.contains(TOKEN), "{log}");
+    assert!(
+        !log.contains('\u{1b}') && !log.contains('\u{202e}') && !log.contains(TOKEN),
+        "{log}"
+    );
     let growth = peak_memory(&worker) - before;
-    println!("peak memory of the worker: {before} MiB before, {} MiB after", before + growth);
+    println!(
+        "peak memory of the worker: {before} MiB before, {} MiB after",
+        before + growth
+    );
     assert!(growth < MAX_GROWTH, "{growth} MiB");
     worker.terminate();
     assert!(worker.ended().await.success());

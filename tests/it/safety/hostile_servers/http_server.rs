@@ -69,8 +69,15 @@ impl HostileHttp {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let tools = tools.iter().map(|name| tool(name)).collect();
-        let state = Arc::new(State { tools, elsewhere: elsewhere.to_owned(), ..State::default() });
-        let server = Self { port, state: Arc::clone(&state) };
+        let state = Arc::new(State {
+            tools,
+            elsewhere: elsewhere.to_owned(),
+            ..State::default()
+        });
+        let server = Self {
+            port,
+            state: Arc::clone(&state),
+        };
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 state.connections.fetch_add(1, Ordering::Relaxed);
@@ -86,12 +93,19 @@ impl HostileHttp {
 
     /// The server as a line of `mcp_servers`, with further keys like `tool_timeout: 1s`.
     pub(super) fn config_line(&self, name: &str, keys: &str) -> String {
-        format!("  {name}: {{url: '{}', headers: {{X-Key: {TOKEN}}}, {keys}}}\n", self.url())
+        format!(
+            "  {name}: {{url: '{}', headers: {{X-Key: {TOKEN}}}, {keys}}}\n",
+            self.url()
+        )
     }
 
     pub(super) fn config(&self, name: &str) -> ServerConfig {
         let token = Some(TokenSource::Value(TOKEN.to_owned()));
-        let address = HttpConfig { url: self.url(), token, ..HttpConfig::default() };
+        let address = HttpConfig {
+            url: self.url(),
+            token,
+            ..HttpConfig::default()
+        };
         ServerConfig::new(name.to_owned(), Transport::Http(address))
     }
 
@@ -102,13 +116,23 @@ impl HostileHttp {
 
     /// The requests of this kind: `GET`, `initialize`, `tools/call hang`.
     pub(super) fn seen(&self, what: &str) -> Vec<Seen> {
-        self.state.seen.lock().unwrap().iter().filter(|seen| seen.what == what).cloned().collect()
+        self.state
+            .seen
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|seen| seen.what == what)
+            .cloned()
+            .collect()
     }
 
     /// Waits until this tool was called so often.
     pub(super) async fn called(&self, tool: &str, times: usize) {
         let what = format!("tools/call {tool}");
-        eventually(&format!("{tool} is called {times} times"), async || self.seen(&what).len() >= times).await;
+        eventually(&format!("{tool} is called {times} times"), async || {
+            self.seen(&what).len() >= times
+        })
+        .await;
     }
 
     /// Answers the calls of `wait` that are in flight.
@@ -157,7 +181,10 @@ async fn read(reader: &mut BufReader<OwnedReadHalf>) -> Option<Request> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).await.ok()?;
-    Some(Request { method, message: serde_json::from_slice(&body).unwrap_or_default() })
+    Some(Request {
+        method,
+        message: serde_json::from_slice(&body).unwrap_or_default(),
+    })
 }
 
 async fn answer(
@@ -167,11 +194,24 @@ async fn answer(
     writer: &mut OwnedWriteHalf,
 ) -> Next {
     let message = &request.message;
-    let name = message["params"]["name"].as_str().unwrap_or_default().to_owned();
-    let method = message["method"].as_str().unwrap_or(&request.method).to_owned();
+    let name = message["params"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let method = message["method"]
+        .as_str()
+        .unwrap_or(&request.method)
+        .to_owned();
     let go = Arc::clone(&state.go).notified_owned();
-    let what = if method == "tools/call" { format!("{method} {name}") } else { method.clone() };
-    state.seen.lock().unwrap().push(Seen { what, at: Instant::now() });
+    let what = if method == "tools/call" {
+        format!("{method} {name}")
+    } else {
+        method.clone()
+    };
+    state.seen.lock().unwrap().push(Seen {
+        what,
+        at: Instant::now(),
+    });
     let bytes = match method.as_str() {
         "initialize" => initialized(message, state),
         "tools/list" => result(message, &json!({"tools": state.tools})),
@@ -195,7 +235,11 @@ async fn answer(
         }
         _ => response("202 Accepted", "text/plain", ""),
     };
-    if writer.write_all(&bytes).await.is_ok() { Next::Read } else { Next::Close }
+    if writer.write_all(&bytes).await.is_ok() {
+        Next::Read
+    } else {
+        Next::Close
+    }
 }
 
 fn initialized(message: &Value, state: &State) -> Vec<u8> {
@@ -212,19 +256,33 @@ fn initialized(message: &Value, state: &State) -> Vec<u8> {
 
 /// A stream that ends at once and wants to be opened again at once; each second one breaks.
 async fn restless(state: &State, writer: &mut OwnedWriteHalf) -> Next {
-    let streams = state.seen.lock().unwrap().iter().filter(|seen| seen.what == "GET").count();
+    let streams = state
+        .seen
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|seen| seen.what == "GET")
+        .count();
     let rest = if streams % 2 == 0 {
         "connection: close\r\n\r\nid: 1\nretry: 0\n\n"
     } else {
         "transfer-encoding: chunked\r\n\r\nno chunk"
     };
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
-    writer.write_all(format!("{head}{rest}").as_bytes()).await.ok();
+    writer
+        .write_all(format!("{head}{rest}").as_bytes())
+        .await
+        .ok();
     Next::Close
 }
 
 /// The answer to a call; `None` when it was written here, or when there is none.
-async fn call(name: &str, message: &Value, state: &State, writer: &mut OwnedWriteHalf) -> Option<Vec<u8>> {
+async fn call(
+    name: &str,
+    message: &Value,
+    state: &State,
+    writer: &mut OwnedWriteHalf,
+) -> Option<Vec<u8>> {
     let events = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     let json_head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
     let chunked = format!("{json_head}transfer-encoding: chunked\r\n\r\n");
@@ -237,28 +295,55 @@ async fn call(name: &str, message: &Value, state: &State, writer: &mut OwnedWrit
     let whole = |status: &str, media: &str, body: &str| Some(response(status, media, body));
     match name {
         "hang" => None,
-        "endless_events" => endless(writer, events, &format!("event: message\ndata: {log}\n\n")).await,
-        "endless_progress" => endless(writer, events, &format!("event: message\ndata: {progress}\n\n")).await,
+        "endless_events" => {
+            endless(writer, events, &format!("event: message\ndata: {log}\n\n")).await
+        }
+        "endless_progress" => {
+            endless(
+                writer,
+                events,
+                &format!("event: message\ndata: {progress}\n\n"),
+            )
+            .await
+        }
         "endless_event" => endless(writer, events, &format!("data: {padding}\n")).await,
         "endless_body" => endless(writer, &chunked, &format!("{MIB:x}\r\n{padding}\r\n")).await,
         "endless_head" => endless(writer, json_head, &format!("X-Big: {padding}\r\n")).await,
         "endless_continue" => endless(writer, "", "HTTP/1.1 100 Continue\r\n\r\n").await,
-        "slow_bytes" => endless(writer, &format!("{json_head}content-length: 1000000\r\n\r\n"), " ").await,
+        "slow_bytes" => {
+            endless(
+                writer,
+                &format!("{json_head}content-length: 1000000\r\n\r\n"),
+                " ",
+            )
+            .await
+        }
         "events_end" => {
-            writer.write_all(format!("{events}: nothing\n\n").as_bytes()).await.ok();
+            writer
+                .write_all(format!("{events}: nothing\n\n").as_bytes())
+                .await
+                .ok();
             writer.shutdown().await.ok();
             None
         }
         "huge_body" => Some(text(message, &"x".repeat(HUGE_BYTES))),
-        "huge_claim" => Some(format!("{json_head}content-length: 99999999999\r\n\r\n{{").into_bytes()),
-        "huge_head" => Some(format!("{json_head}X-Big: {padding}\r\ncontent-length: 0\r\n\r\n").into_bytes()),
-        "many_heads" => Some(format!("{json_head}{}\r\n", "X-A: b\r\n".repeat(10_000)).into_bytes()),
+        "huge_claim" => {
+            Some(format!("{json_head}content-length: 99999999999\r\n\r\n{{").into_bytes())
+        }
+        "huge_head" => {
+            Some(format!("{json_head}X-Big: {padding}\r\ncontent-length: 0\r\n\r\n").into_bytes())
+        }
+        "many_heads" => {
+            Some(format!("{json_head}{}\r\n", "X-A: b\r\n".repeat(10_000)).into_bytes())
+        }
         "wrong_type" => whole("200 OK", "text/html", "<html>sign in</html>"),
         "deep_json" => whole("200 OK", "application/json", &"[".repeat(100_000)),
         "other_id" => whole("200 OK", "application/json", &other),
         "garbage_chunks" => Some(format!("{chunked}ZZZ\r\n\u{1b}[2J").into_bytes()),
         "garbage_head" => Some(b"\x16\x03\x01\x02\x00\x01\x00 not HTTP\r\n\r\n".to_vec()),
-        "two_lengths" => Some(format!("{json_head}content-length: 1\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes()),
+        "two_lengths" => Some(
+            format!("{json_head}content-length: 1\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes(),
+        ),
         "cut_off" => {
             let half = format!("{json_head}content-length: 100\r\n\r\n{{\"jsonrpc\"");
             writer.write_all(half.as_bytes()).await.ok();
@@ -287,7 +372,10 @@ async fn endless(writer: &mut OwnedWriteHalf, head: &str, piece: &str) -> Option
 }
 
 fn text(message: &Value, text: &str) -> Vec<u8> {
-    result(message, &json!({"content": [{"type": "text", "text": text}]}))
+    result(
+        message,
+        &json!({"content": [{"type": "text", "text": text}]}),
+    )
 }
 
 fn result(message: &Value, result: &Value) -> Vec<u8> {
@@ -303,7 +391,11 @@ fn redirect(status: &str, to: &str) -> Vec<u8> {
 }
 
 fn response(status: &str, media: &str, body: &str) -> Vec<u8> {
-    format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
 }
 
 /// Counts a call until it is answered or its connection is closed.

@@ -15,8 +15,19 @@ use crate::support::wait::eventually;
 /// Selects the recording that calls the hostile tools.
 const MARK: &str = "HostileServer";
 /// The behaviours that the model tries one after the other.
-const BEHAVIOURS: [&str; 11] =
-    ["crash", "crash_midway", "hang", "late", "garbage", "wrong_shape", "no_result", "twice", "progress", "fake", "ok"];
+const BEHAVIOURS: [&str; 11] = [
+    "crash",
+    "crash_midway",
+    "hang",
+    "late",
+    "garbage",
+    "wrong_shape",
+    "no_result",
+    "twice",
+    "progress",
+    "fake",
+    "ok",
+];
 /// Those that are never answered in time. They are tried at a server that need not answer anything in time.
 const EXPIRED: [&str; 3] = ["hang", "late", "progress"];
 /// A part of each result, in the order of the calls; the last three are at a server with long time-outs.
@@ -41,8 +52,10 @@ pub(super) const MAX_GROWTH: u64 = 200;
 
 /// A recording that calls these tools one after the other.
 pub(super) fn recording(tools: &[String]) -> String {
-    let calls: String =
-        tools.iter().map(|tool| format!("  - chunks: [{{call: {{tool: {tool}, arguments: {{}}}}}}]\n")).collect();
+    let calls: String = tools
+        .iter()
+        .map(|tool| format!("  - chunks: [{{call: {{tool: {tool}, arguments: {{}}}}}}]\n"))
+        .collect();
     format!(
         "name: hostile\nmatch: {MARK}\nprovider_state: true\nanswers:\n{calls}  - chunks: [{{text: \"Cause: a test [[*]].\"}}]\n"
     )
@@ -51,19 +64,27 @@ pub(super) fn recording(tools: &[String]) -> String {
 pub(super) async fn publish(system: &TestSystem) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body: MARK.into(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
 pub(super) fn results(seen: &[TimelineEvent]) -> Vec<String> {
-    let results = seen.iter().filter(|event| event.event_type == EventType::ToolResult);
+    let results = seen
+        .iter()
+        .filter(|event| event.event_type == EventType::ToolResult);
     results.map(|event| event.content.clone()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
-    let server = HostileServer::start(&[&BEHAVIOURS[..], &["huge", "flood", "wait"]].concat()).await;
+    let server =
+        HostileServer::start(&[&BEHAVIOURS[..], &["huge", "flood", "wait"]].concat()).await;
     let long = |n: u32| tool(&format!("{}{n:03}", "a.tool/of a-long.name".repeat(9)));
     let many = HostileServer::listing((0..300).map(long).collect()).await;
     let servers = [
@@ -73,8 +94,17 @@ async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
         many.config_line("zz-many", ""),
     ]
     .concat();
-    let server_of = |name: &str| if EXPIRED.contains(&name) { "hasty" } else { "hostile" };
-    let mut calls: Vec<String> = BEHAVIOURS.iter().map(|name| format!("{}.{name}", server_of(name))).collect();
+    let server_of = |name: &str| {
+        if EXPIRED.contains(&name) {
+            "hasty"
+        } else {
+            "hostile"
+        }
+    };
+    let mut calls: Vec<String> = BEHAVIOURS
+        .iter()
+        .map(|name| format!("{}.{name}", server_of(name)))
+        .collect();
     calls.extend(["patient.huge", "patient.flood", "patient.wait"].map(str::to_owned));
     let setup = Setup {
         servers: &servers,
@@ -91,9 +121,15 @@ async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
     server.called("wait", 1).await;
     // One server hangs in a call: another investigation with the same servers is not delayed.
     let other = system.publish().await;
-    assert_eq!(system.follow(other).await.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        system.follow(other).await.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     server.go();
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     system.assert_invariants(hostile, &timeline.seen).await;
 
     let results = results(&timeline.seen);
@@ -101,40 +137,74 @@ async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
     for (result, (tool, expected)) in results.iter().zip(RESULTS) {
         assert!(result.contains(expected), "{tool}: {result}");
     }
-    let sent: Vec<usize> = ["crash", "hang", "ok"].iter().map(|tool| server.calls(tool).len()).collect();
-    assert_eq!(sent, [2, 1, 1], "a read-only call is sent again after a lost connection, and not after a time-out");
-    assert!(server.connections() >= 5, "each crash is followed by a new process");
+    let sent: Vec<usize> = ["crash", "hang", "ok"]
+        .iter()
+        .map(|tool| server.calls(tool).len())
+        .collect();
+    assert_eq!(
+        sent,
+        [2, 1, 1],
+        "a read-only call is sent again after a lost connection, and not after a time-out"
+    );
+    assert!(
+        server.connections() >= 5,
+        "each crash is followed by a new process"
+    );
 
     let log = worker.log();
-    assert!(!log.contains('\u{1b}') && !log.contains('\u{202e}'), "{log}");
-    assert!(!log.lines().any(|line| line.starts_with("2026-11-22T00:00:00Z")), "{log}");
+    assert!(
+        !log.contains('\u{1b}') && !log.contains('\u{202e}'),
+        "{log}"
+    );
+    assert!(
+        !log.lines()
+            .any(|line| line.starts_with("2026-11-22T00:00:00Z")),
+        "{log}"
+    );
     let growth = peak_memory(&worker) - before;
-    println!("peak memory of the worker: {before} MiB before, {} MiB after", before + growth);
+    println!(
+        "peak memory of the worker: {before} MiB before, {} MiB after",
+        before + growth
+    );
     assert!(growth < MAX_GROWTH, "{growth} MiB");
     let running = children_of(worker.pid(), "bridge.sh").len();
     assert!(running <= 4, "{running} processes for four servers");
     worker.terminate();
     assert!(worker.ended().await.success());
-    eventually("the processes of the servers have ended", async || server.open() == 0 && many.open() == 0).await;
+    eventually("the processes of the servers have ended", async || {
+        server.open() == 0 && many.open() == 0
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn results_have_the_order_of_their_calls_whichever_comes_first() {
     let server = HostileServer::start(&["wait", "ok"]).await;
     let call = |tool: &str| format!("{{call: {{tool: hostile.{tool}, arguments: {{}}}}}}");
-    let (calls, end) = ([call("wait"), call("ok")].join(", "), "{text: \"Cause: a test [[*]].\"}");
+    let (calls, end) = (
+        [call("wait"), call("ok")].join(", "),
+        "{text: \"Cause: a test [[*]].\"}",
+    );
     let recording = format!(
         "name: order\nmatch: {MARK}\nprovider_state: true\nanswers:\n  - chunks: [{calls}]\n  - chunks: [{end}]\n"
     );
     let (servers, transcript) = (server.config_line("hostile", ""), Some(recording));
-    let system = TestSystem::start_with(Setup { servers: &servers, transcript, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup {
+        servers: &servers,
+        transcript,
+        ..Setup::default()
+    })
+    .await;
     let (_worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
     let mut timeline = system.follow(session).await;
     server.called("wait", 1).await;
     server.called("ok", 1).await;
     server.go();
-    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.finish().await.event_type,
+        EventType::SessionCompleted
+    );
     assert_eq!(results(&timeline.seen), ["waited", "answer of ok"]);
 }
 

@@ -10,11 +10,19 @@ use super::server::{FAKE, HostileServer, tool};
 use crate::support::wait::eventually;
 
 async fn listed(server: &HostileServer) -> Listing {
-    let servers = Servers::start(vec![server.config("s")], Mask::default(), &CancellationToken::new()).unwrap();
+    let servers = Servers::start(
+        vec![server.config("s")],
+        Mask::default(),
+        &CancellationToken::new(),
+    )
+    .unwrap();
     let mut listing = servers.list(&["s".to_owned()]).await;
     for _ in 0..12 {
         // On a busy machine a list of megabytes may take longer than an alert waits for it.
-        let is_late = listing.unavailable.iter().any(|server| server.why.ends_with("no list of tools within 10s"));
+        let is_late = listing
+            .unavailable
+            .iter()
+            .any(|server| server.why.ends_with("no list of tools within 10s"));
         if !is_late {
             break;
         }
@@ -25,7 +33,11 @@ async fn listed(server: &HostileServer) -> Listing {
 }
 
 fn names(listing: &Listing) -> Vec<&str> {
-    listing.tools.iter().map(|tool| tool.name.as_str()).collect()
+    listing
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect()
 }
 
 fn with_schema(name: &str, schema: Value) -> Value {
@@ -40,7 +52,12 @@ async fn a_list_without_an_end_offers_nothing_and_is_refused() {
     server.list_without_end();
     let Listing { tools, unavailable } = listed(&server).await;
     assert_eq!(tools, []);
-    assert!(unavailable[0].why.ends_with("the list has more than 100 pages"), "{unavailable:?}");
+    assert!(
+        unavailable[0]
+            .why
+            .ends_with("the list has more than 100 pages"),
+        "{unavailable:?}"
+    );
     assert_eq!(server.received("tools/list").len(), 100);
 
     let large: Vec<Value> = (0..8)
@@ -52,11 +69,22 @@ async fn a_list_without_an_end_offers_nothing_and_is_refused() {
     let server = HostileServer::listing(large).await;
     server.list_without_end();
     let why = listed(&server).await.unavailable[0].why.clone();
-    assert!(why.ends_with("the list has more than 16777216 bytes"), "{why}");
-    assert_eq!(server.received("tools/list").len(), 2, "the second page exceeds the limit");
+    assert!(
+        why.ends_with("the list has more than 16777216 bytes"),
+        "{why}"
+    );
+    assert_eq!(
+        server.received("tools/list").len(),
+        2,
+        "the second page exceeds the limit"
+    );
 
     let many: Vec<Value> = (0..2_001).map(|n| tool(&format!("t{n}"))).collect();
-    let why = listed(&HostileServer::listing(many).await).await.unavailable[0].why.clone();
+    let why = listed(&HostileServer::listing(many).await)
+        .await
+        .unavailable[0]
+        .why
+        .clone();
     assert!(why.ends_with("the list has more than 2000 tools"), "{why}");
 }
 
@@ -66,7 +94,11 @@ async fn a_cursor_that_was_followed_ends_the_list_and_keeps_it() {
         let server = HostileServer::start(&["ok", "other"]).await;
         server.repeat_cursor(cursor);
         let listing = listed(&server).await;
-        assert_eq!((names(&listing), listing.unavailable.len()), (vec!["s.ok", "s.other"], 0), "{cursor:?}");
+        assert_eq!(
+            (names(&listing), listing.unavailable.len()),
+            (vec!["s.ok", "s.other"], 0),
+            "{cursor:?}"
+        );
         assert_eq!(server.received("tools/list").len(), 2, "{cursor:?}");
     }
 }
@@ -94,7 +126,10 @@ async fn an_odd_tool_costs_no_other() {
 #[tokio::test]
 async fn schemas_of_a_megabyte_and_broken_tools_are_withheld_and_the_others_offered() {
     let megabyte = json!({"type": "object", "description": "x ".repeat(512 * 1024)});
-    let deep = (0..60).fold(json!({"type": "string"}), |inner, _| json!({"properties": {"a": inner}}));
+    let deep = (0..60).fold(
+        json!({"type": "string"}),
+        |inner, _| json!({"properties": {"a": inner}}),
+    );
     let server = HostileServer::listing(vec![
         tool("ok"),
         with_schema("megabyte", megabyte),
@@ -106,19 +141,33 @@ async fn schemas_of_a_megabyte_and_broken_tools_are_withheld_and_the_others_offe
     let listing = listed(&server).await;
     assert_eq!(listing.unavailable, []);
     let names = names(&listing);
-    assert!(names.contains(&"s.ok") && names.contains(&"s.deep") && !names.contains(&"s.megabyte"), "{names:?}");
+    assert!(
+        names.contains(&"s.ok") && names.contains(&"s.deep") && !names.contains(&"s.megabyte"),
+        "{names:?}"
+    );
     let is_plain = |name: &&str| name.len() <= 64 && name.chars().all(|c| c.is_ascii_graphic());
     assert!(names.iter().all(is_plain), "{names:?}");
 
     // A line of more than 16 MiB: there is no list.
-    let schema = |n| with_schema(&format!("t{n}"), json!({"type": "object", "description": "x".repeat(1024 * 1024)}));
-    let why = listed(&HostileServer::listing((0..20).map(schema).collect()).await).await.unavailable[0].why.clone();
+    let schema = |n| {
+        with_schema(
+            &format!("t{n}"),
+            json!({"type": "object", "description": "x".repeat(1024 * 1024)}),
+        )
+    };
+    let why = listed(&HostileServer::listing((0..20).map(schema).collect()).await)
+        .await
+        .unavailable[0]
+        .why
+        .clone();
     assert!(why.contains("the answer is too large: 2"), "{why}");
 }
 
 #[tokio::test]
 async fn names_of_200_characters_are_offered_in_a_form_that_providers_accept_each_once() {
-    let long: Vec<Value> = (0..300).map(|n| tool(&format!("{}{n:03}", "very_long.name/".repeat(14)))).collect();
+    let long: Vec<Value> = (0..300)
+        .map(|n| tool(&format!("{}{n:03}", "very_long.name/".repeat(14))))
+        .collect();
     let server = HostileServer::listing(long).await;
     let listing = listed(&server).await;
     let mut names = names(&listing);
@@ -131,10 +180,18 @@ async fn names_of_200_characters_are_offered_in_a_form_that_providers_accept_eac
 #[tokio::test]
 async fn a_changed_list_is_offered_to_later_sessions() {
     let server = HostileServer::start(&["ok", "old"]).await;
-    let servers = Servers::start(vec![server.config("s")], Mask::default(), &CancellationToken::new()).unwrap();
+    let servers = Servers::start(
+        vec![server.config("s")],
+        Mask::default(),
+        &CancellationToken::new(),
+    )
+    .unwrap();
     let offered = async || servers.list(&["s".to_owned()]).await;
     assert_eq!(names(&offered().await), ["s.ok", "s.old"]);
     server.change(vec![tool("new"), tool("ok")]).await;
-    eventually("the new list is offered", async || names(&offered().await) == ["s.new", "s.ok"]).await;
+    eventually("the new list is offered", async || {
+        names(&offered().await) == ["s.new", "s.ok"]
+    })
+    .await;
     servers.close().await;
 }

@@ -75,7 +75,10 @@ impl HostileServer {
     /// Starts a server that lists these declarations of tools.
     pub(crate) async fn listing(tools: Vec<Value>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = Self { port: listener.local_addr().unwrap().port(), state: Arc::default() };
+        let server = Self {
+            port: listener.local_addr().unwrap().port(),
+            state: Arc::default(),
+        };
         server.list(tools);
         let state = Arc::clone(&server.state);
         tokio::spawn(async move {
@@ -97,7 +100,8 @@ impl HostileServer {
         self.list(tools);
         let open = self.state.open.lock().unwrap().clone();
         for out in open {
-            out.line(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
+            out.line(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+                .await;
         }
     }
 
@@ -113,39 +117,62 @@ impl HostileServer {
 
     /// The server as a line of `mcp_servers`, with further keys like `tool_timeout: 1s`.
     pub(crate) fn config_line(&self, name: &str, keys: &str) -> String {
-        format!("  {name}: {{command: bash, args: [{BRIDGE}, '{}'], {keys}}}\n", self.port)
+        format!(
+            "  {name}: {{command: bash, args: [{BRIDGE}, '{}'], {keys}}}\n",
+            self.port
+        )
     }
 
     pub(crate) fn config(&self, name: &str) -> ServerConfig {
         let args = vec![BRIDGE.to_owned(), self.port.to_string()];
-        let stdio = StdioConfig { command: "bash".to_owned(), args, ..StdioConfig::default() };
+        let stdio = StdioConfig {
+            command: "bash".to_owned(),
+            args,
+            ..StdioConfig::default()
+        };
         ServerConfig::new(name.to_owned(), Transport::Stdio(stdio))
     }
 
     /// The messages of all clients with this method.
     pub(crate) fn received(&self, method: &str) -> Vec<Value> {
         let messages = self.state.messages.lock().unwrap();
-        messages.iter().filter(|message| message["method"] == method).cloned().collect()
+        messages
+            .iter()
+            .filter(|message| message["method"] == method)
+            .cloned()
+            .collect()
     }
 
     /// The calls of a tool.
     pub(crate) fn calls(&self, tool: &str) -> Vec<Value> {
-        self.received("tools/call").into_iter().filter(|call| call["params"]["name"] == tool).collect()
+        self.received("tools/call")
+            .into_iter()
+            .filter(|call| call["params"]["name"] == tool)
+            .collect()
     }
 
     /// Waits until this tool was called so often.
     pub(crate) async fn called(&self, tool: &str, times: usize) {
-        eventually(&format!("{tool} is called {times} times"), async || self.calls(tool).len() >= times).await;
+        eventually(&format!("{tool} is called {times} times"), async || {
+            self.calls(tool).len() >= times
+        })
+        .await;
     }
 
     /// Waits until the last call of this tool is cancelled; returns the reason.
     pub(crate) async fn cancelled(&self, tool: &str) -> String {
         let mut reason = String::new();
         eventually(&format!("the call of {tool} is cancelled"), async || {
-            let Some(call) = self.calls(tool).pop() else { return false };
+            let Some(call) = self.calls(tool).pop() else {
+                return false;
+            };
             let cancelled = self.received("notifications/cancelled");
-            let found = cancelled.iter().find(|message| message["params"]["requestId"] == call["id"]);
-            reason = found.map(|message| message["params"]["reason"].to_string()).unwrap_or_default();
+            let found = cancelled
+                .iter()
+                .find(|message| message["params"]["requestId"] == call["id"]);
+            reason = found
+                .map(|message| message["params"]["reason"].to_string())
+                .unwrap_or_default();
             found.is_some()
         })
         .await;
@@ -177,7 +204,11 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
     read(reader, &state, &out).await;
     // What is still queued is not sent: the process has crashed.
     writing.abort();
-    state.open.lock().unwrap().retain(|open| !Arc::ptr_eq(open, &out));
+    state
+        .open
+        .lock()
+        .unwrap()
+        .retain(|open| !Arc::ptr_eq(open, &out));
 }
 
 async fn write(mut writer: OwnedWriteHalf, mut queue: mpsc::Receiver<Vec<u8>>) {
@@ -228,7 +259,13 @@ async fn list(request: &Value, state: &State, out: &Out) -> Next {
 /// A server that ignores a cancellation, and answers when no caller waits any more.
 async fn cancelled(message: &Value, state: &State, out: &Out) -> Next {
     let id = &message["params"]["requestId"];
-    let call = state.messages.lock().unwrap().iter().find(|call| call["id"] == *id).cloned();
+    let call = state
+        .messages
+        .lock()
+        .unwrap()
+        .iter()
+        .find(|call| call["id"] == *id)
+        .cloned();
     match call {
         Some(call) if call["params"]["name"] == "late" => out.text(&call, "too late").await,
         Some(_) | None => Next::Read,
@@ -252,9 +289,15 @@ async fn call(request: Value, state: &Arc<State>, out: &Arc<Out>) -> Next {
             Next::Read
         }
         "garbage" => garbage(&request, out).await,
-        "wrong_shape" => out.answer(&request, json!({"content": "no list", "isError": "no"})).await,
+        "wrong_shape" => {
+            out.answer(&request, json!({"content": "no list", "isError": "no"}))
+                .await
+        }
         "no_content" => out.answer(&request, json!({"content": 7})).await,
-        "no_result" => out.line(&json!({"jsonrpc": "2.0", "id": request["id"]})).await,
+        "no_result" => {
+            out.line(&json!({"jsonrpc": "2.0", "id": request["id"]}))
+                .await
+        }
         "huge" => out.text(&request, &"x".repeat(HUGE_BYTES)).await,
         "fake" => out.text(&request, FAKE).await,
         "twice" => {
@@ -276,7 +319,18 @@ async fn call(request: Value, state: &Arc<State>, out: &Arc<Out>) -> Next {
 /// Lines that are no messages, messages that are no answers, and then the answer.
 async fn garbage(request: &Value, out: &Out) -> Next {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-    let texts = ["", "   ", "Listening on stdio…", "{", "null", "[]", "{}", "\"text\"", "\u{feff}{}", &deep];
+    let texts = [
+        "",
+        "   ",
+        "Listening on stdio…",
+        "{",
+        "null",
+        "[]",
+        "{}",
+        "\"text\"",
+        "\u{feff}{}",
+        &deep,
+    ];
     for text in texts {
         out.bytes(format!("{text}\n").into_bytes()).await;
     }
@@ -313,7 +367,10 @@ fn steps(request: Value, state: &Arc<State>, out: &Arc<Out>) -> Next {
     let (go, out) = (Arc::clone(&state.go).notified_owned(), Arc::clone(out));
     tokio::spawn(async move {
         let (mut go, mut step) = (std::pin::pin!(go), 0_u64);
-        while tokio::time::timeout(STEP_INTERVAL, go.as_mut()).await.is_err() {
+        while tokio::time::timeout(STEP_INTERVAL, go.as_mut())
+            .await
+            .is_err()
+        {
             step += 1;
             out.line(&report(&request, step)).await;
         }
@@ -323,8 +380,7 @@ fn steps(request: Value, state: &Arc<State>, out: &Arc<Out>) -> Next {
 }
 
 fn report(request: &Value, step: u64) -> Value {
-    let params =
-        json!({"progressToken": request["params"]["_meta"]["progressToken"], "progress": step, "message": FAKE});
+    let params = json!({"progressToken": request["params"]["_meta"]["progressToken"], "progress": step, "message": FAKE});
     json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 }
 
@@ -347,11 +403,16 @@ async fn flood(request: &Value, out: &Out) -> Next {
 
 impl Out {
     async fn text(&self, request: &Value, text: &str) -> Next {
-        self.answer(request, json!({"content": [{"type": "text", "text": text}]})).await
+        self.answer(
+            request,
+            json!({"content": [{"type": "text", "text": text}]}),
+        )
+        .await
     }
 
     async fn answer(&self, request: &Value, result: Value) -> Next {
-        self.line(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await
+        self.line(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+            .await
     }
 
     async fn line(&self, message: &Value) -> Next {
@@ -359,6 +420,10 @@ impl Out {
     }
 
     async fn bytes(&self, bytes: Vec<u8>) -> Next {
-        if self.lines.send(bytes).await.is_ok() { Next::Read } else { Next::Close }
+        if self.lines.send(bytes).await.is_ok() {
+            Next::Read
+        } else {
+            Next::Close
+        }
     }
 }

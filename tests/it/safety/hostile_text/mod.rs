@@ -16,7 +16,9 @@ use tarsy::investigation::alert::refs::Refs;
 use tarsy::investigation::execution::entry::Entry;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::notification::summary::{Outcome, Summary};
-use tarsy::investigation::notification::{Moment, Notification, NotificationKey, slack, teams, webhook};
+use tarsy::investigation::notification::{
+    Moment, Notification, NotificationKey, slack, teams, webhook,
+};
 use tarsy::investigation::search::{alert_words, analysis_words, label_query, query};
 use tarsy::investigation::summary::executive_summary;
 use tarsy::investigation::timeline::{EventDraft, EventType};
@@ -25,7 +27,9 @@ use tarsy::store::Store;
 
 use self::shapes::{BYTES, Shape};
 use super::processor_time::Clock;
-use crate::adapters::store::fixture::{begin_stage, checkpoint, completed, new_id, open_request, received, settled};
+use crate::adapters::store::fixture::{
+    begin_stage, checkpoint, completed, new_id, open_request, received, settled,
+};
 use crate::support::figures::is_proof;
 use crate::support::process::{TARSY, program};
 use crate::support::system::TestSystem;
@@ -50,7 +54,10 @@ struct Costs(BTreeMap<&'static str, Vec<(Duration, String)>>);
 
 impl Costs {
     fn add(&mut self, part: &'static str, shape: &Shape, cost: Duration) {
-        self.0.entry(part).or_default().push((cost, shape.name.clone()));
+        self.0
+            .entry(part)
+            .or_default()
+            .push((cost, shape.name.clone()));
     }
 
     /// Prints the worst cost of each part beside that of prose, and checks it.
@@ -62,12 +69,18 @@ impl Costs {
             costs.sort_unstable();
             let (worst, shape) = costs.last().unwrap();
             let per_byte = worst.as_nanos() / BYTES as u128;
-            println!("{part:24} {worst:>10.1?} {per_byte:>6} ns a byte  {shape:24}  prose {prose:.1?}");
+            println!(
+                "{part:24} {worst:>10.1?} {per_byte:>6} ns a byte  {shape:24}  prose {prose:.1?}"
+            );
             if worst > limit {
                 missed.push(format!("{part}: {shape} takes {worst:?}"));
             }
         }
-        assert!(self.0.is_empty(), "parts without a limit: {:?}", self.0.keys());
+        assert!(
+            self.0.is_empty(),
+            "parts without a limit: {:?}",
+            self.0.keys()
+        );
         assert_eq!(missed, Vec::<String>::new());
     }
 }
@@ -79,7 +92,9 @@ async fn store_everywhere(store: &Store, shape: &Shape, costs: &mut Costs) -> Se
     let mut request = open_request(id, &id.to_string());
     request.alert.text.clone_from(text);
     let begun = Instant::now();
-    let Ok(Opened::Session(claimed)) = store.open(request).await else { panic!("not opened: {}", shape.name) };
+    let Ok(Opened::Session(claimed)) = store.open(request).await else {
+        panic!("not opened: {}", shape.name)
+    };
     costs.add("alert, opened", shape, begun.elapsed());
     let lease = claimed.lease;
     store.step(lease, begin_stage(id, 1)).await.unwrap();
@@ -88,7 +103,11 @@ async fn store_everywhere(store: &Store, shape: &Shape, costs: &mut Costs) -> Se
     store.append(lease, result(execution, text)).await.unwrap();
     costs.add("result, checkpoint", shape, begun.elapsed());
     let summary = executive_summary(text);
-    let end = SessionEnd { final_analysis: Some(text.clone()), executive_summary: summary, ..completed() };
+    let end = SessionEnd {
+        final_analysis: Some(text.clone()),
+        executive_summary: summary,
+        ..completed()
+    };
     let begun = Instant::now();
     store.finish(lease, end).await.unwrap();
     costs.add("analysis, finished", shape, begun.elapsed());
@@ -99,10 +118,17 @@ async fn store_everywhere(store: &Store, shape: &Shape, costs: &mut Costs) -> Se
 /// A checkpoint with the text as a result, a response and the analysis.
 fn result(execution: ExecutionId, text: &str) -> Checkpoint {
     let mut made = checkpoint(execution, 1);
-    made.entries = vec![Entry::Feedback { content: text.to_owned(), about: None }];
+    made.entries = vec![Entry::Feedback {
+        content: text.to_owned(),
+        about: None,
+    }];
     made.tool_calls[0].result = Some(text.to_owned());
     made.events = vec![
-        EventDraft::new(EventType::ToolResult, text, json!({"tool_name": "k8s.get", "is_error": false})),
+        EventDraft::new(
+            EventType::ToolResult,
+            text,
+            json!({"tool_name": "k8s.get", "is_error": false}),
+        ),
         EventDraft::new(EventType::LlmResponse, text, json!({})),
         EventDraft::new(EventType::FinalAnalysis, text, json!({})),
     ];
@@ -112,8 +138,16 @@ fn result(execution: ExecutionId, text: &str) -> Checkpoint {
 /// The processor time of the words of a text, and of the query that a text is.
 fn words(shape: &Shape, costs: &mut Costs) {
     let best = |work: &dyn Fn()| processor_time(work);
-    costs.add("words of an alert", shape, best(&|| drop(alert_words(&[&shape.text], &shape.text))));
-    costs.add("words of an analysis", shape, best(&|| drop(analysis_words(Some(&shape.text), Some(&shape.text)))));
+    costs.add(
+        "words of an alert",
+        shape,
+        best(&|| drop(alert_words(&[&shape.text], &shape.text))),
+    );
+    costs.add(
+        "words of an analysis",
+        shape,
+        best(&|| drop(analysis_words(Some(&shape.text), Some(&shape.text)))),
+    );
     costs.add("query", shape, best(&|| drop(query(&shape.text))));
 }
 
@@ -131,10 +165,21 @@ fn messages(shape: &Shape, costs: &mut Costs) {
         began_at: None,
         ended_at: None,
     };
-    let key = NotificationKey { session: new_id(), route: "ops".to_owned(), moment: Moment::Ended };
-    let message = Notification { key, summary, url: None, template: None, may_repeat: false };
-    let best =
-        |render: fn(&Notification) -> serde_json::Value| processor_time(&|| assert!(render(&message).is_object()));
+    let key = NotificationKey {
+        session: new_id(),
+        route: "ops".to_owned(),
+        moment: Moment::Ended,
+    };
+    let message = Notification {
+        key,
+        summary,
+        url: None,
+        template: None,
+        may_repeat: false,
+    };
+    let best = |render: fn(&Notification) -> serde_json::Value| {
+        processor_time(&|| assert!(render(&message).is_object()))
+    };
     costs.add("message to Slack", shape, best(slack::message));
     costs.add("message to Teams", shape, best(teams::message));
     costs.add("message to a program", shape, best(webhook::message));
@@ -174,13 +219,22 @@ async fn forty_hostile_shapes_cost_a_bounded_time_per_byte_in_every_part() {
     assert_eq!(shapes.len(), 41);
     // Prose, and each fourth shape; `prove` sends all.
     let mut numbers = 0..;
-    shapes.retain(|_| is_proof() || numbers.next().is_some_and(|number: usize| number.is_multiple_of(4)));
+    shapes.retain(|_| {
+        is_proof()
+            || numbers
+                .next()
+                .is_some_and(|number: usize| number.is_multiple_of(4))
+    });
     let system = TestSystem::start(&[]).await;
     let store = system.database.store();
     let mut costs = Costs::default();
     let mut ids = Vec::new();
     for shape in &shapes {
-        assert!((BYTES - 8..=BYTES).contains(&shape.text.len()), "{}", shape.name);
+        assert!(
+            (BYTES - 8..=BYTES).contains(&shape.text.len()),
+            "{}",
+            shape.name
+        );
         words(shape, &mut costs);
         messages(shape, &mut costs);
         ids.push(store_everywhere(&store, shape, &mut costs).await);
@@ -197,7 +251,8 @@ async fn forty_hostile_shapes_cost_a_bounded_time_per_byte_in_every_part() {
                 "list",
                 format!(
                     "/?q={}",
-                    url::form_urlencoded::byte_serialize(&shape.text.as_bytes()[..60]).collect::<String>()
+                    url::form_urlencoded::byte_serialize(&shape.text.as_bytes()[..60])
+                        .collect::<String>()
                 ),
             ),
         ] {
@@ -205,13 +260,21 @@ async fn forty_hostile_shapes_cost_a_bounded_time_per_byte_in_every_part() {
             costs.add(part, shape, page.await);
         }
         let beginning: String = shape.text.chars().take(200).collect();
-        let filter = SessionFilter { limit: 50, search: Some(beginning), ..SessionFilter::default() };
+        let filter = SessionFilter {
+            limit: 50,
+            search: Some(beginning),
+            ..SessionFilter::default()
+        };
         let search = time(async || drop(store.list_sessions(filter.clone()).await.unwrap()));
         costs.add("search", shape, search.await);
         assert!(label_query(&shape.text, &shape.text).len() < 32);
         costs.add("terminal", shape, terminal(&system, *id).await);
     }
-    let page_limit = if program() == TARSY { PAGE_LIMIT } else { OPTIMISED_PAGE_LIMIT };
+    let page_limit = if program() == TARSY {
+        PAGE_LIMIT
+    } else {
+        OPTIMISED_PAGE_LIMIT
+    };
     costs.check(&[
         ("words of an alert", WORDS_LIMIT),
         ("words of an analysis", WORDS_LIMIT),
@@ -238,7 +301,9 @@ async fn terminal(system: &TestSystem, id: SessionId) -> Duration {
     let env = system.env(system.database.url());
     let begun = Instant::now();
     let mut command = tokio::process::Command::new(program());
-    command.args(["sessions", "show", &id.to_string()]).envs(env.each().iter().copied());
+    command
+        .args(["sessions", "show", &id.to_string()])
+        .envs(env.each().iter().copied());
     let output = command.output().await.unwrap();
     assert!(output.status.success(), "{output:?}");
     begun.elapsed()

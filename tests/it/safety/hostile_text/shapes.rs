@@ -47,18 +47,58 @@ const REPEATED: [&str; 32] = [
 
 /// A harmless text of the same size, and forty hostile ones.
 pub(super) fn all() -> Vec<Shape> {
-    let mut all = vec![made("prose", "The pod restarts because its memory limit is too low. ".to_owned())];
-    all.extend(REPEATED.iter().map(|fragment| made(fragment, (*fragment).to_owned())));
-    let many = |count: usize, part: &dyn Fn(usize) -> String| (0..count).map(part).collect::<String>();
+    let mut all = vec![made(
+        "prose",
+        "The pod restarts because its memory limit is too low. ".to_owned(),
+    )];
+    all.extend(
+        REPEATED
+            .iter()
+            .map(|fragment| made(fragment, (*fragment).to_owned())),
+    );
+    let many =
+        |count: usize, part: &dyn Fn(usize) -> String| (0..count).map(part).collect::<String>();
     for (name, text) in [
-        ("distinct words", many(12_000, &|number| format!("w{number} "))),
-        ("distinct labels", many(8_000, &|number| format!("k{number}: v\n"))),
-        ("combining characters", format!("a{}", "\u{301}".repeat(BYTES / 2))),
-        ("quotations around code", format!("{} {}", ">".repeat(BYTES / 2), "`a` ".repeat(BYTES / 8))),
-        ("emphases within a link", format!("[{}](http://a)", "*a **b ".repeat(BYTES / 8))),
-        ("lists with empty lines", format!("{}a\n{}", "- ".repeat(BYTES / 4), "\n\nb\n".repeat(BYTES / 8))),
-        ("growing runs of quotes", many(450, &|length| "`".repeat(length) + " ")),
-        ("references", format!("{}\n\n{}", "[a][b] ".repeat(7_000), "[b]: http://a\n\n".repeat(3_000))),
+        (
+            "distinct words",
+            many(12_000, &|number| format!("w{number} ")),
+        ),
+        (
+            "distinct labels",
+            many(8_000, &|number| format!("k{number}: v\n")),
+        ),
+        (
+            "combining characters",
+            format!("a{}", "\u{301}".repeat(BYTES / 2)),
+        ),
+        (
+            "quotations around code",
+            format!("{} {}", ">".repeat(BYTES / 2), "`a` ".repeat(BYTES / 8)),
+        ),
+        (
+            "emphases within a link",
+            format!("[{}](http://a)", "*a **b ".repeat(BYTES / 8)),
+        ),
+        (
+            "lists with empty lines",
+            format!(
+                "{}a\n{}",
+                "- ".repeat(BYTES / 4),
+                "\n\nb\n".repeat(BYTES / 8)
+            ),
+        ),
+        (
+            "growing runs of quotes",
+            many(450, &|length| "`".repeat(length) + " "),
+        ),
+        (
+            "references",
+            format!(
+                "{}\n\n{}",
+                "[a][b] ".repeat(7_000),
+                "[b]: http://a\n\n".repeat(3_000)
+            ),
+        ),
     ] {
         all.push(made(name, text));
     }
@@ -69,5 +109,8 @@ pub(super) fn all() -> Vec<Shape> {
 fn made(name: &str, text: String) -> Shape {
     let mut text = text.repeat(BYTES / text.len() + 1);
     text.truncate(text.floor_char_boundary(BYTES));
-    Shape { name: name.escape_debug().to_string(), text }
+    Shape {
+        name: name.escape_debug().to_string(),
+        text,
+    }
 }

@@ -6,7 +6,9 @@ use std::process::Command;
 use tarsy::bus::permissions::NatsRole;
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("deploy")
+        .join(name)
 }
 
 /// The text of a file below `deploy/`.
@@ -15,8 +17,17 @@ pub(super) fn deployed(name: &str) -> String {
 }
 
 fn permissions_of(role: NatsRole) -> String {
-    let list = |subjects: Vec<&str>| subjects.iter().map(|subject| format!("  \"{subject}\"\n")).collect::<String>();
-    let may = role.abilities().iter().map(|ability| format!("#   {}\n", ability.describe())).collect::<String>();
+    let list = |subjects: Vec<&str>| {
+        subjects
+            .iter()
+            .map(|subject| format!("  \"{subject}\"\n"))
+            .collect::<String>()
+    };
+    let may = role
+        .abilities()
+        .iter()
+        .map(|ability| format!("#   {}\n", ability.describe()))
+        .collect::<String>();
     format!(
         "# The permissions of the role {}, for `permissions: {{ include \"{0}.conf\" }}`. It may:\n{may}publish: [\n{}]\nsubscribe: [\n{}]\n",
         role.as_str(),
@@ -43,25 +54,38 @@ fn nsc() -> String {
 
 #[test]
 fn the_deployed_permissions_are_those_of_the_roles() {
-    let mut files: Vec<(String, String)> =
-        NatsRole::ALL.map(|role| (format!("nats/{}.conf", role.as_str()), permissions_of(role))).into();
+    let mut files: Vec<(String, String)> = NatsRole::ALL
+        .map(|role| (format!("nats/{}.conf", role.as_str()), permissions_of(role)))
+        .into();
     files.push(("nats/nsc.sh".to_owned(), nsc()));
     for (name, expected) in files {
         if std::env::var_os("TARSY_WRITE_DEPLOY").is_some() {
             std::fs::write(path(&name), &expected).unwrap();
         }
-        assert_eq!(deployed(&name), expected, "deploy/{name}: TARSY_WRITE_DEPLOY=1 writes it again");
+        assert_eq!(
+            deployed(&name),
+            expected,
+            "deploy/{name}: TARSY_WRITE_DEPLOY=1 writes it again"
+        );
     }
 }
 
 #[test]
 fn a_server_accepts_the_deployed_configuration() {
-    let server = std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
+    let server = std::env::var_os("TARSY_TEST_NATS_SERVER")
+        .expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
     let mut command = Command::new(server);
     command.arg("-t").arg("-c").arg(path("nats/nats.conf"));
     for role in NatsRole::ALL {
-        command.env(format!("TARSY_{}_PASSWORD", role.as_str().to_uppercase()), "\"word\"");
+        command.env(
+            format!("TARSY_{}_PASSWORD", role.as_str().to_uppercase()),
+            "\"word\"",
+        );
     }
     let checked = command.output().unwrap();
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(
+        checked.status.success(),
+        "{}",
+        String::from_utf8_lossy(&checked.stderr)
+    );
 }

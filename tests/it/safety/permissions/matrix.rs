@@ -30,40 +30,144 @@ use Command::{Publish, Subscribe};
 const SESSION: &str = "0199d3f2-0000-7000-8000-000000000001";
 
 fn attempts() -> Vec<Attempt> {
-    let attempt = |what, command, roles| Attempt { what, command, roles };
+    let attempt = |what, command, roles| Attempt {
+        what,
+        command,
+        roles,
+    };
     vec![
         attempt("queue an alert", Publish("tarsy.alerts.high.test"), "prwa"),
-        attempt("queue an alert of the web server", Publish("tarsy.alerts.low.web"), "prwha"),
-        attempt("queue one beside its subjects", Publish("tarsy.alerts.low.web.more"), "prwa"),
-        attempt("queue one without an end", Publish("tarsy.alerts.low"), "prwa"),
+        attempt(
+            "queue an alert of the web server",
+            Publish("tarsy.alerts.low.web"),
+            "prwha",
+        ),
+        attempt(
+            "queue one beside its subjects",
+            Publish("tarsy.alerts.low.web.more"),
+            "prwa",
+        ),
+        attempt(
+            "queue one without an end",
+            Publish("tarsy.alerts.low"),
+            "prwa",
+        ),
         attempt("ask a question", Publish("tarsy.questions.high"), "wha"),
-        attempt("read alerts as they are queued", Subscribe("tarsy.alerts.>"), ""),
-        attempt("read a queued alert", Publish("$JS.API.STREAM.MSG.GET.TARSY_ALERTS"), "wa"),
-        attempt("read a queued alert directly", Publish("$JS.API.DIRECT.GET.TARSY_ALERTS"), ""),
-        attempt("claim alerts", Publish("$JS.API.CONSUMER.MSG.NEXT.TARSY_ALERTS.high"), "w"),
-        attempt("acknowledge an alert", Publish("$JS.ACK.TARSY_ALERTS.high.1.9999.1.0.0"), "w"),
-        attempt("forge a timeline event", Publish("tarsy.timeline.SESSION"), "w"),
+        attempt(
+            "read alerts as they are queued",
+            Subscribe("tarsy.alerts.>"),
+            "",
+        ),
+        attempt(
+            "read a queued alert",
+            Publish("$JS.API.STREAM.MSG.GET.TARSY_ALERTS"),
+            "wa",
+        ),
+        attempt(
+            "read a queued alert directly",
+            Publish("$JS.API.DIRECT.GET.TARSY_ALERTS"),
+            "",
+        ),
+        attempt(
+            "claim alerts",
+            Publish("$JS.API.CONSUMER.MSG.NEXT.TARSY_ALERTS.high"),
+            "w",
+        ),
+        attempt(
+            "acknowledge an alert",
+            Publish("$JS.ACK.TARSY_ALERTS.high.1.9999.1.0.0"),
+            "w",
+        ),
+        attempt(
+            "forge a timeline event",
+            Publish("tarsy.timeline.SESSION"),
+            "w",
+        ),
         attempt("forge a delta", Publish("tarsy.live.SESSION"), "w"),
-        attempt("read timelines", Publish("$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.x.tarsy.timeline.*"), "vha"),
+        attempt(
+            "read timelines",
+            Publish("$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.x.tarsy.timeline.*"),
+            "vha",
+        ),
         attempt("read deltas", Subscribe("tarsy.live.*"), "vha"),
-        attempt("send a cancel request", Publish("tarsy.control.SESSION"), "ha"),
+        attempt(
+            "send a cancel request",
+            Publish("tarsy.control.SESSION"),
+            "ha",
+        ),
         attempt("read cancel requests", Subscribe("tarsy.control.*"), "wa"),
         attempt("forge a worker's status", Publish("tarsy.workers.x"), "w"),
-        attempt("read the status of workers", Subscribe("tarsy.workers.*"), "wvha"),
-        attempt("forge a dead letter", Publish("tarsy.dead.failed.SESSION"), "w"),
-        attempt("read dead letters", Publish("$JS.API.CONSUMER.CREATE.TARSY_DEAD_LETTERS.x.tarsy.dead.>"), "a"),
-        attempt("remove a dead letter", Publish("$JS.API.STREAM.MSG.DELETE.TARSY_DEAD_LETTERS"), "a"),
-        attempt("remove a timeline event", Publish("$JS.API.STREAM.MSG.DELETE.TARSY_TIMELINE"), ""),
-        attempt("change a stream", Publish("$JS.API.STREAM.UPDATE.TARSY_ALERTS"), "a"),
-        attempt("change a consumer", Publish("$JS.API.CONSUMER.CREATE.TARSY_ALERTS.high"), "a"),
-        attempt("delete a consumer", Publish("$JS.API.CONSUMER.DELETE.TARSY_ALERTS.high"), ""),
-        attempt("purge a stream", Publish("$JS.API.STREAM.PURGE.TARSY_ALERTS"), ""),
-        attempt("delete a stream", Publish("$JS.API.STREAM.DELETE.TARSY_TIMELINE"), ""),
-        attempt("copy a stream", Publish("$JS.API.STREAM.SNAPSHOT.TARSY_ALERTS"), ""),
-        attempt("make a stream of one's own", Publish("$JS.API.STREAM.CREATE.OTHER"), ""),
+        attempt(
+            "read the status of workers",
+            Subscribe("tarsy.workers.*"),
+            "wvha",
+        ),
+        attempt(
+            "forge a dead letter",
+            Publish("tarsy.dead.failed.SESSION"),
+            "w",
+        ),
+        attempt(
+            "read dead letters",
+            Publish("$JS.API.CONSUMER.CREATE.TARSY_DEAD_LETTERS.x.tarsy.dead.>"),
+            "a",
+        ),
+        attempt(
+            "remove a dead letter",
+            Publish("$JS.API.STREAM.MSG.DELETE.TARSY_DEAD_LETTERS"),
+            "a",
+        ),
+        attempt(
+            "remove a timeline event",
+            Publish("$JS.API.STREAM.MSG.DELETE.TARSY_TIMELINE"),
+            "",
+        ),
+        attempt(
+            "change a stream",
+            Publish("$JS.API.STREAM.UPDATE.TARSY_ALERTS"),
+            "a",
+        ),
+        attempt(
+            "change a consumer",
+            Publish("$JS.API.CONSUMER.CREATE.TARSY_ALERTS.high"),
+            "a",
+        ),
+        attempt(
+            "delete a consumer",
+            Publish("$JS.API.CONSUMER.DELETE.TARSY_ALERTS.high"),
+            "",
+        ),
+        attempt(
+            "purge a stream",
+            Publish("$JS.API.STREAM.PURGE.TARSY_ALERTS"),
+            "",
+        ),
+        attempt(
+            "delete a stream",
+            Publish("$JS.API.STREAM.DELETE.TARSY_TIMELINE"),
+            "",
+        ),
+        attempt(
+            "copy a stream",
+            Publish("$JS.API.STREAM.SNAPSHOT.TARSY_ALERTS"),
+            "",
+        ),
+        attempt(
+            "make a stream of one's own",
+            Publish("$JS.API.STREAM.CREATE.OTHER"),
+            "",
+        ),
         attempt("read replies to workers", Subscribe("_INBOX_worker.>"), "w"),
-        attempt("read replies to the web server", Subscribe("_INBOX_web.>"), "vh"),
-        attempt("read replies to administrators", Subscribe("_INBOX_cancel.>"), "a"),
+        attempt(
+            "read replies to the web server",
+            Subscribe("_INBOX_web.>"),
+            "vh",
+        ),
+        attempt(
+            "read replies to administrators",
+            Subscribe("_INBOX_cancel.>"),
+            "a",
+        ),
         attempt("read everything", Subscribe(">"), ""),
         attempt("publish elsewhere", Publish("other.subject"), ""),
     ]
@@ -82,40 +186,76 @@ fn letter(role: NatsRole) -> char {
 }
 
 async fn as_root(server: &NatsServer) -> Nats {
-    let url = server.url().replace("nats://", &format!("nats://root:{PASSWORD}@"));
+    let url = server
+        .url()
+        .replace("nats://", &format!("nats://root:{PASSWORD}@"));
     connect(url, NatsCredentials::default()).await
 }
 
 async fn root_jetstream(server: &NatsServer) -> async_nats::jetstream::Context {
-    let options = async_nats::ConnectOptions::with_user_and_password("root".to_owned(), PASSWORD.to_owned());
+    let options =
+        async_nats::ConnectOptions::with_user_and_password("root".to_owned(), PASSWORD.to_owned());
     async_nats::jetstream::new(options.connect(server.url()).await.unwrap())
 }
 
 async fn connect(url: String, credentials: NatsCredentials) -> Nats {
     let retry = ConnectRetry::UpTo(std::time::Duration::from_secs(10));
-    Nats::connect(&Options { url, role: "doctor".to_owned(), credentials, retry }).await.unwrap()
+    Nats::connect(&Options {
+        url,
+        role: "doctor".to_owned(),
+        credentials,
+        retry,
+    })
+    .await
+    .unwrap()
 }
 
 #[tokio::test]
 async fn each_role_may_do_exactly_what_the_table_says() {
     let server = guarded().await;
-    as_root(&server).await.ensure_topology(&TopologySettings::default()).await.unwrap();
+    as_root(&server)
+        .await
+        .ensure_topology(&TopologySettings::default())
+        .await
+        .unwrap();
     let mut clients = Vec::new();
     for role in NatsRole::ALL {
-        clients.push((role, WireClient::connect(&server, &format!("tarsy-{}", role.as_str())).await));
+        clients.push((
+            role,
+            WireClient::connect(&server, &format!("tarsy-{}", role.as_str())).await,
+        ));
     }
-    println!("{:32} {}", "", NatsRole::ALL.map(|role| format!("{:14}", role.as_str())).concat());
+    println!(
+        "{:32} {}",
+        "",
+        NatsRole::ALL
+            .map(|role| format!("{:14}", role.as_str()))
+            .concat()
+    );
     let mut wrong = Vec::new();
-    for Attempt { what, command, roles } in attempts() {
+    for Attempt {
+        what,
+        command,
+        roles,
+    } in attempts()
+    {
         let mut row = format!("{what:32} ");
         for (role, client) in &mut clients {
             let may = match &command {
-                Publish(subject) => client.publish(&subject.replace("SESSION", SESSION), "{}").await,
+                Publish(subject) => {
+                    client
+                        .publish(&subject.replace("SESSION", SESSION), "{}")
+                        .await
+                }
                 Subscribe(subject) => client.subscribe(subject).await,
             };
             row += &format!("{:14}", if may { "yes" } else { "-" });
             if may != roles.contains(letter(*role)) {
-                wrong.push(format!("{} may {}{what}", role.as_str(), if may { "" } else { "not " }));
+                wrong.push(format!(
+                    "{} may {}{what}",
+                    role.as_str(),
+                    if may { "" } else { "not " }
+                ));
             }
         }
         println!("{row}");
@@ -124,10 +264,21 @@ async fn each_role_may_do_exactly_what_the_table_says() {
     // What was permitted has arrived, and nothing else: 17 alerts, 3 questions, 2 cancel requests (the stream keeps
     // the last one), one of each that only one role may.
     let jetstream = root_jetstream(&server).await;
-    for (stream, messages) in
-        [("TARSY_ALERTS", 20), ("TARSY_TIMELINE", 1), ("TARSY_CONTROL", 1), ("TARSY_DEAD_LETTERS", 1)]
-    {
-        let stored = async || jetstream.get_stream(stream).await.unwrap().cached_info().state.messages;
+    for (stream, messages) in [
+        ("TARSY_ALERTS", 20),
+        ("TARSY_TIMELINE", 1),
+        ("TARSY_CONTROL", 1),
+        ("TARSY_DEAD_LETTERS", 1),
+    ] {
+        let stored = async || {
+            jetstream
+                .get_stream(stream)
+                .await
+                .unwrap()
+                .cached_info()
+                .state
+                .messages
+        };
         // A server stores a message a moment after it has answered the PING behind it.
         eventually(stream, async || stored().await >= messages).await;
         assert_eq!(stored().await, messages, "{stream}");
@@ -141,24 +292,56 @@ async fn a_right_to_read_a_stream_is_a_right_to_store_its_messages_again() {
     // session (`bus::timeline::wire`).
     let server = guarded().await;
     let root = as_root(&server).await;
-    root.ensure_topology(&TopologySettings::default()).await.unwrap();
+    root.ensure_topology(&TopologySettings::default())
+        .await
+        .unwrap();
     let jetstream = root_jetstream(&server).await;
-    jetstream.publish(format!("tarsy.timeline.{SESSION}"), "{}".into()).await.unwrap().await.unwrap();
+    jetstream
+        .publish(format!("tarsy.timeline.{SESSION}"), "{}".into())
+        .await
+        .unwrap()
+        .await
+        .unwrap();
     let mut watcher = WireClient::connect(&server, "tarsy-watcher").await;
     let consumer = json!({"stream_name": "TARSY_TIMELINE", "config": {"name": "x", "filter_subject": "tarsy.timeline.*",
         "ack_policy": "none", "deliver_policy": "all", "mem_storage": true}});
     let create = "$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.x.tarsy.timeline.*";
-    assert!(watcher.publish_with_reply(create, "_INBOX_watch.1", &consumer.to_string()).await);
+    assert!(
+        watcher
+            .publish_with_reply(create, "_INBOX_watch.1", &consumer.to_string())
+            .await
+    );
     let other = format!("tarsy.timeline.{}", Uuid::now_v7());
-    assert!(!watcher.publish(&other, "{}").await, "it may not publish there itself");
-    let stored = async || jetstream.get_stream("TARSY_TIMELINE").await.unwrap().cached_info().state.messages;
+    assert!(
+        !watcher.publish(&other, "{}").await,
+        "it may not publish there itself"
+    );
+    let stored = async || {
+        jetstream
+            .get_stream("TARSY_TIMELINE")
+            .await
+            .unwrap()
+            .cached_info()
+            .state
+            .messages
+    };
     // The first requests may arrive before the server has made the consumer.
     eventually("the copy has arrived", async || {
-        assert!(watcher.publish_with_reply("$JS.API.CONSUMER.MSG.NEXT.TARSY_TIMELINE.x", &other, "").await);
+        assert!(
+            watcher
+                .publish_with_reply("$JS.API.CONSUMER.MSG.NEXT.TARSY_TIMELINE.x", &other, "")
+                .await
+        );
         stored().await > 1
     })
     .await;
-    let copy = jetstream.get_stream("TARSY_TIMELINE").await.unwrap().get_raw_message(2).await.unwrap();
+    let copy = jetstream
+        .get_stream("TARSY_TIMELINE")
+        .await
+        .unwrap()
+        .get_raw_message(2)
+        .await
+        .unwrap();
     assert_eq!(copy.subject.as_str(), format!("tarsy.timeline.{SESSION}"));
 }
 
@@ -166,15 +349,31 @@ async fn a_right_to_read_a_stream_is_a_right_to_store_its_messages_again() {
 async fn a_role_that_queues_alerts_can_have_an_acknowledgement_stored_anywhere() {
     // A server answers to the reply subject of a stored message without a check. It is no event: it has no signature.
     let server = guarded().await;
-    as_root(&server).await.ensure_topology(&TopologySettings::default()).await.unwrap();
+    as_root(&server)
+        .await
+        .ensure_topology(&TopologySettings::default())
+        .await
+        .unwrap();
     let jetstream = root_jetstream(&server).await;
     let mut stored = 0;
     for role in NatsRole::ALL {
         let mut client = WireClient::connect(&server, &format!("tarsy-{}", role.as_str())).await;
-        let subject = if role == NatsRole::Web { "tarsy.alerts.low.web" } else { "tarsy.alerts.low" };
+        let subject = if role == NatsRole::Web {
+            "tarsy.alerts.low.web"
+        } else {
+            "tarsy.alerts.low"
+        };
         let reply = format!("tarsy.timeline.{}", Uuid::now_v7());
         stored += u64::from(client.publish_with_reply(subject, &reply, "{}").await);
-        let messages = async || jetstream.get_stream("TARSY_TIMELINE").await.unwrap().cached_info().state.messages;
+        let messages = async || {
+            jetstream
+                .get_stream("TARSY_TIMELINE")
+                .await
+                .unwrap()
+                .cached_info()
+                .state
+                .messages
+        };
         eventually(role.as_str(), async || messages().await == stored).await;
     }
     assert_eq!(stored, 5, "every role but the watcher queues alerts");
@@ -187,12 +386,25 @@ async fn users_with_jwts_have_the_permissions_of_their_role() {
     let directory = tempfile::tempdir().unwrap();
     for role in NatsRole::ALL {
         let file = directory.path().join(role.as_str());
-        let permissions = json!({"pub": {"allow": role.publish()}, "sub": {"allow": role.subscribe()}});
+        let permissions =
+            json!({"pub": {"allow": role.publish()}, "sub": {"allow": role.subscribe()}});
         operator.write_user(&file, role.as_str(), &permissions);
-        let secret = Secret::file_of("NATS_CREDS_FILE", &|_| Some(file.display().to_string())).unwrap();
+        let secret =
+            Secret::file_of("NATS_CREDS_FILE", &|_| Some(file.display().to_string())).unwrap();
         let login = tarsy::bus::LoginSource::Credentials(secret);
-        let nats = connect(server.url(), NatsCredentials { login, ..NatsCredentials::default() }).await;
+        let nats = connect(
+            server.url(),
+            NatsCredentials {
+                login,
+                ..NatsCredentials::default()
+            },
+        )
+        .await;
         let fit = role.fit(&nats.granted().await.unwrap());
-        assert_eq!((fit.missing, fit.extra), (Vec::new(), Vec::new()), "{role:?}");
+        assert_eq!(
+            (fit.missing, fit.extra),
+            (Vec::new(), Vec::new()),
+            "{role:?}"
+        );
     }
 }

@@ -17,8 +17,15 @@ pub(crate) const PASSWORD: &str = "s3cret-word";
 pub(crate) async fn guarded() -> NatsServer {
     let users = NatsRole::ALL.map(|role| {
         let permissions = files::deployed(&format!("nats/{}.conf", role.as_str()));
-        format!("{{ user: tarsy-{}, password: \"{PASSWORD}\", permissions: {{\n{permissions}}} }}\n", role.as_str())
+        format!(
+            "{{ user: tarsy-{}, password: \"{PASSWORD}\", permissions: {{\n{permissions}}} }}\n",
+            role.as_str()
+        )
     });
     let root = format!("{{ user: root, password: \"{PASSWORD}\" }}");
-    NatsServer::start_with(&format!("authorization {{ users: [\n{}{root} ] }}", users.concat())).await
+    NatsServer::start_with(&format!(
+        "authorization {{ users: [\n{}{root} ] }}",
+        users.concat()
+    ))
+    .await
 }

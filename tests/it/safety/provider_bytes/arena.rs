@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{
-    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_OTHER_SOURCES, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ACCEPT_URL_RETRIEVALS,
-    ConversationMessage, GenerateRequest, GenerateResponse, LlmConfig, ProviderData, ToolCall, ToolDefinition,
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_OTHER_SOURCES, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY,
+    ACCEPT_URL_RETRIEVALS, ConversationMessage, GenerateRequest, GenerateResponse, LlmConfig,
+    ProviderData, ToolCall, ToolDefinition,
 };
 use tarsy::llm::service::backend::{Backend, Backends};
 use tarsy::llm::service::genai::Genai;
@@ -116,7 +117,11 @@ pub(crate) struct Arena {
 
 impl Arena {
     pub(crate) fn start() -> Self {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
         let exchange: Arc<Mutex<Exchange>> = Arc::default();
         let shared = Arc::clone(&exchange);
         let (provider, channel) = runtime.block_on(async move {
@@ -131,19 +136,37 @@ impl Arena {
             let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
             (provider, channel.connect().await.expect("a connection"))
         });
-        Self { runtime, channel, provider, exchange }
+        Self {
+            runtime,
+            channel,
+            provider,
+            exchange,
+        }
     }
 
     /// The bytes are the answer of a provider, in pieces of the first byte's choice. The answer ends once, is not much
     /// longer than the bytes, and can be continued.
     pub(crate) fn answer(&self, api: Api, bytes: &[u8]) {
-        let (size, body) = bytes.split_first().map_or((1, bytes), |(size, rest)| (usize::from(*size) + 1, rest));
+        let (size, body) = bytes
+            .split_first()
+            .map_or((1, bytes), |(size, rest)| (usize::from(*size) + 1, rest));
         let pieces = body.chunks(size).map(<[u8]>::to_vec).collect();
         let request = self.request(api, vec![message("user", "why?")]);
         let (responses, _bodies) = self.ask(vec![pieces], request.clone());
         let length: usize = responses.iter().map(length).sum();
-        assert!(length <= 4 * body.len() + MAX_GROWTH, "{length} bytes for {} of {}", body.len(), api.provider);
-        let is_answer = !matches!(responses.last(), Some(GenerateResponse { content: Some(Content::Error(_)), .. }));
+        assert!(
+            length <= 4 * body.len() + MAX_GROWTH,
+            "{length} bytes for {} of {}",
+            body.len(),
+            api.provider
+        );
+        let is_answer = !matches!(
+            responses.last(),
+            Some(GenerateResponse {
+                content: Some(Content::Error(_)),
+                ..
+            })
+        );
         if is_answer {
             self.continued(api, request, &responses);
         }
@@ -152,7 +175,9 @@ impl Arena {
     /// The bytes are the provider data of a former answer, its text, the arguments of its calls, the result of a tool,
     /// or the schema of a tool: what is sent to the provider is JSON, or the request is refused.
     pub(crate) fn history(&self, api: Api, bytes: &[u8]) {
-        let (choice, payload) = bytes.split_first().map_or((0, bytes), |(choice, rest)| (usize::from(*choice), rest));
+        let (choice, payload) = bytes
+            .split_first()
+            .map_or((0, bytes), |(choice, rest)| (usize::from(*choice), rest));
         let text = String::from_utf8_lossy(payload).into_owned();
         let data = ProviderData {
             provider: api.provider.to_owned(),
@@ -164,7 +189,11 @@ impl Arena {
         let mut tool_calls = calls_of(payload);
         if own(1) {
             let arguments = text.clone();
-            tool_calls.push(ToolCall { id: "c".to_owned(), name: "s.a".to_owned(), arguments });
+            tool_calls.push(ToolCall {
+                id: "c".to_owned(),
+                name: "s.a".to_owned(),
+                arguments,
+            });
         }
         let results = tool_calls.iter().map(|call| ConversationMessage {
             tool_call_id: call.id.clone(),
@@ -176,7 +205,12 @@ impl Arena {
         let results: Vec<_> = results.collect();
         let content = if own(8) { text.clone() } else { "t".to_owned() };
         let provider_data = Some(data);
-        messages.push(ConversationMessage { content, tool_calls, provider_data, ..message("assistant", "") });
+        messages.push(ConversationMessage {
+            content,
+            tool_calls,
+            provider_data,
+            ..message("assistant", "")
+        });
         messages.extend(results);
         messages.push(message("user", "go on"));
         let mut request = self.request(api, messages);
@@ -194,7 +228,11 @@ impl Arena {
                 Some(Content::Text(text)) => answer.content.push_str(&text.content),
                 Some(Content::ToolCall(call)) => {
                     let id = call.call_id;
-                    answer.tool_calls.push(ToolCall { id, name: call.name, arguments: call.arguments });
+                    answer.tool_calls.push(ToolCall {
+                        id,
+                        name: call.name,
+                        arguments: call.arguments,
+                    });
                 }
                 Some(Content::ProviderData(data)) => {
                     serde_json::from_slice::<Value>(&data.payload).expect("provider data are JSON");
@@ -221,19 +259,31 @@ impl Arena {
         let is_late = |response: &GenerateResponse| matches!(&response.content, Some(Content::Error(error)) if error.code == "deadline_exceeded");
         // A busy machine may need longer to send a request than the call may take.
         let mut asked = std::iter::repeat_with(ask).take(MAX_LATE);
-        let decided = asked.find(|(responses, bodies)| !bodies.is_empty() || !responses.last().is_some_and(is_late));
+        let decided = asked.find(|(responses, bodies)| {
+            !bodies.is_empty() || !responses.last().is_some_and(is_late)
+        });
         let (responses, bodies) = decided.expect("a call that was not too late");
         match bodies.first() {
             Some(body) => {
                 // Provider data go back as they came, also with a number that no parser can read.
-                let fields: HashMap<String, &RawValue> = serde_json::from_slice(body).expect("a request is JSON");
-                let list = ["contents", "messages", "input"].iter().find_map(|key| fields.get(*key));
-                let list = list.and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.get()).ok());
-                assert!(list.is_some_and(|list| !list.is_empty()), "no messages in {fields:?}");
+                let fields: HashMap<String, &RawValue> =
+                    serde_json::from_slice(body).expect("a request is JSON");
+                let list = ["contents", "messages", "input"]
+                    .iter()
+                    .find_map(|key| fields.get(*key));
+                let list =
+                    list.and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.get()).ok());
+                assert!(
+                    list.is_some_and(|list| !list.is_empty()),
+                    "no messages in {fields:?}"
+                );
             }
             None => {
                 let refused = |response: &GenerateResponse| matches!(&response.content, Some(Content::Error(error)) if !error.retryable);
-                assert!(responses.last().is_some_and(refused), "neither sent nor refused: {responses:?}");
+                assert!(
+                    responses.last().is_some_and(refused),
+                    "neither sent nor refused: {responses:?}"
+                );
             }
         }
     }
@@ -269,38 +319,73 @@ impl Arena {
     }
 
     /// The whole answer, and the bodies that the provider got. The answer has exactly one end, which is its last part.
-    fn ask(&self, answers: Vec<Vec<Vec<u8>>>, request: GenerateRequest) -> (Vec<GenerateResponse>, Vec<Vec<u8>>) {
-        *self.exchange.lock().expect("no panic") = Exchange { answers: answers.into(), bodies: Vec::new() };
+    fn ask(
+        &self,
+        answers: Vec<Vec<Vec<u8>>>,
+        request: GenerateRequest,
+    ) -> (Vec<GenerateResponse>, Vec<Vec<u8>>) {
+        *self.exchange.lock().expect("no panic") = Exchange {
+            answers: answers.into(),
+            bodies: Vec::new(),
+        };
         let began = Instant::now();
         let mut client = LlmServiceClient::new(self.channel.clone());
         let responses = self.runtime.block_on(async move {
             let mut request = tonic::Request::new(request);
             request.set_timeout(CALL_TIMEOUT);
-            let mut stream = client.generate(request).await.expect("a stream").into_inner();
+            let mut stream = client
+                .generate(request)
+                .await
+                .expect("a stream")
+                .into_inner();
             let mut responses = Vec::new();
             while let Some(response) = stream.message().await.expect("a stream without a status") {
                 responses.push(response);
             }
             responses
         });
-        assert!(began.elapsed() < MAX_TIME, "the answer took {:?}", began.elapsed());
-        let ends = responses.iter().filter(|response| response.is_final).count();
-        assert!(ends == 1 && responses.last().is_some_and(|last| last.is_final), "{ends} ends: {responses:?}");
-        let errors = responses.iter().filter(|response| matches!(response.content, Some(Content::Error(_))));
-        assert!(errors.clone().all(|error| error.is_final), "an error that is no end: {responses:?}");
-        (responses, std::mem::take(&mut self.exchange.lock().expect("no panic").bodies))
+        assert!(
+            began.elapsed() < MAX_TIME,
+            "the answer took {:?}",
+            began.elapsed()
+        );
+        let ends = responses
+            .iter()
+            .filter(|response| response.is_final)
+            .count();
+        assert!(
+            ends == 1 && responses.last().is_some_and(|last| last.is_final),
+            "{ends} ends: {responses:?}"
+        );
+        let errors = responses
+            .iter()
+            .filter(|response| matches!(response.content, Some(Content::Error(_))));
+        assert!(
+            errors.clone().all(|error| error.is_final),
+            "an error that is no end: {responses:?}"
+        );
+        (
+            responses,
+            std::mem::take(&mut self.exchange.lock().expect("no panic").bodies),
+        )
     }
 }
 
 fn message(role: &str, content: &str) -> ConversationMessage {
-    ConversationMessage { role: role.to_owned(), content: content.to_owned(), ..ConversationMessage::default() }
+    ConversationMessage {
+        role: role.to_owned(),
+        content: content.to_owned(),
+        ..ConversationMessage::default()
+    }
 }
 
 fn length(response: &GenerateResponse) -> usize {
     match &response.content {
         Some(Content::Text(text)) => text.content.len(),
         Some(Content::Thinking(text)) => text.content.len(),
-        Some(Content::ToolCall(call)) => call.name.len() + call.arguments.len() + call.call_id.len(),
+        Some(Content::ToolCall(call)) => {
+            call.name.len() + call.arguments.len() + call.call_id.len()
+        }
         Some(Content::ProviderData(data)) => data.payload.len(),
         Some(_) | None => 0,
     }
@@ -309,7 +394,12 @@ fn length(response: &GenerateResponse) -> usize {
 /// The calls in the provider data of Gemini: data whose calls are not those of their message are not used.
 fn calls_of(payload: &[u8]) -> Vec<ToolCall> {
     let contents: Value = serde_json::from_slice(payload).unwrap_or_default();
-    let parts = contents.as_array().into_iter().flatten().filter_map(|content| content["parts"].as_array()).flatten();
+    let parts = contents
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|content| content["parts"].as_array())
+        .flatten();
     let calls = parts.filter_map(|part| part["functionCall"]["name"].as_str());
     let call = |(number, name): (usize, &str)| ToolCall {
         id: format!("c{number}"),
@@ -327,7 +417,11 @@ async fn serve(provider: &str) -> String {
         "OPENAI_BASE_URL" => Some(provider.clone()),
         _ => None,
     };
-    let access = Access::new(vec!["TEST_KEY".to_owned()], Vec::new(), Environment::new(read));
+    let access = Access::new(
+        vec!["TEST_KEY".to_owned()],
+        Vec::new(),
+        Environment::new(read),
+    );
     let backends = Backends::new([
         Backend::Google(Google::new(access.clone(), TIMEOUTS)),
         Backend::Genai(Genai::new(access, TIMEOUTS)),
@@ -355,7 +449,10 @@ async fn answer(stream: TcpStream, exchange: Arc<Mutex<Exchange>>) -> Option<()>
         return stream.write_all(refused.as_bytes()).await.ok();
     };
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
-    stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await.ok()?;
+    stream
+        .write_all(format!("{head}\r\n\r\n").as_bytes())
+        .await
+        .ok()?;
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
         let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
         chunk.extend_from_slice(piece);

@@ -73,7 +73,10 @@ fn streams() -> Vec<Vec<u8>> {
         .collect();
     files.sort();
     assert!(files.len() >= 10, "{files:?}");
-    let mut streams: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
+    let mut streams: Vec<Vec<u8>> = files
+        .iter()
+        .map(|file| std::fs::read(file).unwrap())
+        .collect();
     streams.extend(APIS.iter().map(|api| api.good.as_bytes().to_vec()));
     streams
 }
@@ -113,15 +116,20 @@ fn search(what: &str, seeds: &[Vec<u8>], first_bytes: &[u8], property: fn(&Arena
     let attempt = |api: Api, bytes: &[u8]| {
         let outcome = catch_unwind(AssertUnwindSafe(|| property(&arena, api, bytes)));
         if let Err(panic) = outcome {
-            println!("{what} of {}: {:?}", api.provider, String::from_utf8_lossy(bytes));
+            println!(
+                "{what} of {}: {:?}",
+                api.provider,
+                String::from_utf8_lossy(bytes)
+            );
             println!("as bytes: {bytes:?}");
             resume_unwind(panic);
         }
     };
-    for (api, seed, first) in APIS
-        .iter()
-        .flat_map(|api| seeds.iter().flat_map(move |seed| first_bytes.iter().map(move |first| (api, seed, first))))
-    {
+    for (api, seed, first) in APIS.iter().flat_map(|api| {
+        seeds
+            .iter()
+            .flat_map(move |seed| first_bytes.iter().map(move |first| (api, seed, first)))
+    }) {
         attempt(*api, &[&[*first], &seed[..]].concat());
     }
     let seed = from_env("TARSY_FUZZ_SEED", fastrand::u64(..));
@@ -145,6 +153,14 @@ fn any_bytes_of_a_provider_give_one_end_and_a_history_that_goes_back() {
 
 #[test]
 fn any_history_is_sent_as_json_or_refused() {
-    let seeds: Vec<Vec<u8>> = HISTORIES.iter().map(|text| text.as_bytes().to_vec()).collect();
-    search("a history", &seeds, &[0, 0x10, 0x31, 0x51, 0x80, 0xf0, 0xf1], Arena::history);
+    let seeds: Vec<Vec<u8>> = HISTORIES
+        .iter()
+        .map(|text| text.as_bytes().to_vec())
+        .collect();
+    search(
+        "a history",
+        &seeds,
+        &[0, 0x10, 0x31, 0x51, 0x80, 0xf0, 0xf1],
+        Arena::history,
+    );
 }

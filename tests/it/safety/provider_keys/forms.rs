@@ -13,7 +13,11 @@ pub(super) struct SeededKey {
 
 /// The key itself, in hexadecimal digits (so the database shows bytes), URL-encoded, and in base64 at any offset.
 pub(super) fn forms(text: &str) -> BTreeSet<String> {
-    let hex = |upper| text.bytes().map(|byte| hex(byte, upper)).collect::<String>();
+    let hex = |upper| {
+        text.bytes()
+            .map(|byte| hex(byte, upper))
+            .collect::<String>()
+    };
     let mut forms = BTreeSet::from([text.to_owned(), hex(Letters::Lower), hex(Letters::Upper)]);
     forms.extend([Letters::Lower, Letters::Upper].map(|letters| url_encoded(text, letters)));
     forms.insert(text.replace('/', "\\/"));
@@ -42,7 +46,13 @@ fn hex(byte: u8, letters: Letters) -> String {
 
 fn url_encoded(text: &str, letters: Letters) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let encoded = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{}", hex(byte, letters)) };
+    let encoded = |byte| {
+        if is_plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{}", hex(byte, letters))
+        }
+    };
     text.bytes().map(encoded).collect()
 }
 
@@ -55,7 +65,9 @@ pub(super) fn url(text: &str) -> String {
 pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |three: &[u8]| {
-        let bits = three.iter().fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+        let bits = three
+            .iter()
+            .fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
         [18, 12, 6, 0].map(|shift| char::from(DIGITS[bits >> shift & 63]))
     };
     bytes.chunks_exact(3).flat_map(group).collect()
@@ -69,7 +81,13 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn of(keys: &[SeededKey]) -> Self {
-        let all = || keys.iter().flat_map(|key| forms(&key.text).into_iter().map(|form| (key.name.clone(), form)));
+        let all = || {
+            keys.iter().flat_map(|key| {
+                forms(&key.text)
+                    .into_iter()
+                    .map(|form| (key.name.clone(), form))
+            })
+        };
         Self {
             finder: AhoCorasick::new(all().map(|(_, form)| form)).unwrap(),
             names: all().map(|(name, _)| name).collect(),
@@ -79,21 +97,32 @@ impl Search {
     /// Every key in a text, with the text around its first place.
     pub(super) fn find(&self, place: &str, text: &str) -> BTreeSet<String> {
         let around = |start: usize, end: usize| {
-            let (start, end) = (text.floor_char_boundary(start.saturating_sub(100)), text.ceil_char_boundary(end + 60));
+            let (start, end) = (
+                text.floor_char_boundary(start.saturating_sub(100)),
+                text.ceil_char_boundary(end + 60),
+            );
             text[start..end].to_owned()
         };
         let mut found = BTreeMap::new();
         for hit in self.finder.find_iter(text) {
-            found.entry(self.names[hit.pattern()].as_str()).or_insert_with(|| around(hit.start(), hit.end()));
+            found
+                .entry(self.names[hit.pattern()].as_str())
+                .or_insert_with(|| around(hit.start(), hit.end()));
         }
-        found.into_iter().map(|(name, around)| format!("{place}: {name}: …{around}…")).collect()
+        found
+            .into_iter()
+            .map(|(name, around)| format!("{place}: {name}: …{around}…"))
+            .collect()
     }
 }
 
 #[test]
 fn a_key_is_found_in_every_form() {
     let text = "aB3+x/9=key?".to_owned();
-    let search = Search::of(&[SeededKey { name: "k".to_owned(), text: text.clone() }]);
+    let search = Search::of(&[SeededKey {
+        name: "k".to_owned(),
+        text: text.clone(),
+    }]);
     let encoded = |before: &str| {
         let bytes = format!("{before}{text}zz and more").into_bytes();
         base64(&bytes[..bytes.len() - bytes.len() % 3])

@@ -75,7 +75,12 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     let failure = target.split('/').nth(1)?.to_owned();
-    Some(Request { api: Api::of(&target), failure, key, body: String::from_utf8(body).ok()? })
+    Some(Request {
+        api: Api::of(&target),
+        failure,
+        key,
+        body: String::from_utf8(body).ok()?,
+    })
 }
 
 /// The error of every API in one object.
@@ -108,22 +113,39 @@ async fn answer(mut stream: BufReader<TcpStream>) -> Option<()> {
 
 fn whole(status: &str, headers: &str, body: &str) -> (String, End) {
     let length = body.len();
-    (format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"), End::Close)
+    (
+        format!(
+            "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+        ),
+        End::Close,
+    )
 }
 
 /// A stream of events whose end is marked, so that a lost end is noticed.
 fn streamed(body: &str, last: &str) -> (String, End) {
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
-    (format!("{head}\r\n\r\n{:x}\r\n{body}\r\n{last}", body.len()), End::Close)
+    (
+        format!("{head}\r\n\r\n{:x}\r\n{body}\r\n{last}", body.len()),
+        End::Close,
+    )
 }
 
 fn response(request: &Request) -> (String, End) {
     const END: &str = "0\r\n\r\n";
-    let Request { api, failure, key, body } = request;
+    let Request {
+        api,
+        failure,
+        key,
+        body,
+    } = request;
     let said = format!("the key {key} of the request x-goog-api-key={key} is refused");
     let failed = |status: &str, word: &str| {
         let code = status[..3].parse().unwrap();
-        whole(status, &format!("server: {key}\r\nx-request-id: {key}\r\n"), &error(code, word, &said, key))
+        whole(
+            status,
+            &format!("server: {key}\r\nx-request-id: {key}\r\n"),
+            &error(code, word, &said, key),
+        )
     };
     let page = format!("<html><title>{key}</title>https://host/?key={key}</html>");
     match failure.as_str() {
@@ -138,33 +160,66 @@ fn response(request: &Request) -> (String, End) {
         "cut-before-headers" => (String::new(), End::Close),
         "error-in-stream" => {
             let error = error(500, "INTERNAL", &said, key);
-            streamed(&format!("{}event: error\ndata: {error}\n\n", api.words("It is")), END)
+            streamed(
+                &format!("{}event: error\ndata: {error}\n\n", api.words("It is")),
+                END,
+            )
         }
-        "error-without-frame" => {
-            streamed(&format!("{}{}\n", api.words("It is"), error(500, "INTERNAL", &said, key)), END)
-        }
+        "error-without-frame" => streamed(
+            &format!(
+                "{}{}\n",
+                api.words("It is"),
+                error(500, "INTERNAL", &said, key)
+            ),
+            END,
+        ),
         "malformed-json" => streamed(&format!("data: {{\"candidates\": \"{key}\"\n\n"), END),
         "malformed-later" => streamed(&format!("{}data: {key}\n\n", api.words("It is")), END),
         "bad-signature" => {
-            let body = error(400, "INVALID_ARGUMENT", &format!("Invalid thought signature {key}"), key);
+            let body = error(
+                400,
+                "INVALID_ARGUMENT",
+                &format!("Invalid thought signature {key}"),
+                key,
+            );
             whole("400 Bad Request", "", &body)
         }
         "blocked-prompt" => {
             let feedback = serde_json::json!({"blockReason": key, "blockReasonMessage": said});
-            streamed(&format!("data: {}\n\n", serde_json::json!({"promptFeedback": feedback})), END)
+            streamed(
+                &format!(
+                    "data: {}\n\n",
+                    serde_json::json!({"promptFeedback": feedback})
+                ),
+                END,
+            )
         }
         "odd-end" => streamed(&api.odd_end(key, &said), END),
-        "redirect" => whole("302 Found", &format!("location: http://127.0.0.1:1/?key={key}\r\n"), &page),
+        "redirect" => whole(
+            "302 Found",
+            &format!("location: http://127.0.0.1:1/?key={key}\r\n"),
+            &page,
+        ),
         "no-http" => (format!("{key}\r\n\r\n{key}"), End::Close),
         "encoded-key" => {
             let url: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
-            let said = format!("the key {} or {url} or {} is refused", base64(key.as_bytes()), super::forms::url(key));
-            whole("400 Bad Request", "", &error(400, "INVALID_ARGUMENT", &said, key))
+            let said = format!(
+                "the key {} or {url} or {} is refused",
+                base64(key.as_bytes()),
+                super::forms::url(key)
+            );
+            whole(
+                "400 Bad Request",
+                "",
+                &error(400, "INVALID_ARGUMENT", &said, key),
+            )
         }
         "silent" => (String::new(), End::Hang),
-        _ if Api::has_result(body) => {
-            whole("400 Bad Request", "", &error(400, "INVALID_ARGUMENT", &format!("no: {body}"), key))
-        }
+        _ if Api::has_result(body) => whole(
+            "400 Bad Request",
+            "",
+            &error(400, "INVALID_ARGUMENT", &format!("no: {body}"), key),
+        ),
         _ => streamed(&api.tool_call(), END),
     }
 }

@@ -30,15 +30,23 @@ impl Api {
 
     /// Whether a request contains the result of a tool.
     pub(super) fn has_result(body: &str) -> bool {
-        ["functionResponse", "function_response", "function_call_output", "tool_result", "tool_call_id"]
-            .iter()
-            .any(|word| body.contains(word))
+        [
+            "functionResponse",
+            "function_response",
+            "function_call_output",
+            "tool_result",
+            "tool_call_id",
+        ]
+        .iter()
+        .any(|word| body.contains(word))
     }
 
     /// Words of an answer that goes on.
     pub(super) fn words(self, text: &str) -> String {
         match self {
-            Self::Gemini => gemini(&json!({"content": {"parts": [{"text": text}], "role": "model"}, "index": 0})),
+            Self::Gemini => gemini(
+                &json!({"content": {"parts": [{"text": text}], "role": "model"}, "index": 0}),
+            ),
             Self::Responses => events(&[json!({
                 "type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": text,
             })]),
@@ -47,7 +55,10 @@ impl Api {
                 json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}),
             ]),
-            Self::ChatCompletions => events(&[choice(&json!({"role": "assistant", "content": text}), &Value::Null)]),
+            Self::ChatCompletions => events(&[choice(
+                &json!({"role": "assistant", "content": text}),
+                &Value::Null,
+            )]),
         }
     }
 
@@ -79,7 +90,10 @@ impl Api {
             Self::ChatCompletions => {
                 let call = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": TOOL, "arguments": "{}"}});
                 let chunks = [
-                    choice(&json!({"role": "assistant", "tool_calls": [call]}), &Value::Null),
+                    choice(
+                        &json!({"role": "assistant", "tool_calls": [call]}),
+                        &Value::Null,
+                    ),
                     choice(&json!({}), &json!("tool_calls")),
                 ];
                 events(&chunks) + "data: [DONE]\n\n"

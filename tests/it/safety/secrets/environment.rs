@@ -39,13 +39,32 @@ async fn a_process_of_the_same_user_cannot_read_the_environment_of_a_role() {
     std::fs::set_permissions(folder.path(), mode).unwrap();
     let roles: [&[&str]; 3] = [
         &["llm-service", "--listen", "127.0.0.1:0"],
-        &["worker", "--nats-url", "nats://127.0.0.1:1", "--database-url", "postgres://127.0.0.1:1/x"],
-        &["receive", "--listen", "127.0.0.1:0", "--nats-url", "nats://127.0.0.1:1"],
+        &[
+            "worker",
+            "--nats-url",
+            "nats://127.0.0.1:1",
+            "--database-url",
+            "postgres://127.0.0.1:1/x",
+        ],
+        &[
+            "receive",
+            "--listen",
+            "127.0.0.1:0",
+            "--nats-url",
+            "nats://127.0.0.1:1",
+        ],
     ];
     for role in roles {
         let mut command = as_user(program.to_str().unwrap());
-        command.args(role).env_clear().env("MY_API_KEY", "s3cret").current_dir(folder.path());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(role)
+            .env_clear()
+            .env("MY_API_KEY", "s3cret")
+            .current_dir(folder.path());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let child = KilledOnDrop(command.spawn().unwrap());
         let environment = format!("/proc/{}/environ", child.0.id());
         // If a process cannot be dumped, its files in /proc belong to root: proc(5).
@@ -54,11 +73,24 @@ async fn a_process_of_the_same_user_cannot_read_the_environment_of_a_role() {
         })
         .await;
         let read = as_user("/bin/cat").arg(&environment).output().unwrap();
-        assert!(!read.status.success() && read.stdout.is_empty(), "{role:?} {read:?}");
+        assert!(
+            !read.status.success() && read.stdout.is_empty(),
+            "{role:?} {read:?}"
+        );
     }
     let mut plain = as_user("/bin/sleep");
-    let plain = KilledOnDrop(plain.arg("60").env_clear().env("MY_API_KEY", "s3cret").spawn().unwrap());
-    let read = as_user("/bin/cat").arg(format!("/proc/{}/environ", plain.0.id())).output().unwrap();
+    let plain = KilledOnDrop(
+        plain
+            .arg("60")
+            .env_clear()
+            .env("MY_API_KEY", "s3cret")
+            .spawn()
+            .unwrap(),
+    );
+    let read = as_user("/bin/cat")
+        .arg(format!("/proc/{}/environ", plain.0.id()))
+        .output()
+        .unwrap();
     assert!(
         read.status.success(),
         "the environment of another process must be readable, or this test could not fail: {read:?}"

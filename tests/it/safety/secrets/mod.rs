@@ -34,24 +34,38 @@ fn known_seeds() -> Vec<Seed> {
         let once = json!({"samples": [seed.text]}).to_string();
         let twice = json!({"event": once}).to_string();
         let forms = [seed.text.clone(), format!("{once:?}"), once, twice];
-        forms.iter().all(|form| seed.shown_in(&mask.apply(form)).is_none())
+        forms
+            .iter()
+            .all(|form| seed.shown_in(&mask.apply(form)).is_none())
     };
     let alone: Vec<Seed> = seeds().into_iter().filter(is_known).collect();
     // The seeds also have to be recognised when they stand one after the other.
     let samples = json!({"samples": texts(&alone)}).to_string();
-    let together = [markdown(&alone), samples.clone(), json!({"event": samples}).to_string(), format!("{samples:?}")];
+    let together = [
+        markdown(&alone),
+        samples.clone(),
+        json!({"event": samples}).to_string(),
+        format!("{samples:?}"),
+    ];
     let together = together.map(|text| mask.apply(&text).into_owned());
     let search = SeedSearch::new(&alone);
-    let shown: BTreeSet<String> =
-        together.iter().flat_map(|text| search.names(&readings(text))).map(str::to_owned).collect();
-    alone.into_iter().filter(|seed| !shown.contains(&seed.name)).collect()
+    let shown: BTreeSet<String> = together
+        .iter()
+        .flat_map(|text| search.names(&readings(text)))
+        .map(str::to_owned)
+        .collect();
+    alone
+        .into_iter()
+        .filter(|seed| !shown.contains(&seed.name))
+        .collect()
 }
 
 /// The seeds that fit into a header, and that are recognised in an error text about this header.
 fn of_headers(seeds: &[Seed]) -> Vec<&Seed> {
     let mask = Mask::default();
     let fits = |seed: &&Seed| {
-        let line = seed.text.len() < 400 && seed.text.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+        let line =
+            seed.text.len() < 400 && seed.text.chars().all(|c| c == ' ' || c.is_ascii_graphic());
         let cited = format!("header Tarsy-Chain names {:?}; defined: default", seed.text);
         line && seed.shown_in(&mask.apply(&cited)).is_none()
     };
@@ -59,13 +73,21 @@ fn of_headers(seeds: &[Seed]) -> Vec<&Seed> {
 }
 
 fn texts(seeds: &[Seed]) -> Vec<String> {
-    seeds.iter().map(|seed| seed.text.clone()).chain([format!("it is {KNOWN} there")]).collect()
+    seeds
+        .iter()
+        .map(|seed| seed.text.clone())
+        .chain([format!("it is {KNOWN} there")])
+        .collect()
 }
 
 /// One code block per seed, as models write them. `[[` is split, because it would be a citation in a recording.
 fn markdown(seeds: &[Seed]) -> String {
-    let block =
-        |text: String| format!("It printed:\n\n```text\n{}\n```\n\nThen it ended.\n\n", text.replace("[[", "[ ["));
+    let block = |text: String| {
+        format!(
+            "It printed:\n\n```text\n{}\n```\n\nThen it ended.\n\n",
+            text.replace("[[", "[ [")
+        )
+    };
     texts(seeds).into_iter().map(block).collect()
 }
 
@@ -89,8 +111,11 @@ fn transcript(seeds: &[Seed]) -> String {
 
 /// Tools whose descriptions, schemas, results and errors contain every secret.
 fn evidence(folder: &std::path::Path, seeds: &[Seed]) {
-    let properties: serde_json::Map<String, Value> =
-        texts(seeds).into_iter().zip(0..).map(|(text, n)| (format!("p{n}"), json!({"description": text}))).collect();
+    let properties: serde_json::Map<String, Value> = texts(seeds)
+        .into_iter()
+        .zip(0..)
+        .map(|(text, n)| (format!("p{n}"), json!({"description": text})))
+        .collect();
     let tool = |is_error: bool| {
         json!({
             "description": format!("Reads {KNOWN} with {}", seeds[0].text), "read_only": true,
@@ -100,7 +125,11 @@ fn evidence(folder: &std::path::Path, seeds: &[Seed]) {
     };
     let index = json!({"tools": {"read": tool(false), "broken": tool(true)}});
     std::fs::write(folder.join("evidence.yaml"), index.to_string()).unwrap();
-    std::fs::write(folder.join("result"), json!({"samples": texts(seeds)}).to_string()).unwrap();
+    std::fs::write(
+        folder.join("result"),
+        json!({"samples": texts(seeds)}).to_string(),
+    )
+    .unwrap();
 }
 
 fn config(system: &TestSystem) -> String {
@@ -121,7 +150,10 @@ impl Traces {
     /// Every secret in plain text, also within JSON or JSON within JSON, with its origin.
     fn of(&self, seeds: &[Seed]) -> BTreeSet<String> {
         let unescaped = |text: &str| {
-            text.replace("\\\\", "\u{0}").replace("\\\"", "\"").replace("\\n", "\n").replace('\u{0}', "\\")
+            text.replace("\\\\", "\u{0}")
+                .replace("\\\"", "\"")
+                .replace("\\n", "\n")
+                .replace('\u{0}', "\\")
         };
         let search = SeedSearch::new(seeds);
         let mut found = BTreeSet::new();
@@ -146,13 +178,18 @@ fn dump(system: &TestSystem) -> String {
     );
     assert!(tables.split(' ').count() > 8, "{tables}");
     let rows = |table: &str| {
-        system.database.text(&format!("SELECT coalesce(string_agg(to_jsonb(t)::text, E'\\n'), '') FROM {table} t"))
+        system.database.text(&format!(
+            "SELECT coalesce(string_agg(to_jsonb(t)::text, E'\\n'), '') FROM {table} t"
+        ))
     };
     tables.split(' ').map(rows).collect()
 }
 
 /// All messages of a stream.
-async fn stream(system: &TestSystem, name: &str) -> Vec<async_nats::jetstream::message::StreamMessage> {
+async fn stream(
+    system: &TestSystem,
+    name: &str,
+) -> Vec<async_nats::jetstream::message::StreamMessage> {
     let jetstream = system.jetstream().await;
     let mut stream = jetstream.get_stream(name).await.unwrap();
     let state = stream.info().await.unwrap().state.clone();
@@ -168,8 +205,15 @@ async fn stream(system: &TestSystem, name: &str) -> Vec<async_nats::jetstream::m
 async fn publish(system: &TestSystem, headers: Value, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let mut all = json!({SESSION_ID: session.to_string()});
-    all.as_object_mut().unwrap().extend(headers.as_object().unwrap().clone());
-    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: body.as_bytes().to_vec(), headers: all };
+    all.as_object_mut()
+        .unwrap()
+        .extend(headers.as_object().unwrap().clone());
+    let alert = NewAlert {
+        priority: Priority::Normal,
+        suffix: None,
+        body: body.as_bytes().to_vec(),
+        headers: all,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
@@ -182,14 +226,22 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
     let seeds: Vec<Seed> = known.into_iter().step_by(step).collect();
     let in_headers = of_headers(&seeds);
     assert!(in_headers.len() >= 100 / step, "{}", in_headers.len());
-    let system = TestSystem::start_with(Setup { transcript: Some(transcript(&seeds)), ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup {
+        transcript: Some(transcript(&seeds)),
+        ..Setup::default()
+    })
+    .await;
     std::fs::create_dir(system.file("leaking")).unwrap();
     evidence(&system.file("leaking"), &seeds);
     std::fs::write(system.file("tarsy.yaml"), config(&system)).unwrap();
     let recorder = GrpcRecorder::before(system.llm_addr()).await;
     let environment = system.env(system.database.url());
     let mut environment = environment.each().to_vec();
-    environment.extend([("TARSY_LLM_ADDR", recorder.address()), ("LEAK", KNOWN), ("OPERATOR_PASSWORD", KNOWN)]);
+    environment.extend([
+        ("TARSY_LLM_ADDR", recorder.address()),
+        ("LEAK", KNOWN),
+        ("OPERATOR_PASSWORD", KNOWN),
+    ]);
     let mut worker = Tarsy::spawn("worker", &["worker", "--log-level", "trace"], &environment);
     let metrics = worker.ready().await;
 
@@ -206,7 +258,12 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
             live.push_str(&delta.delta);
         }
     }
-    assert_eq!(timeline.seen.last().unwrap().event_type, EventType::SessionCompleted, "{:#?}", timeline.seen.last());
+    assert_eq!(
+        timeline.seen.last().unwrap().event_type,
+        EventType::SessionCompleted,
+        "{:#?}",
+        timeline.seen.last()
+    );
     for seed in &in_headers {
         let named = format!("none {}", seed.text);
         let headers = json!({
@@ -217,7 +274,10 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
     }
     system.queue_is_empty().await;
     let unsettled = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("every alert is settled", async || system.database.number(unsettled) == 0).await;
+    eventually("every alert is settled", async || {
+        system.database.number(unsettled) == 0
+    })
+    .await;
 
     let letters = stream(&system, "TARSY_DEAD_LETTERS").await;
     assert_eq!(letters.len(), in_headers.len());
@@ -227,31 +287,59 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
         letters.len(),
         "a dead letter keeps its body, so that it can be queued again"
     );
-    let details = letters.iter().map(|letter| letter.headers.get("Tarsy-Dead-Detail").unwrap().as_str());
+    let details = letters
+        .iter()
+        .map(|letter| letter.headers.get("Tarsy-Dead-Detail").unwrap().as_str());
     let events = stream(&system, "TARSY_TIMELINE").await.into_iter();
     let list = ["dead-letters", "list", "--json", "--limit", "1000"];
-    let listed = Tarsy::spawn("letters", &list, &environment).finished().await;
+    let listed = Tarsy::spawn("letters", &list, &environment)
+        .finished()
+        .await;
     assert_eq!((listed.0, listed.1.lines().count()), (0, in_headers.len()));
     let traces = Traces(vec![
         ("dump", dump(&system)),
-        ("timeline", events.map(|event| String::from_utf8_lossy(&event.payload).into_owned()).collect()),
+        (
+            "timeline",
+            events
+                .map(|event| String::from_utf8_lossy(&event.payload).into_owned())
+                .collect(),
+        ),
         ("live text", live),
-        ("dead letters' details", details.collect::<Vec<_>>().join("\n")),
+        (
+            "dead letters' details",
+            details.collect::<Vec<_>>().join("\n"),
+        ),
         ("dead letters' list", listed.1),
         ("log of the worker", worker.log()),
         ("log of the llm-service", system.llm.log()),
         ("prompts", recorder.sent()),
         ("metrics", http::get(&metrics, "/metrics").await.body),
     ]);
-    for (place, holds) in
-        [("dump", "KubeLeak"), ("prompts", "KubeLeak"), ("live text", "Then it ended"), ("timeline", "[masked]")]
-    {
+    for (place, holds) in [
+        ("dump", "KubeLeak"),
+        ("prompts", "KubeLeak"),
+        ("live text", "Then it ended"),
+        ("timeline", "[masked]"),
+    ] {
         let (_, text) = traces.0.iter().find(|(name, _)| *name == place).unwrap();
         assert!(text.contains(holds), "{place} does not contain {holds}");
     }
     assert_eq!(traces.of(&seeds), BTreeSet::new());
-    assert!(!traces.0.iter().any(|(_, text)| text.contains("w0rd-0f-the-runb00k")));
+    assert!(
+        !traces
+            .0
+            .iter()
+            .any(|(_, text)| text.contains("w0rd-0f-the-runb00k"))
+    );
     let sent = std::fs::read_to_string(system.file("tool_calls")).unwrap();
-    assert!(sent.contains(KNOWN), "a tool gets the arguments as the model wrote them");
-    assert_eq!(system.database.number("SELECT count(*) FROM alerts WHERE raw IS NOT NULL"), 0);
+    assert!(
+        sent.contains(KNOWN),
+        "a tool gets the arguments as the model wrote them"
+    );
+    assert_eq!(
+        system
+            .database
+            .number("SELECT count(*) FROM alerts WHERE raw IS NOT NULL"),
+        0
+    );
 }

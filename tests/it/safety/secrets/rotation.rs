@@ -21,15 +21,25 @@ async fn a_token_that_is_replaced_during_a_session_is_masked_before_and_after() 
     let file = folder.path().join("token");
     std::fs::write(&file, format!("{OLD}\n")).unwrap();
     server.accept_token(OLD);
-    let line = format!("  web: {{url: '{}', token_file: '{}'}}\n", server.url(), file.display());
-    let call = |tool: &str| format!("  - chunks: [{{call: {{tool: web.{tool}, arguments: {{}}}}}}]\n");
+    let line = format!(
+        "  web: {{url: '{}', token_file: '{}'}}\n",
+        server.url(),
+        file.display()
+    );
+    let call =
+        |tool: &str| format!("  - chunks: [{{call: {{tool: web.{tool}, arguments: {{}}}}}}]\n");
     let transcript = Some(format!(
         "name: rotation\nmatch: {MARK}\nanswers:\n{}{}{}  - chunks: [{{text: \"Cause: {OLD}, then {NEW} [[*]]. The end.\"}}]\n",
         call("tokens"),
         call("hold_look"),
         call("tokens"),
     ));
-    let system = TestSystem::start_with(Setup { servers: &line, transcript, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup {
+        servers: &line,
+        transcript,
+        ..Setup::default()
+    })
+    .await;
     let recorder = GrpcRecorder::before(system.llm_addr()).await;
     let environment = system.env(system.database.url());
     let mut environment = environment.each().to_vec();
@@ -44,15 +54,26 @@ async fn a_token_that_is_replaced_during_a_session_is_masked_before_and_after() 
     held.release();
     let mut timeline = system.follow(session).await;
     timeline.finish().await;
-    assert_eq!(timeline.seen.last().unwrap().event_type, EventType::SessionCompleted);
+    assert_eq!(
+        timeline.seen.last().unwrap().event_type,
+        EventType::SessionCompleted
+    );
 
     let results = "SELECT string_agg(result, ' | ' ORDER BY created_at) FROM tool_interactions";
     let results = system.database.text(results);
-    assert!(results.contains("seen: [masked] and [masked]"), "the server returns both tokens: {results}");
+    assert!(
+        results.contains("seen: [masked] and [masked]"),
+        "the server returns both tokens: {results}"
+    );
     let events = stream(&system, "TARSY_TIMELINE").await.into_iter();
     let places = [
         ("database", dump(&system)),
-        ("timeline", events.map(|event| String::from_utf8_lossy(&event.payload).into_owned()).collect()),
+        (
+            "timeline",
+            events
+                .map(|event| String::from_utf8_lossy(&event.payload).into_owned())
+                .collect(),
+        ),
         ("log", worker.log()),
         ("prompts", recorder.sent()),
     ];

@@ -21,7 +21,9 @@ impl Request {
     /// The value of a header; its name is not case sensitive.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
-        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+        lines
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.trim())
     }
 
     /// The body as JSON.
@@ -41,17 +43,32 @@ pub(crate) struct Reply {
 
 impl Reply {
     pub(crate) fn of(status: u16) -> Self {
-        Self { status, headers: "", body: String::new(), delay: Duration::ZERO }
+        Self {
+            status,
+            headers: "",
+            body: String::new(),
+            delay: Duration::ZERO,
+        }
     }
 
     pub(crate) fn json(body: &serde_json::Value) -> Self {
-        Self { body: body.to_string(), ..Self::of(200) }
+        Self {
+            body: body.to_string(),
+            ..Self::of(200)
+        }
     }
 
     /// Status 200 with these server-sent events.
     pub(crate) fn events(events: &[serde_json::Value]) -> Self {
-        let body = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-        Self { body, headers: "content-type: text/event-stream\r\n", ..Self::of(200) }
+        let body = events
+            .iter()
+            .map(|event| format!("data: {event}\n\n"))
+            .collect();
+        Self {
+            body,
+            headers: "content-type: text/event-stream\r\n",
+            ..Self::of(200)
+        }
     }
 
     /// The same body with another status.
@@ -89,14 +106,21 @@ impl Endpoint {
     pub(crate) async fn start(policy: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let shared = Arc::new(Shared { policy: Mutex::new(Box::new(policy)), requests: Mutex::default() });
+        let shared = Arc::new(Shared {
+            policy: Mutex::new(Box::new(policy)),
+            requests: Mutex::default(),
+        });
         let serving = Arc::clone(&shared);
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream, Arc::clone(&serving)));
             }
         });
-        Self { address, shared, _server: AbortOnDropHandle::new(server) }
+        Self {
+            address,
+            shared,
+            _server: AbortOnDropHandle::new(server),
+        }
     }
 
     /// An endpoint that accepts everything.
@@ -116,13 +140,23 @@ impl Endpoint {
 
     /// The requests so far, in order of their arrival.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.shared.requests.lock().unwrap().iter().map(|(request, _)| request.clone()).collect()
+        self.shared
+            .requests
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(request, _)| request.clone())
+            .collect()
     }
 
     /// The requests that were answered with success.
     pub(crate) fn accepted(&self) -> Vec<Request> {
         let requests = self.shared.requests.lock().unwrap();
-        requests.iter().filter(|(_, status)| *status == 200).map(|(request, _)| request.clone()).collect()
+        requests
+            .iter()
+            .filter(|(_, status)| *status == 200)
+            .map(|(request, _)| request.clone())
+            .collect()
     }
 }
 
@@ -131,13 +165,28 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     while let Some(request) = read(&mut stream, &mut bytes).await {
         let reply = {
             let reply = (shared.policy.lock().unwrap())(&request);
-            shared.requests.lock().unwrap().push((request, reply.status));
+            shared
+                .requests
+                .lock()
+                .unwrap()
+                .push((request, reply.status));
             reply
         };
         tokio::time::sleep(reply.delay).await; // the delay of the answer
-        let Reply { status, headers, body, .. } = reply;
-        let head = format!("HTTP/1.1 {status} x\r\n{headers}content-length: {}\r\n\r\n", body.len());
-        stream.write_all(format!("{head}{body}").as_bytes()).await.ok()?;
+        let Reply {
+            status,
+            headers,
+            body,
+            ..
+        } = reply;
+        let head = format!(
+            "HTTP/1.1 {status} x\r\n{headers}content-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream
+            .write_all(format!("{head}{body}").as_bytes())
+            .await
+            .ok()?;
     }
     Some(())
 }
@@ -149,8 +198,16 @@ async fn read(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<Request> {
         if let Some((head, rest)) = text.split_once("\r\n\r\n") {
             let mut words = head.split(' ').map(str::to_owned);
             let (method, path) = (words.next()?, words.next()?);
-            let request = Request { method, path, head: head.to_owned(), body: String::new() };
-            let length = request.header("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
+            let request = Request {
+                method,
+                path,
+                head: head.to_owned(),
+                body: String::new(),
+            };
+            let length = request
+                .header("content-length")
+                .and_then(|value| value.parse().ok())
+                .unwrap_or(0);
             if rest.len() >= length {
                 let body = rest[..length].to_owned();
                 bytes.drain(..head.len() + 4 + length);

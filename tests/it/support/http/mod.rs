@@ -22,8 +22,15 @@ pub(crate) struct Answer {
 impl Answer {
     /// The value of a header, by its lower-case name.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
-        lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+        let lines = self
+            .head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(": "));
+        lines
+            .filter(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+            .next()
     }
 
     /// The body as JSON.
@@ -43,12 +50,26 @@ pub(crate) async fn try_get(address: &str, path: &str) -> Option<Answer> {
     read(&mut stream).await
 }
 
-pub(crate) async fn post(address: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-    send(address, &[head("POST", path, headers, Some(body.len())), body.to_vec()].concat()).await
+pub(crate) async fn post(
+    address: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
+    send(
+        address,
+        &[head("POST", path, headers, Some(body.len())), body.to_vec()].concat(),
+    )
+    .await
 }
 
 /// A request up to its body.
-pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], length: Option<usize>) -> Vec<u8> {
+pub(crate) fn head(
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    length: Option<usize>,
+) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\nhost: tarsy\r\nconnection: close\r\n");
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
@@ -70,13 +91,21 @@ pub(crate) async fn send(address: &str, bytes: &[u8]) -> Answer {
 /// The answer; `None` when the connection ended without one.
 pub(crate) async fn read(stream: &mut TcpStream) -> Option<Answer> {
     let mut bytes = Vec::new();
-    let read = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut bytes)).await.expect("an end");
+    let read = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut bytes))
+        .await
+        .expect("an end");
     // A reset after the answer comes from the unread part of the request.
     if bytes.is_empty() {
         return None;
     }
     let text = String::from_utf8(bytes).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{read:?}: {text}"));
+    let (head, body) = text
+        .split_once("\r\n\r\n")
+        .unwrap_or_else(|| panic!("{read:?}: {text}"));
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Some(Answer {
+        status,
+        head: head.to_owned(),
+        body: body.to_owned(),
+    })
 }

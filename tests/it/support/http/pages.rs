@@ -50,30 +50,49 @@ impl Pages {
                     match tls {
                         None => answer(stream, answers, seen).await,
                         Some(tls) => {
-                            let Ok(stream) = tls.accept(stream).await else { return };
+                            let Ok(stream) = tls.accept(stream).await else {
+                                return;
+                            };
                             answer(stream, answers, seen).await;
                         }
                     }
                 });
             }
         });
-        Self { address, requests, _serving: AbortOnDropHandle::new(serving) }
+        Self {
+            address,
+            requests,
+            _serving: AbortOnDropHandle::new(serving),
+        }
     }
 
     /// The paths that were requested.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().iter().map(|request| request.path.clone()).collect()
+        self.requests
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|request| request.path.clone())
+            .collect()
     }
 
     /// The header `Authorization` of each request; empty without one.
     pub(crate) fn authorizations(&self) -> Vec<String> {
-        self.requests.lock().unwrap().iter().map(|request| request.authorization.clone()).collect()
+        self.requests
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|request| request.authorization.clone())
+            .collect()
     }
 }
 
 /// An answer with a body.
 pub(crate) fn page(kind: &str, body: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// An answer that redirects.
@@ -93,7 +112,9 @@ async fn answer(
 ) {
     let (read, mut write) = tokio::io::split(stream);
     let mut lines = BufReader::new(read).lines();
-    let Ok(Some(request)) = lines.next_line().await else { return };
+    let Ok(Some(request)) = lines.next_line().await else {
+        return;
+    };
     let mut authorization = String::new();
     while let Ok(Some(line)) = lines.next_line().await {
         if line.is_empty() {
@@ -107,8 +128,13 @@ async fn answer(
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
     let missing = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned();
     let answer = answers.get(path.as_str()).unwrap_or(&missing).clone();
-    seen.lock().unwrap().push(Request { path, authorization });
-    let (sent, hangs) = answer.strip_suffix(HANGS).map_or((answer.as_str(), false), |sent| (sent, true));
+    seen.lock().unwrap().push(Request {
+        path,
+        authorization,
+    });
+    let (sent, hangs) = answer
+        .strip_suffix(HANGS)
+        .map_or((answer.as_str(), false), |sent| (sent, true));
     write.write_all(sent.as_bytes()).await.ok();
     write.flush().await.ok();
     if hangs {

@@ -29,19 +29,31 @@ pub(crate) enum Reply {
 impl Reply {
     /// Events without names.
     pub(crate) fn events(events: &[impl Display]) -> Self {
-        Self::Events(events.iter().map(|event| format!("data: {event}\n\n")).collect())
+        Self::Events(
+            events
+                .iter()
+                .map(|event| format!("data: {event}\n\n"))
+                .collect(),
+        )
     }
 
     /// The same events, held until the gate is opened with `notify_one`.
     pub(crate) fn behind(self, gate: &Arc<Notify>) -> Self {
-        let Self::Events(events) = self else { panic!("only events can be held: {self:?}") };
+        let Self::Events(events) = self else {
+            panic!("only events can be held: {self:?}")
+        };
         Self::Gated(Arc::clone(gate), events)
     }
 
     /// Events whose name is the `type` of their JSON.
     pub(crate) fn typed(events: &[Value]) -> Self {
         let name = |event: &Value| event["type"].as_str().unwrap_or_default().to_owned();
-        Self::Events(events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", name(event))).collect())
+        Self::Events(
+            events
+                .iter()
+                .map(|event| format!("event: {}\ndata: {event}\n\n", name(event)))
+                .collect(),
+        )
     }
 }
 
@@ -90,7 +102,11 @@ impl FakeProvider {
                 tokio::spawn(serve(stream, Arc::clone(&serving)));
             }
         });
-        Self { address, shared, _server: AbortOnDropHandle::new(server) }
+        Self {
+            address,
+            shared,
+            _server: AbortOnDropHandle::new(server),
+        }
     }
 
     /// Its address with the scheme.
@@ -115,7 +131,11 @@ impl FakeProvider {
             }
         };
         let found = tokio::time::timeout(TIMEOUT, enough).await;
-        assert!(found.is_ok(), "only {} of {count} requests in time", self.requests().len());
+        assert!(
+            found.is_ok(),
+            "only {} of {count} requests in time",
+            self.requests().len()
+        );
     }
 }
 
@@ -141,7 +161,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
         "HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    stream.write_all(format!("{head}{body}").as_bytes()).await.ok()?;
+    stream
+        .write_all(format!("{head}{body}").as_bytes())
+        .await
+        .ok()?;
     stream.shutdown().await.ok()
 }
 
@@ -153,10 +176,15 @@ pub(crate) async fn read(stream: &mut TcpStream) -> Option<Received> {
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| {
                 let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok()).flatten()
+                name.eq_ignore_ascii_case("content-length")
+                    .then(|| value.trim().parse::<usize>().ok())
+                    .flatten()
             });
             if body.len() >= length.unwrap_or(0) {
-                return Some(Received { head: head.to_owned(), body: body.to_owned() });
+                return Some(Received {
+                    head: head.to_owned(),
+                    body: body.to_owned(),
+                });
             }
         }
         if stream.read_buf(&mut bytes).await.ok()? == 0 {

@@ -38,16 +38,28 @@ impl NatsCluster {
 
     /// Starts the servers with another program than that of the other tests.
     pub(crate) async fn start_with(program: Option<&Path>) -> Self {
-        let free: Vec<u16> = std::iter::repeat_with(free_port).take(2 * SERVERS + 1).collect();
-        let (ports, monitoring, closed) = (&free[..SERVERS], &free[SERVERS..2 * SERVERS], free[2 * SERVERS]);
-        let mut cluster = Self { servers: Vec::new(), links: Vec::new(), monitoring: monitoring.to_vec() };
+        let free: Vec<u16> = std::iter::repeat_with(free_port)
+            .take(2 * SERVERS + 1)
+            .collect();
+        let (ports, monitoring, closed) = (
+            &free[..SERVERS],
+            &free[SERVERS..2 * SERVERS],
+            free[2 * SERVERS],
+        );
+        let mut cluster = Self {
+            servers: Vec::new(),
+            links: Vec::new(),
+            monitoring: monitoring.to_vec(),
+        };
         for (number, port) in ports.iter().enumerate() {
             let mut links = Vec::new();
             for to in ports {
                 links.push(Link::to(*to).await);
             }
             let routes = links.iter().enumerate().filter(|(to, _)| *to != number);
-            let routes: Vec<String> = routes.map(|(_, link)| format!("nats://127.0.0.1:{}", link.port())).collect();
+            let routes: Vec<String> = routes
+                .map(|(_, link)| format!("nats://127.0.0.1:{}", link.port()))
+                .collect();
             // Servers send each other their addresses. Nothing listens at these, so all routes use the proxies.
             let settings = format!(
                 "server_name: n{number}\nserver_tags: [\"az:{number}\", \"disk:ssd\"]\n\
@@ -75,7 +87,11 @@ impl NatsCluster {
 
     /// The URLs of all servers.
     pub(crate) fn urls(&self) -> String {
-        self.servers.iter().map(NatsServer::url).collect::<Vec<_>>().join(",")
+        self.servers
+            .iter()
+            .map(NatsServer::url)
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     pub(crate) fn server(&mut self, number: usize) -> &mut NatsServer {
@@ -85,12 +101,17 @@ impl NatsCluster {
     /// A plain client of all servers, or of one alone.
     pub(crate) async fn jetstream(&self, only: Option<usize>) -> Context {
         let urls = only.map_or_else(|| self.urls(), |number| self.servers[number].url());
-        let servers: Vec<async_nats::ServerAddr> = urls.split(',').map(|url| url.parse().unwrap()).collect();
-        let mut options = async_nats::ConnectOptions::new().request_timeout(Some(Duration::from_secs(2)));
+        let servers: Vec<async_nats::ServerAddr> =
+            urls.split(',').map(|url| url.parse().unwrap()).collect();
+        let mut options =
+            async_nats::ConnectOptions::new().request_timeout(Some(Duration::from_secs(2)));
         if only.is_some() {
             options = options.ignore_discovered_servers();
         }
-        let client = options.connect(servers.as_slice()).await.expect("a connection");
+        let client = options
+            .connect(servers.as_slice())
+            .await
+            .expect("a connection");
         let context = jetstream::context::ContextBuilder::new().timeout(Duration::from_secs(2));
         context.build(client)
     }
@@ -106,17 +127,23 @@ impl NatsCluster {
     /// The number of the server that leads a stream. Waits for a leader.
     pub(crate) async fn leader_of(&self, stream: &str) -> usize {
         let mut leader = None;
-        eventually_within(LEADER_WITHIN, &format!("{stream} has a leader"), async || {
-            leader = self.leader_now(stream).await;
-            leader.is_some()
-        })
+        eventually_within(
+            LEADER_WITHIN,
+            &format!("{stream} has a leader"),
+            async || {
+                leader = self.leader_now(stream).await;
+                leader.is_some()
+            },
+        )
         .await;
         leader.expect("a leader")
     }
 
     /// The number of the server that leads a stream now; `None` while there is no leader.
     pub(crate) async fn leader_now(&self, stream: &str) -> Option<usize> {
-        let leader = cluster_of(&self.jetstream(None).await, stream).await?.leader?;
+        let leader = cluster_of(&self.jetstream(None).await, stream)
+            .await?
+            .leader?;
         leader.trim_start_matches('n').parse().ok()
     }
 
@@ -125,19 +152,27 @@ impl NatsCluster {
         let jetstream = self.jetstream(None).await;
         for stream in streams {
             let mut shown = None;
-            eventually_within(WHOLE_WITHIN, &format!("every copy of {stream} is up to date"), async || {
-                let found = cluster_of(&jetstream, stream).await;
-                let is_whole = found.as_ref().is_some_and(|cluster| {
-                    let current = cluster.replicas.iter().filter(|copy| copy.current && !copy.offline).count();
-                    cluster.leader.is_some() && current == SERVERS - 1
-                });
-                let copies = found.map(|cluster| (cluster.leader, cluster.replicas.len()));
-                if shown.as_ref() != Some(&copies) {
-                    println!("{stream}: leader and number of other copies {copies:?}");
-                    shown = Some(copies);
-                }
-                is_whole
-            })
+            eventually_within(
+                WHOLE_WITHIN,
+                &format!("every copy of {stream} is up to date"),
+                async || {
+                    let found = cluster_of(&jetstream, stream).await;
+                    let is_whole = found.as_ref().is_some_and(|cluster| {
+                        let current = cluster
+                            .replicas
+                            .iter()
+                            .filter(|copy| copy.current && !copy.offline)
+                            .count();
+                        cluster.leader.is_some() && current == SERVERS - 1
+                    });
+                    let copies = found.map(|cluster| (cluster.leader, cluster.replicas.len()));
+                    if shown.as_ref() != Some(&copies) {
+                        println!("{stream}: leader and number of other copies {copies:?}");
+                        shown = Some(copies);
+                    }
+                    is_whole
+                },
+            )
             .await;
         }
     }
@@ -155,7 +190,10 @@ impl NatsCluster {
 
     /// Repairs all routes.
     pub(crate) fn heal(&self) {
-        self.links.iter().flatten().for_each(|link| link.set(Mode::Open));
+        self.links
+            .iter()
+            .flatten()
+            .for_each(|link| link.set(Mode::Open));
     }
 
     /// Stops one server in lame-duck mode: it gives up its leaders, then its clients, then ends. Starts it again, with
@@ -174,7 +212,13 @@ impl NatsCluster {
     pub(crate) async fn versions(&self) -> Vec<String> {
         let mut versions = Vec::new();
         for number in 0..SERVERS {
-            versions.push(self.jetstream(Some(number)).await.client().server_info().version);
+            versions.push(
+                self.jetstream(Some(number))
+                    .await
+                    .client()
+                    .server_info()
+                    .version,
+            );
         }
         versions
     }
@@ -184,10 +228,19 @@ impl NatsCluster {
         let address = format!("127.0.0.1:{}", self.monitoring[number]);
         let listed = http::get(&address, "/connz").await.json();
         let clients = listed["connections"].as_array().expect("connections");
-        clients.iter().filter_map(|client| client["name"].as_str().map(str::to_owned)).collect()
+        clients
+            .iter()
+            .filter_map(|client| client["name"].as_str().map(str::to_owned))
+            .collect()
     }
 }
 
 async fn cluster_of(jetstream: &Context, stream: &str) -> Option<ClusterInfo> {
-    jetstream.get_stream(stream).await.ok()?.cached_info().cluster.clone()
+    jetstream
+        .get_stream(stream)
+        .await
+        .ok()?
+        .cached_info()
+        .cluster
+        .clone()
 }

@@ -15,7 +15,11 @@ pub(crate) struct Operator {
 
 impl Operator {
     pub(crate) fn new() -> Self {
-        Self { operator: KeyPair::new_operator(), system: KeyPair::new_account(), account: KeyPair::new_account() }
+        Self {
+            operator: KeyPair::new_operator(),
+            system: KeyPair::new_account(),
+            account: KeyPair::new_account(),
+        }
     }
 
     /// The lines of a server's configuration.
@@ -24,12 +28,24 @@ impl Operator {
             let all = json!({"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
                 "conn": -1, "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1});
             // The system account may not have JetStream.
-            let limits = if name == "SYS" { json!({"subs": -1, "data": -1, "payload": -1, "conn": -1}) } else { all };
+            let limits = if name == "SYS" {
+                json!({"subs": -1, "data": -1, "payload": -1, "conn": -1})
+            } else {
+                all
+            };
             let claims = json!({"type": "account", "version": 2, "limits": limits});
-            format!("{}: {}", pair.public_key(), signed(&self.operator, &pair.public_key(), name, &claims))
+            format!(
+                "{}: {}",
+                pair.public_key(),
+                signed(&self.operator, &pair.public_key(), name, &claims)
+            )
         };
-        let operator =
-            signed(&self.operator, &self.operator.public_key(), "O", &json!({"type": "operator", "version": 2}));
+        let operator = signed(
+            &self.operator,
+            &self.operator.public_key(),
+            "O",
+            &json!({"type": "operator", "version": 2}),
+        );
         format!(
             "operator: {operator}\nsystem_account: {}\nresolver: MEMORY\nresolver_preload {{ {}\n{} }}\n",
             self.system.public_key(),
@@ -41,7 +57,8 @@ impl Operator {
     /// Writes the credentials of a new user. `permissions` has the keys `pub` and `sub`, each with `allow`.
     pub(crate) fn write_user(&self, file: &Path, name: &str, permissions: &Value) {
         let user = KeyPair::new_user();
-        let mut claims = json!({"type": "user", "version": 2, "subs": -1, "data": -1, "payload": -1});
+        let mut claims =
+            json!({"type": "user", "version": 2, "subs": -1, "data": -1, "payload": -1});
         for key in ["pub", "sub"] {
             claims[key] = permissions.get(key).cloned().unwrap_or_else(|| json!({}));
         }
@@ -59,9 +76,10 @@ impl Operator {
 fn signed(issuer: &KeyPair, subject: &str, name: &str, claims: &Value) -> String {
     let part = |value: Value| base64url(value.to_string().as_bytes());
     let head = part(json!({"typ": "JWT", "alg": "ed25519-nkey"}));
-    let body =
-        part(json!({"jti": name, "iat": 1_700_000_000, "iss": issuer.public_key(), "name": name, "sub": subject,
-        "nats": claims}));
+    let body = part(
+        json!({"jti": name, "iat": 1_700_000_000, "iss": issuer.public_key(), "name": name, "sub": subject,
+        "nats": claims}),
+    );
     let text = format!("{head}.{body}");
     let signature = issuer.sign(text.as_bytes()).expect("a signature");
     format!("{text}.{}", base64url(&signature))
@@ -72,9 +90,13 @@ fn base64url(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::new();
     for group in bytes.chunks(3) {
-        let bits =
-            group.iter().enumerate().fold(0u32, |bits, (index, byte)| bits | u32::from(*byte) << (16 - 8 * index));
-        text.extend((0..=group.len()).map(|digit| char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63])));
+        let bits = group.iter().enumerate().fold(0u32, |bits, (index, byte)| {
+            bits | u32::from(*byte) << (16 - 8 * index)
+        });
+        text.extend(
+            (0..=group.len())
+                .map(|digit| char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63])),
+        );
     }
     text
 }

@@ -9,12 +9,18 @@ use crate::support::process::ports::free_port;
 impl PostgresServer {
     /// Whether this Postgres has the programs for backups; if not, prints why the caller's test is skipped.
     pub(crate) fn can_back_up(&self) -> bool {
-        let missing =
-            ["pg_basebackup", "pg_dump", "pg_restore"].into_iter().find(|name| !self.programs.join(name).exists());
+        let missing = ["pg_basebackup", "pg_dump", "pg_restore"]
+            .into_iter()
+            .find(|name| !self.programs.join(name).exists());
         if let Some(name) = missing {
             // This bypasses the test harness, which captures the output of tests.
-            let why = format!("\nSKIPPED: a test with a backup: there is no {name} in {}\n\n", self.programs.display());
-            std::io::stderr().write_all(why.as_bytes()).expect("standard error");
+            let why = format!(
+                "\nSKIPPED: a test with a backup: there is no {name} in {}\n\n",
+                self.programs.display()
+            );
+            std::io::stderr()
+                .write_all(why.as_bytes())
+                .expect("standard error");
         }
         missing.is_none()
     }
@@ -31,7 +37,11 @@ impl PostgresServer {
             .args(["--format=custom", "--dbname", &self.url_of(database)])
             .output()
             .expect("pg_dump");
-        assert!(dumped.status.success(), "pg_dump: {}", String::from_utf8_lossy(&dumped.stderr));
+        assert!(
+            dumped.status.success(),
+            "pg_dump: {}",
+            String::from_utf8_lossy(&dumped.stderr)
+        );
         dumped.stdout
     }
 
@@ -45,16 +55,32 @@ impl PostgresServer {
             .stderr(Stdio::piped())
             .spawn()
             .expect("pg_restore");
-        restoring.stdin.take().expect("its input").write_all(dump).expect("pg_restore reads the dump");
+        restoring
+            .stdin
+            .take()
+            .expect("its input")
+            .write_all(dump)
+            .expect("pg_restore reads the dump");
         let restored = restoring.wait_with_output().expect("pg_restore");
-        assert!(restored.status.success(), "pg_restore: {}", String::from_utf8_lossy(&restored.stderr));
+        assert!(
+            restored.status.success(),
+            "pg_restore: {}",
+            String::from_utf8_lossy(&restored.stderr)
+        );
     }
 
     /// A copy of the whole running server, which is not started.
     pub(crate) fn base_backup(&self) -> Self {
         let (programs, settings) = (self.programs.clone(), self.settings.clone());
         let directory = Self::directory_of(self.user);
-        let copy = Self { directory, programs, user: self.user, port: free_port(), settings, process: None };
+        let copy = Self {
+            directory,
+            programs,
+            user: self.user,
+            port: free_port(),
+            settings,
+            process: None,
+        };
         copy.copy(&self.url(), &[]);
         copy
     }

@@ -27,7 +27,11 @@ impl PostgresServer {
         });
         copy(fresh, &self.data());
         if let Some(user) = self.user {
-            output(Command::new("chown").args(["-R", &format!("{user}:{user}")]).arg(self.data()));
+            output(
+                Command::new("chown")
+                    .args(["-R", &format!("{user}:{user}")])
+                    .arg(self.data()),
+            );
         }
     }
 
@@ -36,10 +40,20 @@ impl PostgresServer {
         // The user of the server may be unable to reach the target folder.
         let directory = Self::directory_of(self.user);
         let data = directory.path().join("data");
-        let options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"];
+        let options = [
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--pgdata",
+        ];
         output(self.program("initdb").args(options).arg(&data));
         let parent = fresh.parent().expect("the target folder");
-        let making = tempfile::Builder::new().prefix("making-").tempdir_in(parent).expect("a directory");
+        let making = tempfile::Builder::new()
+            .prefix("making-")
+            .tempdir_in(parent)
+            .expect("a directory");
         let complete = making.path().join("data");
         copy(&data, &complete);
         // Another process of tests may have been faster.
@@ -55,7 +69,13 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn output(command: &mut Command) -> String {
-    let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+    let done = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        done.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8_lossy(&done.stdout).into_owned()
 }

@@ -82,8 +82,16 @@ impl PostgresProxy {
         let port = listener.local_addr().unwrap().port();
         let (sender, held) = mpsc::channel(4);
         let end = CancellationToken::new();
-        let plan = Arc::new(Mutex::new(Plan { hold, session: None, seen: 0 }));
-        let shared = Shared { plan: Arc::clone(&plan), held: sender, end: end.clone() };
+        let plan = Arc::new(Mutex::new(Plan {
+            hold,
+            session: None,
+            seen: 0,
+        }));
+        let shared = Shared {
+            plan: Arc::clone(&plan),
+            held: sender,
+            end: end.clone(),
+        };
         let address = address_of(database_url);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -93,22 +101,38 @@ impl PostgresProxy {
                 }
             }
         });
-        Self { port, server: database_url.to_owned(), plan, held, end }
+        Self {
+            port,
+            server: database_url.to_owned(),
+            plan,
+            held,
+            end,
+        }
     }
 
     /// Holds the `nth` write (from 1) of a session that does not exist yet on `side`.
     pub(crate) fn hold_in(&self, session: SessionId, nth: u32, side: Side) {
-        *self.plan.lock().unwrap() = Plan { hold: Some((nth, side)), session: Some(session), seen: 0 };
+        *self.plan.lock().unwrap() = Plan {
+            hold: Some((nth, side)),
+            session: Some(session),
+            seen: 0,
+        };
     }
 
     /// The URL of the database through the proxy.
     pub(crate) fn url(&self) -> String {
-        self.server.replace(&address_of(&self.server), &format!("127.0.0.1:{}", self.port))
+        self.server.replace(
+            &address_of(&self.server),
+            &format!("127.0.0.1:{}", self.port),
+        )
     }
 
     /// Returns when the planned write is held.
     pub(crate) async fn held(&mut self) -> Held {
-        tokio::time::timeout(TIMEOUT, self.held.recv()).await.expect("the planned write has not come").unwrap()
+        tokio::time::timeout(TIMEOUT, self.held.recv())
+            .await
+            .expect("the planned write has not come")
+            .unwrap()
     }
 
     /// Drops every connection; a held message is never delivered.
@@ -142,12 +166,23 @@ async fn relay(client: TcpStream, server: TcpStream, shared: Shared) {
 type Answers = Arc<Mutex<Option<(&'static str, CancellationToken, mpsc::Sender<Held>)>>>;
 
 /// Reads message by message, so that the proxy knows which statement will run.
-async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, shared: Shared, answers: Answers) {
+async fn requests(
+    mut client: OwnedReadHalf,
+    mut server: OwnedWriteHalf,
+    shared: Shared,
+    answers: Answers,
+) {
     let mut started = false;
     let mut writes: Vec<(Vec<u8>, &'static str)> = Vec::new();
     loop {
-        let header = if started { TYPED_HEADER_BYTES } else { STARTUP_HEADER_BYTES };
-        let Some(message) = read_message(&mut client, header).await else { return };
+        let header = if started {
+            TYPED_HEADER_BYTES
+        } else {
+            STARTUP_HEADER_BYTES
+        };
+        let Some(message) = read_message(&mut client, header).await else {
+            return;
+        };
         if !started && matches!(code(&message), SSL_REQUEST | GSS_REQUEST) {
             // The proxy sends the request on; a server without TLS refuses it.
         } else {
@@ -164,7 +199,15 @@ async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, shared:
             let mut parts = message[5..].splitn(3, |byte| *byte == 0);
             let (_portal, name) = (parts.next().unwrap(), parts.next().unwrap());
             if let Some((_, statement)) = writes.iter().find(|(known, _)| known == name) {
-                hold(&shared, &answers, Write { statement, message: &message }).await;
+                hold(
+                    &shared,
+                    &answers,
+                    Write {
+                        statement,
+                        message: &message,
+                    },
+                )
+                .await;
             }
         }
         if server.write_all(&message).await.is_err() {
@@ -193,7 +236,9 @@ impl Plan {
             return None;
         }
         self.seen += 1;
-        self.hold.filter(|(nth, _)| *nth == self.seen).map(|(_, side)| side)
+        self.hold
+            .filter(|(nth, _)| *nth == self.seen)
+            .map(|(_, side)| side)
     }
 }
 
@@ -204,10 +249,19 @@ async fn hold(shared: &Shared, answers: &Answers, write: Write<'_>) {
     match side {
         None => {}
         Some(Side::Before) => {
-            shared.held.send(Held { statement, release: release.clone() }).await.ok();
+            shared
+                .held
+                .send(Held {
+                    statement,
+                    release: release.clone(),
+                })
+                .await
+                .ok();
             release.cancelled().await;
         }
-        Some(Side::After) => *answers.lock().unwrap() = Some((statement, release, shared.held.clone())),
+        Some(Side::After) => {
+            *answers.lock().unwrap() = Some((statement, release, shared.held.clone()))
+        }
     }
 }
 
@@ -217,7 +271,13 @@ async fn responses(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, answer
         // The client has received the answers to earlier statements, because it waits for each of them.
         let held = answers.lock().unwrap().take();
         if let Some((statement, release, sender)) = held {
-            sender.send(Held { statement, release: release.clone() }).await.ok();
+            sender
+                .send(Held {
+                    statement,
+                    release: release.clone(),
+                })
+                .await
+                .ok();
             release.cancelled().await;
         }
         if client.write_all(&buffer[..count]).await.is_err() {
@@ -237,5 +297,7 @@ async fn read_message(client: &mut OwnedReadHalf, header: usize) -> Option<Vec<u
 }
 
 fn code(message: &[u8]) -> u32 {
-    message.get(4..8).map_or(0, |code| u32::from_be_bytes(code.try_into().unwrap()))
+    message
+        .get(4..8)
+        .map_or(0, |code| u32::from_be_bytes(code.try_into().unwrap()))
 }

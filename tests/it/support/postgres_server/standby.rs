@@ -27,13 +27,26 @@ impl Standby {
                 "\nSKIPPED: a test with a standby: there is no pg_basebackup in {}\n\n",
                 primary.programs.display()
             );
-            std::io::stderr().write_all(why.as_bytes()).expect("standard error");
+            std::io::stderr()
+                .write_all(why.as_bytes())
+                .expect("standard error");
             return None;
         }
         let link = PostgresProxy::start(&primary.url(), None).await;
         let (directory, port) = (PostgresServer::directory_of(primary.user), free_port());
-        let (programs, user, settings) = (primary.programs.clone(), primary.user, primary.settings.clone());
-        let mut server = PostgresServer { directory, programs, user, port, settings, process: None };
+        let (programs, user, settings) = (
+            primary.programs.clone(),
+            primary.user,
+            primary.settings.clone(),
+        );
+        let mut server = PostgresServer {
+            directory,
+            programs,
+            user,
+            port,
+            settings,
+            process: None,
+        };
         server.copy(&link.url(), &["--write-recovery-conf"]);
         server.launch().await;
         let standby = Self { server, link };
@@ -48,7 +61,9 @@ impl Standby {
         let url = self.server.url();
         eventually("the standby has replayed everything", async || {
             let mut connection = PgConnection::establish(&url).expect("the standby");
-            diesel::select(sql::<Bool>(&query)).get_result(&mut connection).unwrap_or(false)
+            diesel::select(sql::<Bool>(&query))
+                .get_result(&mut connection)
+                .unwrap_or(false)
         })
         .await;
     }
@@ -59,8 +74,11 @@ impl Standby {
         let url = self.server.url();
         eventually("the standby receives nothing", async || {
             let mut connection = PgConnection::establish(&url).expect("the standby");
-            let receives = "NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')";
-            diesel::select(sql::<Bool>(receives)).get_result(&mut connection).unwrap_or(false)
+            let receives =
+                "NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')";
+            diesel::select(sql::<Bool>(receives))
+                .get_result(&mut connection)
+                .unwrap_or(false)
         })
         .await;
     }
@@ -68,7 +86,8 @@ impl Standby {
     /// Returns when the standby takes writes.
     pub(crate) fn promote(&self) {
         let mut connection = PgConnection::establish(&self.server.url()).expect("the standby");
-        let promoted = diesel::select(sql::<Bool>("pg_promote()")).get_result::<bool>(&mut connection);
+        let promoted =
+            diesel::select(sql::<Bool>("pg_promote()")).get_result::<bool>(&mut connection);
         assert_eq!(promoted, Ok(true));
     }
 }
@@ -76,23 +95,36 @@ impl Standby {
 /// The answer to a query of one text.
 fn ask(server: &PostgresServer, query: &str) -> String {
     let mut connection = PgConnection::establish(&server.url()).expect("the server");
-    diesel::select(sql::<Text>(query)).get_result(&mut connection).expect(query)
+    diesel::select(sql::<Text>(query))
+        .get_result(&mut connection)
+        .expect(query)
 }
 
 impl PostgresServer {
     /// The URL of a database on both servers, this one first.
     pub(crate) fn url_with(&self, other: &Self) -> String {
-        format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", self.port, other.port)
+        format!(
+            "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres",
+            self.port, other.port
+        )
     }
 
     /// Lets commits wait for any standby.
     pub(crate) async fn require_synchronous_replication(&self) {
         let mut connection = PgConnection::establish(&self.url()).expect("the server");
-        for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
-            diesel::sql_query(statement).execute(&mut connection).expect(statement);
+        for statement in [
+            "ALTER SYSTEM SET synchronous_standby_names = '*'",
+            "SELECT pg_reload_conf()",
+        ] {
+            diesel::sql_query(statement)
+                .execute(&mut connection)
+                .expect(statement);
         }
         eventually("a standby is synchronous", async || {
-            ask(self, "(SELECT coalesce(string_agg(sync_state, ' '), '') FROM pg_stat_replication)") == "sync"
+            ask(
+                self,
+                "(SELECT coalesce(string_agg(sync_state, ' '), '') FROM pg_stat_replication)",
+            ) == "sync"
         })
         .await;
     }
@@ -101,12 +133,22 @@ impl PostgresServer {
     pub(super) fn copy(&self, from: &str, options: &[&str]) {
         let copied = self
             .program("pg_basebackup")
-            .args(["--wal-method=stream", "--checkpoint=fast", "--no-sync", "--dbname", from])
+            .args([
+                "--wal-method=stream",
+                "--checkpoint=fast",
+                "--no-sync",
+                "--dbname",
+                from,
+            ])
             .args(options)
             .arg("--pgdata")
             .arg(self.data())
             .output()
             .expect("pg_basebackup");
-        assert!(copied.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&copied.stderr));
+        assert!(
+            copied.status.success(),
+            "pg_basebackup: {}",
+            String::from_utf8_lossy(&copied.stderr)
+        );
     }
 }

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 /// The settings of a server whose log is read here.
-pub(crate) const LOGGED: [&str; 4] =
-    ["log_statement=all", "log_connections=on", "log_disconnections=on", "log_line_prefix=%a|"];
+pub(crate) const LOGGED: [&str; 4] = [
+    "log_statement=all",
+    "log_connections=on",
+    "log_disconnections=on",
+    "log_line_prefix=%a|",
+];
 
 /// The first words of statements that no investigation causes.
 const BACKGROUND: [&str; 6] = [
@@ -25,9 +29,18 @@ const WORDS: usize = 48;
 pub(crate) fn by_kind(log: &str) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::<String, usize>::new();
     for line in of_workers(log) {
-        let Some((_, sql)) = line.split_once("execute ").and_then(|(_, rest)| rest.split_once(": ")) else { continue };
+        let Some((_, sql)) = line
+            .split_once("execute ")
+            .and_then(|(_, rest)| rest.split_once(": "))
+        else {
+            continue;
+        };
         let words: String = sql.trim_start_matches("-- ").chars().take(WORDS).collect();
-        if !BACKGROUND.iter().chain(&OPENING).any(|start| words.starts_with(start)) {
+        if !BACKGROUND
+            .iter()
+            .chain(&OPENING)
+            .any(|start| words.starts_with(start))
+        {
             *kinds.entry(words).or_default() += 1;
         }
     }
@@ -37,9 +50,16 @@ pub(crate) fn by_kind(log: &str) -> BTreeMap<String, usize> {
 /// The connections that workers have opened and closed.
 pub(crate) fn connections(log: &str) -> [usize; 2] {
     // A new connection has no name in the prefix of its line.
-    let is_opened = |line: &&str| line.contains("connection authorized") && line.contains("application_name=tarsy ");
+    let is_opened = |line: &&str| {
+        line.contains("connection authorized") && line.contains("application_name=tarsy ")
+    };
     let opened = log.lines().filter(is_opened).count();
-    [opened, of_workers(log).filter(|line| line.contains("disconnection:")).count()]
+    [
+        opened,
+        of_workers(log)
+            .filter(|line| line.contains("disconnection:"))
+            .count(),
+    ]
 }
 
 fn of_workers(log: &str) -> impl Iterator<Item = &str> {

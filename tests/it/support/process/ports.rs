@@ -15,7 +15,10 @@ static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| AtomicU16::new(fastrand::u16
 pub(crate) fn free_port() -> u16 {
     let ports = std::iter::repeat_with(|| FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT);
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    ports.take(usize::from(COUNT)).find(free).expect("a free port")
+    ports
+        .take(usize::from(COUNT))
+        .find(free)
+        .expect("a free port")
 }
 
 /// An address with a port that nothing listens on: `127.0.0.1:12345`.

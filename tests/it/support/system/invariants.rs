@@ -58,7 +58,9 @@ impl TestSystem {
             ),
             (
                 "a session that is not settled",
-                format!("SELECT count(*) FROM alert_sessions WHERE {condition} AND settled_at IS NULL"),
+                format!(
+                    "SELECT count(*) FROM alert_sessions WHERE {condition} AND settled_at IS NULL"
+                ),
             ),
         ] {
             assert_eq!(self.database.number(&sql), 0, "{what}");

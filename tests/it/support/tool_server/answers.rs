@@ -24,17 +24,30 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> i
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let name = message["method"].as_str().unwrap_or_default().to_owned();
     let (method, headers) = (head.method.clone(), head.headers.clone());
-    let session = headers.get(SESSION).map(|id| id.to_str().unwrap().to_owned());
-    let seen = Seen { method: method.clone(), headers, message: name.clone(), at: std::time::Instant::now() };
+    let session = headers
+        .get(SESSION)
+        .map(|id| id.to_str().unwrap().to_owned());
+    let seen = Seen {
+        method: method.clone(),
+        headers,
+        message: name.clone(),
+        at: std::time::Instant::now(),
+    };
     let refused = {
         let mut state = shared.state.lock().unwrap();
         state.seen.push(seen);
-        let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = head
+            .headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
         let wanted = state.token.as_ref().map(|token| format!("Bearer {token}"));
-        let unknown =
-            |known: &std::collections::BTreeSet<String>| !session.as_ref().is_some_and(|id| known.contains(id));
+        let unknown = |known: &std::collections::BTreeSet<String>| {
+            !session.as_ref().is_some_and(|id| known.contains(id))
+        };
         if head.uri.path() == "/old" {
-            let answer = Response::builder().status(StatusCode::TEMPORARY_REDIRECT).header(LOCATION, &state.redirect);
+            let answer = Response::builder()
+                .status(StatusCode::TEMPORARY_REDIRECT)
+                .header(LOCATION, &state.redirect);
             return Ok(answer.body(Full::default()).unwrap());
         }
         if wanted.is_some() && wanted.as_deref() != token {
@@ -57,9 +70,10 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> i
         "ping" => Ok(result(&shared, &message, json!({}))),
         _ => Ok(empty(match shared.state.lock().unwrap().oddity {
             Some(Oddity::Notification(status)) => StatusCode::from_u16(status).unwrap(),
-            Some(Oddity::Type(_) | Oddity::ByteOrderMark | Oddity::Events(_) | Oddity::Member(_)) | None => {
-                StatusCode::ACCEPTED
-            }
+            Some(
+                Oddity::Type(_) | Oddity::ByteOrderMark | Oddity::Events(_) | Oddity::Member(_),
+            )
+            | None => StatusCode::ACCEPTED,
         })),
     }
 }
@@ -83,7 +97,9 @@ fn initialized(shared: &Shared, message: &Value) -> Answer {
 /// The list of tools, perhaps with a member that is none.
 fn listed(shared: &Shared) -> Value {
     let mut tools = tools();
-    if let (Some(Oddity::Member(member)), Some(tools)) = (shared.state.lock().unwrap().oddity, tools.as_array_mut()) {
+    if let (Some(Oddity::Member(member)), Some(tools)) =
+        (shared.state.lock().unwrap().oddity, tools.as_array_mut())
+    {
         tools.insert(0, serde_json::from_str(member).unwrap());
     }
     tools
@@ -114,7 +130,10 @@ async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
         }
         Some(Fault::Garbage | Fault::Close) | None => {}
     }
-    let performed = Performed { tool: tool.clone(), arguments: message["params"]["arguments"].clone() };
+    let performed = Performed {
+        tool: tool.clone(),
+        arguments: message["params"]["arguments"].clone(),
+    };
     shared.state.lock().unwrap().performed.push(performed);
     match fault {
         Some(Fault::Garbage) => return Ok(body("application/json", "oops".to_owned())),
@@ -123,7 +142,13 @@ async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
     }
     if tool.starts_with("hold_") {
         let (answer, released) = oneshot::channel();
-        shared.holds.send(Held { tool: tool.clone(), answer }).unwrap();
+        shared
+            .holds
+            .send(Held {
+                tool: tool.clone(),
+                answer,
+            })
+            .unwrap();
         released.await.ok();
     }
     let text = match tool.as_str() {
@@ -132,7 +157,11 @@ async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
         "log" => log(&message["params"]["arguments"]),
         _ => "done".to_owned(),
     };
-    Ok(result(shared, message, json!({"content": [{"type": "text", "text": text}]})))
+    Ok(result(
+        shared,
+        message,
+        json!({"content": [{"type": "text", "text": text}]}),
+    ))
 }
 
 /// Lines of a log, as many bytes as `bytes` asks for, with numbers that depend on `from`.
@@ -158,8 +187,13 @@ fn log(arguments: &Value) -> String {
 /// The tokens that clients sent, one after the other.
 fn tokens(shared: &Shared) -> String {
     let state = shared.state.lock().unwrap();
-    let sent = state.seen.iter().filter_map(|seen| seen.headers.get(AUTHORIZATION)?.to_str().ok());
-    let distinct: std::collections::BTreeSet<&str> = sent.filter_map(|value| value.strip_prefix("Bearer ")).collect();
+    let sent = state
+        .seen
+        .iter()
+        .filter_map(|seen| seen.headers.get(AUTHORIZATION)?.to_str().ok());
+    let distinct: std::collections::BTreeSet<&str> = sent
+        .filter_map(|value| value.strip_prefix("Bearer "))
+        .collect();
     distinct.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
@@ -169,21 +203,37 @@ fn result(shared: &Shared, message: &Value, result: Value) -> Answer {
     match (state.form, state.oddity) {
         (Form::Json, Some(Oddity::Type(""))) => Response::new(Full::from(text)),
         (Form::Json, Some(Oddity::Type(media_type))) => body(media_type, text),
-        (Form::Json, Some(Oddity::ByteOrderMark)) => body("application/json", format!("\u{feff}{text}")),
-        (Form::Json, Some(Oddity::Events(_) | Oddity::Notification(_) | Oddity::Member(_)) | None) => {
-            body("application/json", text)
+        (Form::Json, Some(Oddity::ByteOrderMark)) => {
+            body("application/json", format!("\u{feff}{text}"))
         }
+        (
+            Form::Json,
+            Some(Oddity::Events(_) | Oddity::Notification(_) | Oddity::Member(_)) | None,
+        ) => body("application/json", text),
         (Form::Events, oddity) => {
-            let first = if let Some(Oddity::Events(events)) = oddity { events } else { ": hello\n\n" };
-            body("text/event-stream; charset=utf-8", format!("{first}event: message\ndata: {text}\n\n"))
+            let first = if let Some(Oddity::Events(events)) = oddity {
+                events
+            } else {
+                ": hello\n\n"
+            };
+            body(
+                "text/event-stream; charset=utf-8",
+                format!("{first}event: message\ndata: {text}\n\n"),
+            )
         }
     }
 }
 
 fn body(media_type: &str, text: String) -> Answer {
-    Response::builder().header(CONTENT_TYPE, media_type).body(Full::from(text)).unwrap()
+    Response::builder()
+        .header(CONTENT_TYPE, media_type)
+        .body(Full::from(text))
+        .unwrap()
 }
 
 fn empty(status: StatusCode) -> Answer {
-    Response::builder().status(status).body(Full::default()).unwrap()
+    Response::builder()
+        .status(status)
+        .body(Full::default())
+        .unwrap()
 }

@@ -129,14 +129,28 @@ impl ToolServer {
         let address = listener.local_addr().unwrap();
         let (holds, held) = mpsc::unbounded_channel();
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let state = Mutex::new(State { form, sessions: Some(BTreeSet::new()), ..State::default() });
+        let state = Mutex::new(State {
+            form,
+            sessions: Some(BTreeSet::new()),
+            ..State::default()
+        });
         let shared = Arc::new(Shared { state, holds, tls });
         let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Self { address, scheme, shared, held: tokio::sync::Mutex::new(held), task }
+        Self {
+            address,
+            scheme,
+            shared,
+            held: tokio::sync::Mutex::new(held),
+            task,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
-        let name = if self.scheme == "https" { "localhost".to_owned() } else { self.address.ip().to_string() };
+        let name = if self.scheme == "https" {
+            "localhost".to_owned()
+        } else {
+            self.address.ip().to_string()
+        };
         format!("{}://{name}:{}/mcp", self.scheme, self.address.port())
     }
 
@@ -199,7 +213,10 @@ impl ToolServer {
 
     /// How often a message of this method arrived.
     pub(crate) fn count(&self, message: &str) -> usize {
-        self.seen().iter().filter(|seen| seen.message == message).count()
+        self.seen()
+            .iter()
+            .filter(|seen| seen.message == message)
+            .count()
     }
 
     /// The names of the tools that were performed.
@@ -234,7 +251,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let (stream, _) = listener.accept().await.unwrap();
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
-            let Some(tls) = &shared.tls else { return serve(stream, &shared).await };
+            let Some(tls) = &shared.tls else {
+                return serve(stream, &shared).await;
+            };
             // A client that does not trust the certificate ends the handshake.
             if let Ok(stream) = tls.accept(stream).await {
                 serve(stream, &shared).await;
@@ -246,5 +265,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 /// Serves one connection until it ends. A call that fails as [`Fault::Close`] ends it without an answer.
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, shared: &Arc<Shared>) {
     let service = service_fn(move |request| answers::answer(Arc::clone(shared), request));
-    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
+    hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await
+        .ok();
 }

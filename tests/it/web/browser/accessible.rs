@@ -13,8 +13,7 @@ use crate::web::Web;
 const RULES: &str = "axe.run(ONLY).then((found) => found.violations.map((rule) => rule.id + ': ' + rule.nodes.map((node) => \
                      node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? node.all[0]?.message ?? '')).slice(0, 3).join(' | ')))";
 const EACH_RULE: &str = "{ resultTypes: ['violations'] }";
-const COLOURS: &str =
-    "{ resultTypes: ['violations'], runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }";
+const COLOURS: &str = "{ resultTypes: ['violations'], runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }";
 
 const TOKEN: &str = "s3cret-of-the-web";
 const SECRET: &str = "s3cret-of-the-proxy";
@@ -30,9 +29,14 @@ impl Servers {
         let start = async |name: &str, section: &str, env: (&str, &str)| {
             let file = states.system.file(name);
             std::fs::write(&file, format!("web: {section}\n")).unwrap();
-            Web::start(&states.system, &[("TARSY_CONFIG", file.to_str().unwrap()), env]).await
+            Web::start(
+                &states.system,
+                &[("TARSY_CONFIG", file.to_str().unwrap()), env],
+            )
+            .await
         };
-        let forms = "{auth: proxy, allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}}";
+        let forms =
+            "{auth: proxy, allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}}";
         Self {
             forms: start("forms.yaml", forms, ("TARSY_WEB_PROXY_SECRET", SECRET)).await,
             login: start("login.yaml", "{}", ("TARSY_WEB_TOKEN", TOKEN)).await,
@@ -42,16 +46,34 @@ impl Servers {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_page_in_any_state_breaks_a_rule_of_axe() {
-    let Some(axe) = std::env::var("TARSY_TEST_AXE").ok().filter(|file| !file.is_empty()) else { return };
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(axe) = std::env::var("TARSY_TEST_AXE")
+        .ok()
+        .filter(|file| !file.is_empty())
+    else {
+        return;
+    };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let axe = std::fs::read_to_string(axe).unwrap();
     let states = States::make().await;
     let servers = Servers::start(&states).await;
     let base = format!("http://{}", servers.forms.address);
     let session = states.session;
-    let path_of = |state: &str| states.pages.iter().find(|(name, _)| *name == state).unwrap().1.clone();
-    let mut pages: Vec<(&str, String)> =
-        states.pages.iter().map(|(name, path)| (*name, format!("{base}{path}"))).collect();
+    let path_of = |state: &str| {
+        states
+            .pages
+            .iter()
+            .find(|(name, _)| *name == state)
+            .unwrap()
+            .1
+            .clone()
+    };
+    let mut pages: Vec<(&str, String)> = states
+        .pages
+        .iter()
+        .map(|(name, path)| (*name, format!("{base}{path}")))
+        .collect();
     for (name, path) in [
         ("list", "/?since=".to_owned()),
         ("empty list", "/?q=nothing-like-this".to_owned()),
@@ -80,20 +102,34 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
     }
     assert_eq!(found, Vec::<String>::new());
     assert_eq!(
-        browser.problems().into_iter().filter(|report| !report.contains("/nothing")).collect::<Vec<_>>(),
+        browser
+            .problems()
+            .into_iter()
+            .filter(|report| !report.contains("/nothing"))
+            .collect::<Vec<_>>(),
         Vec::<String>::new()
     );
 }
 
 /// What is wrong with the page as it is now.
 pub(super) async fn of_state(browser: &mut Browser) -> Vec<String> {
-    let Some(axe) = std::env::var("TARSY_TEST_AXE").ok().filter(|file| !file.is_empty()) else { return Vec::new() };
+    let Some(axe) = std::env::var("TARSY_TEST_AXE")
+        .ok()
+        .filter(|file| !file.is_empty())
+    else {
+        return Vec::new();
+    };
     violations_now(browser, &std::fs::read_to_string(axe).unwrap(), looks(0)).await
 }
 
 /// The same in a narrow and in a wide window, with every rule.
 pub(super) async fn in_each_width(browser: &mut Browser) -> Vec<String> {
-    let Some(axe) = std::env::var("TARSY_TEST_AXE").ok().filter(|file| !file.is_empty()) else { return Vec::new() };
+    let Some(axe) = std::env::var("TARSY_TEST_AXE")
+        .ok()
+        .filter(|file| !file.is_empty())
+    else {
+        return Vec::new();
+    };
     let looks = [(390, "light", EACH_RULE), (1280, "dark", EACH_RULE)];
     violations_now(browser, &std::fs::read_to_string(axe).unwrap(), &looks).await
 }
@@ -109,23 +145,42 @@ type Look = (u32, &'static str, &'static str);
 
 /// How a page is looked at. The suite looks at each page once, in turn in one of two ways.
 fn looks(number: usize) -> &'static [Look] {
-    const ALL: [Look; 4] =
-        [(390, "light", EACH_RULE), (390, "dark", COLOURS), (1280, "dark", COLOURS), (1280, "light", EACH_RULE)];
+    const ALL: [Look; 4] = [
+        (390, "light", EACH_RULE),
+        (390, "dark", COLOURS),
+        (1280, "dark", COLOURS),
+        (1280, "light", EACH_RULE),
+    ];
     const IN_TURN: [[Look; 1]; 2] = [[(390, "light", EACH_RULE)], [(1280, "dark", EACH_RULE)]];
-    if is_proof() { &ALL } else { &IN_TURN[number % IN_TURN.len()] }
+    if is_proof() {
+        &ALL
+    } else {
+        &IN_TURN[number % IN_TURN.len()]
+    }
 }
 
 /// What is wrong with the page in each width and theme, all of its parts opened.
 async fn violations_now(browser: &mut Browser, axe: &str, looks: &[Look]) -> Vec<String> {
     let mut found = Vec::new();
     browser.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; }); 0").await;
-    browser.call("Runtime.evaluate", json!({"expression": axe})).await;
+    browser
+        .call("Runtime.evaluate", json!({"expression": axe}))
+        .await;
     for (width, theme, rules) in looks {
         browser.looks(*width, theme).await;
-        let rules: Vec<Value> = serde_json::from_value(browser.eval(&RULES.replace("ONLY", rules)).await).unwrap();
-        found.extend(rules.into_iter().map(|rule| format!("{width} {theme}: {rule}")));
+        let rules: Vec<Value> =
+            serde_json::from_value(browser.eval(&RULES.replace("ONLY", rules)).await).unwrap();
+        found.extend(
+            rules
+                .into_iter()
+                .map(|rule| format!("{width} {theme}: {rule}")),
+        );
     }
-    let widths: &[u32] = if is_proof() { &[320, 390, 820, 1280, 1920] } else { &[320, 1280] };
+    let widths: &[u32] = if is_proof() {
+        &[320, 390, 820, 1280, 1920]
+    } else {
+        &[320, 1280]
+    };
     for width in widths.iter().copied() {
         browser.looks(width, "light").await;
         if browser.eval(OVERFLOW).await != 0 {

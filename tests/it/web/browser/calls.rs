@@ -7,7 +7,9 @@ use crate::support::system::TestSystem;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_opens_the_calls_of_a_session_one_of_them_and_a_result() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -31,11 +33,18 @@ async fn a_person_opens_the_calls_of_a_session_one_of_them_and_a_result() {
             browser.eval(&text).await == true
         };
         let result = "document.querySelector('details.m[id]:not([open])').id";
-        let result = browser.eval(result).await.as_str().expect("a folded result").to_owned();
+        let result = browser
+            .eval(result)
+            .await
+            .as_str()
+            .expect("a folded result")
+            .to_owned();
         assert!(is_open(&mut browser, "m1").await && is_open(&mut browser, "m2").await);
         assert!(!is_open(&mut browser, &result).await);
         browser.click(&format!("#{result} summary")).await;
-        browser.until(&format!("document.getElementById('{result}').open")).await;
+        browser
+            .until(&format!("document.getElementById('{result}').open"))
+            .await;
         assert!(is_open(&mut browser, &result).await);
         assert_eq!(browser.eval(OVERFLOW).await, 0, "a call at {width}");
         assert_eq!(in_each_width(&mut browser).await, Vec::<String>::new());

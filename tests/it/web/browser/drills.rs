@@ -44,8 +44,13 @@ fn printed(lines: &str) -> BTreeMap<u64, String> {
     let mut events: BTreeMap<u64, String> = BTreeMap::new();
     for line in lines.lines() {
         let mut words = line.split_whitespace();
-        let (at, number) = (words.next().unwrap_or_default(), words.next().and_then(|word| word.parse().ok()));
-        let number = number.filter(|_| at.starts_with('+')).or_else(|| events.keys().next_back().copied());
+        let (at, number) = (
+            words.next().unwrap_or_default(),
+            words.next().and_then(|word| word.parse().ok()),
+        );
+        let number = number
+            .filter(|_| at.starts_with('+'))
+            .or_else(|| events.keys().next_back().copied());
         if let Some(number) = number {
             let text = events.entry(number).or_default();
             text.push(' ');
@@ -56,40 +61,70 @@ fn printed(lines: &str) -> BTreeMap<u64, String> {
 }
 
 fn drills() -> Vec<Drill> {
-    let drills = BUILTIN.into_iter().filter(|drill| is_proof() || IN_SUITE.contains(&drill.name));
+    let drills = BUILTIN
+        .into_iter()
+        .filter(|drill| is_proof() || IN_SUITE.contains(&drill.name));
     drills.collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_row_of_every_drill_has_the_words_of_the_terminal() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     for drill in drills() {
         let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
         let nats_url = nats.url();
-        let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database.url())];
+        let env = [
+            ("NATS_URL", nats_url.as_str()),
+            ("DATABASE_URL", database.url()),
+        ];
         let mut run = Tarsy::spawn("drill", &["drill", drill.name, "--json", "--kill"], &env);
         let (code, lines) = run.finished_within(LONGEST_DRILL).await;
         assert_eq!(code, 0, "{}: {}", drill.name, run.log());
-        let events: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let events: Vec<Value> = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
         let session = events[0]["session_id"].as_str().unwrap().to_owned();
         let wide = [&env[..], &[("COLUMNS", "4000"), ("LANG", "C.UTF-8")]].concat();
-        let (_, shown) = Tarsy::spawn("watch", &["watch", "--thinking", &session], &wide).finished().await;
+        let (_, shown) = Tarsy::spawn("watch", &["watch", "--thinking", &session], &wide)
+            .finished()
+            .await;
         let shown = printed(&shown);
         let mut web = Tarsy::spawn("web", &["web", "--listen", "127.0.0.1:0"], &env);
         let address = web.ready().await;
-        browser.open(&format!("http://{address}/sessions/{session}?view=all")).await;
-        let rows: Vec<(u64, String, String)> = serde_json::from_value(browser.eval(ROWS).await).unwrap();
+        browser
+            .open(&format!("http://{address}/sessions/{session}?view=all"))
+            .await;
+        let rows: Vec<(u64, String, String)> =
+            serde_json::from_value(browser.eval(ROWS).await).unwrap();
         let numbers: Vec<u64> = rows.iter().map(|(number, ..)| *number).collect();
-        let expected: Vec<u64> = events.iter().filter_map(|event| event["session_seq"].as_u64()).collect();
+        let expected: Vec<u64> = events
+            .iter()
+            .filter_map(|event| event["session_seq"].as_u64())
+            .collect();
         assert_eq!(numbers, expected, "{}", drill.name);
         for (number, name, said) in &rows {
             let terminal = &shown[number];
             // A long text ends in both with dots, in the terminal later. Links to open calls are of the page, and so
             // are the point between a text and the totals behind it, and the arrow between a program and its output.
             let said = said.split(". Open calls:").next().unwrap_or_default();
-            assert!(has_name(terminal, &plain(name)), "{}: {number}: {name:?} is not in {terminal:?}", drill.name);
-            for part in said.trim_end_matches('…').split(" · ").flat_map(|part| part.split(" → ")) {
-                assert!(terminal.contains(&plain(part)), "{}: {number}: {part:?} is not in {terminal:?}", drill.name);
+            assert!(
+                has_name(terminal, &plain(name)),
+                "{}: {number}: {name:?} is not in {terminal:?}",
+                drill.name
+            );
+            for part in said
+                .trim_end_matches('…')
+                .split(" · ")
+                .flat_map(|part| part.split(" → "))
+            {
+                assert!(
+                    terminal.contains(&plain(part)),
+                    "{}: {number}: {part:?} is not in {terminal:?}",
+                    drill.name
+                );
             }
         }
     }

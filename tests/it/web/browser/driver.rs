@@ -28,18 +28,39 @@ impl Browser {
     /// `None` where there is no Chromium: `./dev test` says so.
     pub(super) async fn start() -> Option<Self> {
         let process = Process::shared()?;
-        let context = process.call("", "Target.createBrowserContext", json!({})).await;
+        let context = process
+            .call("", "Target.createBrowserContext", json!({}))
+            .await;
         let context = context["browserContextId"].as_str().unwrap().to_owned();
         let target = json!({"url": "about:blank", "browserContextId": context, "newWindow": true});
         let target = process.call("", "Target.createTarget", target).await;
         let attach = json!({"targetId": target["targetId"], "flatten": true});
-        let page = process.call("", "Target.attachToTarget", attach).await["sessionId"].as_str().unwrap().to_owned();
-        let mut browser = Self { process, context, page, left_behind: 0 };
-        for domain in ["Page.enable", "Runtime.enable", "Network.enable", "Log.enable", "Audits.enable"] {
+        let page = process.call("", "Target.attachToTarget", attach).await["sessionId"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let mut browser = Self {
+            process,
+            context,
+            page,
+            left_behind: 0,
+        };
+        for domain in [
+            "Page.enable",
+            "Runtime.enable",
+            "Network.enable",
+            "Log.enable",
+            "Audits.enable",
+        ] {
             browser.call(domain, json!({})).await;
         }
         // The window of one test has the keyboard; the others are drawn and used as if they had it.
-        browser.call("Emulation.setFocusEmulationEnabled", json!({"enabled": true})).await;
+        browser
+            .call(
+                "Emulation.setFocusEmulationEnabled",
+                json!({"enabled": true}),
+            )
+            .await;
         Some(browser)
     }
 
@@ -57,9 +78,11 @@ impl Browser {
     /// than the page waits for it; then it is opened again.
     pub(super) async fn open(&mut self, url: &str) {
         for _ in 0..10 {
-            self.call("Page.navigate", json!({"url": "about:blank"})).await;
+            self.call("Page.navigate", json!({"url": "about:blank"}))
+                .await;
             self.call("Page.navigate", json!({"url": url})).await;
-            self.until("location.href !== 'about:blank' && document.readyState === 'complete'").await;
+            self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
+                .await;
             let is_late = "document.body?.innerText.includes('failed: timeout expired') ?? false";
             if self.eval(is_late).await != true {
                 return;
@@ -72,7 +95,10 @@ impl Browser {
     pub(super) async fn eval(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let answer = self.call("Runtime.evaluate", params).await;
-        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        assert!(
+            answer["exceptionDetails"].is_null(),
+            "{expression}: {answer}"
+        );
         answer["result"]["value"].clone()
     }
 
@@ -81,7 +107,9 @@ impl Browser {
         let begun = tokio::time::Instant::now();
         while self.eval(expression).await != true {
             if begun.elapsed() > TIMEOUT {
-                let page = self.eval("location.href + '\\n' + document.body?.innerText").await;
+                let page = self
+                    .eval("location.href + '\\n' + document.body?.innerText")
+                    .await;
                 panic!("never true: {expression} of {page:#}");
             }
             tokio::time::sleep(POLL_INTERVAL).await; // interval between looks
@@ -90,8 +118,10 @@ impl Browser {
 
     /// The width of the page in CSS pixels, and its colours: `light` or `dark`.
     pub(super) async fn looks(&mut self, width: u32, theme: &str) {
-        let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600});
-        self.call("Emulation.setDeviceMetricsOverride", metrics).await;
+        let metrics =
+            json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600});
+        self.call("Emulation.setDeviceMetricsOverride", metrics)
+            .await;
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
         self.call("Emulation.setEmulatedMedia", features).await;
     }
@@ -119,7 +149,8 @@ impl Browser {
             character => (0, character),
         };
         for kind in ["keyDown", "keyUp"] {
-            let mut params = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+            let mut params =
+                json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
             if kind == "keyDown" && !text.is_empty() {
                 params["text"] = text.into();
             }
@@ -129,12 +160,17 @@ impl Browser {
 
     /// Sends these headers with every request.
     pub(super) async fn headers(&mut self, headers: Value) {
-        self.call("Network.setExtraHTTPHeaders", json!({"headers": headers})).await;
+        self.call("Network.setExtraHTTPHeaders", json!({"headers": headers}))
+            .await;
     }
 
     /// Runs a script in every later page, before the scripts of the page.
     pub(super) async fn before_each_page(&mut self, script: &str) {
-        self.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": script})).await;
+        self.call(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({"source": script}),
+        )
+        .await;
     }
 
     /// The whole page as a PNG file; of a higher page the upper part. A scale below 1 makes it smaller.
@@ -143,9 +179,16 @@ impl Browser {
         let height = size["height"].as_f64().unwrap().min(most_height);
         // Rows outside of the window are not drawn.
         let metrics = json!({"width": size["width"], "height": height, "deviceScaleFactor": 1, "mobile": size["width"].as_f64() < Some(600.0)});
-        self.call("Emulation.setDeviceMetricsOverride", metrics).await;
-        let clip = json!({"x": 0, "y": 0, "width": size["width"], "height": height, "scale": scale});
-        let shot = self.call("Page.captureScreenshot", json!({"captureBeyondViewport": true, "clip": clip})).await;
+        self.call("Emulation.setDeviceMetricsOverride", metrics)
+            .await;
+        let clip =
+            json!({"x": 0, "y": 0, "width": size["width"], "height": height, "scale": scale});
+        let shot = self
+            .call(
+                "Page.captureScreenshot",
+                json!({"captureBeyondViewport": true, "clip": clip}),
+            )
+            .await;
         let bytes = base64(shot["data"].as_str().unwrap());
         std::fs::write(file, bytes).unwrap();
     }
@@ -159,21 +202,31 @@ impl Browser {
             "Audits.issueAdded",
             "Page.javascriptDialogOpening",
         ];
-        let events = self.events().into_iter().filter(|event| wrong.iter().any(|method| event["method"] == *method));
+        let events = self
+            .events()
+            .into_iter()
+            .filter(|event| wrong.iter().any(|method| event["method"] == *method));
         events.map(|event| event["params"].to_string()).collect()
     }
 
     /// The addresses that were requested of others than the server at `base`.
     pub(super) fn foreign(&self, base: &str) -> Vec<String> {
         let is_own = |url: &String| url.starts_with(base) || url == "about:blank";
-        self.requested().into_iter().filter(|url| !is_own(url)).collect()
+        self.requested()
+            .into_iter()
+            .filter(|url| !is_own(url))
+            .collect()
     }
 
     /// The addresses that were requested.
     pub(super) fn requested(&self) -> Vec<String> {
         let events = self.events();
-        let requests = events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
-        requests.filter_map(|event| Some(event["params"]["request"]["url"].as_str()?.to_owned())).collect()
+        let requests = events
+            .iter()
+            .filter(|event| event["method"] == "Network.requestWillBeSent");
+        requests
+            .filter_map(|event| Some(event["params"]["request"]["url"].as_str()?.to_owned()))
+            .collect()
     }
 }
 
@@ -193,7 +246,9 @@ fn base64(text: &str) -> Vec<u8> {
     };
     let digits: Vec<u8> = text.bytes().filter(|c| *c != b'=').map(value).collect();
     let join = |four: &[u8]| {
-        let bits = four.iter().enumerate().fold(0_u32, |bits, (at, digit)| bits | u32::from(*digit) << (18 - 6 * at));
+        let bits = four.iter().enumerate().fold(0_u32, |bits, (at, digit)| {
+            bits | u32::from(*digit) << (18 - 6 * at)
+        });
         bits.to_be_bytes()[1..four.len()].to_vec()
     };
     digits.chunks(4).flat_map(join).collect()

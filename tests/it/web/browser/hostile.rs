@@ -50,14 +50,24 @@ fn transcript() -> String {
 /// A system whose model is hostile, with an alert of a hostile producer.
 async fn hostile() -> (TestSystem, SessionId) {
     let transcript = Some(transcript());
-    let setup = Setup { watched: &["has-begun", "is-writing", "answer-1-middle"], transcript, ..Setup::default() };
+    let setup = Setup {
+        watched: &["has-begun", "is-writing", "answer-1-middle"],
+        transcript,
+        ..Setup::default()
+    };
     let system = TestSystem::start_with(setup).await;
     let id = SessionId(Uuid::now_v7());
     let wide = "KubePodOOMKilled".repeat(60);
-    let body =
-        format!("KubePodOOMKilled {TEXT} {wide}\nlabels:\n  {TEXT}: {TEXT}\nannotations:\n  runbook_url: {TEXT}\n");
+    let body = format!(
+        "KubePodOOMKilled {TEXT} {wide}\nlabels:\n  {TEXT}: {TEXT}\nannotations:\n  runbook_url: {TEXT}\n"
+    );
     let headers = json!({SESSION_ID: id.to_string()});
-    let alert = NewAlert { priority: Priority::High, suffix: None, body: body.into_bytes(), headers };
+    let alert = NewAlert {
+        priority: Priority::High,
+        suffix: None,
+        body: body.into_bytes(),
+        headers,
+    };
     system.connect().await.publish_alert(alert).await.unwrap();
     (system, id)
 }
@@ -90,7 +100,9 @@ fn spread(system: &TestSystem, id: SessionId) -> SessionId {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_texts_load_nothing_report_nothing_and_fit_the_window() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let (mut system, id) = hostile().await;
     let (_worker, _) = system.worker("w1").await;
     let (_web, base) = web_of(&system).await;
@@ -99,19 +111,27 @@ async fn hostile_texts_load_nothing_report_nothing_and_fit_the_window() {
     // While it is written, and as it comes over the stream.
     let begun = system.gates.next().await;
     browser.open(&format!("{base}{page}")).await;
-    browser.until("document.querySelector('#net').textContent.trim() === 'live'").await;
+    browser
+        .until("document.querySelector('#net').textContent.trim() === 'live'")
+        .await;
     // The page is told that it is live before the server follows the session, and a delta is sent once.
     system.follower_reads().await;
     begun.open().await;
     let writes = system.gates.next().await;
-    browser.until("document.querySelector('.live')?.textContent.includes('evil.example') ?? false").await;
+    browser
+        .until("document.querySelector('.live')?.textContent.includes('evil.example') ?? false")
+        .await;
     assert_harmless(&mut browser, "an unfinished text").await;
     writes.open().await;
     let last = system.gates.next().await;
-    browser.until("document.querySelectorAll('#rows > .call, #rows > .bad').length >= 2").await;
+    browser
+        .until("document.querySelectorAll('#rows > .call, #rows > .bad').length >= 2")
+        .await;
     assert_harmless(&mut browser, "live rows").await;
     last.open().await;
-    browser.until("!!document.querySelector('#head .st.completed')").await;
+    browser
+        .until("!!document.querySelector('#head .st.completed')")
+        .await;
     assert_harmless(&mut browser, "the end").await;
 
     let dead = spread(&system, id);
@@ -142,16 +162,28 @@ async fn hostile_texts_load_nothing_report_nothing_and_fit_the_window() {
             assert_harmless(&mut browser, &format!("{path} at {width}")).await;
         }
     }
-    assert_eq!(browser.foreign(&base), Vec::<String>::new(), "no foreign request");
+    assert_eq!(
+        browser.foreign(&base),
+        Vec::<String>::new(),
+        "no foreign request"
+    );
     // The console names the two requests that the server refuses.
     let is_refused = |report: &String| report.contains("/?status=") || report.contains("/s/");
-    let reports: Vec<String> = browser.problems().into_iter().filter(|report| !is_refused(report)).collect();
+    let reports: Vec<String> = browser
+        .problems()
+        .into_iter()
+        .filter(|report| !is_refused(report))
+        .collect();
     assert_eq!(reports, Vec::<String>::new(), "no report and no message");
 }
 
 async fn assert_harmless(browser: &mut Browser, what: &str) {
     assert_eq!(browser.eval(FOUND).await, json!([]), "{what}");
     assert_eq!(browser.eval(UNSEEN).await, false, "{what}");
-    assert_eq!(browser.eval(OVERFLOW).await, 0, "{what} has no sideways scroll");
+    assert_eq!(
+        browser.eval(OVERFLOW).await,
+        0,
+        "{what} has no sideways scroll"
+    );
     assert_ne!(browser.eval("document.title").await, "taken", "{what}");
 }

@@ -36,13 +36,23 @@ fn hide(hidden: bool) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_rows_equal_watch_while_the_server_is_killed_and_the_network_is_cut() {
-    let Some(mut browser) = Browser::start().await else { return };
-    let gates = ["answer-0-middle", "answer-1-middle", "answer-2-middle", "answer-3-middle"];
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
+    let gates = [
+        "answer-0-middle",
+        "answer-1-middle",
+        "answer-2-middle",
+        "answer-3-middle",
+    ];
     let mut system = TestSystem::start(&gates).await;
     let (_worker, _) = system.worker("w1").await;
     let port = free_port();
     let address = format!("127.0.0.1:{port}");
-    let (mut web, link) = (Web::start_on(&system, &address, &[]).await, Link::to(port).await);
+    let (mut web, link) = (
+        Web::start_on(&system, &address, &[]).await,
+        Link::to(port).await,
+    );
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     let first = system.gates.next().await;
@@ -69,33 +79,65 @@ async fn live_rows_equal_watch_while_the_server_is_killed_and_the_network_is_cut
         browser.until(IS_LIVE).await;
     }
     let last = timeline.finish().await.session_seq;
-    browser.until("!!document.querySelector('#head .st.completed') && !document.querySelector('.live')").await;
+    browser
+        .until(
+            "!!document.querySelector('#head .st.completed') && !document.querySelector('.live')",
+        )
+        .await;
 
     let env = system.env(system.database.url());
-    let watched = run_with(&env.each(), &["watch", "--json", &session.to_string()], b"").await.exits(0).out;
-    let watched: Vec<Value> = watched.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let watched = run_with(&env.each(), &["watch", "--json", &session.to_string()], b"")
+        .await
+        .exits(0)
+        .out;
+    let watched: Vec<Value> = watched
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let numbers: Vec<u32> = serde_json::from_value(browser.eval("numbers").await).unwrap();
-    assert_eq!(numbers, (1..=last).collect::<Vec<_>>(), "each number once, in order");
+    assert_eq!(
+        numbers,
+        (1..=last).collect::<Vec<_>>(),
+        "each number once, in order"
+    );
     let watched_numbers: Vec<&Value> = watched.iter().map(|event| &event["session_seq"]).collect();
     assert_eq!(json!(numbers), json!(watched_numbers));
     let live = browser.eval(&format!("{ROWS}(live)")).await;
-    for event in watched.iter().filter(|event| event["event_type"] == "tool_result") {
+    for event in watched
+        .iter()
+        .filter(|event| event["event_type"] == "tool_result")
+    {
         let number = event["session_seq"].as_u64().unwrap();
         // A series is shown as lines.
         if event["content"].as_str().unwrap().starts_with('{') {
             continue;
         }
-        let shown = browser.eval(&format!("live.querySelector('[id=\"{number}\"] pre').textContent")).await;
-        assert_eq!(shown.as_str().unwrap().trim(), event["content"].as_str().unwrap().trim(), "{number}");
+        let shown = browser
+            .eval(&format!(
+                "live.querySelector('[id=\"{number}\"] pre').textContent"
+            ))
+            .await;
+        assert_eq!(
+            shown.as_str().unwrap().trim(),
+            event["content"].as_str().unwrap().trim(),
+            "{number}"
+        );
     }
     // The rows are those of a page that is opened now.
     browser.open(&page).await;
-    assert_eq!(live, browser.eval(&format!("{ROWS}(document.querySelector('#rows'))")).await);
+    assert_eq!(
+        live,
+        browser
+            .eval(&format!("{ROWS}(document.querySelector('#rows'))"))
+            .await
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hidden_tab_holds_no_connection_and_goes_on_with_its_number() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let mut system = TestSystem::start(&["answer-1-middle", "answer-2-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let (web, base) = web_of(&system).await;
@@ -109,43 +151,81 @@ async fn a_hidden_tab_holds_no_connection_and_goes_on_with_its_number() {
     metric_is(&web.metrics, "tarsy_web_streams", "", 0.0).await;
     first.open().await;
     let second = system.gates.next().await;
-    assert_eq!(browser.eval("numbers.at(-1)").await, before, "a hidden page gets nothing");
+    assert_eq!(
+        browser.eval("numbers.at(-1)").await,
+        before,
+        "a hidden page gets nothing"
+    );
     browser.eval(&hide(false)).await;
     metric_is(&web.metrics, "tarsy_web_streams", "", 1.0).await;
     browser.until(IS_LIVE).await;
-    let asked: Vec<String> = browser.requested().into_iter().filter(|url| url.contains("/live?")).collect();
-    assert_eq!((asked.len(), asked[1].ends_with(&format!("/live?after={before}"))), (2, true), "{asked:?}");
+    let asked: Vec<String> = browser
+        .requested()
+        .into_iter()
+        .filter(|url| url.contains("/live?"))
+        .collect();
+    assert_eq!(
+        (
+            asked.len(),
+            asked[1].ends_with(&format!("/live?after={before}"))
+        ),
+        (2, true),
+        "{asked:?}"
+    );
     second.open().await;
-    browser.until("!!document.querySelector('#head .st.completed')").await;
+    browser
+        .until("!!document.querySelector('#head .st.completed')")
+        .await;
     metric_is(&web.metrics, "tarsy_web_streams", "", 0.0).await;
     let numbers: Vec<u32> = serde_json::from_value(browser.eval("numbers").await).unwrap();
-    assert_eq!(numbers, (1..=system.follow(session).await.finish().await.session_seq).collect::<Vec<_>>());
+    assert_eq!(
+        numbers,
+        (1..=system.follow(session).await.finish().await.session_seq).collect::<Vec<_>>()
+    );
     // A session that is over opens no stream.
     browser.open(&format!("{base}/sessions/{session}")).await;
-    assert_eq!(browser.requested().iter().filter(|url| url.contains("/live?")).count(), 2);
+    assert_eq!(
+        browser
+            .requested()
+            .iter()
+            .filter(|url| url.contains("/live?"))
+            .count(),
+        2
+    );
     assert_eq!(browser.problems(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clock_of_a_running_investigation_ticks_and_stops_with_it() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let mut system = TestSystem::start(&["answer-0-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let web = Web::start(&system, &[]).await;
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     let held = system.gates.next().await;
-    browser.open(&format!("http://{}/sessions/{session}", web.address)).await;
+    browser
+        .open(&format!("http://{}/sessions/{session}", web.address))
+        .await;
     browser.until(IS_LIVE).await;
     let clock = "document.querySelector('#head [data-ms]')?.textContent";
     let before = browser.eval(clock).await;
-    browser.until(&format!("{clock} && {clock} !== {before}")).await;
+    browser
+        .until(&format!("{clock} && {clock} !== {before}"))
+        .await;
     let after = browser.eval(clock).await;
     browser.until(&format!("{clock} !== {after}")).await;
-    assert!(after.as_str().unwrap().starts_with("for ") && after.as_str().unwrap().ends_with(" s"), "{after}");
+    assert!(
+        after.as_str().unwrap().starts_with("for ") && after.as_str().unwrap().ends_with(" s"),
+        "{after}"
+    );
     held.open().await;
     timeline.finish().await;
-    browser.until("!document.querySelector('#head [data-ms]')").await;
+    browser
+        .until("!document.querySelector('#head [data-ms]')")
+        .await;
 }
 
 /// Two agents that stop in the middle of their first answers, before either has an event.
@@ -167,10 +247,14 @@ fn writes(agent: &str, gate: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_two_agents_that_write_at_once_is_named() {
-    let Some(mut browser) = Browser::start().await else { return };
-    let (runtime, changes) = (writes("runtime", "one-writes"), writes("changes", "other-writes"));
-    let ends =
-        "name: pair\nmatch: KubePodOOMKilled\nagent: synthesis\nanswers:\n  - chunks: [text: 'Cause: a drill']\n";
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
+    let (runtime, changes) = (
+        writes("runtime", "one-writes"),
+        writes("changes", "other-writes"),
+    );
+    let ends = "name: pair\nmatch: KubePodOOMKilled\nagent: synthesis\nanswers:\n  - chunks: [text: 'Cause: a drill']\n";
     let setup = Setup {
         watched: &["begins", "one-writes", "other-writes"],
         sections: PARALLEL,
@@ -192,7 +276,11 @@ async fn each_of_two_agents_that_write_at_once_is_named() {
     let written = "[...document.querySelectorAll('#rows > .live')].map((row) => [row.querySelector('.ag')?.textContent, \
                    /The (\\w+) agent/.exec(row.querySelector('.d').textContent)?.[1]]).sort()";
     let expected = json!([["changes", "changes"], ["runtime", "runtime"]]);
-    browser.until(&format!("JSON.stringify({written}) === JSON.stringify({expected})")).await;
+    browser
+        .until(&format!(
+            "JSON.stringify({written}) === JSON.stringify({expected})"
+        ))
+        .await;
     for width in [390, 1280] {
         browser.looks(width, "light").await;
         let seen = "[...document.querySelectorAll('#rows > .live .ag')].map((name) => name.checkVisibility() && \
@@ -200,9 +288,14 @@ async fn each_of_two_agents_that_write_at_once_is_named() {
         assert_eq!(browser.eval(seen).await, json!([true, true]), "{width}");
         assert_eq!(browser.eval(OVERFLOW).await, 0, "{width}");
     }
-    assert_eq!(accessible::of_state(&mut browser).await, Vec::<String>::new());
+    assert_eq!(
+        accessible::of_state(&mut browser).await,
+        Vec::<String>::new()
+    );
     held.0.open().await;
     held.1.open().await;
-    browser.until("!!document.querySelector('#head .st.completed')").await;
+    browser
+        .until("!!document.querySelector('#head .st.completed')")
+        .await;
     assert_eq!(browser.problems(), Vec::<String>::new());
 }

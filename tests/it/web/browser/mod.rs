@@ -21,7 +21,8 @@ use super::Web;
 use crate::support::system::TestSystem;
 
 /// By how many pixels a page is wider than its window.
-const OVERFLOW: &str = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+const OVERFLOW: &str =
+    "document.documentElement.scrollWidth - document.documentElement.clientWidth";
 
 async fn web_of(system: &TestSystem) -> (Web, String) {
     let web = Web::start(system, &[]).await;

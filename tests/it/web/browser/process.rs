@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 
 const TIMEOUT: Duration = Duration::from_secs(180);
 /// Descriptors 3 and 4 are the pipe, which a child gets as its standard streams.
-const START: &str = "exec \"$0\" \"$@\" --remote-debugging-pipe 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+const START: &str =
+    "exec \"$0\" \"$@\" --remote-debugging-pipe 3<&0 4>&1 </dev/null >/dev/null 2>&1";
 const FLAGS: [&str; 12] = [
     "--headless=new",
     "--no-sandbox",
@@ -55,7 +56,9 @@ struct Routes {
 impl Process {
     /// The process of the other tests, or a new one; `None` where there is no Chromium.
     pub(super) fn shared() -> Option<Arc<Self>> {
-        let program = std::env::var("TARSY_TEST_CHROMIUM").ok().filter(|program| !program.is_empty())?;
+        let program = std::env::var("TARSY_TEST_CHROMIUM")
+            .ok()
+            .filter(|program| !program.is_empty())?;
         let mut running = RUNNING.lock().unwrap();
         Some(running.upgrade().unwrap_or_else(|| {
             let process = Arc::new(Self::start(&program));
@@ -79,7 +82,13 @@ impl Process {
         let reader = Arc::clone(&routes);
         // The runtime of a test ends with it, so a thread reads. It ends with the process.
         std::thread::spawn(move || route(from, &reader));
-        Self { child, _profile: profile, to: Mutex::new(to), number: AtomicU64::new(1), routes }
+        Self {
+            child,
+            _profile: profile,
+            to: Mutex::new(to),
+            number: AtomicU64::new(1),
+            routes,
+        }
     }
 
     /// The result of a command to a page, or to the browser if `page` is empty; panics when the browser refuses it.
@@ -92,7 +101,9 @@ impl Process {
             message["sessionId"] = page.into();
         }
         self.send(&message).expect("the browser has ended");
-        let answer = tokio::time::timeout(TIMEOUT, answer).await.expect("the browser does not answer");
+        let answer = tokio::time::timeout(TIMEOUT, answer)
+            .await
+            .expect("the browser does not answer");
         let answer = answer.expect("the browser has ended");
         assert!(answer["error"].is_null(), "{method}: {answer}");
         answer["result"].clone()
@@ -106,14 +117,23 @@ impl Process {
 
     /// The events of a page, in order.
     pub(super) fn events(&self, page: &str) -> Vec<Value> {
-        self.routes.lock().unwrap().events.get(page).cloned().unwrap_or_default()
+        self.routes
+            .lock()
+            .unwrap()
+            .events
+            .get(page)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Closes a context with its page. No caller waits for the answer.
     pub(super) fn close(&self, context: &str, page: &str) {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let params = json!({"browserContextId": context});
-        self.send(&json!({"id": number, "method": "Target.disposeBrowserContext", "params": params})).ok();
+        self.send(
+            &json!({"id": number, "method": "Target.disposeBrowserContext", "params": params}),
+        )
+        .ok();
         self.routes.lock().unwrap().events.remove(page);
     }
 }
@@ -139,7 +159,11 @@ fn route(from: ChildStdout, routes: &Mutex<Routes>) {
                 waiting.send(message).ok();
             }
         } else if let Some(page) = message["sessionId"].as_str() {
-            routes.events.entry(page.to_owned()).or_default().push(message);
+            routes
+                .events
+                .entry(page.to_owned())
+                .or_default()
+                .push(message);
         }
     }
     // Without their senders the tests that wait get an error.

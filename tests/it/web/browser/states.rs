@@ -111,7 +111,12 @@ impl States {
         drop(arrived);
         let (second, _) = system.worker("w2").await;
         timeline.finish().await;
-        let mut made = Self { system, _workers: vec![second], session, pages: Vec::new() };
+        let mut made = Self {
+            system,
+            _workers: vec![second],
+            session,
+            pages: Vec::new(),
+        };
         made.page("completed", session);
         made.ask().await;
         made.others().await;
@@ -126,7 +131,11 @@ impl States {
 
     async fn ask(&self) {
         let env = self.system.env(self.system.database.url());
-        let question = ["ask", &self.session.to_string(), "Would a limit of 768Mi be enough?"];
+        let question = [
+            "ask",
+            &self.session.to_string(),
+            "Would a limit of 768Mi be enough?",
+        ];
         run_with(&env.each(), &question, b"").await.exits(0);
     }
 
@@ -134,10 +143,14 @@ impl States {
     async fn others(&mut self) {
         let joined = self.system.publish().await;
         let team = self.publish("checkout-7d9f8b6c5-k4m2q", "team").await;
-        let dead = self.publish("checkout-7d9f8b6c5-z9z9z", "no-such-chain").await;
+        let dead = self
+            .publish("checkout-7d9f8b6c5-z9z9z", "no-such-chain")
+            .await;
         self.system.follow(team).await.finish().await;
         for (id, place) in [(joined, "joined"), (dead, "dead")] {
-            let decided = format!("SELECT EXISTS (SELECT FROM alerts WHERE alert_id = '{id}' AND place = '{place}')");
+            let decided = format!(
+                "SELECT EXISTS (SELECT FROM alerts WHERE alert_id = '{id}' AND place = '{place}')"
+            );
             eventually(place, async || self.system.database.holds(&decided)).await;
         }
         self.page("several agents", team);
@@ -148,10 +161,23 @@ impl States {
     /// Publishes the drill's alert about another pod, for a chain.
     async fn publish(&self, pod: &str, chain: &str) -> SessionId {
         let id = SessionId(Uuid::now_v7());
-        let body = tarsy::drill::builtin("oom-killed").unwrap().alert.replace("checkout-7d9f8b6c5-x2x9p", pod);
+        let body = tarsy::drill::builtin("oom-killed")
+            .unwrap()
+            .alert
+            .replace("checkout-7d9f8b6c5-x2x9p", pod);
         let headers = json!({SESSION_ID: id.to_string(), "Tarsy-Chain": chain});
-        let alert = NewAlert { priority: Priority::Normal, suffix: None, body: body.into_bytes(), headers };
-        self.system.connect().await.publish_alert(alert).await.unwrap();
+        let alert = NewAlert {
+            priority: Priority::Normal,
+            suffix: None,
+            body: body.into_bytes(),
+            headers,
+        };
+        self.system
+            .connect()
+            .await
+            .publish_alert(alert)
+            .await
+            .unwrap();
         id
     }
 
@@ -159,8 +185,17 @@ impl States {
         let mut sql = String::new();
         let mut copy = |upto: u32, ago: u32, title: &str, severity: &str| {
             let began = chrono::Utc::now().timestamp() - i64::from(ago);
-            let id = SessionId(Uuid::new_v7(Timestamp::from_unix(NoContext, began.unsigned_abs(), 0)));
-            writeln!(sql, "SELECT copy_session('{}', '{id}', {upto}, {ago});", self.session).unwrap();
+            let id = SessionId(Uuid::new_v7(Timestamp::from_unix(
+                NoContext,
+                began.unsigned_abs(),
+                0,
+            )));
+            writeln!(
+                sql,
+                "SELECT copy_session('{}', '{id}', {upto}, {ago});",
+                self.session
+            )
+            .unwrap();
             writeln!(sql, "UPDATE alerts SET title = '{title}', severity = '{severity}' WHERE alert_id = '{id}';")
                 .unwrap();
             id
@@ -168,14 +203,27 @@ impl States {
         let queued = copy(1, 3, "DiskAlmostFull db-2.example.com", "normal");
         let failed = copy(3, 900, "ServiceErrorRatioHigh shop/catalog", "high");
         let cancelled = copy(8, 1_200, "TargetDown shop/checkout", "low");
-        let timed_out = copy(11, 2_400, "PostgresTransactionIdsRunningOut pg-ledger-1:9187", "critical");
-        let alike: Vec<_> =
-            (1..=6).map(|n| copy(3, 300, &format!("KubeJobFailed batch/report-{n}"), "normal")).collect();
+        let timed_out = copy(
+            11,
+            2_400,
+            "PostgresTransactionIdsRunningOut pg-ledger-1:9187",
+            "critical",
+        );
+        let alike: Vec<_> = (1..=6)
+            .map(|n| copy(3, 300, &format!("KubeJobFailed batch/report-{n}"), "normal"))
+            .collect();
         let running = copy(11, 6, "LedgerDriftDetected payments/ledger", "critical");
-        let only = |table: &str, id: SessionId| format!("DELETE FROM {table} WHERE session_id = '{id}';\n");
-        for table in
-            ["timeline_events", "stages", "agent_executions", "tool_interactions", "llm_interactions", "alert_sessions"]
-        {
+        let only = |table: &str, id: SessionId| {
+            format!("DELETE FROM {table} WHERE session_id = '{id}';\n")
+        };
+        for table in [
+            "timeline_events",
+            "stages",
+            "agent_executions",
+            "tool_interactions",
+            "llm_interactions",
+            "alert_sessions",
+        ] {
             sql += &only(table, queued);
         }
         writeln!(
@@ -183,11 +231,31 @@ impl States {
             "UPDATE alerts SET place = 'undecided', settled_at = NULL, received_at = now() WHERE alert_id = '{queued}';"
         )
         .unwrap();
-        sql += &ends(failed, "failed", "error", "no provider is registered for the backend google-native");
-        sql += &ends(cancelled, "cancelled", "cancelled", "asked for by lea@example.com");
-        sql += &ends(timed_out, "timed_out", "deadline", "the investigation is past its deadline of 40 min");
+        sql += &ends(
+            failed,
+            "failed",
+            "error",
+            "no provider is registered for the backend google-native",
+        );
+        sql += &ends(
+            cancelled,
+            "cancelled",
+            "cancelled",
+            "asked for by lea@example.com",
+        );
+        sql += &ends(
+            timed_out,
+            "timed_out",
+            "deadline",
+            "the investigation is past its deadline of 40 min",
+        );
         for id in &alike[..2] {
-            sql += &ends(*id, "failed", "error", "no provider is registered for the backend google-native");
+            sql += &ends(
+                *id,
+                "failed",
+                "error",
+                "no provider is registered for the backend google-native",
+            );
         }
         writeln!(
             sql,
@@ -198,8 +266,15 @@ impl States {
         )
         .unwrap();
         self.system.database.execute(&sql);
-        let each = [("queued", queued), ("failed", failed), ("cancelled", cancelled), ("timed out", timed_out)];
-        each.into_iter().chain([("running", running)]).for_each(|(name, id)| self.page(name, id));
+        let each = [
+            ("queued", queued),
+            ("failed", failed),
+            ("cancelled", cancelled),
+            ("timed out", timed_out),
+        ];
+        each.into_iter()
+            .chain([("running", running)])
+            .for_each(|(name, id)| self.page(name, id));
     }
 }
 

@@ -11,8 +11,14 @@ fn read(first: &Value, body: &Value) -> Alert {
     let text = yaml("guessed", &Guess::of(first));
     let config = Config::parse("tarsy.yaml", &format!("sources:\n{text}"), &|_| None);
     let config = config.unwrap_or_else(|faults| panic!("{faults}\n{text}"));
-    let hints = Hints { source: Some("guessed".to_owned()), ..Hints::default() };
-    Intake::new(config.sources.all()).part(body.to_string().as_bytes(), &hints).unwrap().alert
+    let hints = Hints {
+        source: Some("guessed".to_owned()),
+        ..Hints::default()
+    };
+    Intake::new(config.sources.all())
+        .part(body.to_string().as_bytes(), &hints)
+        .unwrap()
+        .alert
 }
 
 #[test]
@@ -22,9 +28,15 @@ fn a_guessed_source_reads_the_next_body_as_the_same_alert() {
                "it's": 1, "at": format!("2026-11-25T10:00:{value}Z")})
     };
     let first = read(&body("down", 10), &body("down", 10));
-    assert_eq!((first.alert_type.as_str(), first.status.as_str()), ("checkout", "firing"));
+    assert_eq!(
+        (first.alert_type.as_str(), first.status.as_str()),
+        ("checkout", "firing")
+    );
     let over = read(&body("down", 10), &body("up", 20));
-    assert_eq!((over.status.as_str(), &over.fingerprint), ("resolved", &first.fingerprint));
+    assert_eq!(
+        (over.status.as_str(), &over.fingerprint),
+        ("resolved", &first.fingerprint)
+    );
 }
 
 #[test]
@@ -36,7 +48,9 @@ fn every_body_gives_a_source_without_a_fault() {
         json!({"status": true, "level": 2, "links": {"on": "https://x.example"}, "tags": ["a=b"], "labels": [{"name": "a", "value": "b"}]}),
         json!({"resolved": false, "name": "x", "host": "h"}),
     ];
-    let recorded = samples::builtin().into_iter().filter_map(|sample| serde_json::from_slice(&sample.body).ok());
+    let recorded = samples::builtin()
+        .into_iter()
+        .filter_map(|sample| serde_json::from_slice(&sample.body).ok());
     for body in strange.into_iter().chain(recorded) {
         let text = yaml("guessed", &Guess::of(&body));
         let config = Config::parse("tarsy.yaml", &format!("sources:\n{text}"), &|_| None);

@@ -38,7 +38,10 @@ impl<'t> Cursor<'t> {
     /// The text up to the first of the bytes, which have to be ASCII; to the end if there is none.
     pub(super) fn take_until(&mut self, is_end: impl Fn(u8) -> bool) -> &'t str {
         let rest = self.rest();
-        let length = rest.bytes().position(|byte| byte.is_ascii() && is_end(byte)).unwrap_or(rest.len());
+        let length = rest
+            .bytes()
+            .position(|byte| byte.is_ascii() && is_end(byte))
+            .unwrap_or(rest.len());
         self.at += length;
         rest.get(..length).unwrap_or_default()
     }
@@ -65,20 +68,30 @@ impl<'t> Cursor<'t> {
 
     /// Whether a brace begins a macro that was not replaced: `{EVENT.VALUE}`, `{{ .Labels.pod }}`.
     pub(super) fn is_macro(&self) -> bool {
-        let Some(inner) = self.rest().strip_prefix('{') else { return false };
+        let Some(inner) = self.rest().strip_prefix('{') else {
+            return false;
+        };
         if inner.starts_with('{') {
             return true;
         }
         let inner = inner.strip_prefix(['$', '#', '?']).unwrap_or(inner);
-        let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"._".contains(byte);
+        let is_part =
+            |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"._".contains(byte);
         let length = inner.bytes().take(MAX_AHEAD).take_while(is_part).count();
         length > 0 && inner.as_bytes().get(length) == Some(&b'}')
     }
 
     /// Moves behind the macro or the brace that is next.
     pub(super) fn skip_braces(&mut self) {
-        let end = if self.rest().starts_with("{{") { "}}" } else { "}" };
-        let ahead = self.rest().get(..self.rest().floor_char_boundary(MAX_AHEAD)).unwrap_or_default();
+        let end = if self.rest().starts_with("{{") {
+            "}}"
+        } else {
+            "}"
+        };
+        let ahead = self
+            .rest()
+            .get(..self.rest().floor_char_boundary(MAX_AHEAD))
+            .unwrap_or_default();
         self.at += ahead.find(end).map_or(1, |at| at + end.len());
     }
 }
@@ -92,7 +105,10 @@ pub(super) fn is_gap(c: char) -> bool {
 /// counts.
 pub(super) fn begins_with_key(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let quote = bytes.first().copied().filter(|byte| matches!(byte, b'"' | b'\''));
+    let quote = bytes
+        .first()
+        .copied()
+        .filter(|byte| matches!(byte, b'"' | b'\''));
     let mut at = usize::from(quote.is_some());
     while let Some(byte) = bytes.get(at).copied() {
         if at > MAX_AHEAD {
@@ -100,12 +116,22 @@ pub(super) fn begins_with_key(text: &str) -> bool {
         }
         match quote {
             Some(quote) if byte == quote => {
-                let behind = text.get(at + 1..).unwrap_or_default().trim_start_matches(is_gap);
+                let behind = text
+                    .get(at + 1..)
+                    .unwrap_or_default()
+                    .trim_start_matches(is_gap);
                 return behind.starts_with([':', '=']);
             }
             Some(_) => at += if byte == b'\\' { 2 } else { 1 },
             None if is_key_byte(byte) => at += 1,
-            None => return at > 0 && text.get(at..).unwrap_or_default().trim_start_matches(is_gap).starts_with(':'),
+            None => {
+                return at > 0
+                    && text
+                        .get(at..)
+                        .unwrap_or_default()
+                        .trim_start_matches(is_gap)
+                        .starts_with(':');
+            }
         }
     }
     false

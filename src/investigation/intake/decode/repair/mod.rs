@@ -215,7 +215,9 @@ impl<'t> Repairer<'t> {
     }
 
     fn close_last(&mut self) -> bool {
-        let Some(frame) = self.frames.pop() else { return false };
+        let Some(frame) = self.frames.pop() else {
+            return false;
+        };
         self.out.push(match frame.kind {
             Kind::Object => '}',
             Kind::List => ']',
@@ -225,14 +227,24 @@ impl<'t> Repairer<'t> {
 
     /// The text, unless too much of it is no JSON: `[FIRING:1] disk full`.
     fn finish(mut self) -> Option<Repaired> {
-        let rest = self.cursor.rest().trim_matches(|c: char| c.is_whitespace() || "}];,)\0\u{feff}".contains(c));
-        let is_meant = if self.pairs > 0 { self.lonely <= self.pairs } else { self.lonely == 0 && self.words == 0 };
+        let rest = self
+            .cursor
+            .rest()
+            .trim_matches(|c: char| c.is_whitespace() || "}];,)\0\u{feff}".contains(c));
+        let is_meant = if self.pairs > 0 {
+            self.lonely <= self.pairs
+        } else {
+            self.lonely == 0 && self.words == 0
+        };
         if !rest.is_empty() || !is_meant || self.out == "{}" || self.out == "[]" {
             return None;
         }
         if !self.cursor.rest().trim().is_empty() {
             self.repairs.insert(Repair::Commas);
         }
-        Some(Repaired { json: self.out, repairs: self.repairs })
+        Some(Repaired {
+            json: self.out,
+            repairs: self.repairs,
+        })
     }
 }

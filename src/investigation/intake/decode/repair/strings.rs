@@ -32,7 +32,9 @@ impl Repairer<'_> {
             self.nested();
         }
         loop {
-            let plain = self.cursor.take_until(|byte| byte == quote || byte < 0x20 || matches!(byte, b'\\' | b'"'));
+            let plain = self
+                .cursor
+                .take_until(|byte| byte == quote || byte < 0x20 || matches!(byte, b'\\' | b'"'));
             self.out.push_str(plain);
             match self.cursor.peek() {
                 None => {
@@ -67,7 +69,10 @@ impl Repairer<'_> {
     /// JSON in quotes whose own quotes have no backslash: `"{"disk":"sda","used":94}"`. It is a text as a whole.
     fn nested(&mut self) {
         let rest = self.cursor.rest();
-        let inner = rest.strip_prefix("[{").or_else(|| rest.strip_prefix('{')).unwrap_or_default();
+        let inner = rest
+            .strip_prefix("[{")
+            .or_else(|| rest.strip_prefix('{'))
+            .unwrap_or_default();
         let key = inner.strip_prefix('"').unwrap_or_default();
         if !key.starts_with(|c: char| c.is_alphanumeric() || c == '_') || !begins_with_key(inner) {
             return;
@@ -89,7 +94,8 @@ impl Repairer<'_> {
         self.nested_bytes -= end.map_or(self.nested_bytes, |end| end.min(self.nested_bytes));
         if let Some(text) = rest.get(..length).filter(|_| is_whole && length > 0) {
             let json = serde_json::Value::from(text).to_string();
-            self.out.push_str(json.get(1..json.len() - 1).unwrap_or_default());
+            self.out
+                .push_str(json.get(1..json.len() - 1).unwrap_or_default());
             self.cursor.skip(length);
             self.repairs.insert(Repair::Quotes);
         }
@@ -106,7 +112,11 @@ impl Repairer<'_> {
             Escape::Means(c, length) => {
                 self.repairs.insert(Repair::Escapes);
                 let json = serde_json::Value::from(c.to_string()).to_string();
-                self.out.push_str(json.trim_start_matches('"').strip_suffix('"').unwrap_or_default());
+                self.out.push_str(
+                    json.trim_start_matches('"')
+                        .strip_suffix('"')
+                        .unwrap_or_default(),
+                );
                 self.cursor.skip(1 + length);
             }
             Escape::Half(length) => {
@@ -125,7 +135,9 @@ impl Repairer<'_> {
     fn escaped(&self, behind: &str, quote: u8, role: Role) -> Escape {
         let rest = behind.get(1..).unwrap_or_default();
         match behind.bytes().next() {
-            Some(b'"') if quote == b'"' && role != Role::Key && self.is_end_of_path(rest) => Escape::LiteralAtEnd,
+            Some(b'"') if quote == b'"' && role != Role::Key && self.is_end_of_path(rest) => {
+                Escape::LiteralAtEnd
+            }
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Escape::Valid(1),
             Some(b'\'') => Escape::Means('\'', 1),
             Some(b'u') => unicode(rest),
@@ -143,7 +155,9 @@ impl Repairer<'_> {
                 let key = next.strip_prefix('"').unwrap_or_default();
                 key.starts_with(|c: char| c.is_alphanumeric() || c == '_') && begins_with_key(next)
             }
-            Some(b'}') => next.trim_start_matches(|c: char| matches!(c, '}' | ']') || is_gap(c)).is_empty(),
+            Some(b'}') => next
+                .trim_start_matches(|c: char| matches!(c, '}' | ']') || is_gap(c))
+                .is_empty(),
             Some(_) | None => false,
         }
     }
@@ -151,13 +165,17 @@ impl Repairer<'_> {
     /// Whether the quote in front of this text ends the text of this role, by what follows.
     fn ends(&self, behind: &str, role: Role) -> bool {
         let next = behind.trim_start_matches(is_gap);
-        let Some(byte) = next.bytes().next() else { return true };
+        let Some(byte) = next.bytes().next() else {
+            return true;
+        };
         let after = || next.get(1..).unwrap_or_default().trim_start_matches(is_gap);
         match (byte, role) {
             (b':' | b'=' | b',' | b'}', Role::Key) => true,
             (b',', Role::Value) => {
                 let after = after();
-                after.is_empty() || after.starts_with([',', '}', ']', '/']) || begins_with_key(after)
+                after.is_empty()
+                    || after.starts_with([',', '}', ']', '/'])
+                    || begins_with_key(after)
             }
             (b',', Role::Item) => {
                 let after = after();
@@ -188,22 +206,34 @@ fn is_outside(text: &str) -> bool {
 
 /// Whether a line break is in the gap in front of `next`, which is the end of `behind`.
 fn has_line_break(behind: &str, next: &str) -> bool {
-    behind.get(..behind.len() - next.len()).unwrap_or_default().contains('\n')
+    behind
+        .get(..behind.len() - next.len())
+        .unwrap_or_default()
+        .contains('\n')
 }
 
 /// What the digits behind `\u` mean.
 fn unicode(digits: &str) -> Escape {
-    if let Some((code, _)) =
-        digits.strip_prefix('{').and_then(|digits| digits.get(..8.min(digits.len()))?.split_once('}'))
+    if let Some((code, _)) = digits
+        .strip_prefix('{')
+        .and_then(|digits| digits.get(..8.min(digits.len()))?.split_once('}'))
         && let Some(c) = u32::from_str_radix(code, 16).ok().and_then(char::from_u32)
     {
         return Escape::Means(c, 1 + code.len() + 2);
     }
-    let Some(unit) = unit(digits) else { return Escape::Literal };
+    let Some(unit) = unit(digits) else {
+        return Escape::Literal;
+    };
     match unit {
         0xd800..=0xdbff => {
-            let low = digits.get(4..).and_then(|rest| self::unit(rest.strip_prefix("\\u")?));
-            if low.is_some_and(|low| (0xdc00..=0xdfff).contains(&low)) { Escape::Valid(11) } else { Escape::Half(5) }
+            let low = digits
+                .get(4..)
+                .and_then(|rest| self::unit(rest.strip_prefix("\\u")?));
+            if low.is_some_and(|low| (0xdc00..=0xdfff).contains(&low)) {
+                Escape::Valid(11)
+            } else {
+                Escape::Half(5)
+            }
         }
         0xdc00..=0xdfff => Escape::Half(5),
         _ => Escape::Valid(5),
@@ -211,6 +241,8 @@ fn unicode(digits: &str) -> Escape {
 }
 
 fn unit(digits: &str) -> Option<u16> {
-    let digits = digits.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    let digits = digits
+        .get(..4)
+        .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
     u16::from_str_radix(digits, 16).ok()
 }

@@ -44,17 +44,25 @@ impl Repairer<'_> {
         if matches!(word, "true" | "false" | "null") {
             return;
         }
-        let is_number = word.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit())
+        let is_number = word
+            .trim_start_matches(['-', '+', '.'])
+            .starts_with(|c: char| c.is_ascii_digit())
             && !word.contains(' ')
-            || ["nan", "inf", "infinity"].contains(&word.trim_start_matches(['-', '+']).to_lowercase().as_str());
+            || ["nan", "inf", "infinity"]
+                .contains(&word.trim_start_matches(['-', '+']).to_lowercase().as_str());
         if !is_number {
             self.words += 1;
         }
-        self.repairs.insert(if is_number { Repair::Numbers } else { Repair::Words });
+        self.repairs.insert(if is_number {
+            Repair::Numbers
+        } else {
+            Repair::Words
+        });
     }
 
     fn quoted(&mut self, text: &str) {
-        self.out.push_str(&serde_json::Value::from(text).to_string());
+        self.out
+            .push_str(&serde_json::Value::from(text).to_string());
     }
 }
 

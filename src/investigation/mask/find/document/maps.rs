@@ -26,9 +26,25 @@ struct KnownKeys {
 
 impl Document {
     fn known(&self, text: &str, index: usize) -> KnownKeys {
-        const NAMES: [&str; 8] =
-            ["name", "key", "variable", "header", "parameter", "field", "property", "ParameterKey"];
-        const HEADS: [&str; 7] = ["columns", "fields", "header", "headers", "cols", "columnNames", "column_names"];
+        const NAMES: [&str; 8] = [
+            "name",
+            "key",
+            "variable",
+            "header",
+            "parameter",
+            "field",
+            "property",
+            "ParameterKey",
+        ];
+        const HEADS: [&str; 7] = [
+            "columns",
+            "fields",
+            "header",
+            "headers",
+            "cols",
+            "columnNames",
+            "column_names",
+        ];
         const FLAGS: [&str; 9] = [
             "sensitive",
             "isSensitive",
@@ -42,8 +58,12 @@ impl Document {
         ];
         let mut known = KnownKeys::default();
         for child in self.children(index) {
-            let Some(node) = self.nodes.get(child) else { break };
-            let first = node.key.map_or(0, |key| byte(text, key.start).to_ascii_lowercase());
+            let Some(node) = self.nodes.get(child) else {
+                break;
+            };
+            let first = node
+                .key
+                .map_or(0, |key| byte(text, key.start).to_ascii_lowercase());
             let length = node.key.map_or(0, |key| key.end - key.start);
             let may_be = match first {
                 b'a' | b'c' | b'd' | b'f' | b'h' | b'k' | b'n' | b'p' | b'v' | b'\\' => true,
@@ -63,11 +83,20 @@ impl Document {
                 (&mut known.auths, among(&["auths"])),
                 (&mut known.name, among(&NAMES)),
                 (&mut known.head, among(&HEADS)),
-                (&mut known.flag, among(&FLAGS) && self.said(text, Some(child)).is_some_and(|said| said == "true")),
+                (
+                    &mut known.flag,
+                    among(&FLAGS)
+                        && self
+                            .said(text, Some(child))
+                            .is_some_and(|said| said == "true"),
+                ),
                 (&mut known.of_type, among(&["type"])),
                 (&mut known.key_type, among(&["kty"])),
             ];
-            for (slot, _) in slots.into_iter().filter(|(slot, matches)| *matches && slot.is_none()) {
+            for (slot, _) in slots
+                .into_iter()
+                .filter(|(slot, matches)| *matches && slot.is_none())
+            {
                 *slot = Some(child);
             }
         }
@@ -75,19 +104,41 @@ impl Document {
     }
 
     pub(super) fn of_map(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        const SECRET_TYPES: [&str; 6] = ["SecureString", "password", "Password", "secret", "SECRET", "secured"];
-        const VALUES: [&str; 9] =
-            ["value", "val", "content", "default", "stringValue", "string_value", "ParameterValue", "values", "data"];
+        const SECRET_TYPES: [&str; 6] = [
+            "SecureString",
+            "password",
+            "Password",
+            "secret",
+            "SECRET",
+            "secured",
+        ];
+        const VALUES: [&str; 9] = [
+            "value",
+            "val",
+            "content",
+            "default",
+            "stringValue",
+            "string_value",
+            "ParameterValue",
+            "values",
+            "data",
+        ];
         let known = self.known(text, index);
         let of_type = self.said(text, known.of_type);
         match self.said(text, known.kind).as_deref() {
             Some("Secret") => self.of_secret(text, index, found),
             Some("SecretList") => {
-                let items = self.child(text, index, &["items"]).into_iter().flat_map(|items| self.children(items));
+                let items = self
+                    .child(text, index, &["items"])
+                    .into_iter()
+                    .flat_map(|items| self.children(items));
                 items.for_each(|item| self.of_secret(text, item, found));
             }
             Some("Config") => {
-                let users = self.child(text, index, &["users"]).into_iter().flat_map(|users| self.children(users));
+                let users = self
+                    .child(text, index, &["users"])
+                    .into_iter()
+                    .flat_map(|users| self.children(users));
                 let users = users.filter_map(|user| self.child(text, user, &["user"]));
                 found.extend(users.map(|user| (user, Rule::All)));
             }
@@ -95,17 +146,24 @@ impl Document {
             None => self.of_cut_secret(text, &known, found),
         }
         found.extend(known.auths.map(|auths| (auths, Rule::All)));
-        let is_flagged =
-            known.flag.is_some() || of_type.as_deref().is_some_and(|of_type| SECRET_TYPES.contains(&of_type));
-        let named = self.said(text, known.name).map_or(Secrecy::None, |name| secrecy(&name));
+        let is_flagged = known.flag.is_some()
+            || of_type
+                .as_deref()
+                .is_some_and(|of_type| SECRET_TYPES.contains(&of_type));
+        let named = self
+            .said(text, known.name)
+            .map_or(Secrecy::None, |name| secrecy(&name));
         let named = if is_flagged { Secrecy::Strong } else { named };
         if named != Secrecy::None {
-            let values = VALUES.iter().filter_map(|key| self.child(text, index, &[key]));
+            let values = VALUES
+                .iter()
+                .filter_map(|key| self.child(text, index, &[key]));
             found.extend(values.map(|value| (value, Rule::Named(named))));
         }
         if known.key_type.is_some() {
-            let private =
-                ["d", "p", "q", "dp", "dq", "qi", "k"].iter().filter_map(|key| self.child(text, index, &[key]));
+            let private = ["d", "p", "q", "dp", "dq", "qi", "k"]
+                .iter()
+                .filter_map(|key| self.child(text, index, &[key]));
             found.extend(private.map(|value| (value, Rule::Named(Secrecy::Strong))));
         }
         if of_type.is_some_and(|of_type| secrecy(&of_type) == Secrecy::Strong) {
@@ -119,25 +177,46 @@ impl Document {
     /// A resource of Terraform whose type is secret, such as `random_password`: its result is deeper.
     fn of_resource(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
         const RESULTS: [&str; 3] = ["result", "bcrypt_hash", "secret_string"];
-        let end = self.nodes.get(index).map_or(0, |node| node.next).min(index + MAX_RESOURCE);
-        let is_result =
-            |child: &usize| self.nodes.get(*child).is_some_and(|node| RESULTS.contains(&self.key(text, node).as_ref()));
-        found.extend((index + 1..end).filter(is_result).map(|child| (child, Rule::Named(Secrecy::Strong))));
+        let end = self
+            .nodes
+            .get(index)
+            .map_or(0, |node| node.next)
+            .min(index + MAX_RESOURCE);
+        let is_result = |child: &usize| {
+            self.nodes
+                .get(*child)
+                .is_some_and(|node| RESULTS.contains(&self.key(text, node).as_ref()))
+        };
+        found.extend(
+            (index + 1..end)
+                .filter(is_result)
+                .map(|child| (child, Rule::Named(Secrecy::Strong))),
+        );
     }
 
     fn of_secret(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        let data = ["data", "stringData"].into_iter().filter_map(|key| self.child(text, index, &[key]));
+        let data = ["data", "stringData"]
+            .into_iter()
+            .filter_map(|key| self.child(text, index, &[key]));
         found.extend(data.map(|data| (data, Rule::All)));
     }
 
     /// A Kubernetes Secret that is cut off before its kind: all of its data is base64.
     fn of_cut_secret(&self, text: &str, known: &KnownKeys, found: &mut Vec<(usize, Rule)>) {
         let Some(data) = known.data else { return };
-        let versioned = self.said(text, known.version).is_some_and(|version| version == "v1");
+        let versioned = self
+            .said(text, known.version)
+            .is_some_and(|version| version == "v1");
         let is_base64 = |value: &str| {
-            value.len() >= 8 && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
+            value.len() >= 8
+                && value
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
         };
-        let mut values = self.children(data).filter_map(|child| self.scalar(text, self.nodes.get(child)?)).peekable();
+        let mut values = self
+            .children(data)
+            .filter_map(|child| self.scalar(text, self.nodes.get(child)?))
+            .peekable();
         if versioned && values.peek().is_some() && values.all(|value| is_base64(&value)) {
             found.push((data, Rule::All));
         }
@@ -148,17 +227,30 @@ impl Document {
         const ROWS: [&str; 5] = ["rows", "values", "data", "records", "result"];
         let name = |child: usize| {
             let node = self.nodes.get(child)?;
-            let inner = || self.said(text, self.child(text, child, &["name", "column_name", "text"]));
+            let inner = || {
+                self.said(
+                    text,
+                    self.child(text, child, &["name", "column_name", "text"]),
+                )
+            };
             self.scalar(text, node).or_else(inner)
         };
-        let columns: Vec<Secrecy> =
-            self.children(head).map(|child| name(child).map_or(Secrecy::None, |name| secrecy(&name))).collect();
+        let columns: Vec<Secrecy> = self
+            .children(head)
+            .map(|child| name(child).map_or(Secrecy::None, |name| secrecy(&name)))
+            .collect();
         if columns.iter().all(|column| *column == Secrecy::None) {
             return;
         }
-        let rows = self.child(text, index, &ROWS).into_iter().flat_map(|rows| self.children(rows));
+        let rows = self
+            .child(text, index, &ROWS)
+            .into_iter()
+            .flat_map(|rows| self.children(rows));
         for row in rows {
-            let cells = self.children(row).zip(&columns).filter(|(_, column)| **column != Secrecy::None);
+            let cells = self
+                .children(row)
+                .zip(&columns)
+                .filter(|(_, column)| **column != Secrecy::None);
             found.extend(cells.map(|(cell, column)| (cell, Rule::Named(*column))));
         }
     }
@@ -169,7 +261,9 @@ impl Document {
         let mut before: Option<Secrecy> = None;
         let length = self.children(index).take(3).count();
         for child in self.children(index) {
-            let Some(node) = self.nodes.get(child) else { break };
+            let Some(node) = self.nodes.get(child) else {
+                break;
+            };
             let Some(item) = self.scalar(text, node) else {
                 before = None;
                 continue;
@@ -184,10 +278,13 @@ impl Document {
                 command = Some(known);
             } else if let Some(flag) = command.and_then(|command| command.flag(&item)) {
                 before = flag.then_some(Secrecy::Strong);
-            } else if item.starts_with('-') || length == 2 && item.len() < 64 && !begins(&item, "key") {
+            } else if item.starts_with('-')
+                || length == 2 && item.len() < 64 && !begins(&item, "key")
+            {
                 let named = secrecy(&item);
                 before =
-                    (named != Secrecy::None && !item.contains(['=', ' ']) && !is_opaque(&item, 24)).then_some(named);
+                    (named != Secrecy::None && !item.contains(['=', ' ']) && !is_opaque(&item, 24))
+                        .then_some(named);
             }
         }
     }

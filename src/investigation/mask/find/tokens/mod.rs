@@ -34,32 +34,55 @@ struct Formats {
 
 static COMPILED: LazyLock<Option<Formats>> = LazyLock::new(|| {
     let patterns = rows().filter_map(|row| Pattern::read(row.first()?));
-    let (searched, words): (Vec<_>, Vec<_>) = patterns.partition(|pattern| pattern.anchor.is_some());
+    let (searched, words): (Vec<_>, Vec<_>) =
+        patterns.partition(|pattern| pattern.anchor.is_some());
     let texts = || searched.iter().filter_map(Pattern::text);
-    let builder =
-        AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).match_kind(MatchKind::Standard).build(texts());
+    let builder = AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .match_kind(MatchKind::Standard)
+        .build(texts());
     let prefilter = Prefilter::new(texts(), 3, 16);
-    Some(Formats { finder: builder.ok()?, prefilter, searched, words })
+    Some(Formats {
+        finder: builder.ok()?,
+        prefilter,
+        searched,
+        words,
+    })
 });
 
 /// The columns of each row.
 fn rows() -> impl Iterator<Item = Vec<&'static str>> {
-    let lines = FORMATS.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let lines = FORMATS
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(|line| line.split('|').map(str::trim).collect())
 }
 
 /// Finds every token of a known format, and every random word that is likely one.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
-    let Some(Formats { searched, finder, prefilter, words }) = COMPILED.as_ref() else { return };
+    let Some(Formats {
+        searched,
+        finder,
+        prefilter,
+        words,
+    }) = COMPILED.as_ref()
+    else {
+        return;
+    };
     let mut done = 0;
     let windows = prefilter.windows(text, |_| true).into_iter();
-    for found in windows.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
+    for found in
+        windows.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to)))
+    {
         if found.start() < done {
             continue;
         }
-        let token = searched.get(found.pattern().as_usize()).and_then(|format| format.around(text, found.start()));
+        let token = searched
+            .get(found.pattern().as_usize())
+            .and_then(|format| format.around(text, found.start()));
         let token = token.filter(|(start, _)| begins_word(text, *start));
-        if let Some((start, end)) = token.filter(|(start, end)| !is_plain_json(text, *start, *end)) {
+        if let Some((start, end)) = token.filter(|(start, end)| !is_plain_json(text, *start, *end))
+        {
             let end = wrapped(text, start, end);
             done = end;
             spans.push(SecretSpan::new(start, end));
@@ -115,13 +138,20 @@ mod tests {
     fn every_row_has_a_pattern_an_issuer_a_source_and_a_date() {
         const SOURCES: [&str; 4] = ["gitleaks", "betterleaks", "kingfisher", "issuer"];
         let faulty = |row: &Vec<&'static str>| {
-            let [pattern, issuer, source, date] = row.as_slice() else { return true };
+            let [pattern, issuer, source, date] = row.as_slice() else {
+                return true;
+            };
             let is_date = date.len() == 10 && date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
             let read = Pattern::read(pattern);
-            let is_long = read.as_ref().is_some_and(|read| read.text().is_none_or(|text| text.len() >= 2));
+            let is_long = read
+                .as_ref()
+                .is_some_and(|read| read.text().is_none_or(|text| text.len() >= 2));
             !is_long || issuer.is_empty() || !SOURCES.contains(source) || !is_date
         };
-        assert_eq!(rows().filter(faulty).collect::<Vec<_>>(), Vec::<Vec<&str>>::new());
+        assert_eq!(
+            rows().filter(faulty).collect::<Vec<_>>(),
+            Vec::<Vec<&str>>::new()
+        );
         assert!(rows().count() > 300);
     }
 

@@ -54,18 +54,29 @@ impl Letters {
             Self::Upper => b.is_ascii_uppercase() || b.is_ascii_digit(),
             Self::Alnum => b.is_ascii_alphanumeric(),
             Self::Word => b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'),
-            Self::Token | Self::Random => b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'),
+            Self::Token | Self::Random => {
+                b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
+            }
             Self::Uuid => b.is_ascii_hexdigit() || b == b'-',
             Self::Base64 => b == b':' || Self::Hash.have(b),
             Self::Hash => {
-                b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'_' | b'-' | b'}')
+                b.is_ascii_alphanumeric()
+                    || matches!(
+                        b,
+                        b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'_' | b'-' | b'}'
+                    )
             }
         }
     }
 
     /// Whether these letters look like a part of a token, and not like words.
     fn accept(self, letters: &str) -> bool {
-        let CharCounts { lower, upper, digits, .. } = CharCounts::of(letters);
+        let CharCounts {
+            lower,
+            upper,
+            digits,
+            ..
+        } = CharCounts::of(letters);
         match self {
             Self::Digit | Self::Hex | Self::Upper | Self::Uuid => true,
             Self::Code => digits > 1 && lower > 1,
@@ -80,7 +91,11 @@ impl Letters {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(&'static str),
-    Run { letters: Letters, min: usize, max: usize },
+    Run {
+        letters: Letters,
+        min: usize,
+        max: usize,
+    },
 }
 
 impl Part {
@@ -109,12 +124,21 @@ impl Pattern {
             Some(rest) => (false, rest),
             None => (true, written),
         };
-        let parts: Vec<Part> = written.split_whitespace().map(read_part).collect::<Option<_>>()?;
+        let parts: Vec<Part> = written
+            .split_whitespace()
+            .map(read_part)
+            .collect::<Option<_>>()?;
         let first = parts.iter().position(|part| matches!(part, Part::Text(_)));
         let anchor = if is_searched { Some(first?) } else { None };
-        let in_word = parts.iter().take_while(|part| !matches!(part, Part::Text(text) if text.contains(':')));
+        let in_word = parts
+            .iter()
+            .take_while(|part| !matches!(part, Part::Text(text) if text.contains(':')));
         let least = in_word.map(Part::least).sum();
-        (!parts.is_empty()).then_some(Self { parts, anchor, least })
+        (!parts.is_empty()).then_some(Self {
+            parts,
+            anchor,
+            least,
+        })
     }
 
     /// A word in which the token begins has at least this length.
@@ -150,22 +174,34 @@ impl Pattern {
         for (index, expected) in self.parts.iter().enumerate().skip(first) {
             match expected {
                 Part::Text(expected) => {
-                    at = rest(text, at).starts_with(expected).then_some(at + expected.len())?;
+                    at = rest(text, at)
+                        .starts_with(expected)
+                        .then_some(at + expected.len())?;
                 }
                 Part::Run { letters, min, max } => {
-                    let reach = if *max == usize::MAX { MAX_LOOKAHEAD } else { max + 1 };
+                    let reach = if *max == usize::MAX {
+                        MAX_LOOKAHEAD
+                    } else {
+                        max + 1
+                    };
                     let end = skip_near(text, at, reach, |b| letters.have(b));
                     let run = part(text, at, end);
                     let is_last = index + 1 == self.parts.len();
                     // A token of a known length that goes on is another word.
-                    let goes_on = is_last && *max != usize::MAX && byte(text, end).is_ascii_alphanumeric();
-                    let fits = run.len() >= *min && run.len() <= *max && !goes_on && letters.accept(run);
+                    let goes_on =
+                        is_last && *max != usize::MAX && byte(text, end).is_ascii_alphanumeric();
+                    let fits =
+                        run.len() >= *min && run.len() <= *max && !goes_on && letters.accept(run);
                     at = fits.then_some(end)?;
                 }
             }
         }
         Some(match self.parts.last() {
-            Some(Part::Run { letters, max: usize::MAX, .. }) => skip_near(text, at, usize::MAX, |b| letters.have(b)),
+            Some(Part::Run {
+                letters,
+                max: usize::MAX,
+                ..
+            }) => skip_near(text, at, usize::MAX, |b| letters.have(b)),
             Some(Part::Run { .. } | Part::Text(_)) | None => at,
         })
     }
@@ -187,8 +223,12 @@ fn backwards(text: &str, end: usize, expected: &Part) -> Option<usize> {
 }
 
 fn read_part(written: &'static str) -> Option<Part> {
-    let run = written.split_once('{').and_then(|(name, count)| Some((Letters::named(name)?, count.strip_suffix('}')?)));
-    let Some((letters, count)) = run else { return Some(Part::Text(written)) };
+    let run = written
+        .split_once('{')
+        .and_then(|(name, count)| Some((Letters::named(name)?, count.strip_suffix('}')?)));
+    let Some((letters, count)) = run else {
+        return Some(Part::Text(written));
+    };
     let (min, max) = match count.split_once(',') {
         None => (count.parse().ok()?, count.parse().ok()?),
         Some((min, "")) => (min.parse().ok()?, usize::MAX),
@@ -215,9 +255,17 @@ mod tests {
         assert_eq!(found("ab_ hex{4}", "x ab_01af2"), None, "longer");
         assert_eq!(found("ab_ word{4,}", "ab_0x-1_2.z"), Some("ab_0x-1_2"));
         assert_eq!(found("digit{2} :AA word{2,}", "17:AAx9 y"), Some("17:AAx9"));
-        assert_eq!(found("digit{2} :AA word{2,}", "7:AAx9 y"), None, "too short before it");
+        assert_eq!(
+            found("digit{2} :AA word{2,}", "7:AAx9 y"),
+            None,
+            "too short before it"
+        );
         assert_eq!(found("@ hex{4} - hex{2}", "0a1b-2c d"), Some("0a1b-2c"));
-        assert_eq!(found("ab random{20,}", "abcdefghijklmnopqrstuvwxyz"), None, "words");
+        assert_eq!(
+            found("ab random{20,}", "abcdefghijklmnopqrstuvwxyz"),
+            None,
+            "words"
+        );
         assert_eq!(Pattern::read("ab hex{x}"), None);
     }
 }

@@ -23,16 +23,22 @@ const MAX_NAME: usize = 24;
 
 /// Names of issuers and of authorization schemes.
 const ISSUERS: &str = include_str!("issuers.txt");
-static NAMES: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| ISSUERS.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace).collect());
+static NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    ISSUERS
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(str::split_whitespace)
+        .collect()
+});
 
 /// Prefixes of ids and digests.
 const NO_TOKENS: [&str; 62] = [
-    "sha1", "sha224", "sha256", "sha384", "sha512", "md5", "crc32", "blake3", "nonce", "digest", "etag", "req",
-    "request", "res", "resp", "msg", "message", "call", "toolu", "srvtoolu", "tool", "chatcmpl", "cmpl", "gen", "run",
-    "thread", "asst", "step", "file", "batch", "evt", "event", "cus", "sub", "pi", "in", "ch", "txn", "price", "prod",
-    "acct", "cs", "seti", "pm", "card", "po", "org", "proj", "project", "user", "team", "wf", "job", "task", "id",
-    "uid", "trace", "span", "rs", "ws", "image", "build",
+    "sha1", "sha224", "sha256", "sha384", "sha512", "md5", "crc32", "blake3", "nonce", "digest",
+    "etag", "req", "request", "res", "resp", "msg", "message", "call", "toolu", "srvtoolu", "tool",
+    "chatcmpl", "cmpl", "gen", "run", "thread", "asst", "step", "file", "batch", "evt", "event",
+    "cus", "sub", "pi", "in", "ch", "txn", "price", "prod", "acct", "cs", "seti", "pm", "card",
+    "po", "org", "proj", "project", "user", "team", "wf", "job", "task", "id", "uid", "trace",
+    "span", "rs", "ws", "image", "build",
 ];
 
 /// Finds the random words that are likely tokens.
@@ -54,20 +60,29 @@ pub(super) fn find(text: &str, formats: &[Pattern], spans: &mut Vec<SecretSpan>)
     }
 }
 
-const IN_WORD: [bool; 256] = table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+~");
+const IN_WORD: [bool; 256] =
+    table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+~");
 
 fn in_word(b: u8) -> bool {
     IN_WORD.get(usize::from(b)).copied().unwrap_or(false)
 }
 
 fn token(text: &str, start: usize, end: usize, formats: &[Pattern]) -> Option<SecretSpan> {
-    let fitting = formats.iter().filter(|format| format.least() <= end - start);
-    let known = fitting.filter_map(|format| format.at(text, start)).find(|known| *known >= start + MIN_WORD);
+    let fitting = formats
+        .iter()
+        .filter(|format| format.least() <= end - start);
+    let known = fitting
+        .filter_map(|format| format.at(text, start))
+        .find(|known| *known >= start + MIN_WORD);
     if let Some(end) = known {
         return Some(SecretSpan::new(start, end));
     }
     // No prefix is read further than this.
-    let near = part(text, start, text.floor_char_boundary(end.min(start + 1_024)));
+    let near = part(
+        text,
+        start,
+        text.floor_char_boundary(end.min(start + 1_024)),
+    );
     let word = near.trim_end_matches(['.', '-', '/']);
     if is_prefixed(word) || is_random(word) && follows_issuer(text, start) {
         return Some(SecretSpan::new(start, skip(text, end, |b| b == b'=')));
@@ -81,20 +96,27 @@ fn is_prefixed(word: &str) -> bool {
     if CharCounts::of(word).upper < 3 {
         return false;
     }
-    let head = part(word, 0, word.floor_char_boundary(MAX_PREFIX.min(word.len())));
+    let head = part(
+        word,
+        0,
+        word.floor_char_boundary(MAX_PREFIX.min(word.len())),
+    );
     let mut from = 0;
     for (at, _) in head.match_indices(['_', '-']).take(3) {
         let piece = part(head, from, at);
         let is_first = from == 0;
         let is_name = piece.len() >= 2 - usize::from(!is_first)
             && piece.bytes().all(|b| b.is_ascii_alphanumeric())
-            && !(is_first && (NO_TOKENS.contains(&piece) || piece.bytes().all(|b| b.is_ascii_digit())))
+            && !(is_first
+                && (NO_TOKENS.contains(&piece) || piece.bytes().all(|b| b.is_ascii_digit())))
             && CharCounts::of(piece).digits < 3;
         if !is_name {
             return false;
         }
         let rest = part(word, at + 1, word.len());
-        if rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && is_mixed(rest, MIN_RANDOM) {
+        if rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && is_mixed(rest, MIN_RANDOM)
+        {
             return true;
         }
         from = at + 1;
@@ -104,20 +126,38 @@ fn is_prefixed(word: &str) -> bool {
 
 /// Whether letters and digits alternate as they do in random text of both cases, and in no name.
 fn is_mixed(word: &str, min_bytes: usize) -> bool {
-    let CharCounts { lower, upper, digits, .. } = CharCounts::of(word);
+    let CharCounts {
+        lower,
+        upper,
+        digits,
+        ..
+    } = CharCounts::of(word);
     if word.len() < min_bytes || lower < 3 || upper < 3 || digits < 2 {
         return false;
     }
-    let kind = |b: u8| (b.is_ascii_lowercase(), b.is_ascii_uppercase(), b.is_ascii_digit());
-    let changes = word.as_bytes().windows(2).filter(|pair| matches!(pair, [a, b] if kind(*a) != kind(*b))).count();
+    let kind = |b: u8| {
+        (
+            b.is_ascii_lowercase(),
+            b.is_ascii_uppercase(),
+            b.is_ascii_digit(),
+        )
+    };
+    let changes = word
+        .as_bytes()
+        .windows(2)
+        .filter(|pair| matches!(pair, [a, b] if kind(*a) != kind(*b)))
+        .count();
     changes * 100 >= word.len() * 42
 }
 
 /// Whether a word is a random one: of both cases, hexadecimal, or a UUID.
 fn is_random(word: &str) -> bool {
-    let is_hex =
-        word.len() >= 32 && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') && word.matches('-').count() <= 4;
-    let is_word = word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/'));
+    let is_hex = word.len() >= 32
+        && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+        && word.matches('-').count() <= 4;
+    let is_word = word
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/'));
     is_hex && CharCounts::of(word).digits > 4 || is_word && is_mixed(word, MIN_RANDOM)
 }
 
@@ -129,11 +169,16 @@ fn follows_issuer(text: &str, start: usize) -> bool {
     if gap == start {
         return false;
     }
-    let name = back(text, gap.saturating_sub(MAX_NAME + 1), gap, |b| b.is_ascii_alphanumeric());
+    let name = back(text, gap.saturating_sub(MAX_NAME + 1), gap, |b| {
+        b.is_ascii_alphanumeric()
+    });
     let name = part(text, name, gap);
     let before = byte(text, (gap - name.len()).wrapping_sub(1));
     let is_word = !matches!(before, b'_' | b'-' | b'/' | b'.' | b'@');
-    is_word && name.len() >= 3 && name.len() <= MAX_NAME && NAMES.contains(name.to_ascii_lowercase().as_str())
+    is_word
+        && name.len() >= 3
+        && name.len() <= MAX_NAME
+        && NAMES.contains(name.to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]
@@ -145,13 +190,25 @@ mod tests {
         let found = |text: &str| {
             let mut spans = Vec::new();
             find(text, &[], &mut spans);
-            spans.iter().map(|span| text.get(span.start..span.end).unwrap().to_owned()).collect::<Vec<_>>()
+            spans
+                .iter()
+                .map(|span| text.get(span.start..span.end).unwrap().to_owned())
+                .collect::<Vec<_>>()
         };
         let random = "aX4mZ9qLw2Rt7KbN0vYc5D";
-        assert_eq!(found(&format!("used abq_{random}, and")), [format!("abq_{random}")]);
-        assert_eq!(found(&format!("used abq-v1-{random}")), [format!("abq-v1-{random}")]);
+        assert_eq!(
+            found(&format!("used abq_{random}, and")),
+            [format!("abq_{random}")]
+        );
+        assert_eq!(
+            found(&format!("used abq-v1-{random}")),
+            [format!("abq-v1-{random}")]
+        );
         assert_eq!(found(&format!("Linode {random}")), [random]);
-        assert_eq!(found("consul: 3f1c9a52-77b0-4d1e-9c54-0a1b2c3d4e5f"), ["3f1c9a52-77b0-4d1e-9c54-0a1b2c3d4e5f"]);
+        assert_eq!(
+            found("consul: 3f1c9a52-77b0-4d1e-9c54-0a1b2c3d4e5f"),
+            ["3f1c9a52-77b0-4d1e-9c54-0a1b2c3d4e5f"]
+        );
         for text in [
             random.to_owned(),
             format!("req_{random}"),

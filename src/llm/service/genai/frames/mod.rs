@@ -53,8 +53,16 @@ pub(super) struct Summary {
 impl Frames {
     pub(super) fn new(api: Api) -> Self {
         let (summary, calls, recorder) = (Summary::default(), Calls::new(api), Recorder::new(api));
-        let state = State { last: None, summary, calls, recorder };
-        Self { api, state: Mutex::new(state) }
+        let state = State {
+            last: None,
+            summary,
+            calls,
+            recorder,
+        };
+        Self {
+            api,
+            state: Mutex::new(state),
+        }
     }
 
     /// When the last event arrived.
@@ -99,7 +107,9 @@ impl ChatFrameSink for Frames {
         if frame.data == DONE {
             state.summary.is_done = true;
         }
-        let Some(mut event) = frame.json() else { return };
+        let Some(mut event) = frame.json() else {
+            return;
+        };
         state.summary.add(self.api, &event);
         state.calls.add(&event);
         state.recorder.add(&mut event, frame.data.len());
@@ -157,7 +167,10 @@ impl Summary {
     }
 
     fn finish(&mut self, reason: Option<&Value>) {
-        if let Some(reason) = reason.and_then(Value::as_str).filter(|reason| !reason.is_empty()) {
+        if let Some(reason) = reason
+            .and_then(Value::as_str)
+            .filter(|reason| !reason.is_empty())
+        {
             self.finish_reason = Some(reason.to_owned());
         }
     }

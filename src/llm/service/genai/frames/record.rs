@@ -27,7 +27,13 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn new(api: Api) -> Self {
-        Self { api, parts: BTreeMap::new(), arguments: BTreeMap::new(), bytes: 0, has_field: false }
+        Self {
+            api,
+            parts: BTreeMap::new(),
+            arguments: BTreeMap::new(),
+            bytes: 0,
+            has_field: false,
+        }
     }
 
     /// Adds an event of `length` bytes.
@@ -49,7 +55,10 @@ impl Recorder {
 
     /// The content blocks of Anthropic.
     fn add_block(&mut self, event: &mut Value, length: usize) {
-        let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
+        let index = event
+            .get("index")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
         match event.get("type").and_then(Value::as_str) {
             Some("content_block_start") => {
                 if let Some(block) = event.get_mut("content_block") {
@@ -58,12 +67,16 @@ impl Recorder {
                 }
             }
             Some("content_block_delta") => {
-                let Some(delta) = event.get("delta") else { return };
+                let Some(delta) = event.get("delta") else {
+                    return;
+                };
                 match delta.get("type").and_then(Value::as_str) {
                     Some("input_json_delta") => self.extend_text(index, delta.get("partial_json")),
                     Some("text_delta") => self.extend(index, "text", delta.get("text")),
                     Some("thinking_delta") => self.extend(index, "thinking", delta.get("thinking")),
-                    Some("signature_delta") => self.extend(index, "signature", delta.get("signature")),
+                    Some("signature_delta") => {
+                        self.extend(index, "signature", delta.get("signature"))
+                    }
                     Some(_) | None => {}
                 }
             }
@@ -72,7 +85,9 @@ impl Recorder {
     }
 
     fn extend(&mut self, index: u64, field: &str, addition: Option<&Value>) {
-        let (Some(Value::Object(part)), Some(Value::String(addition))) = (self.parts.get_mut(&index), addition) else {
+        let (Some(Value::Object(part)), Some(Value::String(addition))) =
+            (self.parts.get_mut(&index), addition)
+        else {
             return;
         };
         if let Value::String(text) = part.entry(field).or_insert_with(|| json!("")) {
@@ -93,7 +108,9 @@ impl Recorder {
         match event.get("type").and_then(Value::as_str) {
             Some("response.output_item.done") => {}
             Some("response.completed" | "response.incomplete") if self.parts.is_empty() => {
-                let output = event.pointer_mut("/response/output").and_then(Value::as_array_mut);
+                let output = event
+                    .pointer_mut("/response/output")
+                    .and_then(Value::as_array_mut);
                 let items = output.map(std::mem::take).unwrap_or_default();
                 self.parts = (0..).zip(items).collect();
                 self.bytes += length;
@@ -102,7 +119,10 @@ impl Recorder {
             Some(_) | None => return,
         }
         let next = self.parts.len() as u64;
-        let index = event.get("output_index").and_then(Value::as_u64).unwrap_or(next);
+        let index = event
+            .get("output_index")
+            .and_then(Value::as_u64)
+            .unwrap_or(next);
         if let Some(item) = event.get_mut("item") {
             self.bytes += length;
             self.parts.insert(index, item.take());
@@ -111,16 +131,23 @@ impl Recorder {
 
     /// The thoughts in chat completions: as text, or as the list that `openrouter` wants back.
     fn add_reasoning(&mut self, event: &mut Value, length: usize) {
-        let Some(delta) = event.pointer_mut("/choices/0/delta") else { return };
+        let Some(delta) = event.pointer_mut("/choices/0/delta") else {
+            return;
+        };
         if let Some(Value::Array(details)) = delta.get_mut("reasoning_details") {
             self.bytes += length;
             for detail in details {
                 self.add_detail(detail.take());
             }
         }
-        let text = delta.get("reasoning_content").or_else(|| delta.get("reasoning"));
+        let text = delta
+            .get("reasoning_content")
+            .or_else(|| delta.get("reasoning"));
         let text = text.cloned();
-        self.has_field |= delta.get(REASONING_FIELD).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+        self.has_field |= delta
+            .get(REASONING_FIELD)
+            .and_then(Value::as_str)
+            .is_some_and(|text| !text.is_empty());
         self.extend_text(0, text.as_ref());
     }
 
@@ -142,7 +169,9 @@ impl Recorder {
         for name in ["text", "summary"] {
             self.extend(index, name, fields.get(name));
         }
-        if let (Some(Value::Object(part)), Some(signature)) = (self.parts.get_mut(&index), fields.remove("signature")) {
+        if let (Some(Value::Object(part)), Some(signature)) =
+            (self.parts.get_mut(&index), fields.remove("signature"))
+        {
             part.insert("signature".to_owned(), signature);
         }
     }
@@ -152,8 +181,12 @@ impl Recorder {
         match self.api {
             Api::Messages => {
                 for (index, arguments) in std::mem::take(&mut self.arguments) {
-                    let input = serde_json::from_str::<Value>(&arguments).ok().filter(Value::is_object);
-                    if let (Some(Value::Object(block)), Some(input)) = (self.parts.get_mut(&index), input) {
+                    let input = serde_json::from_str::<Value>(&arguments)
+                        .ok()
+                        .filter(Value::is_object);
+                    if let (Some(Value::Object(block)), Some(input)) =
+                        (self.parts.get_mut(&index), input)
+                    {
                         block.insert("input".to_owned(), input);
                     }
                 }
@@ -165,7 +198,9 @@ impl Recorder {
                 match (text.is_empty(), details.is_empty()) {
                     (true, true) => Vec::new(),
                     (_, _) if self.has_field => {
-                        vec![json!({ "reasoning": text, "details": details, "field": REASONING_FIELD })]
+                        vec![
+                            json!({ "reasoning": text, "details": details, "field": REASONING_FIELD }),
+                        ]
                     }
                     (_, _) => vec![json!({ "reasoning": text, "details": details })],
                 }
@@ -184,9 +219,15 @@ pub(super) fn append(text: &mut String, addition: Option<&Value>) {
 
 /// Whether recorded parts have a signature of the thoughts: a field of a block, or of a detail.
 pub(in crate::llm::service::genai) fn is_signed(parts: &[Value]) -> bool {
-    let has_signature =
-        |part: &Value| part.get("signature").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    let details = parts.iter().filter_map(|part| part.get("details")?.as_array()).flatten();
+    let has_signature = |part: &Value| {
+        part.get("signature")
+            .and_then(Value::as_str)
+            .is_some_and(|text| !text.is_empty())
+    };
+    let details = parts
+        .iter()
+        .filter_map(|part| part.get("details")?.as_array())
+        .flatten();
     parts.iter().chain(details).any(has_signature)
 }
 
@@ -205,10 +246,22 @@ mod tests {
     #[test]
     fn a_signature_of_thoughts_is_seen_wherever_it_is_recorded() {
         for (parts, expected) in [
-            (json!([{"type":"thinking","thinking":"a","signature":"c2ln"}]), true),
-            (json!([{"type":"thinking","thinking":"a","signature":""},{"type":"text","text":"signature"}]), false),
-            (json!([{"reasoning":"","details":[{"type":"reasoning.text","text":"a","signature":"s"}]}]), true),
-            (json!([{"reasoning":"a","details":[{"type":"reasoning.text","text":"a"}]}, 7]), false),
+            (
+                json!([{"type":"thinking","thinking":"a","signature":"c2ln"}]),
+                true,
+            ),
+            (
+                json!([{"type":"thinking","thinking":"a","signature":""},{"type":"text","text":"signature"}]),
+                false,
+            ),
+            (
+                json!([{"reasoning":"","details":[{"type":"reasoning.text","text":"a","signature":"s"}]}]),
+                true,
+            ),
+            (
+                json!([{"reasoning":"a","details":[{"type":"reasoning.text","text":"a"}]}, 7]),
+                false,
+            ),
             (json!([]), false),
         ] {
             assert_eq!(is_signed(parts.as_array().unwrap()), expected, "{parts}");
@@ -217,8 +270,7 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_order_their_signatures_and_unknown_fields() {
-        let start =
-            |index: u64, block: Value| json!({"type":"content_block_start","index":index,"content_block":block});
+        let start = |index: u64, block: Value| json!({"type":"content_block_start","index":index,"content_block":block});
         let delta = |index: u64, delta: Value| json!({"type":"content_block_delta","index":index,"delta":delta});
         let events = [
             json!({"type":"message_start","message":{"id":"m"}}),
@@ -229,9 +281,18 @@ mod tests {
             start(1, json!({"type":"redacted_thinking","data":"xx"})),
             start(2, json!({"type":"text","text":""})),
             delta(2, json!({"type":"text_delta","text":"t"})),
-            start(3, json!({"type":"tool_use","id":"1","name":"a__b","input":{},"caller":{"type":"direct"}})),
-            delta(3, json!({"type":"input_json_delta","partial_json":"{\"z\": 1.0,"})),
-            delta(3, json!({"type":"input_json_delta","partial_json":"\"a\":2}"})),
+            start(
+                3,
+                json!({"type":"tool_use","id":"1","name":"a__b","input":{},"caller":{"type":"direct"}}),
+            ),
+            delta(
+                3,
+                json!({"type":"input_json_delta","partial_json":"{\"z\": 1.0,"}),
+            ),
+            delta(
+                3,
+                json!({"type":"input_json_delta","partial_json":"\"a\":2}"}),
+            ),
             start(4, json!({"type":"tool_use","id":"2","name":"c","input":{}})),
         ];
         let expected = concat!(
@@ -245,15 +306,30 @@ mod tests {
 
     #[test]
     fn finished_items_are_kept_and_reasoning_of_chat_completions_is_joined() {
-        let done =
-            |index: u64, item: Value| json!({"type":"response.output_item.done","output_index":index,"item":item});
-        let items = [done(1, json!({"type":"message"})), done(0, json!({"type":"reasoning"})), json!({"type":"x"})];
-        assert_eq!(recorded(Api::Responses, &items), r#"[{"type":"reasoning"},{"type":"message"}]"#);
+        let done = |index: u64, item: Value| json!({"type":"response.output_item.done","output_index":index,"item":item});
+        let items = [
+            done(1, json!({"type":"message"})),
+            done(0, json!({"type":"reasoning"})),
+            json!({"type":"x"}),
+        ];
+        assert_eq!(
+            recorded(Api::Responses, &items),
+            r#"[{"type":"reasoning"},{"type":"message"}]"#
+        );
         let chat = |delta: Value| json!({"choices":[{"delta":delta}]});
-        let plain =
-            [chat(json!({"reasoning_content":"a"})), chat(json!({"reasoning":"b"})), chat(json!({"content":"t"}))];
-        assert_eq!(recorded(Api::Chat, &plain), r#"[{"reasoning":"ab","details":[],"field":"reasoning_content"}]"#);
-        assert_eq!(recorded(Api::Chat, &plain[1..]), r#"[{"reasoning":"b","details":[]}]"#);
+        let plain = [
+            chat(json!({"reasoning_content":"a"})),
+            chat(json!({"reasoning":"b"})),
+            chat(json!({"content":"t"})),
+        ];
+        assert_eq!(
+            recorded(Api::Chat, &plain),
+            r#"[{"reasoning":"ab","details":[],"field":"reasoning_content"}]"#
+        );
+        assert_eq!(
+            recorded(Api::Chat, &plain[1..]),
+            r#"[{"reasoning":"b","details":[]}]"#
+        );
         let detail = |detail: Value| chat(json!({"reasoning_details":[detail]}));
         let details = [
             detail(json!({"type":"reasoning.text","index":0,"text":"a"})),
@@ -276,14 +352,20 @@ mod tests {
         for event in std::iter::once(start).chain(std::iter::repeat_n(delta, 100_000)) {
             recorder.add(&mut event.clone(), 120);
         }
-        let text = recorder.into_parts().remove(0).get("text").and_then(Value::as_str).map(str::len);
+        let text = recorder
+            .into_parts()
+            .remove(0)
+            .get("text")
+            .and_then(Value::as_str)
+            .map(str::len);
         assert_eq!(text, Some(200_000));
     }
 
     #[test]
     fn a_huge_answer_is_not_recorded() {
         let mut recorder = Recorder::new(Api::Responses);
-        let mut event = json!({"type":"response.output_item.done","output_index":0,"item":{"type":"message"}});
+        let mut event =
+            json!({"type":"response.output_item.done","output_index":0,"item":{"type":"message"}});
         recorder.add(&mut event.clone(), 1);
         recorder.add(&mut event, MAX_BYTES);
         assert_eq!(recorder.into_parts(), Vec::<Value>::new());

@@ -15,7 +15,11 @@ pub(super) fn message(role: &str, content: &str) -> Value {
 }
 
 /// A former answer from its text and its calls.
-pub(super) fn rebuilt(message: &ConversationMessage, text: &str, selection: Selection<'_>) -> Vec<Value> {
+pub(super) fn rebuilt(
+    message: &ConversationMessage,
+    text: &str,
+    selection: Selection<'_>,
+) -> Vec<Value> {
     let mut items = Vec::new();
     if !text.trim().is_empty() {
         items.push(self::message("assistant", text));
@@ -42,8 +46,9 @@ pub(super) fn result(message: &ConversationMessage, selection: Selection<'_>) ->
 /// the provider; without them, the ids of the other items are refused, too.
 pub(super) fn acceptable(mut items: Vec<Value>) -> Vec<Value> {
     let is_encrypted = |item: &Value| item.get("encrypted_content").is_some_and(Value::is_string);
-    let is_refused =
-        |item: &Value| item.get("type").and_then(Value::as_str) == Some("reasoning") && !is_encrypted(item);
+    let is_refused = |item: &Value| {
+        item.get("type").and_then(Value::as_str) == Some("reasoning") && !is_encrypted(item)
+    };
     if !items.iter().any(is_refused) {
         return items;
     }
@@ -60,9 +65,11 @@ mod tests {
 
     #[test]
     fn items_stay_as_they_are_unless_their_thoughts_are_lost() {
-        let encrypted = json!({"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"});
+        let encrypted =
+            json!({"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"});
         let plain = json!({"type":"reasoning","id":"rs_2","summary":[]});
-        let call = json!({"type":"function_call","id":"fc_1","call_id":"1","name":"n","arguments":"{}"});
+        let call =
+            json!({"type":"function_call","id":"fc_1","call_id":"1","name":"n","arguments":"{}"});
         let whole = vec![encrypted, call.clone()];
         assert_eq!(acceptable(whole.clone()), whole);
         let without_id = json!({"type":"function_call","call_id":"1","name":"n","arguments":"{}"});

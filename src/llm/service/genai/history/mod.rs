@@ -76,15 +76,23 @@ fn convert(
         }
         history.push_results(&mut results, &positions, selection);
         match message.role.as_str() {
-            "system" if history.has_system => return Err(invalid("only one system message is possible".to_owned())),
+            "system" if history.has_system => {
+                return Err(invalid("only one system message is possible".to_owned()));
+            }
             "system" => {
                 history.has_system = true;
                 history.push_text(ChatRole::System, message, selection);
             }
             "user" => history.push_text(ChatRole::User, message, selection),
             "assistant" => {
-                positions = message.tool_calls.iter().enumerate().map(|(at, call)| (call.id.as_str(), at)).collect();
-                let is_replayed = signatures == Signatures::Replayed && history.replay(message, selection);
+                positions = message
+                    .tool_calls
+                    .iter()
+                    .enumerate()
+                    .map(|(at, call)| (call.id.as_str(), at))
+                    .collect();
+                let is_replayed =
+                    signatures == Signatures::Replayed && history.replay(message, selection);
                 history.is_replayed |= is_replayed;
                 if !is_replayed {
                     let is_current = last_user.is_none_or(|last| index > last);
@@ -106,11 +114,18 @@ fn convert(
 }
 
 impl History {
-    fn push_text(&mut self, role: ChatRole, message: &ConversationMessage, selection: Selection<'_>) {
+    fn push_text(
+        &mut self,
+        role: ChatRole,
+        message: &ConversationMessage,
+        selection: Selection<'_>,
+    ) {
         if selection.api == Api::Responses {
-            self.items.push(items::message(&message.role, &message.content));
+            self.items
+                .push(items::message(&message.role, &message.content));
         } else {
-            self.messages.push(ChatMessage::new(role, message.content.as_str()));
+            self.messages
+                .push(ChatMessage::new(role, message.content.as_str()));
         }
     }
 
@@ -145,19 +160,31 @@ impl History {
         positions: &HashMap<&str, usize>,
         selection: Selection<'_>,
     ) {
-        let position = |message: &ConversationMessage| positions.get(message.tool_call_id.as_str()).copied();
+        let position =
+            |message: &ConversationMessage| positions.get(message.tool_call_id.as_str()).copied();
         results.sort_by_key(|message| position(message).unwrap_or(usize::MAX));
         if selection.api == Api::Responses {
-            self.items.extend(results.drain(..).map(|message| items::result(message, selection)));
+            self.items.extend(
+                results
+                    .drain(..)
+                    .map(|message| items::result(message, selection)),
+            );
             return;
         }
-        let parts: Vec<ContentPart> = results.drain(..).map(|message| result(message, selection)).collect();
+        let parts: Vec<ContentPart> = results
+            .drain(..)
+            .map(|message| result(message, selection))
+            .collect();
         let is_joined = matches!(selection.api, Api::Messages | Api::Converse);
         if is_joined && !parts.is_empty() {
-            self.messages.push(ChatMessage::tool(MessageContent::from_parts(parts)));
-        } else {
             self.messages
-                .extend(parts.into_iter().map(|part| ChatMessage::tool(MessageContent::from_parts(vec![part]))));
+                .push(ChatMessage::tool(MessageContent::from_parts(parts)));
+        } else {
+            self.messages.extend(
+                parts
+                    .into_iter()
+                    .map(|part| ChatMessage::tool(MessageContent::from_parts(vec![part]))),
+            );
         }
     }
 
@@ -171,8 +198,11 @@ impl History {
             match joined.last_mut() {
                 Some(last) if last.role == message.role && message.role != ChatRole::System => {
                     let parts = std::mem::take(&mut last.content).into_parts().into_iter();
-                    last.content =
-                        MessageContent::from_parts(parts.chain(message.content.into_parts()).collect::<Vec<_>>());
+                    last.content = MessageContent::from_parts(
+                        parts
+                            .chain(message.content.into_parts())
+                            .collect::<Vec<_>>(),
+                    );
                 }
                 Some(_) | None => joined.push(message),
             }
@@ -183,9 +213,19 @@ impl History {
     /// Lets Anthropic cache the tools with the system message, and the conversation up to its last message. The end of
     /// the request before is marked as well: Anthropic looks for it 20 blocks back, and a step may have more.
     fn mark_cache(&mut self) {
-        self.messages.iter_mut().find(|message| message.role == ChatRole::System).into_iter().for_each(mark);
-        let is_markable = |message: &&mut ChatMessage| matches!(message.role, ChatRole::User | ChatRole::Tool);
-        self.messages.iter_mut().rev().filter(is_markable).take(2).for_each(mark);
+        self.messages
+            .iter_mut()
+            .find(|message| message.role == ChatRole::System)
+            .into_iter()
+            .for_each(mark);
+        let is_markable =
+            |message: &&mut ChatMessage| matches!(message.role, ChatRole::User | ChatRole::Tool);
+        self.messages
+            .iter_mut()
+            .rev()
+            .filter(is_markable)
+            .take(2)
+            .for_each(mark);
     }
 }
 
@@ -217,22 +257,46 @@ mod tests {
     use crate::llm::proto::{LlmConfig, ProviderData, ToolCall};
 
     fn message(role: &str, content: &str) -> ConversationMessage {
-        ConversationMessage { role: role.into(), content: content.into(), ..ConversationMessage::default() }
+        ConversationMessage {
+            role: role.into(),
+            content: content.into(),
+            ..ConversationMessage::default()
+        }
     }
 
     fn step(calls: &[&str], data: Option<ProviderData>) -> ConversationMessage {
-        let call = |id: &&str| ToolCall { id: (*id).into(), name: "a.b".into(), arguments: r#"{"x":1}"#.into() };
+        let call = |id: &&str| ToolCall {
+            id: (*id).into(),
+            name: "a.b".into(),
+            arguments: r#"{"x":1}"#.into(),
+        };
         let tool_calls = calls.iter().map(call).collect();
-        ConversationMessage { tool_calls, provider_data: data, ..message("assistant", "") }
+        ConversationMessage {
+            tool_calls,
+            provider_data: data,
+            ..message("assistant", "")
+        }
     }
 
     fn answered(id: &str) -> ConversationMessage {
-        ConversationMessage { tool_call_id: id.into(), tool_name: "a.b".into(), ..message("tool", id) }
+        ConversationMessage {
+            tool_call_id: id.into(),
+            tool_name: "a.b".into(),
+            ..message("tool", id)
+        }
     }
 
-    fn converted(provider: &str, messages: &[ConversationMessage], signatures: Signatures) -> History {
+    fn converted(
+        provider: &str,
+        messages: &[ConversationMessage],
+        signatures: Signatures,
+    ) -> History {
         let model = "claude-sonnet-4-5".to_owned();
-        let config = LlmConfig { provider: provider.into(), model, ..LlmConfig::default() };
+        let config = LlmConfig {
+            provider: provider.into(),
+            model,
+            ..LlmConfig::default()
+        };
         convert(messages, Selection::of(&config).unwrap(), signatures).unwrap()
     }
 
@@ -242,7 +306,9 @@ mod tests {
             ContentPart::ToolCall(call) => format!("{}{}", call.call_id, call.fn_arguments),
             ContentPart::ToolResponse(response) => format!("={}", response.call_id),
             ContentPart::Custom(custom) => custom.data.to_string(),
-            ContentPart::Binary(_) | ContentPart::ThoughtSignature(_) | ContentPart::ReasoningContent(_) => {
+            ContentPart::Binary(_)
+            | ContentPart::ThoughtSignature(_)
+            | ContentPart::ReasoningContent(_) => {
                 panic!("{part:?}")
             }
         };
@@ -256,24 +322,64 @@ mod tests {
 
     #[test]
     fn results_of_a_step_follow_in_the_order_of_the_calls() {
-        let failed = ConversationMessage { is_error: true, ..answered("2") };
-        let messages = [message("system", "s"), message("user", "u"), step(&["1", "2"], None), failed, answered("1")];
-        let error = r#"{"type":"tool_result","content":"2","tool_use_id":"2","is_error":true}"#.to_owned();
+        let failed = ConversationMessage {
+            is_error: true,
+            ..answered("2")
+        };
+        let messages = [
+            message("system", "s"),
+            message("user", "u"),
+            step(&["1", "2"], None),
+            failed,
+            answered("1"),
+        ];
+        let error =
+            r#"{"type":"tool_result","content":"2","tool_use_id":"2","is_error":true}"#.to_owned();
         let anthropic = converted("anthropic", &messages, Signatures::Replayed);
         assert_eq!(
             shown(&anthropic),
-            ["System* s", "User* u", r#"Assistant 1{"x":1} 2{"x":1}"#, &format!("Tool* =1 {error}")]
+            [
+                "System* s",
+                "User* u",
+                r#"Assistant 1{"x":1} 2{"x":1}"#,
+                &format!("Tool* =1 {error}")
+            ]
         );
         assert!(anthropic.is_unsigned && !anthropic.is_replayed);
         let openai = converted("openai", &messages, Signatures::Replayed);
-        assert_eq!(shown(&openai), ["System s", "User u", r#"Assistant 1{"x":1} 2{"x":1}"#, "Tool =1", "Tool =2"]);
-        let config = LlmConfig { provider: "openai".into(), model: "gpt-5".into(), ..LlmConfig::default() };
-        let responses = convert(&messages, Selection::of(&config).unwrap(), Signatures::Replayed).unwrap();
+        assert_eq!(
+            shown(&openai),
+            [
+                "System s",
+                "User u",
+                r#"Assistant 1{"x":1} 2{"x":1}"#,
+                "Tool =1",
+                "Tool =2"
+            ]
+        );
+        let config = LlmConfig {
+            provider: "openai".into(),
+            model: "gpt-5".into(),
+            ..LlmConfig::default()
+        };
+        let responses = convert(
+            &messages,
+            Selection::of(&config).unwrap(),
+            Signatures::Replayed,
+        )
+        .unwrap();
         assert_eq!(responses.messages.len(), 0);
         let text = |role: &str, text: &str| json!({"type":"message","role":role,"content":text});
         let call = |id: &str| json!({"type":"function_call","call_id":id,"name":"a__b","arguments":r#"{"x":1}"#});
         let output = |id: &str| json!({"type":"function_call_output","call_id":id,"output":id});
-        let expected = [text("system", "s"), text("user", "u"), call("1"), call("2"), output("1"), output("2")];
+        let expected = [
+            text("system", "s"),
+            text("user", "u"),
+            call("1"),
+            call("2"),
+            output("1"),
+            output("2"),
+        ];
         assert_eq!(responses.items, expected);
     }
 
@@ -290,8 +396,17 @@ mod tests {
             message("assistant", "a"),
             message("assistant", "b"),
         ];
-        let expected = ["System s", "User u v", r#"Assistant 1{"x":1} 2{"x":1}"#, "User =1 =2 w", "Assistant a b"];
-        assert_eq!(shown(&converted("bedrock", &messages, Signatures::Replayed)), expected);
+        let expected = [
+            "System s",
+            "User u v",
+            r#"Assistant 1{"x":1} 2{"x":1}"#,
+            "User =1 =2 w",
+            "Assistant a b",
+        ];
+        assert_eq!(
+            shown(&converted("bedrock", &messages, Signatures::Replayed)),
+            expected
+        );
     }
 
     #[test]
@@ -304,23 +419,44 @@ mod tests {
                 .to_vec(),
         };
         let old = [message("user", "u"), step(&["1"], None), answered("1")];
-        let new = [message("user", "v"), step(&["2"], Some(data)), answered("2")];
+        let new = [
+            message("user", "v"),
+            step(&["2"], Some(data)),
+            answered("2"),
+        ];
         let messages = [old, new].concat();
         let replayed = converted("anthropic", &messages, Signatures::Replayed);
         assert!(replayed.is_replayed && !replayed.is_unsigned);
         assert!(shown(&replayed)[4].contains(r#""signature":"s""#));
         let rebuilt = converted("anthropic", &messages, Signatures::Rebuilt);
-        assert!(!rebuilt.is_replayed && rebuilt.is_unsigned && !shown(&rebuilt).concat().contains("signature"));
+        assert!(
+            !rebuilt.is_replayed
+                && rebuilt.is_unsigned
+                && !shown(&rebuilt).concat().contains("signature")
+        );
     }
 
     #[test]
     fn messages_that_have_no_form_are_refused() {
-        let config = LlmConfig { provider: "openai".into(), model: "gpt-5".into(), ..LlmConfig::default() };
+        let config = LlmConfig {
+            provider: "openai".into(),
+            model: "gpt-5".into(),
+            ..LlmConfig::default()
+        };
         let fault = |messages: &[ConversationMessage]| {
-            convert(messages, Selection::of(&config).unwrap(), Signatures::Replayed).unwrap_err().message
+            convert(
+                messages,
+                Selection::of(&config).unwrap(),
+                Signatures::Replayed,
+            )
+            .unwrap_err()
+            .message
         };
         let system = message("system", "s");
-        assert_eq!(fault(&[system.clone(), system]), "only one system message is possible");
+        assert_eq!(
+            fault(&[system.clone(), system]),
+            "only one system message is possible"
+        );
         assert_eq!(fault(&[message("robot", "")]), "unknown role 'robot'");
     }
 }

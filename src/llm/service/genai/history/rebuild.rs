@@ -14,14 +14,20 @@ const MAX_ID_CHARS: usize = 64;
 const MISTRAL_ID_CHARS: usize = 9;
 
 /// A former answer from a text and its calls; `None` if it has neither.
-pub(super) fn rebuilt(message: &ConversationMessage, text: &str, selection: Selection<'_>) -> Option<ChatMessage> {
+pub(super) fn rebuilt(
+    message: &ConversationMessage,
+    text: &str,
+    selection: Selection<'_>,
+) -> Option<ChatMessage> {
     let mut parts = Vec::new();
     // Anthropic refuses a text of blanks.
     if !text.trim().is_empty() {
         parts.push(ContentPart::from_text(text));
     }
     for call in &message.tool_calls {
-        let arguments = serde_json::from_str::<Value>(&call.arguments).ok().filter(Value::is_object);
+        let arguments = serde_json::from_str::<Value>(&call.arguments)
+            .ok()
+            .filter(Value::is_object);
         parts.push(ContentPart::ToolCall(ToolCall {
             call_id: call_id(&call.id, selection),
             fn_name: names::in_history(&call.name),
@@ -47,17 +53,33 @@ pub(super) fn result(message: &ConversationMessage, selection: Selection<'_>) ->
 pub(super) fn call_id(id: &str, selection: Selection<'_>) -> String {
     let is_mistral = selection.provider() == "mistral";
     // Other servers have ids such as `functions.get:0`.
-    let is_strict = matches!(selection.provider(), "openai" | "azure" | "anthropic" | "bedrock");
+    let is_strict = matches!(
+        selection.provider(),
+        "openai" | "azure" | "anthropic" | "bedrock"
+    );
     let is_plain = |byte: u8| match byte {
         b'-' | b'_' => !is_mistral,
-        byte => byte.is_ascii_alphanumeric() || (!is_mistral && !is_strict && byte.is_ascii_graphic()),
+        byte => {
+            byte.is_ascii_alphanumeric() || (!is_mistral && !is_strict && byte.is_ascii_graphic())
+        }
     };
-    let fits = if is_mistral { id.len() == MISTRAL_ID_CHARS } else { (1..=MAX_ID_CHARS).contains(&id.len()) };
+    let fits = if is_mistral {
+        id.len() == MISTRAL_ID_CHARS
+    } else {
+        (1..=MAX_ID_CHARS).contains(&id.len())
+    };
     if fits && id.bytes().all(is_plain) {
         return id.to_owned();
     }
-    let hash: String = Sha256::digest(id).iter().map(|byte| format!("{byte:02x}")).collect();
-    let length = if is_mistral { MISTRAL_ID_CHARS } else { MAX_ID_CHARS / 2 };
+    let hash: String = Sha256::digest(id)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let length = if is_mistral {
+        MISTRAL_ID_CHARS
+    } else {
+        MAX_ID_CHARS / 2
+    };
     hash.chars().take(length).collect()
 }
 
@@ -67,20 +89,34 @@ mod tests {
     use crate::llm::proto::LlmConfig;
 
     fn config(provider: &str) -> LlmConfig {
-        LlmConfig { provider: provider.into(), model: "m".into(), ..LlmConfig::default() }
+        LlmConfig {
+            provider: provider.into(),
+            model: "m".into(),
+            ..LlmConfig::default()
+        }
     }
 
     #[test]
     fn an_id_of_another_provider_is_replaced_where_it_is_not_accepted() {
         let id = |provider: &str, id: &str| call_id(id, Selection::of(&config(provider)).unwrap());
-        for (provider, given) in
-            [("anthropic", "toolu_01-a"), ("openai", "call_1"), ("mistral", "abcDEF123"), ("vllm", "functions.get:0")]
-        {
+        for (provider, given) in [
+            ("anthropic", "toolu_01-a"),
+            ("openai", "call_1"),
+            ("mistral", "abcDEF123"),
+            ("vllm", "functions.get:0"),
+        ] {
             assert_eq!(id(provider, given), given);
         }
-        for (provider, given, length) in [("openai", "fc.1", 32), ("anthropic", "", 32), ("mistral", "call_1", 9)] {
+        for (provider, given, length) in [
+            ("openai", "fc.1", 32),
+            ("anthropic", "", 32),
+            ("mistral", "call_1", 9),
+        ] {
             let found = id(provider, given);
-            assert!(found.len() == length && found.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{found}");
+            assert!(
+                found.len() == length && found.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+                "{found}"
+            );
             assert_eq!(found, id(provider, given));
         }
     }

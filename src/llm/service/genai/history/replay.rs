@@ -29,11 +29,17 @@ fn format(api: Api) -> Option<&'static str> {
 }
 
 /// The parts for the next request; `None` without any, or when there are too many.
-pub(in crate::llm::service::genai) fn provider_data(selection: Selection<'_>, parts: &[Value]) -> Option<ProviderData> {
+pub(in crate::llm::service::genai) fn provider_data(
+    selection: Selection<'_>,
+    parts: &[Value],
+) -> Option<ProviderData> {
     let format = format(selection.api).filter(|_format| !parts.is_empty())?;
     let payload = serde_json::to_vec(parts).ok()?;
     if payload.len() > MAX_PAYLOAD_BYTES {
-        tracing::warn!(bytes = payload.len(), "provider data left out: the answer has more than 8 MiB");
+        tracing::warn!(
+            bytes = payload.len(),
+            "provider data left out: the answer has more than 8 MiB"
+        );
         return None;
     }
     Some(ProviderData {
@@ -54,12 +60,19 @@ fn own_parts(message: &ConversationMessage, selection: Selection<'_>) -> Option<
         return None;
     }
     let parts: Vec<Value> = serde_json::from_slice(&data.payload).ok()?;
-    let has_types = || parts.iter().all(|part| part.get("type").is_some_and(Value::is_string));
+    let has_types = || {
+        parts
+            .iter()
+            .all(|part| part.get("type").is_some_and(Value::is_string))
+    };
     (selection.api == Api::Chat || has_types()).then_some(parts)
 }
 
 /// The messages of a former answer, as it was; `None` if it has to be rebuilt.
-pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<ChatMessage>> {
+pub(super) fn replayed(
+    message: &ConversationMessage,
+    selection: Selection<'_>,
+) -> Option<Vec<ChatMessage>> {
     let mut parts = own_parts(message, selection)?;
     match selection.api {
         Api::Messages => {}
@@ -70,12 +83,20 @@ pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) 
     let is_known = |id: &str| message.tool_calls.iter().any(|call| call.id == id);
     parts.retain(|part| call(part).is_none_or(|(id, _)| is_known(id)));
     let parts = has_calls_of(&parts, message).then(|| with_accepted_names(parts))?;
-    let messages = split(parts.into_iter().map(|part| ContentPart::from_custom(part, None)).collect());
+    let messages = split(
+        parts
+            .into_iter()
+            .map(|part| ContentPart::from_custom(part, None))
+            .collect(),
+    );
     (!messages.is_empty()).then_some(messages)
 }
 
 /// The items of a former answer, as they were; `None` if they have to be rebuilt.
-pub(super) fn replayed_items(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<Value>> {
+pub(super) fn replayed_items(
+    message: &ConversationMessage,
+    selection: Selection<'_>,
+) -> Option<Vec<Value>> {
     let parts = own_parts(message, selection)?;
     let items = has_calls_of(&parts, message).then(|| acceptable(with_accepted_names(parts)))?;
     (!items.is_empty()).then_some(items)
@@ -83,14 +104,23 @@ pub(super) fn replayed_items(message: &ConversationMessage, selection: Selection
 
 /// Whether the parts have the calls of a message, in their order, and no other ones.
 fn has_calls_of(parts: &[Value], message: &ConversationMessage) -> bool {
-    let known = message.tool_calls.iter().map(|call| (call.id.as_str(), call.name.clone()));
-    parts.iter().filter_map(call).map(|(id, name)| (id, names::from_wire(name))).eq(known)
+    let known = message
+        .tool_calls
+        .iter()
+        .map(|call| (call.id.as_str(), call.name.clone()));
+    parts
+        .iter()
+        .filter_map(call)
+        .map(|(id, name)| (id, names::from_wire(name)))
+        .eq(known)
 }
 
 /// The parts with the names that the results of their calls have. A provider refuses a name that the model made up.
 fn with_accepted_names(mut parts: Vec<Value>) -> Vec<Value> {
     for part in &mut parts {
-        let Some((_, name)) = call(part) else { continue };
+        let Some((_, name)) = call(part) else {
+            continue;
+        };
         let accepted = names::in_history(&names::from_wire(name));
         if let Some(field) = part.get_mut("name").filter(|field| **field != accepted) {
             *field = Value::String(accepted);
@@ -131,7 +161,9 @@ fn split(parts: Vec<ContentPart>) -> Vec<ChatMessage> {
 fn is_thought(part: &ContentPart) -> bool {
     match part {
         ContentPart::ThoughtSignature(_) => true,
-        ContentPart::Custom(custom) => matches!(custom.typ(), Some("thinking" | "redacted_thinking")),
+        ContentPart::Custom(custom) => {
+            matches!(custom.typ(), Some("thinking" | "redacted_thinking"))
+        }
         ContentPart::Text(_)
         | ContentPart::Binary(_)
         | ContentPart::ToolCall(_)
@@ -143,25 +175,42 @@ fn is_thought(part: &ContentPart) -> bool {
 /// An empty block of text, which Anthropic writes and does not accept.
 fn is_empty(part: &ContentPart) -> bool {
     part.as_custom().is_some_and(|custom| {
-        let text = custom.data.get("text").and_then(Value::as_str).unwrap_or_default();
+        let text = custom
+            .data
+            .get("text")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         custom.typ() == Some("text") && text.trim().is_empty()
     })
 }
 
 /// The answer with its reasoning, for the providers that want it back.
-fn reasoning(message: &ConversationMessage, selection: Selection<'_>, parts: Vec<Value>) -> Option<Vec<ChatMessage>> {
+fn reasoning(
+    message: &ConversationMessage,
+    selection: Selection<'_>,
+    parts: Vec<Value>,
+) -> Option<Vec<ChatMessage>> {
     let mut rest = rebuilt(message, &message.content, selection)?;
     let mut content = Vec::new();
     for mut part in parts {
-        if let Some(Value::Array(details)) =
-            part.get_mut("details").filter(|_details| selection.provider() == "openrouter")
+        if let Some(Value::Array(details)) = part
+            .get_mut("details")
+            .filter(|_details| selection.provider() == "openrouter")
         {
-            content.extend(std::mem::take(details).into_iter().map(|detail| ContentPart::from_custom(detail, None)));
+            content.extend(
+                std::mem::take(details)
+                    .into_iter()
+                    .map(|detail| ContentPart::from_custom(detail, None)),
+            );
         }
-        let text = part.get("reasoning").and_then(Value::as_str).unwrap_or_default();
+        let text = part
+            .get("reasoning")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         // A server that sent the field accepts it, and may want it. Others refuse or ignore it. It belongs to calls.
         let is_known = matches!(selection.provider(), "deepseek" | "mistral");
-        let is_wanted = is_known || part.get("field").and_then(Value::as_str) == Some(REASONING_FIELD);
+        let is_wanted =
+            is_known || part.get("field").and_then(Value::as_str) == Some(REASONING_FIELD);
         if is_wanted && !text.is_empty() && !message.tool_calls.is_empty() {
             content.push(ContentPart::ReasoningContent(text.to_owned()));
         }
@@ -177,16 +226,24 @@ fn reasoning(message: &ConversationMessage, selection: Selection<'_>, parts: Vec
 /// A server that wants the field back refuses each call without it, also one before which the model did not think. A
 /// blank is what the field may have then: some servers take an empty text for a missing one.
 pub(super) fn fill_reasoning(messages: &mut [ChatMessage]) {
-    let has_reasoning =
-        |message: &ChatMessage| message.content.iter().any(|part| matches!(part, ContentPart::ReasoningContent(_)));
+    let has_reasoning = |message: &ChatMessage| {
+        message
+            .content
+            .iter()
+            .any(|part| matches!(part, ContentPart::ReasoningContent(_)))
+    };
     if !messages.iter().any(has_reasoning) {
         return;
     }
     for message in messages {
-        let has_calls = message.content.iter().any(|part| matches!(part, ContentPart::ToolCall(_)));
+        let has_calls = message
+            .content
+            .iter()
+            .any(|part| matches!(part, ContentPart::ToolCall(_)));
         if has_calls && !has_reasoning(message) {
             let parts = std::mem::take(&mut message.content).into_parts();
-            let filled = std::iter::once(ContentPart::ReasoningContent(" ".to_owned())).chain(parts);
+            let filled =
+                std::iter::once(ContentPart::ReasoningContent(" ".to_owned())).chain(parts);
             message.content = filled.collect::<Vec<_>>().into();
         }
     }
@@ -203,7 +260,11 @@ mod tests {
     );
 
     fn message(data: (&str, &str, &str, &str), call: &str) -> ConversationMessage {
-        let call = crate::llm::proto::ToolCall { id: "1".into(), name: call.into(), arguments: "{}".into() };
+        let call = crate::llm::proto::ToolCall {
+            id: "1".into(),
+            name: call.into(),
+            arguments: "{}".into(),
+        };
         let (provider, model, format, payload) = data;
         let data = ProviderData {
             provider: provider.into(),
@@ -219,24 +280,44 @@ mod tests {
         }
     }
 
-    fn replay(provider: &str, model: &str, message: &ConversationMessage) -> Option<Vec<Vec<String>>> {
-        let config = LlmConfig { provider: provider.into(), model: model.into(), ..LlmConfig::default() };
+    fn replay(
+        provider: &str,
+        model: &str,
+        message: &ConversationMessage,
+    ) -> Option<Vec<Vec<String>>> {
+        let config = LlmConfig {
+            provider: provider.into(),
+            model: model.into(),
+            ..LlmConfig::default()
+        };
         let messages = replayed(message, Selection::of(&config).unwrap())?;
         let shown = |part: &ContentPart| match part {
             ContentPart::Custom(custom) => custom.data.to_string(),
             ContentPart::ThoughtSignature(text) => format!("signature {text}"),
             ContentPart::ReasoningContent(text) => format!("reasoning {text}"),
             ContentPart::Text(text) => format!("text {text}"),
-            ContentPart::ToolCall(call) => format!("call {} {} {}", call.call_id, call.fn_name, call.fn_arguments),
+            ContentPart::ToolCall(call) => format!(
+                "call {} {} {}",
+                call.call_id, call.fn_name, call.fn_arguments
+            ),
             ContentPart::Binary(_) | ContentPart::ToolResponse(_) => panic!("{part:?}"),
         };
-        Some(messages.iter().map(|message| message.content.iter().map(shown).collect()).collect())
+        Some(
+            messages
+                .iter()
+                .map(|message| message.content.iter().map(shown).collect())
+                .collect(),
+        )
     }
 
     #[test]
     fn blocks_go_back_in_their_order_and_only_to_the_same_model() {
         let data = |provider, model, format| message((provider, model, format, BLOCKS), "a.b");
-        let own = data("anthropic", "claude-sonnet-4-5-20250929", "anthropic.blocks.v1");
+        let own = data(
+            "anthropic",
+            "claude-sonnet-4-5-20250929",
+            "anthropic.blocks.v1",
+        );
         let expected = vec![
             vec![
                 r#"{"type":"thinking","thinking":"a","signature":"s1"}"#.to_owned(),
@@ -248,13 +329,32 @@ mod tests {
                 r#"{"type":"text","text":"t"}"#.to_owned(),
             ],
         ];
-        assert_eq!(replay("anthropic", "claude-sonnet-4-5", &own), Some(expected));
+        assert_eq!(
+            replay("anthropic", "claude-sonnet-4-5", &own),
+            Some(expected)
+        );
         for foreign in [
             data("anthropic", "claude-opus-4-5", "anthropic.blocks.v1"),
             data("google", "claude-sonnet-4-5", "anthropic.blocks.v1"),
             data("anthropic", "claude-sonnet-4-5", "gemini.contents.v1"),
-            message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", BLOCKS), "a.c"),
-            message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", "no json"), "a.b"),
+            message(
+                (
+                    "anthropic",
+                    "claude-sonnet-4-5",
+                    "anthropic.blocks.v1",
+                    BLOCKS,
+                ),
+                "a.c",
+            ),
+            message(
+                (
+                    "anthropic",
+                    "claude-sonnet-4-5",
+                    "anthropic.blocks.v1",
+                    "no json",
+                ),
+                "a.b",
+            ),
         ] {
             assert_eq!(replay("anthropic", "claude-sonnet-4-5", &foreign), None);
         }
@@ -266,10 +366,23 @@ mod tests {
             r#"{"type":"thinking","thinking":"b""#,
             r#"{"type":"tool_use","id":"2","name":"c","input":{}},{"type":"thinking","thinking":"b""#,
         );
-        let own = |blocks: &str| message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", blocks), "a.b");
+        let own = |blocks: &str| {
+            message(
+                (
+                    "anthropic",
+                    "claude-sonnet-4-5",
+                    "anthropic.blocks.v1",
+                    blocks,
+                ),
+                "a.b",
+            )
+        };
         let whole = replay("anthropic", "claude-sonnet-4-5", &own(BLOCKS));
         assert!(whole.is_some());
-        assert_eq!(replay("anthropic", "claude-sonnet-4-5", &own(&blocks)), whole);
+        assert_eq!(
+            replay("anthropic", "claude-sonnet-4-5", &own(&blocks)),
+            whole
+        );
     }
 
     #[test]
@@ -280,8 +393,13 @@ mod tests {
         );
         let own = message(("openai", "gpt-5.1", "openai.items.v1", items), "a.b");
         let items_for = |provider: &str, message: &ConversationMessage| {
-            let config = LlmConfig { provider: provider.into(), model: "gpt-5.1".into(), ..LlmConfig::default() };
-            replayed_items(message, Selection::of(&config).unwrap()).map(|items| Value::Array(items).to_string())
+            let config = LlmConfig {
+                provider: provider.into(),
+                model: "gpt-5.1".into(),
+                ..LlmConfig::default()
+            };
+            replayed_items(message, Selection::of(&config).unwrap())
+                .map(|items| Value::Array(items).to_string())
         };
         assert_eq!(items_for("openai", &own).as_deref(), Some(items));
         assert_eq!(items_for("azure", &own), None);
@@ -297,10 +415,19 @@ mod tests {
         let deepseek = vec![vec!["reasoning hm".to_owned(), call.clone()]];
         assert_eq!(replay("deepseek", "m", &of("deepseek")), Some(deepseek));
         let detail = r#"{"type":"reasoning.text","text":"hm","signature":"s"}"#.to_owned();
-        assert_eq!(replay("openrouter", "m", &of("openrouter")), Some(vec![vec![detail, call]]));
+        assert_eq!(
+            replay("openrouter", "m", &of("openrouter")),
+            Some(vec![vec![detail, call]])
+        );
         assert_eq!(replay("groq", "m", &of("groq")), None);
         let parts = r#"[{"reasoning":"hm","details":[],"field":"reasoning_content"}]"#;
-        for provider in ["openai-compatible", "openrouter", "fireworks", "together", "groq"] {
+        for provider in [
+            "openai-compatible",
+            "openrouter",
+            "fireworks",
+            "together",
+            "groq",
+        ] {
             let own = message((provider, "m", "openai.reasoning.v1", parts), "a.b");
             let expected = vec![vec!["reasoning hm".to_owned(), "call 1 a__b {}".to_owned()]];
             assert_eq!(replay(provider, "m", &own), Some(expected), "{provider}");
@@ -313,17 +440,30 @@ mod tests {
         let call = || {
             let arguments = Value::Null;
             let (call_id, fn_name) = ("1".to_owned(), "a__b".to_owned());
-            ContentPart::ToolCall(ToolCall { call_id, fn_name, fn_arguments: arguments, thought_signatures: None })
+            ContentPart::ToolCall(ToolCall {
+                call_id,
+                fn_name,
+                fn_arguments: arguments,
+                thought_signatures: None,
+            })
         };
         let answer = |parts: Vec<ContentPart>| ChatMessage::assistant(parts);
         let reasoning = |messages: &[ChatMessage]| -> Vec<usize> {
             let count = |message: &ChatMessage| {
-                message.content.iter().filter(|part| matches!(part, ContentPart::ReasoningContent(_))).count()
+                message
+                    .content
+                    .iter()
+                    .filter(|part| matches!(part, ContentPart::ReasoningContent(_)))
+                    .count()
             };
             messages.iter().map(count).collect()
         };
         let thought = ContentPart::ReasoningContent("hm".to_owned());
-        let mut messages = [answer(vec![thought, call()]), answer(vec![call()]), ChatMessage::assistant("text")];
+        let mut messages = [
+            answer(vec![thought, call()]),
+            answer(vec![call()]),
+            ChatMessage::assistant("text"),
+        ];
         fill_reasoning(&mut messages);
         assert_eq!(reasoning(&messages), [1, 1, 0]);
         let mut plain = [answer(vec![call()])];
@@ -336,8 +476,22 @@ mod tests {
         let made_up = "a.b<|channel|>";
         let accepted = names::in_history(made_up);
         let blocks = BLOCKS.replace("a__b", "a__b<|channel|>");
-        let own = message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", &blocks), made_up);
-        let found = replay("anthropic", "claude-sonnet-4-5", &own).unwrap().concat().concat();
-        assert!(found.contains(&format!(r#""name":"{accepted}""#)) && !found.contains("<|"), "{found}");
+        let own = message(
+            (
+                "anthropic",
+                "claude-sonnet-4-5",
+                "anthropic.blocks.v1",
+                &blocks,
+            ),
+            made_up,
+        );
+        let found = replay("anthropic", "claude-sonnet-4-5", &own)
+            .unwrap()
+            .concat()
+            .concat();
+        assert!(
+            found.contains(&format!(r#""name":"{accepted}""#)) && !found.contains("<|"),
+            "{found}"
+        );
     }
 }

@@ -18,7 +18,9 @@ use futures_util::stream;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, TRANSFER_ENCODING,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -73,23 +75,50 @@ impl Relay {
     ///
     /// # Errors
     /// `internal` when the socket cannot be opened.
-    pub(super) fn start(api: Api, target: &ServiceTarget, key: Option<&ApiKey>) -> Result<Relayed, ProviderError> {
-        let fault = |reason: &str| ProviderError::new(ErrorCode::Internal, format!("relay to the provider: {reason}"));
-        let base = Url::parse(target.endpoint.base_url()).map_err(|_error| fault("the address is none"))?;
-        let origin = base.join("/").map_err(|_error| fault("the address has no host"))?;
+    pub(super) fn start(
+        api: Api,
+        target: &ServiceTarget,
+        key: Option<&ApiKey>,
+    ) -> Result<Relayed, ProviderError> {
+        let fault = |reason: &str| {
+            ProviderError::new(
+                ErrorCode::Internal,
+                format!("relay to the provider: {reason}"),
+            )
+        };
+        let base = Url::parse(target.endpoint.base_url())
+            .map_err(|_error| fault("the address is none"))?;
+        let origin = base
+            .join("/")
+            .map_err(|_error| fault("the address has no host"))?;
         let (listener, path) = listen().map_err(|error| fault(&error.to_string()))?;
         let client = http::socket_client(path.clone())?;
         let failure = Failure::default();
-        let upstream =
-            Upstream { api, origin, key: key.cloned(), client: http::client()?, failure: Arc::clone(&failure) };
+        let upstream = Upstream {
+            api,
+            origin,
+            key: key.cloned(),
+            client: http::client()?,
+            failure: Arc::clone(&failure),
+        };
         let task = AbortOnDropHandle::new(tokio::spawn(serve(listener, path, upstream)));
         let target = relayed(target).ok_or_else(|| fault("the address has no path"))?;
-        Ok(Relayed { relay: Self { failure, _task: task }, client, target })
+        Ok(Relayed {
+            relay: Self {
+                failure,
+                _task: task,
+            },
+            client,
+            target,
+        })
     }
 
     /// Why the answer is not whole, in the words of the provider.
     pub(super) fn failure(&self) -> Option<ProviderError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -97,17 +126,27 @@ impl Relay {
 fn relayed(target: &ServiceTarget) -> Option<ServiceTarget> {
     let moved = |url: &str| {
         let url = Url::parse(url).ok()?;
-        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let query = url
+            .query()
+            .map(|query| format!("?{query}"))
+            .unwrap_or_default();
         Some(format!("{NAME}{}{query}", url.path()))
     };
     let auth = match &target.auth {
-        AuthData::RequestOverride { url, headers } => {
-            AuthData::RequestOverride { url: moved(url)?, headers: headers.clone() }
+        AuthData::RequestOverride { url, headers } => AuthData::RequestOverride {
+            url: moved(url)?,
+            headers: headers.clone(),
+        },
+        AuthData::FromEnv(_) | AuthData::Key(_) | AuthData::MultiKeys(_) | AuthData::None => {
+            target.auth.clone()
         }
-        AuthData::FromEnv(_) | AuthData::Key(_) | AuthData::MultiKeys(_) | AuthData::None => target.auth.clone(),
     };
     let endpoint = Endpoint::from_owned(moved(target.endpoint.base_url())?);
-    Some(ServiceTarget { endpoint, auth, model: target.model.clone() })
+    Some(ServiceTarget {
+        endpoint,
+        auth,
+        model: target.model.clone(),
+    })
 }
 
 /// A socket that is in no folder: its name is a random one, and it ends with this process.
@@ -141,7 +180,10 @@ async fn serve(listener: UnixListener, path: PathBuf, upstream: Upstream) {
         async move { Ok::<_, Infallible>(upstream.answer(request).await) }
     });
     // The crate closes the connection when it has read enough.
-    http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await.ok();
+    http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), answer)
+        .await
+        .ok();
 }
 
 /// The connection of this process. That of another one on the same machine is closed.
@@ -180,28 +222,44 @@ impl Upstream {
             }
         };
         let mut response = Response::new(body);
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         response
     }
 
     async fn send(&self, request: Request<Incoming>) -> Result<reqwest::Response, ProviderError> {
-        let internal = |_error| ProviderError::new(ErrorCode::Internal, "the request could not be read");
+        let internal =
+            |_error| ProviderError::new(ErrorCode::Internal, "the request could not be read");
         let (mut parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let url = self.origin.join(path);
-        let url = url.map_err(|_error| ProviderError::new(ErrorCode::Internal, "the request has no address"))?;
+        let url = url.map_err(|_error| {
+            ProviderError::new(ErrorCode::Internal, "the request has no address")
+        })?;
         for name in [HOST, CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING] {
             parts.headers.remove(name);
         }
         let body = body.collect().await.map_err(internal)?.to_bytes();
-        let sent = self.client.request(parts.method, url).headers(parts.headers).body(body).send().await;
+        let sent = self
+            .client
+            .request(parts.method, url)
+            .headers(parts.headers)
+            .body(body)
+            .send()
+            .await;
         let mut response = sent.map_err(http::unavailable)?;
         if response.status().is_success() {
             return Ok(response);
         }
         let text = read(&mut response, MAX_ERROR_BYTES).await;
         let text = String::from_utf8_lossy(&text);
-        Err(fault::of_response(response.status().as_u16(), &text, response.headers(), self.key.as_ref()))
+        Err(fault::of_response(
+            response.status().as_u16(),
+            &text,
+            response.headers(),
+            self.key.as_ref(),
+        ))
     }
 }
 
@@ -218,7 +276,10 @@ async fn read(response: &mut reqwest::Response, limit: usize) -> Vec<u8> {
 
 fn fail(failure: &Failure, error: ProviderError) {
     // The first failure is the cause of the others.
-    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    failure
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_or_insert(error);
 }
 
 /// An answer that has begun.
@@ -235,11 +296,22 @@ struct Answer {
 
 impl Answer {
     fn of(response: reqwest::Response, upstream: Upstream) -> Self {
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default();
         let is_whole = kind.to_ascii_lowercase().starts_with("application/json");
         let normal = Normal::new(upstream.api);
         let whole = is_whole.then(Vec::new);
-        Self { response, upstream, events: Events::default(), normal, whole, has_ended: false }
+        Self {
+            response,
+            upstream,
+            events: Events::default(),
+            normal,
+            whole,
+            has_ended: false,
+        }
     }
 
     fn into_body(self) -> Body {
@@ -280,7 +352,10 @@ impl Answer {
             (Some(piece), Some(mut whole)) => {
                 whole.extend_from_slice(&piece);
                 // Some servers give their events this type, too.
-                if whole.first().is_some_and(|first| !b"{[ \r\n\t\xEF".contains(first)) || whole.len() > MAX_WHOLE_BYTES
+                if whole
+                    .first()
+                    .is_some_and(|first| !b"{[ \r\n\t\xEF".contains(first))
+                    || whole.len() > MAX_WHOLE_BYTES
                 {
                     whole
                 } else {
@@ -289,7 +364,10 @@ impl Answer {
                 }
             }
             (None, Some(whole)) => {
-                return self.normal.whole(&String::from_utf8_lossy(&whole)).map_err(|error| self.named(error));
+                return self
+                    .normal
+                    .whole(&String::from_utf8_lossy(&whole))
+                    .map_err(|error| self.named(error));
             }
             (Some(piece), None) => piece.to_vec(),
             (None, None) => {

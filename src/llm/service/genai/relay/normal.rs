@@ -13,7 +13,12 @@ use crate::llm::service::provider::repair::{self, Repair};
 
 const DONE: &str = "[DONE]";
 /// Where the tokens of an answer stand.
-const USAGES: [&str; 4] = ["/usage", "/message/usage", "/response/usage", "/x_groq/usage"];
+const USAGES: [&str; 4] = [
+    "/usage",
+    "/message/usage",
+    "/response/usage",
+    "/x_groq/usage",
+];
 
 /// The state of a stream.
 #[derive(Debug)]
@@ -26,7 +31,11 @@ pub(super) struct Normal {
 
 impl Normal {
     pub(super) fn new(api: Api) -> Self {
-        Self { api, repair: Repair::default(), has_begun: false }
+        Self {
+            api,
+            repair: Repair::default(),
+            has_begun: false,
+        }
     }
 
     /// The lines of an event for the crate.
@@ -87,26 +96,44 @@ impl Normal {
     }
 
     fn name_of<'a>(&self, event: &'a Value) -> Option<&'a str> {
-        if self.api == Api::Chat { None } else { event.get("type").and_then(Value::as_str) }
+        if self.api == Api::Chat {
+            None
+        } else {
+            event.get("type").and_then(Value::as_str)
+        }
     }
 
     /// The name of an event that cannot be read.
     fn name(&self, event: &str) -> Option<&'static str> {
-        const NAMES: [&str; 3] = ["content_block_delta", "content_block_start", "message_delta"];
-        let named = NAMES.into_iter().find(|name| event.contains(name)).unwrap_or("content_block_start");
+        const NAMES: [&str; 3] = [
+            "content_block_delta",
+            "content_block_start",
+            "message_delta",
+        ];
+        let named = NAMES
+            .into_iter()
+            .find(|name| event.contains(name))
+            .unwrap_or("content_block_start");
         (self.api == Api::Messages).then_some(named)
     }
 }
 
 /// Whether a text is several events, one on each line: their server wrote no empty lines between them.
 fn is_list(text: &str) -> bool {
-    let is_event = |line: &str| line.trim() == DONE || serde_json::from_str::<IgnoredAny>(line).is_ok();
-    text.trim().contains('\n') && text.lines().filter(|line| !line.trim().is_empty()).all(is_event)
+    let is_event =
+        |line: &str| line.trim() == DONE || serde_json::from_str::<IgnoredAny>(line).is_ok();
+    text.trim().contains('\n')
+        && text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .all(is_event)
 }
 
 /// An event as lines. The crate selects those of Anthropic by their name.
 fn lines(name: Option<&str>, data: &str) -> String {
-    let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
+    let name = name
+        .map(|name| format!("event: {name}\n"))
+        .unwrap_or_default();
     let data: String = data.lines().map(|line| format!("data: {line}\n")).collect();
     format!("{name}{data}\n")
 }
@@ -117,8 +144,15 @@ fn failure(api: Api, event: &Value) -> Option<Value> {
         return list.first().and_then(|first| failure(api, first));
     }
     let kind = event.get("type").and_then(Value::as_str);
-    let in_response = (kind == Some("response.failed") || event.get("status") == Some(&json!("failed")))
-        .then(|| event.pointer("/response/error").or_else(|| event.get("error")).cloned().unwrap_or_else(|| json!({})));
+    let in_response = (kind == Some("response.failed")
+        || event.get("status") == Some(&json!("failed")))
+    .then(|| {
+        event
+            .pointer("/response/error")
+            .or_else(|| event.get("error"))
+            .cloned()
+            .unwrap_or_else(|| json!({}))
+    });
     if let Some(error) = in_response.filter(|_error| api == Api::Responses) {
         return Some(if error.is_object() { error } else { json!({}) });
     }
@@ -126,12 +160,17 @@ fn failure(api: Api, event: &Value) -> Option<Value> {
     if is_error || event.get("error").is_some_and(is_said) {
         return Some(event.clone());
     }
-    if let Some(error) = event.pointer("/choices/0/error").filter(|error| is_said(error)) {
+    if let Some(error) = event
+        .pointer("/choices/0/error")
+        .filter(|error| is_said(error))
+    {
         return Some(error.clone());
     }
     // An answer that has no part of one, but words.
     let names = ["choices", "type", "object", "usage"];
-    let is_answer = names.iter().any(|name| event.get(name).is_some_and(|value| !value.is_null()));
+    let is_answer = names
+        .iter()
+        .any(|name| event.get(name).is_some_and(|value| !value.is_null()));
     (!is_answer && has_words(event)).then(|| event.clone())
 }
 
@@ -139,12 +178,16 @@ fn failure(api: Api, event: &Value) -> Option<Value> {
 fn has_words(event: &Value) -> bool {
     let words = ["message", "detail", "msg", "errors", "Message"];
     let is_about_error = |name: &str| name.to_ascii_lowercase().starts_with("err");
-    let is_success = |text: &str| matches!(text.to_ascii_lowercase().as_str(), "0" | "ok" | "success");
+    let is_success =
+        |text: &str| matches!(text.to_ascii_lowercase().as_str(), "0" | "ok" | "success");
     let is_failure = |value: &Value| is_said(value) && !value.as_str().is_some_and(is_success);
     let fields = event.as_object().into_iter().flatten();
-    let in_status = event.pointer("/base_resp/status_code").is_some_and(is_failure);
+    let in_status = event
+        .pointer("/base_resp/status_code")
+        .is_some_and(is_failure);
     let in_word = event.get("success") == Some(&Value::Bool(false));
-    let mut named = fields.filter(|(name, _)| words.contains(&name.as_str()) || is_about_error(name));
+    let mut named =
+        fields.filter(|(name, _)| words.contains(&name.as_str()) || is_about_error(name));
     in_status || in_word || named.any(|(_, value)| is_failure(value))
 }
 
@@ -200,15 +243,36 @@ mod tests {
         ] {
             assert!(shown(Api::Chat, event).starts_with("failure "), "{event}");
         }
-        for error in ["null", "false", "\"\"", "{}", "[]", "0", r#"{"message":null}"#] {
+        for error in [
+            "null",
+            "false",
+            "\"\"",
+            "{}",
+            "[]",
+            "0",
+            r#"{"message":null}"#,
+        ] {
             let event = format!(r#"{{"error":{error},"choices":[{{"delta":{{"content":"a"}}}}]}}"#);
-            assert_eq!(shown(Api::Chat, &event), "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
+            assert_eq!(
+                shown(Api::Chat, &event),
+                "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"
+            );
         }
-        for harmless in [r#"{"id":"a","choices":null,"base_resp":{"status_code":0}}"#, r#"{"errorCode":"0"}"#, "{}"] {
-            assert!(!shown(Api::Chat, harmless).starts_with("failure"), "{harmless}");
+        for harmless in [
+            r#"{"id":"a","choices":null,"base_resp":{"status_code":0}}"#,
+            r#"{"errorCode":"0"}"#,
+            "{}",
+        ] {
+            assert!(
+                !shown(Api::Chat, harmless).starts_with("failure"),
+                "{harmless}"
+            );
         }
         let failed = r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"x"}}}"#;
-        assert_eq!(shown(Api::Responses, failed), r#"failure {"code":"server_error","message":"x"}"#);
+        assert_eq!(
+            shown(Api::Responses, failed),
+            r#"failure {"code":"server_error","message":"x"}"#
+        );
         assert_eq!(shown(Api::Chat, DONE), "data: [DONE]\n\n");
     }
 
@@ -219,7 +283,12 @@ mod tests {
             r#"[{"id":"1","function":{"name":"n","arguments":"{}"}}]}}],"usage":{"prompt_tokens":5.0}}"#
         );
         let events = shown(Api::Chat, answer);
-        for part in [r#""delta":{"#, r#""index":0"#, r#""finish_reason":"tool_calls""#, r#""prompt_tokens":5}"#] {
+        for part in [
+            r#""delta":{"#,
+            r#""index":0"#,
+            r#""finish_reason":"tool_calls""#,
+            r#""prompt_tokens":5}"#,
+        ] {
             assert!(events.contains(part), "{part}: {events}");
         }
         assert!(events.ends_with("data: [DONE]\n\n"), "{events}");
@@ -228,7 +297,10 @@ mod tests {
             r#""usage":{"input_tokens":1,"output_tokens":2}}"#
         );
         let events = shown(Api::Messages, message);
-        let names: Vec<_> = events.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+        let names: Vec<_> = events
+            .lines()
+            .filter_map(|line| line.strip_prefix("event: "))
+            .collect();
         let expected = [
             "message_start",
             "content_block_start",

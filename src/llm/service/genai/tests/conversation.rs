@@ -2,7 +2,8 @@
 
 use crate::config::url_pattern::UrlPattern;
 use crate::llm::proto::{
-    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, GenerateRequest, GenerateResponse, LlmConfig,
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, GenerateRequest,
+    GenerateResponse, LlmConfig,
 };
 use crate::llm::service::backend::Backend;
 use crate::llm::service::call::Deadline;
@@ -18,7 +19,10 @@ use crate::llm::service::provider::tests::endpoint::Endpoint;
 /// A request of a client that accepts everything.
 pub(super) fn request(provider: &str, model: &str) -> GenerateRequest {
     GenerateRequest {
-        messages: vec![message("system", "You are an SRE."), message("user", PROMPT)],
+        messages: vec![
+            message("system", "You are an SRE."),
+            message("user", PROMPT),
+        ],
         llm_config: Some(LlmConfig {
             provider: provider.into(),
             model: model.into(),
@@ -26,7 +30,14 @@ pub(super) fn request(provider: &str, model: &str) -> GenerateRequest {
             ..LlmConfig::default()
         }),
         tools: vec![tool("server.get"), tool("server.list")],
-        accept: [ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY].map(str::to_owned).to_vec(),
+        accept: [
+            ACCEPT_CODES,
+            ACCEPT_FINISH,
+            ACCEPT_PROVIDER_DATA,
+            ACCEPT_RETRY,
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         execution_id: "execution-1".into(),
         ..GenerateRequest::default()
     }
@@ -54,12 +65,24 @@ pub(super) async fn ask_until(
     let address = endpoint.address;
     let read = move |name: &str| match name {
         "TEST_KEY" => Some(KEY.to_owned()),
-        name if name.ends_with("_BASE_URL") || name.ends_with("_API_BASE") || name.ends_with("_HOST") => {
+        name if name.ends_with("_BASE_URL")
+            || name.ends_with("_API_BASE")
+            || name.ends_with("_HOST") =>
+        {
             Some(format!("http://{address}"))
         }
         _ => None,
     };
     let permitted = UrlPattern::parse(&format!("http://{address}")).unwrap();
-    let access = Access::new(vec!["TEST_KEY".to_owned()], vec![permitted], Environment::new(read));
-    answer(&Backend::Genai(Genai::new(access, TIMEOUTS)), request, deadline).await
+    let access = Access::new(
+        vec!["TEST_KEY".to_owned()],
+        vec![permitted],
+        Environment::new(read),
+    );
+    answer(
+        &Backend::Genai(Genai::new(access, TIMEOUTS)),
+        request,
+        deadline,
+    )
+    .await
 }

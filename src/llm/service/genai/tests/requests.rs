@@ -23,7 +23,11 @@ async fn anthropic_gets_a_limit_a_budget_and_marks_for_its_cache() {
     let (received, body) = sent("anthropic/answer.sse", &anthropic()).await;
     assert_eq!(received.target, "POST /v1/messages");
     let headers = received.headers.to_lowercase();
-    assert!(headers.contains(&format!("x-api-key: {KEY}\r\n")) && headers.contains("anthropic-version: "), "{headers}");
+    assert!(
+        headers.contains(&format!("x-api-key: {KEY}\r\n"))
+            && headers.contains("anthropic-version: "),
+        "{headers}"
+    );
     assert!(!headers.contains("accept-encoding"), "{headers}");
     let tool = |name: &str| json!({ "name": name, "input_schema": schema(), "description": "" });
     let cached = |text: &str| json!([{ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } }]);
@@ -43,9 +47,15 @@ async fn anthropic_gets_a_limit_a_budget_and_marks_for_its_cache() {
 async fn openai_gets_an_effort_a_limit_and_asks_for_encrypted_thoughts() {
     let (received, body) = sent("openai/responses.sse", &openai()).await;
     assert_eq!(received.target, "POST /v1/responses");
-    assert!(received.headers.to_lowercase().contains(&format!("authorization: bearer {KEY}\r\n")));
+    assert!(
+        received
+            .headers
+            .to_lowercase()
+            .contains(&format!("authorization: bearer {KEY}\r\n"))
+    );
     let tool = |name: &str| json!({ "type": "function", "name": name, "description": "", "parameters": schema(), "strict": false });
-    let message = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": text });
+    let message =
+        |role: &str, text: &str| json!({ "type": "message", "role": role, "content": text });
     let expected = json!({
         "store": false,
         "model": "gpt-5.1",
@@ -62,12 +72,22 @@ async fn openai_gets_an_effort_a_limit_and_asks_for_encrypted_thoughts() {
 
 #[tokio::test]
 async fn the_name_of_a_model_is_sent_as_it_is() {
-    for model in ["qwen3-max", "deepseek-r1-zero", "a::b", "claude-sonnet-4-5", "gemini-4-argon"] {
+    for model in [
+        "qwen3-max",
+        "deepseek-r1-zero",
+        "a::b",
+        "claude-sonnet-4-5",
+        "gemini-4-argon",
+    ] {
         let mut request = request("xai", model);
         request.max_output_tokens = 77;
         let (received, body) = sent("openai/chat.sse", &request).await;
         assert_eq!(received.target, "POST /v1/chat/completions");
-        let found = (&body["model"], &body["max_tokens"], body.get("reasoning_effort"));
+        let found = (
+            &body["model"],
+            &body["max_tokens"],
+            body.get("reasoning_effort"),
+        );
         assert_eq!(found, (&json!(model), &json!(77), None), "{body}");
     }
 }
@@ -78,6 +98,13 @@ async fn a_server_without_a_key_gets_no_header_for_one() {
     request.llm_config.as_mut().unwrap().api_key_env.clear();
     let (received, body) = sent("openai/chat.sse", &request).await;
     assert_eq!(received.target, "POST /v1/chat/completions");
-    assert!(!received.headers.to_lowercase().contains("authorization"), "{}", received.headers);
-    assert_eq!((&body["max_tokens"], &body["stream_options"]), (&json!(8_192), &json!({ "include_usage": true })));
+    assert!(
+        !received.headers.to_lowercase().contains("authorization"),
+        "{}",
+        received.headers
+    );
+    assert_eq!(
+        (&body["max_tokens"], &body["stream_options"]),
+        (&json!(8_192), &json!({ "include_usage": true }))
+    );
 }

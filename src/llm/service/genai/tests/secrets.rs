@@ -21,9 +21,15 @@ fn failures() -> Vec<Vec<Reply>> {
         vec![Reply::error(200, &echo)],
         vec![event(&format!("{{\"error\":{{\"message\":\"{KEY}\"}}}}"))],
         vec![event(&format!("{PROMPT} {KEY}"))],
-        vec![Reply::stream(format!("{hello}event: unknown\ndata: {PROMPT} {KEY}\n\n"))],
-        vec![Reply::stream(format!("{hello}event: content_block_delta\ndata: {{\"delta\":\"{PROMPT} {KEY}\"}}\n\n"))],
-        vec![Reply::stream(format!("data: {{\"type\":\"response.failed\",\"response\":\"{PROMPT} {KEY}\"}}\n\n"))],
+        vec![Reply::stream(format!(
+            "{hello}event: unknown\ndata: {PROMPT} {KEY}\n\n"
+        ))],
+        vec![Reply::stream(format!(
+            "{hello}event: content_block_delta\ndata: {{\"delta\":\"{PROMPT} {KEY}\"}}\n\n"
+        ))],
+        vec![Reply::stream(format!(
+            "data: {{\"type\":\"response.failed\",\"response\":\"{PROMPT} {KEY}\"}}\n\n"
+        ))],
         vec![Reply::stream(hello).ending(Ending::Cut)],
         vec![Reply::error(302, "").with_header("location: http://127.0.0.1:1/?key=x")],
     ]
@@ -34,7 +40,10 @@ async fn a_seeded_key_and_prompt_are_in_no_message_and_no_log() {
     let log = Log::default();
     let _guard = log.capture();
     let mut messages = String::new();
-    for (request, calls) in [(anthropic(), "anthropic/calls.sse"), (openai(), "openai/responses.sse")] {
+    for (request, calls) in [
+        (anthropic(), "anthropic/calls.sse"),
+        (openai(), "openai/responses.sse"),
+    ] {
         for replies in failures() {
             let endpoint = Endpoint::start([vec![Reply::fixture(calls)], replies].concat()).await;
             let first = ask(&endpoint, &request).await;
@@ -43,7 +52,10 @@ async fn a_seeded_key_and_prompt_are_in_no_message_and_no_log() {
         }
     }
     let logged = log.text();
-    assert!(logged.contains("model call failed") && logged.contains("model call repeated"), "{logged}");
+    assert!(
+        logged.contains("model call failed") && logged.contains("model call repeated"),
+        "{logged}"
+    );
     for text in [messages, logged] {
         for secret in [KEY, PROMPT, "x-api-key", "seeded"] {
             assert!(!text.contains(secret), "{secret} in {text}");

@@ -11,16 +11,34 @@ async fn answer_to(reply: Reply, request: &GenerateRequest) -> Vec<String> {
 const CALLS: [&str; 2] = [r#"{"name":"web-1","count":1.0}"#, "{}"];
 
 fn calls(ids: [&str; 2]) -> [String; 2] {
-    [format!("call {} server.get {}", ids[0], CALLS[0]), format!("call {} server.list {}", ids[1], CALLS[1])]
+    [
+        format!("call {} server.get {}", ids[0], CALLS[0]),
+        format!("call {} server.list {}", ids[1], CALLS[1]),
+    ]
 }
 
 #[tokio::test]
 async fn anthropic_answers_are_the_same_at_any_size_of_reads() {
     for piece in [1, 3, 4_096] {
-        let answer = answer_to(Reply::fixture("anthropic/calls.sse").in_pieces_of(piece), &anthropic()).await;
-        assert_eq!(answer[..4], ["thinking The pod ", "thinking restarts.", "text I look → ", "text both."]);
+        let answer = answer_to(
+            Reply::fixture("anthropic/calls.sse").in_pieces_of(piece),
+            &anthropic(),
+        )
+        .await;
+        assert_eq!(
+            answer[..4],
+            [
+                "thinking The pod ",
+                "thinking restarts.",
+                "text I look → ",
+                "text both."
+            ]
+        );
         assert_eq!(answer[4..6], calls(["toolu_1", "toolu_2"]));
-        assert_eq!(answer[6], "tool_calls|tool_use||msg_01|claude-sonnet-4-5-20250929");
+        assert_eq!(
+            answer[6],
+            "tool_calls|tool_use||msg_01|claude-sonnet-4-5-20250929"
+        );
         let data = concat!(
             r#"data [{"type":"thinking","thinking":"The pod restarts.","signature":"c2lnLTE="},"#,
             r#"{"type":"redacted_thinking","data":"cmVkYWN0ZWQ="},{"type":"text","text":"I look → both."},"#,
@@ -39,8 +57,14 @@ async fn answers_of_both_interfaces_of_openai_are_the_same() {
     assert_eq!(responses[..2], ["thinking The pod ", "thinking restarts."]);
     assert_eq!(responses[2..4], text);
     assert_eq!(responses[4..6], calls(["tool-A", "tool-B"]));
-    assert_eq!(responses[6], "tool_calls|completed||resp_1|gpt-5.1-2025-11-13");
-    assert!(responses[7].starts_with("data ") && responses[7].contains(r#""encrypted_content":"ZW5jcnlwdGVk""#));
+    assert_eq!(
+        responses[6],
+        "tool_calls|completed||resp_1|gpt-5.1-2025-11-13"
+    );
+    assert!(
+        responses[7].starts_with("data ")
+            && responses[7].contains(r#""encrypted_content":"ZW5jcnlwdGVk""#)
+    );
     assert_eq!(responses[8..], ["usage 30 12 42 5 4 0", "end"]);
     let chat = answer_to(Reply::fixture("openai/chat.sse"), &request("xai", "grok-4")).await;
     assert_eq!(chat[0], "thinking The pod restarts.");
@@ -60,7 +84,13 @@ async fn answers_of_both_interfaces_of_openai_are_the_same() {
 #[tokio::test]
 async fn an_answer_that_reached_its_limit_says_so() {
     let answer = answer_to(Reply::fixture("openai/incomplete.sse"), &openai()).await;
-    assert_eq!(answer[..2], ["text Hal", "max_tokens|max_output_tokens||resp_1|gpt-5.1-2025-11-13"]);
+    assert_eq!(
+        answer[..2],
+        [
+            "text Hal",
+            "max_tokens|max_output_tokens||resp_1|gpt-5.1-2025-11-13"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -77,7 +107,10 @@ async fn a_complete_answer_counts_although_its_response_does_not_end() {
 
 #[tokio::test]
 async fn a_client_that_accepts_nothing_gets_only_what_it_knows() {
-    let old = GenerateRequest { accept: Vec::new(), ..anthropic() };
+    let old = GenerateRequest {
+        accept: Vec::new(),
+        ..anthropic()
+    };
     let answer = answer_to(Reply::fixture("anthropic/answer.sse"), &old).await;
     assert_eq!(answer, ["text Healthy.", "usage 56 3 59 0 11 0", "end"]);
 }

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::llm::proto::{
-    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, GenerateRequest, GenerateResponse, LlmConfig,
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, GenerateRequest,
+    GenerateResponse, LlmConfig,
 };
 use crate::llm::service::backend::Backend;
 use crate::llm::service::call::Deadline;
@@ -19,7 +20,10 @@ use crate::llm::service::provider::tests::endpoint::Endpoint;
 /// A request of a client that accepts everything.
 pub(super) fn request() -> GenerateRequest {
     GenerateRequest {
-        messages: vec![message("system", "You are an SRE."), message("user", PROMPT)],
+        messages: vec![
+            message("system", "You are an SRE."),
+            message("user", PROMPT),
+        ],
         llm_config: Some(LlmConfig {
             provider: "google".into(),
             model: "gemini-3-flash-preview".into(),
@@ -27,7 +31,14 @@ pub(super) fn request() -> GenerateRequest {
             ..LlmConfig::default()
         }),
         tools: vec![tool("server.get"), tool("server.list")],
-        accept: [ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY].map(str::to_owned).to_vec(),
+        accept: [
+            ACCEPT_CODES,
+            ACCEPT_FINISH,
+            ACCEPT_PROVIDER_DATA,
+            ACCEPT_RETRY,
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         ..GenerateRequest::default()
     }
 }
@@ -39,7 +50,11 @@ pub(super) fn backend(address: SocketAddr) -> Google {
         "GOOGLE_GEMINI_BASE_URL" => Some(format!("http://{address}")),
         _ => None,
     };
-    let access = Access::new(vec!["TEST_KEY".to_owned()], Vec::new(), Environment::new(read));
+    let access = Access::new(
+        vec!["TEST_KEY".to_owned()],
+        Vec::new(),
+        Environment::new(read),
+    );
     Google::new(access, TIMEOUTS)
 }
 
@@ -54,5 +69,10 @@ pub(super) async fn ask_until(
     request: &GenerateRequest,
     deadline: Deadline,
 ) -> Vec<GenerateResponse> {
-    answer(&Backend::Google(backend(endpoint.address)), request, deadline).await
+    answer(
+        &Backend::Google(backend(endpoint.address)),
+        request,
+        deadline,
+    )
+    .await
 }

@@ -12,7 +12,8 @@ use super::{stream_url, versioned};
 
 #[test]
 fn the_address_of_a_model_is_below_the_base_url() {
-    let of = |base: &str| stream_url(versioned(Url::parse(base).unwrap()), "gemini-3-flash").to_string();
+    let of =
+        |base: &str| stream_url(versioned(Url::parse(base).unwrap()), "gemini-3-flash").to_string();
     let tail = "models/gemini-3-flash:streamGenerateContent?alt=sse";
     for (base, start) in [
         ("https://host", "https://host/v1beta"),

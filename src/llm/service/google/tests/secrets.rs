@@ -8,12 +8,14 @@ use crate::llm::service::provider::tests::log::Log;
 fn failures() -> Vec<Vec<Reply>> {
     let api = |status, text: &str| {
         let details = r#"[{"@type":"google.rpc.RetryInfo","retryDelay":"0.001s"}]"#;
-        let body = format!(r#"{{"error":{{"message":"{text} {KEY}","status":"S","details":{details}}}}}"#);
+        let body =
+            format!(r#"{{"error":{{"message":"{text} {KEY}","status":"S","details":{details}}}}}"#);
         Reply::error(status, &body)
     };
     let echo = format!("<html>{KEY} {PROMPT}</html>");
     let partial = format!("data: {{\"candidates\":[{{\"content\":\"{PROMPT} {KEY}\"}}]}}\n\n");
-    let blocked = format!(r#"{{"promptFeedback":{{"blockReason":"{KEY}","blockReasonMessage":"{KEY}"}}}}"#);
+    let blocked =
+        format!(r#"{{"promptFeedback":{{"blockReason":"{KEY}","blockReasonMessage":"{KEY}"}}}}"#);
     let hello = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}\n\n";
     vec![
         vec![api(400, "Invalid thought signature")],
@@ -46,7 +48,10 @@ async fn a_seeded_key_and_prompt_are_in_no_message_and_no_log() {
         messages.push_str(&format!("{found:?}\n"));
     }
     let logged = log.text();
-    assert!(logged.contains("model call failed") && logged.contains("model call repeated"), "{logged}");
+    assert!(
+        logged.contains("model call failed") && logged.contains("model call repeated"),
+        "{logged}"
+    );
     for text in [messages, logged] {
         for secret in [KEY, PROMPT, "x-goog-api-key", "seeded"] {
             assert!(!text.contains(secret), "{secret} in {text}");

@@ -26,13 +26,26 @@ async fn an_answer_goes_back_byte_for_byte_from_another_process() {
     let endpoint = Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), healthy()]).await;
     let first = ask(&endpoint, &request()).await;
     let data = provider_data(&first).unwrap();
-    let fields = (data.provider.as_str(), data.model.as_str(), data.format.as_str());
-    assert_eq!(fields, ("google", "gemini-3-flash-preview", "gemini.contents.v1"));
-    assert_eq!(String::from_utf8(data.payload).unwrap(), format!("[{PARTS}]"));
+    let fields = (
+        data.provider.as_str(),
+        data.model.as_str(),
+        data.format.as_str(),
+    );
+    assert_eq!(
+        fields,
+        ("google", "gemini-3-flash-preview", "gemini.contents.v1")
+    );
+    assert_eq!(
+        String::from_utf8(data.payload).unwrap(),
+        format!("[{PARTS}]")
+    );
     let second = lines(&ask(&endpoint, &continued(request(), &first)).await);
     assert_eq!(second[0], "text Healthy.");
     let body = &endpoint.bodies()[1];
-    assert!(body.contains(&format!("{PARTS},{RESULTS}]")) && !body.contains(SENTINEL), "{body}");
+    assert!(
+        body.contains(&format!("{PARTS},{RESULTS}]")) && !body.contains(SENTINEL),
+        "{body}"
+    );
 }
 
 #[tokio::test]
@@ -49,7 +62,12 @@ async fn lost_and_foreign_data_is_replaced_by_the_documented_word() {
         request.messages[2].provider_data = data;
         ask(&endpoint, &request).await;
         let body = endpoint.bodies().pop().unwrap();
-        assert!(!body.contains("c2lnLTE=") && !body.contains("foreign-signature") && !body.contains("fc-1"), "{body}");
+        assert!(
+            !body.contains("c2lnLTE=")
+                && !body.contains("foreign-signature")
+                && !body.contains("fc-1"),
+            "{body}"
+        );
         assert_eq!(body.matches(SENTINEL).count(), 1, "{body}");
     }
 }
@@ -63,10 +81,20 @@ const BLOCKS: &str = r#"[{"type":"thinking","thinking":"bound thought","signatur
 
 /// A request after an answer with this data and a call.
 fn after(data: ProviderData) -> GenerateRequest {
-    let call = ToolCall { id: "7".into(), name: "server.get".into(), arguments: "{}".into() };
-    let answer =
-        ConversationMessage { tool_calls: vec![call], provider_data: Some(data), ..message("assistant", "I look.") };
-    let result = ConversationMessage { tool_call_id: "7".into(), ..message("tool", "{}") };
+    let call = ToolCall {
+        id: "7".into(),
+        name: "server.get".into(),
+        arguments: "{}".into(),
+    };
+    let answer = ConversationMessage {
+        tool_calls: vec![call],
+        provider_data: Some(data),
+        ..message("assistant", "I look.")
+    };
+    let result = ConversationMessage {
+        tool_call_id: "7".into(),
+        ..message("tool", "{}")
+    };
     let mut request = request();
     request.messages.extend([answer, result]);
     request
@@ -89,7 +117,10 @@ async fn work_of_another_provider_arrives_as_text_without_its_secrets() {
         r#""thoughtSignature":"skip_thought_signature_validator"}],"role":"model"}"#
     );
     assert!(body.contains(answer), "{body}");
-    assert!(!body.contains("SECRET") && !body.contains("bound thought"), "{body}");
+    assert!(
+        !body.contains("SECRET") && !body.contains("bound thought"),
+        "{body}"
+    );
     assert_eq!(body.matches(SENTINEL).count(), 1);
 }
 
@@ -107,35 +138,66 @@ async fn the_sources_of_an_answer_never_go_back_to_google_as_a_content() {
     ask(&endpoint, &after(data("gemini-3-flash-preview"))).await;
     ask(&endpoint, &after(data("gemini-2.5-flash"))).await;
     let bodies = endpoint.bodies();
-    assert!(bodies[0].contains("c2ln") && !bodies[0].contains("https://a"), "{}", bodies[0]);
-    assert!(!bodies[1].contains("c2ln") && bodies[1].contains("- A: https://a"), "{}", bodies[1]);
-    assert!(bodies.iter().all(|body| !body.contains("sources")), "{bodies:?}");
+    assert!(
+        bodies[0].contains("c2ln") && !bodies[0].contains("https://a"),
+        "{}",
+        bodies[0]
+    );
+    assert!(
+        !bodies[1].contains("c2ln") && bodies[1].contains("- A: https://a"),
+        "{}",
+        bodies[1]
+    );
+    assert!(
+        bodies.iter().all(|body| !body.contains("sources")),
+        "{bodies:?}"
+    );
 }
 
 #[tokio::test]
 async fn refused_signatures_are_answered_by_one_rebuilt_request() {
     let refused = |text: &str| {
-        let body = format!(r#"{{"error":{{"code":400,"message":"{text}","status":"INVALID_ARGUMENT"}}}}"#);
+        let body =
+            format!(r#"{{"error":{{"code":400,"message":"{text}","status":"INVALID_ARGUMENT"}}}}"#);
         Reply::error(400, &body)
     };
     let missing = r#"{"candidates":[{"finishReason":"MISSING_THOUGHT_SIGNATURE"}]}"#;
-    for refusal in [refused("Corrupted thought signature."), Reply::events(&[missing])] {
-        let endpoint = Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), refusal, healthy()]).await;
+    for refusal in [
+        refused("Corrupted thought signature."),
+        Reply::events(&[missing]),
+    ] {
+        let endpoint =
+            Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), refusal, healthy()]).await;
         let first = ask(&endpoint, &request()).await;
         let second = lines(&ask(&endpoint, &continued(request(), &first)).await);
         assert_eq!(second[0], "text Healthy.");
         let bodies = endpoint.bodies();
-        assert!(bodies[1].contains("c2lnLTE=") && !bodies[2].contains("c2lnLTE="), "{bodies:?}");
+        assert!(
+            bodies[1].contains("c2lnLTE=") && !bodies[2].contains("c2lnLTE="),
+            "{bodies:?}"
+        );
         assert_eq!((bodies.len(), bodies[2].matches(SENTINEL).count()), (3, 1));
     }
-    let endpoint =
-        Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), refused("Invalid thought signature.")]).await;
+    let endpoint = Endpoint::start(vec![
+        Reply::fixture("gemini/calls.sse"),
+        refused("Invalid thought signature."),
+    ])
+    .await;
     let first = ask(&endpoint, &request()).await;
     let found = error(&ask(&endpoint, &continued(request(), &first)).await);
     let message = "Generation failed: 400 INVALID_ARGUMENT. Invalid thought signature.";
-    assert_eq!((found.code.as_str(), found.message.as_str()), ("thought_signature", message));
+    assert_eq!(
+        (found.code.as_str(), found.message.as_str()),
+        ("thought_signature", message)
+    );
     assert_eq!(endpoint.requests().len(), 3);
-    let endpoint = Endpoint::start(vec![refused("Function call is missing a thought_signature")]).await;
-    assert_eq!(error(&ask(&endpoint, &request()).await).code, "thought_signature");
+    let endpoint = Endpoint::start(vec![refused(
+        "Function call is missing a thought_signature",
+    )])
+    .await;
+    assert_eq!(
+        error(&ask(&endpoint, &request()).await).code,
+        "thought_signature"
+    );
     assert_eq!(endpoint.requests().len(), 1);
 }

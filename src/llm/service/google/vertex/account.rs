@@ -47,7 +47,9 @@ impl Account {
             Source::Machine { host } if host == METADATA_HOST => {
                 "the account of the machine, by the metadata server metadata.google.internal"
             }
-            Source::Machine { .. } => "the account of the machine, by the metadata server of GCE_METADATA_HOST",
+            Source::Machine { .. } => {
+                "the account of the machine, by the metadata server of GCE_METADATA_HOST"
+            }
         }
     }
 }
@@ -79,16 +81,27 @@ struct Kind {
 pub(super) async fn read(access: &Access, named: Option<ApiKey>) -> Result<Account, ProviderError> {
     let quota_project = access.variable(QUOTA_VARIABLE);
     let Some(named) = named else {
-        let host = access.variable(METADATA_VARIABLE).unwrap_or_else(|| METADATA_HOST.to_owned());
-        return Ok(Account { source: Source::Machine { host }, quota_project });
+        let host = access
+            .variable(METADATA_VARIABLE)
+            .unwrap_or_else(|| METADATA_HOST.to_owned());
+        return Ok(Account {
+            source: Source::Machine { host },
+            quota_project,
+        });
     };
     let text = named.expose();
     let json = match text.chars().next() {
         Some('{') => text.to_owned(),
         Some('/') => file(text).await?,
-        Some(_) | None => return Ok(Account { source: Source::Token(named), quota_project }),
+        Some(_) | None => {
+            return Ok(Account {
+                source: Source::Token(named),
+                quota_project,
+            });
+        }
     };
-    let kind: Kind = serde_json::from_str(&json).map_err(|_error| credentials("The credentials are no JSON"))?;
+    let kind: Kind =
+        serde_json::from_str(&json).map_err(|_error| credentials("The credentials are no JSON"))?;
     if kind.name != "service_account" {
         return Err(credentials(
             "The credentials are no key of a service account; other kinds are not supported, use the metadata server",
@@ -98,24 +111,35 @@ pub(super) async fn read(access: &Access, named: Option<ApiKey>) -> Result<Accou
         credentials("The key of the service account has no private_key, client_email or token_uri")
     })?;
     access.hide(&info.private_key);
-    let address = Url::parse(&info.token_uri).map_err(|_error| credentials("The token_uri is no address"))?;
-    let is_known = TOKEN_ADDRESSES.iter().any(|known| Url::parse(known).is_ok_and(|known| known == address));
+    let address =
+        Url::parse(&info.token_uri).map_err(|_error| credentials("The token_uri is no address"))?;
+    let is_known = TOKEN_ADDRESSES
+        .iter()
+        .any(|known| Url::parse(known).is_ok_and(|known| known == address));
     if !is_known && !access.permits(&address) {
         return Err(credentials(
             "The token_uri of the service account is no address of Google; permit it with --allow-base-url",
         ));
     }
     let quota_project = quota_project.or(kind.quota_project_id);
-    Ok(Account { source: Source::Service(info), quota_project })
+    Ok(Account {
+        source: Source::Service(info),
+        quota_project,
+    })
 }
 
 async fn file(path: &str) -> Result<String, ProviderError> {
-    let unreadable = || credentials("The file of credentials cannot be read, or has more than 64 KiB");
-    let metadata = tokio::fs::metadata(path).await.map_err(|_error| unreadable())?;
+    let unreadable =
+        || credentials("The file of credentials cannot be read, or has more than 64 KiB");
+    let metadata = tokio::fs::metadata(path)
+        .await
+        .map_err(|_error| unreadable())?;
     if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
         return Err(unreadable());
     }
-    let text = tokio::fs::read_to_string(path).await.map_err(|_error| unreadable())?;
+    let text = tokio::fs::read_to_string(path)
+        .await
+        .map_err(|_error| unreadable())?;
     Ok(text.trim().to_owned())
 }
 

@@ -26,7 +26,10 @@ pub(super) fn is_wanted(config: &LlmConfig) -> bool {
 
 /// The configuration with the variable of the credentials in place of that of a key.
 pub(super) fn named(config: &LlmConfig) -> LlmConfig {
-    LlmConfig { api_key_env: config.credentials_env.clone(), ..config.clone() }
+    LlmConfig {
+        api_key_env: config.credentials_env.clone(),
+        ..config.clone()
+    }
 }
 
 /// The address of a model, and the account that asks it.
@@ -39,10 +42,15 @@ pub(super) async fn endpoint(
     tokens: &Tokens,
     config: &LlmConfig,
 ) -> Result<(Url, Ticket), ProviderError> {
-    let location = if config.location.is_empty() { GLOBAL } else { &config.location };
+    let location = if config.location.is_empty() {
+        GLOBAL
+    } else {
+        &config.location
+    };
     for (name, value) in [("project", config.project.as_str()), ("location", location)] {
         if !is_name(value) {
-            let message = format!("Vertex AI needs a {name}: lower-case letters, digits, '-', '.' and ':'");
+            let message =
+                format!("Vertex AI needs a {name}: lower-case letters, digits, '-', '.' and ':'");
             return Err(ProviderError::new(ErrorCode::InvalidRequest, message));
         }
     }
@@ -55,8 +63,12 @@ pub(super) async fn endpoint(
 
 /// A name that can be a part of an address; the same rule as that of the configuration.
 fn is_name(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':');
-    text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.len() <= 100 && text.bytes().all(is_plain)
+    let is_plain = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
+    };
+    text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.len() <= 100
+        && text.bytes().all(is_plain)
 }
 
 /// The default address has the location in its host, unless the location is `global`.
@@ -65,7 +77,10 @@ fn regional(mut base: Url, location: &str) -> Result<Url, ProviderError> {
     if is_default && location != GLOBAL {
         let host = format!("{location}-{}", base.host_str().unwrap_or_default());
         base.set_host(Some(&host)).map_err(|_error| {
-            ProviderError::new(ErrorCode::InvalidRequest, format!("'{location}' is no location of Vertex AI"))
+            ProviderError::new(
+                ErrorCode::InvalidRequest,
+                format!("'{location}' is no location of Vertex AI"),
+            )
         })?;
     }
     Ok(base)
@@ -74,8 +89,17 @@ fn regional(mut base: Url, location: &str) -> Result<Url, ProviderError> {
 /// The address below which the models of a project are.
 fn model_url(mut base: Url, project: &str, location: &str) -> Url {
     let path = base.path().trim_end_matches('/').to_owned();
-    let has_version = path.rsplit('/').next().is_some_and(|last| VERSIONS.contains(&last));
-    let version = if has_version { String::new() } else { format!("/{DEFAULT_VERSION}") };
-    base.set_path(&format!("{path}{version}/projects/{project}/locations/{location}/publishers/google"));
+    let has_version = path
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| VERSIONS.contains(&last));
+    let version = if has_version {
+        String::new()
+    } else {
+        format!("/{DEFAULT_VERSION}")
+    };
+    base.set_path(&format!(
+        "{path}{version}/projects/{project}/locations/{location}/publishers/google"
+    ));
     base
 }

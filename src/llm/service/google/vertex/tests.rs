@@ -26,7 +26,10 @@ fn healthy() -> Reply {
 }
 
 fn unauthenticated() -> Reply {
-    Reply::error(401, r#"{"error":{"code":401,"message":"expired","status":"UNAUTHENTICATED"}}"#)
+    Reply::error(
+        401,
+        r#"{"error":{"code":401,"message":"expired","status":"UNAUTHENTICATED"}}"#,
+    )
 }
 
 fn account(token_uri: &str) -> String {
@@ -37,11 +40,22 @@ fn account(token_uri: &str) -> String {
 
 /// A backend with these variables; `ACCOUNT` may be named by requests, and `permitted` be an address for tokens.
 fn backend(variables: &[(&str, String)], permitted: Option<SocketAddr>) -> Backend {
-    let variables: Vec<(String, String)> =
-        variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let read = move |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let variables: Vec<(String, String)> = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect();
+    let read = move |name: &str| {
+        variables
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.clone())
+    };
     let urls = permitted.map(|address| UrlPattern::parse(&format!("http://{address}")).unwrap());
-    let access = Access::new(vec!["ACCOUNT".to_owned()], urls.into_iter().collect(), Environment::new(read));
+    let access = Access::new(
+        vec!["ACCOUNT".to_owned()],
+        urls.into_iter().collect(),
+        Environment::new(read),
+    );
     Backend::Google(Google::new(access, TIMEOUTS))
 }
 
@@ -72,10 +86,19 @@ async fn fault(backend: &Backend, credentials_env: &str) -> ErrorInfo {
 /// Bytes in the alphabet of Base64 for addresses, without padding.
 fn decoded(text: &str) -> Vec<u8> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let value = |byte: u8| u32::try_from(ALPHABET.iter().position(|known| *known == byte).unwrap()).unwrap();
+    let value = |byte: u8| {
+        u32::try_from(ALPHABET.iter().position(|known| *known == byte).unwrap()).unwrap()
+    };
     let bytes = |chunk: &[u8]| {
-        let bits = chunk.iter().fold(0, |bits: u32, byte| (bits << 6) | value(*byte)) << (6 * (4 - chunk.len()));
-        bits.to_be_bytes().into_iter().skip(1).take(chunk.len() * 6 / 8).collect::<Vec<_>>()
+        let bits = chunk
+            .iter()
+            .fold(0, |bits: u32, byte| (bits << 6) | value(*byte))
+            << (6 * (4 - chunk.len()));
+        bits.to_be_bytes()
+            .into_iter()
+            .skip(1)
+            .take(chunk.len() * 6 / 8)
+            .collect::<Vec<_>>()
     };
     text.as_bytes().chunks(4).flat_map(bytes).collect()
 }
@@ -89,7 +112,9 @@ fn claims(body: &str) -> Value {
     let der = decoded(&pem.replace('+', "-").replace('/', "_").replace('=', ""));
     let pair = RsaKeyPair::from_pkcs8(&der).unwrap();
     let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key());
-    public.verify(signed.as_bytes(), &decoded(signature)).unwrap();
+    public
+        .verify(signed.as_bytes(), &decoded(signature))
+        .unwrap();
     let (header, claims) = signed.split_once('.').unwrap();
     let header: Value = serde_json::from_slice(&decoded(header)).unwrap();
     assert_eq!(header["alg"], "RS256");
@@ -104,21 +129,48 @@ async fn calls_share_a_token_for_which_a_service_account_has_signed() {
     let models = Endpoint::start(vec![healthy()]).await;
     let token_uri = format!("http://{}/token", tokens.address);
     let base = format!("http://{}", models.address);
-    let backend = backend(&[("ACCOUNT", account(&token_uri)), ("GOOGLE_VERTEX_BASE_URL", base)], Some(tokens.address));
-    let answers = tokio::join!(ask(&backend, "ACCOUNT"), ask(&backend, "ACCOUNT"), ask(&backend, "ACCOUNT"));
+    let backend = backend(
+        &[
+            ("ACCOUNT", account(&token_uri)),
+            ("GOOGLE_VERTEX_BASE_URL", base),
+        ],
+        Some(tokens.address),
+    );
+    let answers = tokio::join!(
+        ask(&backend, "ACCOUNT"),
+        ask(&backend, "ACCOUNT"),
+        ask(&backend, "ACCOUNT")
+    );
     for answer in [answers.0, answers.1, answers.2] {
         assert_eq!(answer[0], "text Healthy.");
     }
     assert_eq!((tokens.requests().len(), models.requests().len()), (1, 3));
     let claims = claims(&tokens.bodies()[0]);
-    assert_eq!((&claims["iss"], &claims["aud"]), (&json!("sre@p.test"), &json!(token_uri)));
-    assert_eq!(claims["scope"], "https://www.googleapis.com/auth/cloud-platform");
+    assert_eq!(
+        (&claims["iss"], &claims["aud"]),
+        (&json!("sre@p.test"), &json!(token_uri))
+    );
+    assert_eq!(
+        claims["scope"],
+        "https://www.googleapis.com/auth/cloud-platform"
+    );
     assert!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap() <= 3600);
     let sent = &models.requests()[0];
     let path = "/v1/projects/my-project/locations/europe-west4/publishers/google/models/gemini-3-flash-preview";
-    assert_eq!(sent.target, format!("POST {path}:streamGenerateContent?alt=sse"));
-    assert!(sent.headers.contains("authorization: Bearer token-1-secret\r\n"), "{}", sent.headers);
-    assert!(sent.headers.contains("x-goog-user-project: payer\r\n") && !sent.headers.contains("x-goog-api-key"));
+    assert_eq!(
+        sent.target,
+        format!("POST {path}:streamGenerateContent?alt=sse")
+    );
+    assert!(
+        sent.headers
+            .contains("authorization: Bearer token-1-secret\r\n"),
+        "{}",
+        sent.headers
+    );
+    assert!(
+        sent.headers.contains("x-goog-user-project: payer\r\n")
+            && !sent.headers.contains("x-goog-api-key")
+    );
     let logged = log.text();
     let assertion = tokens.bodies()[0].get(100..160).unwrap().to_owned();
     for secret in ["token-1-secret", KEY.lines().nth(3).unwrap(), &assertion] {
@@ -133,7 +185,10 @@ async fn the_metadata_server_is_asked_again_when_its_token_expires() {
     let models = Endpoint::start(vec![healthy()]).await;
     let variables = [
         ("GCE_METADATA_HOST", metadata.address.to_string()),
-        ("GOOGLE_VERTEX_BASE_URL", format!("http://{}", models.address)),
+        (
+            "GOOGLE_VERTEX_BASE_URL",
+            format!("http://{}", models.address),
+        ),
     ];
     let backend = backend(&variables, None);
     for _call in 0..4 {
@@ -141,45 +196,86 @@ async fn the_metadata_server_is_asked_again_when_its_token_expires() {
     }
     let requests = metadata.requests();
     assert_eq!((requests.len(), models.requests().len()), (2, 4));
-    assert!(requests[0].target.starts_with("GET /computeMetadata/v1/instance/service-accounts/default/token?scopes="));
-    assert!(requests[0].headers.to_lowercase().contains("metadata-flavor: google"), "{}", requests[0].headers);
+    assert!(
+        requests[0]
+            .target
+            .starts_with("GET /computeMetadata/v1/instance/service-accounts/default/token?scopes=")
+    );
+    assert!(
+        requests[0]
+            .headers
+            .to_lowercase()
+            .contains("metadata-flavor: google"),
+        "{}",
+        requests[0].headers
+    );
 }
 
 #[tokio::test]
 async fn a_refused_token_is_renewed_once() {
     for (replies, expected) in [
         (vec![unauthenticated(), healthy()], "text Healthy."),
-        (vec![unauthenticated()], "error credentials Generation failed: 401 UNAUTHENTICATED. expired"),
+        (
+            vec![unauthenticated()],
+            "error credentials Generation failed: 401 UNAUTHENTICATED. expired",
+        ),
     ] {
         let metadata = Endpoint::start(vec![Reply::stream(TOKEN)]).await;
         let models = Endpoint::start(replies).await;
         let variables = [
             ("GCE_METADATA_HOST", metadata.address.to_string()),
-            ("GOOGLE_VERTEX_BASE_URL", format!("http://{}", models.address)),
+            (
+                "GOOGLE_VERTEX_BASE_URL",
+                format!("http://{}", models.address),
+            ),
         ];
         assert_eq!(ask(&backend(&variables, None), "").await[0], expected);
         assert_eq!((metadata.requests().len(), models.requests().len()), (2, 2));
     }
     let models = Endpoint::start(vec![unauthenticated()]).await;
     let base = format!("http://{}", models.address);
-    let fixed = backend(&[("ACCOUNT", "plain-token".to_owned()), ("GOOGLE_VERTEX_BASE_URL", base)], None);
+    let fixed = backend(
+        &[
+            ("ACCOUNT", "plain-token".to_owned()),
+            ("GOOGLE_VERTEX_BASE_URL", base),
+        ],
+        None,
+    );
     assert_eq!(fault(&fixed, "ACCOUNT").await.code, "credentials");
     assert_eq!(models.requests().len(), 1);
-    assert!(models.requests()[0].headers.contains("authorization: Bearer plain-token\r\n"));
+    assert!(
+        models.requests()[0]
+            .headers
+            .contains("authorization: Bearer plain-token\r\n")
+    );
 }
 
 #[tokio::test]
 async fn a_refused_account_is_no_outage_and_an_outage_is_tried_again() {
     let refused = r#"{"error":"invalid_grant","error_description":"assertion sre@p.test"}"#;
-    for (status, body, code, requests) in [(400, refused, "credentials", 1), (503, "{}", "unavailable", 3)] {
+    for (status, body, code, requests) in [
+        (400, refused, "credentials", 1),
+        (503, "{}", "unavailable", 3),
+    ] {
         let tokens = Endpoint::start(vec![Reply::error(status, body)]).await;
         let account = account(&format!("http://{}/token", tokens.address));
         let backend = backend(&[("ACCOUNT", account)], Some(tokens.address));
         let found = fault(&backend, "ACCOUNT").await;
-        assert_eq!((found.code.as_str(), tokens.requests().len()), (code, requests), "{}", found.message);
+        assert_eq!(
+            (found.code.as_str(), tokens.requests().len()),
+            (code, requests),
+            "{}",
+            found.message
+        );
         assert_eq!(found.retryable, status == 503);
-        let has_secret = ["sre@p.test", "PRIVATE", "assertion"].iter().any(|text| found.message.contains(text));
-        assert!(!has_secret && (status == 503 || found.message.contains("400 invalid_grant")), "{}", found.message);
+        let has_secret = ["sre@p.test", "PRIVATE", "assertion"]
+            .iter()
+            .any(|text| found.message.contains(text));
+        assert!(
+            !has_secret && (status == 503 || found.message.contains("400 invalid_grant")),
+            "{}",
+            found.message
+        );
     }
 }
 
@@ -191,15 +287,31 @@ async fn no_assertion_and_no_variable_goes_to_an_address_that_is_not_permitted()
     std::fs::write(file.path(), &foreign).unwrap();
     let path = file.path().to_str().unwrap().to_owned();
     for (value, name, expected) in [
-        (foreign.clone(), "ACCOUNT", "The token_uri of the service account is no address of Google"),
-        (path, "ACCOUNT", "The token_uri of the service account is no address of Google"),
+        (
+            foreign.clone(),
+            "ACCOUNT",
+            "The token_uri of the service account is no address of Google",
+        ),
+        (
+            path,
+            "ACCOUNT",
+            "The token_uri of the service account is no address of Google",
+        ),
         (
             foreign,
             "GOOGLE_APPLICATION_CREDENTIALS",
             "Environment variable 'GOOGLE_APPLICATION_CREDENTIALS' is not permitted",
         ),
-        ("/nowhere".to_owned(), "ACCOUNT", "The file of credentials cannot be read"),
-        (r#"{"type":"external_account"}"#.to_owned(), "ACCOUNT", "The credentials are no key of a service account"),
+        (
+            "/nowhere".to_owned(),
+            "ACCOUNT",
+            "The file of credentials cannot be read",
+        ),
+        (
+            r#"{"type":"external_account"}"#.to_owned(),
+            "ACCOUNT",
+            "The credentials are no key of a service account",
+        ),
         ("{".to_owned(), "ACCOUNT", "The credentials are no JSON"),
     ] {
         let found = fault(&backend(&[(name, value)], None), name).await;
@@ -209,31 +321,63 @@ async fn no_assertion_and_no_variable_goes_to_an_address_that_is_not_permitted()
     let mut request = request("ACCOUNT");
     request.llm_config.as_mut().unwrap().base_url = format!("http://{}", stranger.address);
     let fixed = backend(&[("ACCOUNT", "plain-token".to_owned())], None);
-    assert_eq!(error(&answer(&fixed, &request, Deadline::default()).await).code, "invalid_request");
+    assert_eq!(
+        error(&answer(&fixed, &request, Deadline::default()).await).code,
+        "invalid_request"
+    );
     assert_eq!(stranger.requests(), vec![]);
 }
 
 #[test]
 fn the_address_has_the_location_before_the_host_and_in_the_path() {
     let url = |base: &str, location: &str| {
-        model_url(regional(Url::parse(base).unwrap(), location).unwrap(), "p", location).to_string()
+        model_url(
+            regional(Url::parse(base).unwrap(), location).unwrap(),
+            "p",
+            location,
+        )
+        .to_string()
     };
     let tail = |location: &str| format!("projects/p/locations/{location}/publishers/google");
     let default = "https://aiplatform.googleapis.com";
-    assert_eq!(url(default, "global"), format!("{default}/v1/{}", tail("global")));
-    let regional = format!("https://us-east5-aiplatform.googleapis.com/v1/{}", tail("us-east5"));
+    assert_eq!(
+        url(default, "global"),
+        format!("{default}/v1/{}", tail("global"))
+    );
+    let regional = format!(
+        "https://us-east5-aiplatform.googleapis.com/v1/{}",
+        tail("us-east5")
+    );
     assert_eq!(url(default, "us-east5"), regional);
-    assert_eq!(url("http://h:1/x/v1beta1/", "us-east5"), format!("http://h:1/x/v1beta1/{}", tail("us-east5")));
+    assert_eq!(
+        url("http://h:1/x/v1beta1/", "us-east5"),
+        format!("http://h:1/x/v1beta1/{}", tail("us-east5"))
+    );
 }
 
 #[tokio::test]
 async fn a_project_or_location_cannot_change_the_address() {
     let access = Access::new(vec![], vec![], Environment::new(|_name| None));
-    for (project, location) in
-        [("", "global"), ("a/b", ""), ("p", "evil.test/"), ("p", "EU"), ("p?x", "global"), ("p", "a@b")]
-    {
-        let config = LlmConfig { project: project.into(), location: location.into(), ..LlmConfig::default() };
-        let found = endpoint(&access, &super::Tokens::default(), &config).await.unwrap_err();
-        assert!(found.message.starts_with("Vertex AI needs a "), "{project} {location}: {}", found.message);
+    for (project, location) in [
+        ("", "global"),
+        ("a/b", ""),
+        ("p", "evil.test/"),
+        ("p", "EU"),
+        ("p?x", "global"),
+        ("p", "a@b"),
+    ] {
+        let config = LlmConfig {
+            project: project.into(),
+            location: location.into(),
+            ..LlmConfig::default()
+        };
+        let found = endpoint(&access, &super::Tokens::default(), &config)
+            .await
+            .unwrap_err();
+        assert!(
+            found.message.starts_with("Vertex AI needs a "),
+            "{project} {location}: {}",
+            found.message
+        );
     }
 }

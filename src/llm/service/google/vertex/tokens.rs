@@ -77,7 +77,10 @@ impl Ticket {
     ///
     /// # Errors
     /// As [`exchange::fetch`].
-    pub(in crate::llm::service::google) async fn token(&self, deadline: Deadline) -> Result<ApiKey, ProviderError> {
+    pub(in crate::llm::service::google) async fn token(
+        &self,
+        deadline: Deadline,
+    ) -> Result<ApiKey, ProviderError> {
         let mut slot = self.slot.lock().await;
         if let Some(kept) = slot.as_ref().filter(|kept| Instant::now() < kept.renew_at) {
             return Ok(kept.token.clone());
@@ -85,7 +88,10 @@ impl Ticket {
         let fresh = exchange::fetch(&self.account.source, deadline).await?;
         let margin = (fresh.lifetime / MARGIN_DIVISOR).min(MAX_MARGIN);
         let renew_at = Instant::now() + fresh.lifetime.saturating_sub(margin);
-        *slot = Some(Kept { token: fresh.token.clone(), renew_at });
+        *slot = Some(Kept {
+            token: fresh.token.clone(),
+            renew_at,
+        });
         Ok(fresh.token)
     }
 
@@ -106,7 +112,12 @@ impl Ticket {
 fn id(source: &Source) -> [u8; 32] {
     let parts = match source {
         Source::Token(token) => ["token", token.expose(), "", ""],
-        Source::Service(info) => ["service", &info.client_email, &info.private_key, &info.token_uri],
+        Source::Service(info) => [
+            "service",
+            &info.client_email,
+            &info.private_key,
+            &info.token_uri,
+        ],
         Source::Machine { host } => ["machine", host, "", ""],
     };
     let mut hash = Sha256::new();

@@ -22,7 +22,16 @@ const ANCHORS: [&str; 13] = [
     "resets in",
 ];
 /// The words between an anchor and its number.
-const FILLERS: [&str; 8] = ["about", "approximately", "another", "at", "least", "for", "seconds", "ms"];
+const FILLERS: [&str; 8] = [
+    "about",
+    "approximately",
+    "another",
+    "at",
+    "least",
+    "for",
+    "seconds",
+    "ms",
+];
 /// The fields that are a delay, as their small letters.
 const FIELDS: [(&str, f64); 5] = [
     ("retrydelay", 1.0),
@@ -58,8 +67,13 @@ fn search(value: &Value, depth: usize) -> Option<Duration> {
     match value {
         Value::Object(map) => map.iter().find_map(|(name, value)| {
             let name = super::letters(name);
-            let scale = FIELDS.iter().find(|(field, _)| *field == name).map(|(_, scale)| *scale);
-            scale.and_then(|scale| of_field(value, scale)).or_else(|| inner(value, depth))
+            let scale = FIELDS
+                .iter()
+                .find(|(field, _)| *field == name)
+                .map(|(_, scale)| *scale);
+            scale
+                .and_then(|scale| of_field(value, scale))
+                .or_else(|| inner(value, depth))
         }),
         Value::Array(list) => list.iter().find_map(|value| inner(value, depth)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
@@ -71,7 +85,9 @@ fn inner(value: &Value, depth: usize) -> Option<Duration> {
 }
 
 fn of_field(value: &Value, scale: f64) -> Option<Duration> {
-    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    let number = value
+        .as_f64()
+        .or_else(|| value.as_str()?.trim().parse().ok());
     match number {
         Some(number) => Duration::try_from_secs_f64(number * scale).ok(),
         None => after_anchor(&value.as_str()?.to_lowercase()),
@@ -83,7 +99,9 @@ fn after_anchor(text: &str) -> Option<Duration> {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        let end = rest.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let end = rest
+            .find(|letter: char| !letter.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
         let (word, after) = rest.split_at_checked(end)?;
         if word.is_empty() {
             break;
@@ -96,7 +114,9 @@ fn after_anchor(text: &str) -> Option<Duration> {
     let mut seconds: Option<f64> = None;
     while let Some((number, after)) = leading_number(rest) {
         let after = after.trim_start();
-        let end = after.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(after.len());
+        let end = after
+            .find(|letter: char| !letter.is_ascii_alphabetic())
+            .unwrap_or(after.len());
         let (unit, next) = after.split_at_checked(end)?;
         let Some(scale) = scale(unit) else {
             // A number without a unit is one of seconds, unless something came before it.
@@ -104,13 +124,17 @@ fn after_anchor(text: &str) -> Option<Duration> {
             break;
         };
         seconds = Some(seconds.unwrap_or_default() + number * scale);
-        rest = next.trim_start_matches([' ', ',']).trim_start_matches("and ");
+        rest = next
+            .trim_start_matches([' ', ','])
+            .trim_start_matches("and ");
     }
     Duration::try_from_secs_f64(seconds?).ok()
 }
 
 fn leading_number(text: &str) -> Option<(f64, &str)> {
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let end = text
+        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
+        .unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end)?;
     Some((digits.trim_end_matches('.').parse().ok()?, rest))
 }
@@ -148,9 +172,20 @@ mod tests {
             ("Please wait 12 seconds and try again", 12.0),
             ("please try again in some minutes; retry after 7s", 7.0),
         ] {
-            assert_eq!(in_text(text), Duration::try_from_secs_f64(seconds).ok(), "{text}");
+            assert_eq!(
+                in_text(text),
+                Duration::try_from_secs_f64(seconds).ok(),
+                "{text}"
+            );
         }
-        for text in ["", "try again later", "try again in some minutes", "retry in", "wait for it", "in 5s"] {
+        for text in [
+            "",
+            "try again later",
+            "try again in some minutes",
+            "retry in",
+            "wait for it",
+            "in 5s",
+        ] {
             assert_eq!(in_text(text), None, "{text}");
         }
     }
@@ -158,14 +193,27 @@ mod tests {
     #[test]
     fn a_field_with_a_delay_counts_wherever_it_stands() {
         for (value, seconds) in [
-            (json!({"error":{"details":[{"@type":"x"},{"retryDelay":"2.500s"}]}}), 2.5),
+            (
+                json!({"error":{"details":[{"@type":"x"},{"retryDelay":"2.500s"}]}}),
+                2.5,
+            ),
             (json!([{"error":{"retry_after": 7}}]), 7.0),
             (json!({"retry_after_ms": 350}), 0.35),
-            (json!({"error":{"metadata":{"headers":{"Retry-After":"9"}}}}), 9.0),
+            (
+                json!({"error":{"metadata":{"headers":{"Retry-After":"9"}}}}),
+                9.0,
+            ),
         ] {
-            assert_eq!(in_value(&value), Duration::try_from_secs_f64(seconds).ok(), "{value}");
+            assert_eq!(
+                in_value(&value),
+                Duration::try_from_secs_f64(seconds).ok(),
+                "{value}"
+            );
         }
-        assert_eq!(in_value(&json!({"retryDelay": null, "retry_after": "soon"})), None);
+        assert_eq!(
+            in_value(&json!({"retryDelay": null, "retry_after": "soon"})),
+            None
+        );
     }
 
     #[test]
@@ -173,7 +221,9 @@ mod tests {
         for millis in (0..4_000_000_u64).step_by(7_919) {
             let (minutes, rest) = (millis / 60_000, millis % 60_000);
             let (seconds, part) = (rest / 1_000, rest % 1_000);
-            let read = in_text(&format!("limit reached, try again in {minutes}m{seconds}.{part:03}s, please"));
+            let read = in_text(&format!(
+                "limit reached, try again in {minutes}m{seconds}.{part:03}s, please"
+            ));
             let read = read.map(|read| (read.as_secs_f64() * 1_000.0).round());
             assert_eq!(read, Some(f64::from(u32::try_from(millis).unwrap())));
         }

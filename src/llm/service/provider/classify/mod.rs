@@ -30,11 +30,17 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     const fn lasting(code: ErrorCode) -> Self {
-        Self { code, is_transient: false }
+        Self {
+            code,
+            is_transient: false,
+        }
     }
 
     const fn transient(code: ErrorCode) -> Self {
-        Self { code, is_transient: true }
+        Self {
+            code,
+            is_transient: true,
+        }
     }
 }
 
@@ -44,10 +50,17 @@ pub(crate) fn verdict(status: Option<u16>, words: &Words) -> Verdict {
     if let Some(rule) = RULES.iter().find(|rule| said.matches(rule)) {
         return rule.verdict;
     }
-    let verdicts: Vec<Verdict> = said.statuses.iter().map(|status| of_status(*status)).collect();
+    let verdicts: Vec<Verdict> = said
+        .statuses
+        .iter()
+        .map(|status| of_status(*status))
+        .collect();
     let passing = verdicts.iter().find(|verdict| verdict.is_transient);
     // A word of an event that no row has is overload, or something new.
-    passing.or_else(|| verdicts.first()).copied().unwrap_or(Verdict::transient(ErrorCode::Unavailable))
+    passing
+        .or_else(|| verdicts.first())
+        .copied()
+        .unwrap_or(Verdict::transient(ErrorCode::Unavailable))
 }
 
 /// The delay that a text asks for, such as `try again in 8m2.3s`.
@@ -77,7 +90,9 @@ struct Said {
 impl Said {
     fn of(status: Option<u16>, words: &Words) -> Self {
         let in_body = words.words.iter().filter_map(|word| word.parse().ok());
-        let statuses = status.into_iter().chain(in_body.filter(|status| (400..600).contains(status)));
+        let statuses = status
+            .into_iter()
+            .chain(in_body.filter(|status| (400..600).contains(status)));
         Self {
             statuses: statuses.collect(),
             words: words.words.iter().map(|word| letters(word)).collect(),
@@ -86,10 +101,19 @@ impl Said {
     }
 
     fn matches(&self, rule: &Rule) -> bool {
-        let is_in_range = self.statuses.first().is_none_or(|status| rule.statuses.contains(status));
+        let is_in_range = self
+            .statuses
+            .first()
+            .is_none_or(|status| rule.statuses.contains(status));
         is_in_range
-            && (self.words.iter().any(|word| rule.words.contains(&word.as_str()))
-                || rule.phrases.iter().any(|phrase| has_phrase(&self.text, phrase)))
+            && (self
+                .words
+                .iter()
+                .any(|word| rule.words.contains(&word.as_str()))
+                || rule
+                    .phrases
+                    .iter()
+                    .any(|phrase| has_phrase(&self.text, phrase)))
     }
 }
 
@@ -105,12 +129,16 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
 
 /// `Rate_Limit-Error` as `ratelimiterror`: providers spell one word in many ways.
 fn letters(word: &str) -> String {
-    word.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+    word.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|letter| letter.to_ascii_lowercase())
+        .collect()
 }
 
 /// A text in lower case, without quotation marks, and with one space between its words.
 fn plain(text: &str) -> String {
-    let is_kept = |letter: &char| !matches!(letter, '`' | '\'' | '"' | '\\' | '’' | '‘' | '“' | '”');
+    let is_kept =
+        |letter: &char| !matches!(letter, '`' | '\'' | '"' | '\\' | '’' | '‘' | '“' | '”');
     let text: String = text.to_lowercase().chars().filter(is_kept).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -88,8 +88,10 @@ pub(super) const OVERFLOW: &[&str] = &[
 ];
 
 /// No room is left for an answer.
-pub(super) const NO_ROOM: &[&str] =
-    &["max_tokens must be at least 1, got -", "max_completion_tokens must be at least 1, got -"];
+pub(super) const NO_ROOM: &[&str] = &[
+    "max_tokens must be at least 1, got -",
+    "max_completion_tokens must be at least 1, got -",
+];
 
 pub(super) const BLOCKED: &[&str] = &[
     "content management policy",

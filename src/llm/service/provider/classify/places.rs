@@ -29,7 +29,9 @@ fn collect(value: &Value, depth: usize, places: &mut Vec<String>) {
                 }
             }
         }
-        Value::Array(list) => list.iter().for_each(|value| collect(value, depth - 1, places)),
+        Value::Array(list) => list
+            .iter()
+            .for_each(|value| collect(value, depth - 1, places)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -41,9 +43,16 @@ fn path(value: &Value) -> Option<String> {
         Value::Array(parts) => parts,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
-    let part =
-        |part: &Value| part.as_str().map(str::to_owned).or_else(|| part.as_u64().map(|number| number.to_string()));
-    parts.iter().map(part).collect::<Option<Vec<_>>>().map(|parts| parts.join("."))
+    let part = |part: &Value| {
+        part.as_str()
+            .map(str::to_owned)
+            .or_else(|| part.as_u64().map(|number| number.to_string()))
+    };
+    parts
+        .iter()
+        .map(part)
+        .collect::<Option<Vec<_>>>()
+        .map(|parts| parts.join("."))
 }
 
 #[cfg(test)]
@@ -61,7 +70,11 @@ mod tests {
             "detail": [{"type": "extra", "loc": ["body", "tools", 0, "function"], "input": {"param": {"loc": 1}}}],
             "param": null,
         });
-        let places = ["body.tools.0.function", "tools[0].function_declarations[5]", "tools[3].parameters"];
+        let places = [
+            "body.tools.0.function",
+            "tools[0].function_declarations[5]",
+            "tools[3].parameters",
+        ];
         let mut found = in_value(&body);
         found.sort();
         assert_eq!(found, places);

@@ -64,7 +64,12 @@ pub(super) const RULES: [Rule; 18] = [
         ],
     },
     // The server subtracted the conversation from its window.
-    Rule { verdict: Verdict::lasting(ErrorCode::ContextWindowExceeded), statuses: EVERY, words: &[], phrases: NO_ROOM },
+    Rule {
+        verdict: Verdict::lasting(ErrorCode::ContextWindowExceeded),
+        statuses: EVERY,
+        words: &[],
+        phrases: NO_ROOM,
+    },
     // The limit of the answer is not that of the conversation.
     Rule {
         verdict: Verdict::lasting(ErrorCode::InvalidRequest),
@@ -128,7 +133,11 @@ pub(super) const RULES: [Rule; 18] = [
         verdict: Verdict::lasting(ErrorCode::ContextWindowExceeded),
         statuses: 400..=429,
         words: &[],
-        phrases: &["request too large for", "tokens must be reduced in order to run", "reduce your message size"],
+        phrases: &[
+            "request too large for",
+            "tokens must be reduced in order to run",
+            "reduce your message size",
+        ],
     },
     Rule {
         verdict: Verdict::transient(ErrorCode::RateLimited),
@@ -163,25 +172,62 @@ pub(super) const RULES: [Rule; 18] = [
             "slow down",
         ],
     },
-    Rule { verdict: Verdict::transient(ErrorCode::Unavailable), statuses: EVERY, words: UNAVAILABLE, phrases: &[] },
+    Rule {
+        verdict: Verdict::transient(ErrorCode::Unavailable),
+        statuses: EVERY,
+        words: UNAVAILABLE,
+        phrases: &[],
+    },
     // A client that asks too often is asked to try again, too.
-    Rule { verdict: Verdict::transient(ErrorCode::Unavailable), statuses: REQUEST, words: &[], phrases: BUSY },
-    Rule { verdict: Verdict::transient(ErrorCode::Unavailable), statuses: 430..=599, words: &[], phrases: BUSY },
+    Rule {
+        verdict: Verdict::transient(ErrorCode::Unavailable),
+        statuses: REQUEST,
+        words: &[],
+        phrases: BUSY,
+    },
+    Rule {
+        verdict: Verdict::transient(ErrorCode::Unavailable),
+        statuses: 430..=599,
+        words: &[],
+        phrases: BUSY,
+    },
     // Generic words that some gateways also give to a request that is wrong.
     Rule {
         verdict: Verdict::transient(ErrorCode::Unavailable),
         statuses: 500..=599,
-        words: &["apierror", "servererror", "internalerror", "internalservererror", "upstreamerror", "internal"],
+        words: &[
+            "apierror",
+            "servererror",
+            "internalerror",
+            "internalservererror",
+            "upstreamerror",
+            "internal",
+        ],
         phrases: &[],
     },
     // A quota of money is not there again after a short wait.
-    Rule { verdict: Verdict::lasting(ErrorCode::Credentials), statuses: REQUEST, words: MONEY, phrases: PAY },
-    Rule { verdict: Verdict::lasting(ErrorCode::RateLimited), statuses: 429..=429, words: MONEY, phrases: PAY },
+    Rule {
+        verdict: Verdict::lasting(ErrorCode::Credentials),
+        statuses: REQUEST,
+        words: MONEY,
+        phrases: PAY,
+    },
+    Rule {
+        verdict: Verdict::lasting(ErrorCode::RateLimited),
+        statuses: 429..=429,
+        words: MONEY,
+        phrases: PAY,
+    },
     Rule {
         verdict: Verdict::lasting(ErrorCode::ContextWindowExceeded),
         statuses: EVERY,
         words: &[],
-        phrases: &["too many tokens", "too many input tokens", "token limit exceeded", "exceeded*token limit"],
+        phrases: &[
+            "too many tokens",
+            "too many input tokens",
+            "token limit exceeded",
+            "exceeded*token limit",
+        ],
     },
     Rule {
         verdict: Verdict::lasting(ErrorCode::ModelNotFound),

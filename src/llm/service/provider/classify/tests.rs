@@ -28,7 +28,14 @@ fn cases() -> Vec<Case> {
         let mut words = meaning.split(' ');
         let (code, again, delay) = (words.next().unwrap(), words.next(), words.next());
         let delay = delay.map(|seconds| Duration::from_secs_f64(seconds.parse().unwrap()));
-        Case { provider, status: status.parse().ok(), code, is_transient: again == Some("again"), delay, body }
+        Case {
+            provider,
+            status: status.parse().ok(),
+            code,
+            is_transient: again == Some("again"),
+            delay,
+            body,
+        }
     };
     lines.map(case).collect()
 }
@@ -40,8 +47,15 @@ fn every_text_of_the_corpus_has_its_code() {
         let words = Words::of_body(case.body, None);
         let found = verdict(case.status, &words);
         let delay_fits = case.delay.is_none_or(|delay| words.delay() == Some(delay));
-        if (found.code.as_str(), found.is_transient) != (case.code, case.is_transient) || !delay_fits {
-            wrong.push(format!("{found:?} {:?} instead of {}: {}", words.delay(), case.code, case.body));
+        if (found.code.as_str(), found.is_transient) != (case.code, case.is_transient)
+            || !delay_fits
+        {
+            wrong.push(format!(
+                "{found:?} {:?} instead of {}: {}",
+                words.delay(),
+                case.code,
+                case.body
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -51,35 +65,60 @@ fn every_text_of_the_corpus_has_its_code() {
 fn the_corpus_has_120_texts_of_15_providers() {
     let texts: BTreeSet<_> = cases().iter().map(|case| case.body).collect();
     let providers: BTreeSet<_> = cases().iter().map(|case| case.provider).collect();
-    assert!(texts.len() >= 120 && providers.len() >= 15, "{} of {}", texts.len(), providers.len());
+    assert!(
+        texts.len() >= 120 && providers.len() >= 15,
+        "{} of {}",
+        texts.len(),
+        providers.len()
+    );
 }
 
 /// Gateways put the words of a provider into words of their own.
 #[test]
 fn a_wrapped_text_keeps_its_meaning() {
-    for case in cases().iter().filter(|case| case.status.is_some() && case.body.starts_with('{')) {
+    for case in cases()
+        .iter()
+        .filter(|case| case.status.is_some() && case.body.starts_with('{'))
+    {
         let value: Value = serde_json::from_str(case.body).unwrap();
-        let raw = json!({"error":{"message":"Provider returned error","metadata":{"raw":case.body}}});
+        let raw =
+            json!({"error":{"message":"Provider returned error","metadata":{"raw":case.body}}});
         let listed = json!([value]);
         let text = json!({"error":{"message":case.body}});
         for body in [raw, listed, text] {
             let found = verdict(case.status, &Words::of(&body, None));
-            assert_eq!((found.code.as_str(), found.is_transient), (case.code, case.is_transient), "{body}");
+            assert_eq!(
+                (found.code.as_str(), found.is_transient),
+                (case.code, case.is_transient),
+                "{body}"
+            );
         }
     }
 }
 
 #[test]
 fn a_failure_that_passes_beats_one_that_does_not() {
-    let types = ["invalid_request_error", "bad_request_error", "authentication_error", "not_found_error"];
-    let codes =
-        [("request_timeout", "unavailable"), ("overloaded", "unavailable"), ("rate_limit_exceeded", "rate_limited")];
+    let types = [
+        "invalid_request_error",
+        "bad_request_error",
+        "authentication_error",
+        "not_found_error",
+    ];
+    let codes = [
+        ("request_timeout", "unavailable"),
+        ("overloaded", "unavailable"),
+        ("rate_limit_exceeded", "rate_limited"),
+    ];
     for lasting in types {
         for (passing, code) in codes {
             for status in [None, Some(400), Some(500)] {
                 let body = json!({"error":{"code":passing,"type":lasting,"message":"x"}});
                 let found = verdict(status, &Words::of(&body, None));
-                assert_eq!((found.code.as_str(), found.is_transient), (code, true), "{status:?} {body}");
+                assert_eq!(
+                    (found.code.as_str(), found.is_transient),
+                    (code, true),
+                    "{status:?} {body}"
+                );
             }
         }
     }
@@ -102,7 +141,11 @@ fn unknown_words_leave_the_decision_to_the_status() {
         (None, "unavailable", true),
     ] {
         let found = verdict(status, &words);
-        assert_eq!((found.code.as_str(), found.is_transient), (code, is_transient), "{status:?}");
+        assert_eq!(
+            (found.code.as_str(), found.is_transient),
+            (code, is_transient),
+            "{status:?}"
+        );
     }
 }
 

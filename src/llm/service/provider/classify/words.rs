@@ -24,8 +24,17 @@ const MESSAGES: [&str; 12] = [
     "title",
 ];
 /// The names under which a code or a type stands, the best one first.
-const CODES: [&str; 9] =
-    ["code", "type", "status", "__type", "error_code", "error_type", "errorCode", "status_code", "reason"];
+const CODES: [&str; 9] = [
+    "code",
+    "type",
+    "status",
+    "__type",
+    "error_code",
+    "error_type",
+    "errorCode",
+    "status_code",
+    "reason",
+];
 /// The names of objects that have an error in them.
 const INNER: [&str; 4] = ["error", "errors", "fault", "base_resp"];
 /// How deep an error lies in another one at most.
@@ -51,40 +60,69 @@ pub(crate) struct Words {
 impl Words {
     /// Those of a provider whose errors have one shape. The first one is the code.
     pub(crate) fn new<'a>(words: impl Iterator<Item = &'a str>, message: &str) -> Self {
-        let words: Vec<String> = words.filter(|word| is_word(word) && !word.is_empty()).map(str::to_owned).collect();
+        let words: Vec<String> = words
+            .filter(|word| is_word(word) && !word.is_empty())
+            .map(str::to_owned)
+            .collect();
         let word = words.first().cloned().unwrap_or_default();
-        Self { word, words, message: message.to_owned(), ..Self::default() }
+        Self {
+            word,
+            words,
+            message: message.to_owned(),
+            ..Self::default()
+        }
     }
 
     /// Those of the body of a response.
     pub(crate) fn of_body(body: &str, key: Option<&ApiKey>) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::of(&value, key),
-            Err(_not_json) => Self { hidden: body.chars().take(2_000).collect(), ..Self::default() },
+            Err(_not_json) => Self {
+                hidden: body.chars().take(2_000).collect(),
+                ..Self::default()
+            },
         }
     }
 
     /// Those of `{"error": {…}}`, of its content, of `{"message": …}` and others.
     pub(crate) fn of(body: &Value, key: Option<&ApiKey>) -> Self {
-        let mut words = Self { delay: delay::in_value(body), places: places::in_value(body), ..Self::default() };
+        let mut words = Self {
+            delay: delay::in_value(body),
+            places: places::in_value(body),
+            ..Self::default()
+        };
         words.collect(body, MAX_DEPTH);
         if let Some(key) = key {
             words.redact(key);
         }
         words.words.retain(|word| is_word(word));
-        words.word = words.words.iter().find(|word| word.as_str() != "error").cloned().unwrap_or_default();
+        words.word = words
+            .words
+            .iter()
+            .find(|word| word.as_str() != "error")
+            .cloned()
+            .unwrap_or_default();
         words
     }
 
     /// The word and the message.
     pub(crate) fn text(&self) -> String {
         let parts = [self.word.as_str(), self.message.as_str()];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(". ")
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(". ")
     }
 
     /// Everything that may name a part of the request.
     pub(crate) fn said(&self) -> String {
-        format!("{}\n{}\n{}\n", self.message, self.hidden, self.places.join("\n"))
+        format!(
+            "{}\n{}\n{}\n",
+            self.message,
+            self.hidden,
+            self.places.join("\n")
+        )
     }
 
     /// How long the provider asks to wait.
@@ -94,18 +132,27 @@ impl Words {
 
     /// The innermost error comes first.
     fn collect(&mut self, body: &Value, depth: usize) {
-        let body = body.as_array().map_or(body, |list| list.first().unwrap_or(&Value::Null));
+        let body = body
+            .as_array()
+            .map_or(body, |list| list.first().unwrap_or(&Value::Null));
         if let Some(text) = body.as_str() {
             return self.add_message(text, depth);
         }
-        let inner = INNER.iter().filter_map(|name| body.get(name)).find(|inner| is_said(inner));
+        let inner = INNER
+            .iter()
+            .filter_map(|name| body.get(name))
+            .find(|inner| is_said(inner));
         if let Some(inner) = inner.filter(|_inner| depth > 0) {
             self.collect(inner, depth - 1);
         }
         let codes = CODES.iter().filter_map(|name| body.get(name));
-        let codes = codes.filter_map(|code| code.as_str().map(str::to_owned).or_else(|| number(code)));
+        let codes =
+            codes.filter_map(|code| code.as_str().map(str::to_owned).or_else(|| number(code)));
         self.words.extend(codes.filter(|code| !code.is_empty()));
-        let found = MESSAGES.iter().filter_map(|name| body.get(name)).find(|text| is_said(text));
+        let found = MESSAGES
+            .iter()
+            .filter_map(|name| body.get(name))
+            .find(|text| is_said(text));
         match found {
             Some(Value::String(text)) => self.add_message(text, depth),
             Some(nested) if depth > 0 => self.collect(nested, depth - 1),
@@ -130,7 +177,8 @@ impl Words {
 
     fn add_message(&mut self, text: &str, depth: usize) {
         let text = text.trim();
-        if text.starts_with(['{', '[']) && depth > 0 && serde_json::from_str::<Value>(text).is_ok() {
+        if text.starts_with(['{', '[']) && depth > 0 && serde_json::from_str::<Value>(text).is_ok()
+        {
             return self.add_nested(text, depth - 1);
         }
         if text.is_empty() || self.message.contains(text) {
@@ -166,5 +214,8 @@ fn number(value: &Value) -> Option<String> {
 
 /// Anything else could be a text of the request.
 fn is_word(text: &str) -> bool {
-    text.len() <= MAX_WORD_BYTES && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+    text.len() <= MAX_WORD_BYTES
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }

@@ -13,22 +13,31 @@ pub(super) fn read(blocks: &[Value]) -> Parsed {
         let content = block.get("content").unwrap_or(&none);
         match text(block, "type") {
             "tool_use" => calls.push(owned(block, "name")),
-            "thinking" if text(block, "signature").is_empty() => work.thoughts.push(owned(block, "thinking")),
+            "thinking" if text(block, "signature").is_empty() => {
+                work.thoughts.push(owned(block, "thinking"))
+            }
             "text" => items(block, "citations").for_each(|citation| {
-                work.sources.add_found(text(citation, "title"), text(citation, "url"));
+                work.sources
+                    .add_found(text(citation, "title"), text(citation, "url"));
             }),
             "server_tool_use" => server_call(block, &mut work),
             "web_search_tool_result" => items(block, "content").for_each(|page| {
-                work.sources.add_found(text(page, "title"), text(page, "url"));
+                work.sources
+                    .add_found(text(page, "title"), text(page, "url"));
             }),
-            "web_fetch_tool_result" => work.sources.add_read(text(content, "url"), text(content, "error_code")),
+            "web_fetch_tool_result" => work
+                .sources
+                .add_read(text(content, "url"), text(content, "error_code")),
             "code_execution_tool_result" | "bash_code_execution_tool_result" => {
                 work.code.push(output(content, text(block, "tool_use_id")));
             }
             _ => {}
         }
     }
-    Parsed { work, calls: Some(calls) }
+    Parsed {
+        work,
+        calls: Some(calls),
+    }
 }
 
 /// A call of a tool that ran at the provider.
@@ -37,7 +46,11 @@ fn server_call(block: &Value, work: &mut Work) {
     let input = block.get("input").unwrap_or(&none);
     work.sources.add_query(text(input, "query"));
     let command = text(input, "command");
-    let (code, language) = if command.is_empty() { (text(input, "code"), "python") } else { (command, "bash") };
+    let (code, language) = if command.is_empty() {
+        (text(input, "code"), "python")
+    } else {
+        (command, "bash")
+    };
     if !code.is_empty() {
         work.code.push(CodePart {
             code: code.to_owned(),
@@ -49,9 +62,25 @@ fn server_call(block: &Value, work: &mut Work) {
 }
 
 fn output(content: &Value, id: &str) -> CodePart {
-    let parts = [text(content, "stdout"), text(content, "stderr"), text(content, "error_code")];
+    let parts = [
+        text(content, "stdout"),
+        text(content, "stderr"),
+        text(content, "error_code"),
+    ];
     let result: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let has_failed = content.get("return_code").and_then(Value::as_i64).map_or(result.is_empty(), |code| code != 0);
-    let outcome = if has_failed { "OUTCOME_FAILED" } else { "OUTCOME_OK" };
-    CodePart { result: result.join("\n"), outcome: outcome.to_owned(), id: id.to_owned(), ..CodePart::default() }
+    let has_failed = content
+        .get("return_code")
+        .and_then(Value::as_i64)
+        .map_or(result.is_empty(), |code| code != 0);
+    let outcome = if has_failed {
+        "OUTCOME_FAILED"
+    } else {
+        "OUTCOME_OK"
+    };
+    CodePart {
+        result: result.join("\n"),
+        outcome: outcome.to_owned(),
+        id: id.to_owned(),
+        ..CodePart::default()
+    }
 }

@@ -14,7 +14,11 @@ pub(super) fn owned(value: &Value, key: &str) -> String {
 
 /// The items of a list.
 pub(super) fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
 /// The texts of a list.

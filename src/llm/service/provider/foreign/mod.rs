@@ -39,6 +39,12 @@ pub fn short_text(message: &ConversationMessage, asked: &str) -> Option<String> 
 
 /// Whether an answer has these calls, by their names at the provider.
 fn are_same(names: &[String], calls: &[ToolCall]) -> bool {
-    let is_same = |name: &String, call: &ToolCall| *name == call.name || *name == call.name.replace('.', "__");
-    names.len() == calls.len() && names.iter().zip(calls).all(|(name, call)| is_same(name, call))
+    let is_same = |name: &String, call: &ToolCall| {
+        *name == call.name || *name == call.name.replace('.', "__")
+    };
+    names.len() == calls.len()
+        && names
+            .iter()
+            .zip(calls)
+            .all(|(name, call)| is_same(name, call))
 }

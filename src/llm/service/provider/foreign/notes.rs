@@ -26,7 +26,13 @@ const STATUS_PREFIX: &str = "URL_RETRIEVAL_STATUS_";
 /// The notes; `None` without any work.
 pub(super) fn write(work: &Work) -> Option<String> {
     let mut notes = Notes::default();
-    let queries: Vec<String> = work.sources.queries.iter().take(MAX_QUERIES).map(|query| line(query)).collect();
+    let queries: Vec<String> = work
+        .sources
+        .queries
+        .iter()
+        .take(MAX_QUERIES)
+        .map(|query| line(query))
+        .collect();
     if !queries.is_empty() {
         notes.add(&format!("Searched the web for: {}", queries.join("; ")));
     }
@@ -35,14 +41,20 @@ pub(super) fn write(work: &Work) -> Option<String> {
     let code: Vec<CodePart> = work.code.iter().map(shortened_code).collect();
     let runs = runs(&code);
     for run in runs.iter().take(MAX_RUNS) {
-        let outcome = if run.has_failed() { "Ran code, which failed:" } else { "Ran code:" };
+        let outcome = if run.has_failed() {
+            "Ran code, which failed:"
+        } else {
+            "Ran code:"
+        };
         notes.add(&format!("{outcome}\n{}", run.content().trim()));
     }
     notes.is_cut |= runs.len() > MAX_RUNS || work.sources.queries.len() > MAX_QUERIES;
     let thoughts = work.thoughts.join("\n");
     if !thoughts.trim().is_empty() {
-        let quoted: Vec<String> =
-            shortened(thoughts.trim(), MAX_THOUGHTS_BYTES).lines().map(|line| format!("> {line}")).collect();
+        let quoted: Vec<String> = shortened(thoughts.trim(), MAX_THOUGHTS_BYTES)
+            .lines()
+            .map(|line| format!("> {line}"))
+            .collect();
         notes.add(&format!("Thought:\n{}", quoted.join("\n")));
     }
     notes.finish()
@@ -70,12 +82,19 @@ impl Notes {
         if items.peek().is_some() {
             self.add(heading);
         }
-        items.by_ref().take(MAX_PAGES).for_each(|item| self.add(&format!("- {item}")));
+        items
+            .by_ref()
+            .take(MAX_PAGES)
+            .for_each(|item| self.add(&format!("- {item}")));
         self.is_cut |= items.next().is_some();
     }
 
     fn finish(self) -> Option<String> {
-        let more = if self.is_cut { format!("{MORE}\n") } else { String::new() };
+        let more = if self.is_cut {
+            format!("{MORE}\n")
+        } else {
+            String::new()
+        };
         (!self.text.is_empty()).then(|| format!("{BEGIN}\n{}{more}{END}", self.text))
     }
 }
@@ -83,18 +102,32 @@ impl Notes {
 fn found(page: &FoundPage) -> Option<String> {
     let url = url(&page.url)?;
     let title = line(&page.title);
-    Some(if title.is_empty() || title == url { url } else { format!("{title}: {url}") })
+    Some(if title.is_empty() || title == url {
+        url
+    } else {
+        format!("{title}: {url}")
+    })
 }
 
 fn read(page: &ReadPage) -> Option<String> {
     let url = url(&page.url)?;
-    let status = line(page.status.strip_prefix(STATUS_PREFIX).unwrap_or(&page.status)).to_lowercase();
-    Some(if status.is_empty() { url } else { format!("{url} ({status})") })
+    let status = line(
+        page.status
+            .strip_prefix(STATUS_PREFIX)
+            .unwrap_or(&page.status),
+    )
+    .to_lowercase();
+    Some(if status.is_empty() {
+        url
+    } else {
+        format!("{url} ({status})")
+    })
 }
 
 /// The address as it is, unless it is too long or has a character that an address cannot have.
 fn url(url: &str) -> Option<String> {
-    let is_whole = url.len() <= MAX_URL_BYTES && !url.chars().any(|c| c.is_whitespace() || c.is_control());
+    let is_whole =
+        url.len() <= MAX_URL_BYTES && !url.chars().any(|c| c.is_whitespace() || c.is_control());
     is_whole.then(|| url.to_owned())
 }
 
@@ -111,7 +144,12 @@ fn line(words: &str) -> String {
     if words.len() <= MAX_WORDS_BYTES {
         return words;
     }
-    format!("{}…", words.get(..words.floor_char_boundary(MAX_WORDS_BYTES)).unwrap_or_default())
+    format!(
+        "{}…",
+        words
+            .get(..words.floor_char_boundary(MAX_WORDS_BYTES))
+            .unwrap_or_default()
+    )
 }
 
 fn shortened_code(part: &CodePart) -> CodePart {
@@ -127,7 +165,14 @@ fn shortened(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
-    let head = text.get(..text.floor_char_boundary(max_bytes / 2)).unwrap_or_default();
-    let tail = text.get(text.ceil_char_boundary(text.len() - max_bytes / 2)..).unwrap_or_default();
-    format!("{head}\n… {} bytes left out …\n{tail}", text.len() - head.len() - tail.len())
+    let head = text
+        .get(..text.floor_char_boundary(max_bytes / 2))
+        .unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len() - max_bytes / 2)..)
+        .unwrap_or_default();
+    format!(
+        "{head}\n… {} bytes left out …\n{tail}",
+        text.len() - head.len() - tail.len()
+    )
 }

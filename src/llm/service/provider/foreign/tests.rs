@@ -2,7 +2,10 @@ use super::short_text;
 use crate::llm::proto::{ConversationMessage, ProviderData, ToolCall};
 
 fn message(provider: &str, format: &str, payload: &str, calls: &[&str]) -> ConversationMessage {
-    let call = |name: &&str| ToolCall { name: (*name).into(), ..ToolCall::default() };
+    let call = |name: &&str| ToolCall {
+        name: (*name).into(),
+        ..ToolCall::default()
+    };
     let data = ProviderData {
         provider: provider.into(),
         format: format.into(),
@@ -17,12 +20,17 @@ fn message(provider: &str, format: &str, payload: &str, calls: &[&str]) -> Conve
 }
 
 fn gemini(payload: &str, calls: &[&str]) -> Option<String> {
-    short_text(&message("google", "gemini.contents.v1", payload, calls), "anthropic")
+    short_text(
+        &message("google", "gemini.contents.v1", payload, calls),
+        "anthropic",
+    )
 }
 
 fn notes(lines: &[&str]) -> Option<String> {
     let lines = lines.join("\n");
-    Some(format!("[Notes on this answer: work of the model's provider]\n{lines}\n[End of the notes]"))
+    Some(format!(
+        "[Notes on this answer: work of the model's provider]\n{lines}\n[End of the notes]"
+    ))
 }
 
 const GEMINI: &str = r#"[{"parts":[
@@ -89,7 +97,10 @@ fn blocks_of_anthropic_become_notes_without_encrypted_results() {
         "y",
         "```",
     ];
-    assert_eq!(short_text(&message, "google"), notes(&[&work[..], &["Thought:", "> free"]].concat()));
+    assert_eq!(
+        short_text(&message, "google"),
+        notes(&[&work[..], &["Thought:", "> free"]].concat())
+    );
     assert_eq!(short_text(&message, "anthropic"), notes(&work));
 }
 
@@ -121,17 +132,33 @@ fn items_of_openai_become_notes_without_encrypted_reasoning() {
         "Thought:",
         "> free",
     ]);
-    assert_eq!(short_text(&message("openai", "openai.items.v1", payload, &["s.a"]), "google"), expected);
+    assert_eq!(
+        short_text(
+            &message("openai", "openai.items.v1", payload, &["s.a"]),
+            "google"
+        ),
+        expected
+    );
 }
 
 #[test]
 fn thoughts_without_a_signature_become_text_only_for_another_provider() {
     let plain = r#"[{"reasoning":"one\ntwo","details":[]}]"#;
-    let of =
-        |payload: &str, asked: &str| short_text(&message("deepseek", "openai.reasoning.v1", payload, &["s.a"]), asked);
+    let of = |payload: &str, asked: &str| {
+        short_text(
+            &message("deepseek", "openai.reasoning.v1", payload, &["s.a"]),
+            asked,
+        )
+    };
     assert_eq!(of(plain, "google"), notes(&["Thought:", "> one", "> two"]));
     assert_eq!(of(plain, "deepseek"), None);
-    assert_eq!(of(r#"[{"reasoning":"one","details":[{"text":"one","signature":"s"}]}]"#, "google"), None);
+    assert_eq!(
+        of(
+            r#"[{"reasoning":"one","details":[{"text":"one","signature":"s"}]}]"#,
+            "google"
+        ),
+        None
+    );
     let unsigned = r#"[{"parts":[{"text":"hm","thought":true},{"text":"a"}],"role":"model"}]"#;
     assert_eq!(gemini(unsigned, &[]), notes(&["Thought:", "> hm"]));
 }
@@ -141,26 +168,49 @@ fn data_of_another_answer_or_of_an_unknown_format_is_ignored() {
     assert_eq!(gemini(GEMINI, &["s.b"]), None);
     assert_eq!(gemini(GEMINI, &[]), None);
     assert_eq!(gemini("no json", &[]), None);
-    assert_eq!(gemini(r#"[1,{"parts":7},{"parts":[{"text":null}]}]"#, &[]), None);
-    assert_eq!(short_text(&message("google", "gemini.contents.v9", GEMINI, &["s.a"]), "openai"), None);
+    assert_eq!(
+        gemini(r#"[1,{"parts":7},{"parts":[{"text":null}]}]"#, &[]),
+        None
+    );
+    assert_eq!(
+        short_text(
+            &message("google", "gemini.contents.v9", GEMINI, &["s.a"]),
+            "openai"
+        ),
+        None
+    );
     assert_eq!(short_text(&ConversationMessage::default(), "google"), None);
 }
 
 #[test]
 fn notes_are_bounded_and_secrets_in_them_are_masked() {
-    let page = |n: usize| format!(r#"{{"title":"{}","url":"https://h/{n}/{}"}}"#, "t".repeat(900), "p".repeat(900));
+    let page = |n: usize| {
+        format!(
+            r#"{{"title":"{}","url":"https://h/{n}/{}"}}"#,
+            "t".repeat(900),
+            "p".repeat(900)
+        )
+    };
     let pages: Vec<String> = (0..40).map(page).collect();
     let run = format!(
         r#"{{"executableCode":{{"code":"{}"}}}},{{"codeExecutionResult":{{"output":"{}"}}}}"#,
         "c".repeat(100_000),
         "é".repeat(100_000)
     );
-    let payload =
-        format!(r#"[{{"parts":[{run},{run}]}},{{"sources":{{"queries":["q"],"found":[{}]}}}}]"#, pages.join(","));
+    let payload = format!(
+        r#"[{{"parts":[{run},{run}]}},{{"sources":{{"queries":["q"],"found":[{}]}}}}]"#,
+        pages.join(",")
+    );
     let text = gemini(&payload, &[]).unwrap();
-    assert!(text.len() <= 8 * 1024 && text.ends_with("(more was left out)\n[End of the notes]"), "{text}");
+    assert!(
+        text.len() <= 8 * 1024 && text.ends_with("(more was left out)\n[End of the notes]"),
+        "{text}"
+    );
     let payload = r#"[{"parts":[{"executableCode":{"code":"x"}},
         {"codeExecutionResult":{"output":"password: hunter2hunter2"}}]}]"#;
     let text = gemini(payload, &[]).unwrap();
-    assert!(text.contains("password: [masked]") && !text.contains("hunter2"), "{text}");
+    assert!(
+        text.contains("password: [masked]") && !text.contains("hunter2"),
+        "{text}"
+    );
 }

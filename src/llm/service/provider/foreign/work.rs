@@ -68,13 +68,19 @@ impl Sources {
 
     pub(super) fn add_found(&mut self, title: &str, url: &str) {
         if !url.is_empty() && !self.found.iter().any(|page| page.url == url) {
-            self.found.push(FoundPage { title: title.to_owned(), url: url.to_owned() });
+            self.found.push(FoundPage {
+                title: title.to_owned(),
+                url: url.to_owned(),
+            });
         }
     }
 
     pub(super) fn add_read(&mut self, url: &str, status: &str) {
         if !url.is_empty() && !self.read.iter().any(|page| page.url == url) {
-            self.read.push(ReadPage { url: url.to_owned(), status: status.to_owned() });
+            self.read.push(ReadPage {
+                url: url.to_owned(),
+                status: status.to_owned(),
+            });
         }
     }
 }

@@ -84,15 +84,25 @@ impl LeftOut {
             | ErrorCode::MaxTokens
             | ErrorCode::MalformedToolCall => BTreeSet::new(),
         };
-        let is_forced =
-            |place: &usize| sent.names.get(*place).is_some_and(|name| from_wire(name) == request.tool_choice);
+        let is_forced = |place: &usize| {
+            sent.names
+                .get(*place)
+                .is_some_and(|name| from_wire(name) == request.tool_choice)
+        };
         let leaves_none = found.len() >= sent.names.len();
-        if found.is_empty() || leaves_none || found.iter().any(is_forced) || self.corrections >= MAX_CORRECTIONS {
+        if found.is_empty()
+            || leaves_none
+            || found.iter().any(is_forced)
+            || self.corrections >= MAX_CORRECTIONS
+        {
             return None;
         }
         let reason = reason(refused, request);
         let names = found.iter().filter_map(|place| sent.names.get(*place));
-        self.tools.extend(names.map(|name| RefusedTool { name: from_wire(name), reason: reason.clone() }));
+        self.tools.extend(names.map(|name| RefusedTool {
+            name: from_wire(name),
+            reason: reason.clone(),
+        }));
         self.corrections += 1;
         Some(found)
     }
@@ -108,9 +118,19 @@ impl LeftOut {
 
     /// Logs the tools that the next request does without.
     pub(crate) fn log(&self, request: &GenerateRequest, refused: &ProviderError) {
-        let tools = self.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
+        let tools = self
+            .tools
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
         let (request_id, provider_status) = (&request.request_id, &refused.provider_status);
-        tracing::warn!(request_id, provider_status, tools, "request corrected: the provider refused some of its tools");
+        tracing::warn!(
+            request_id,
+            provider_status,
+            tools,
+            "request corrected: the provider refused some of its tools"
+        );
     }
 }
 
@@ -121,7 +141,11 @@ fn refused_tools(said: &str, sent: Sent<'_>) -> BTreeSet<usize> {
         return BTreeSet::new();
     }
     let named = names::named(said, sent.names);
-    if named.is_empty() { places::named(said, sent) } else { named }
+    if named.is_empty() {
+        places::named(said, sent)
+    } else {
+        named
+    }
 }
 
 /// The words of the provider in one line, without the conversation.
@@ -129,7 +153,10 @@ fn reason(refused: &ProviderError, request: &GenerateRequest) -> String {
     let message = without_conversation(refused.clone(), request).message;
     let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(MAX_REASON_CHARS) {
-        Some((end, _)) => words.get(..end).map(|start| format!("{start}…")).unwrap_or_default(),
+        Some((end, _)) => words
+            .get(..end)
+            .map(|start| format!("{start}…"))
+            .unwrap_or_default(),
         None => words,
     }
 }

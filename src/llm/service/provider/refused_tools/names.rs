@@ -39,10 +39,27 @@ const ABOUT_OTHERS: [&str; 16] = [
     "response_schema",
 ];
 /// A name follows one of these words.
-const INTRODUCERS: [&str; 7] =
-    ["function", "functions", "tool", "tools", "declaration", "functiondeclaration", "function_declaration"];
+const INTRODUCERS: [&str; 7] = [
+    "function",
+    "functions",
+    "tool",
+    "tools",
+    "declaration",
+    "functiondeclaration",
+    "function_declaration",
+];
 /// Words between an introducer and a name.
-const FILLERS: [&str; 9] = ["name", "names", "named", "called", "found", "definition", "declaration", "schema", "with"];
+const FILLERS: [&str; 9] = [
+    "name",
+    "names",
+    "named",
+    "called",
+    "found",
+    "definition",
+    "declaration",
+    "schema",
+    "with",
+];
 /// A name may also stand before one of these words.
 const FOLLOWERS: [&str; 2] = ["functiondeclaration", "function_declaration"];
 const MAX_FILLERS: usize = 2;
@@ -69,7 +86,10 @@ pub(super) fn named(text: &str, tools: &[&str]) -> BTreeSet<usize> {
         let before = words.get(..*at).unwrap_or_default();
         is_introduced(before, |word| place(word).is_some()) || is_followed(words.get(at + 1))
     };
-    let found = words.iter().enumerate().filter_map(|(at, word)| place(word).map(|place| (at, place)));
+    let found = words
+        .iter()
+        .enumerate()
+        .filter_map(|(at, word)| place(word).map(|place| (at, place)));
     found.filter(is_named).map(|(_, place)| place).collect()
 }
 
@@ -111,10 +131,14 @@ fn words(text: &str) -> Vec<Word<'_>> {
     let mut before = None;
     while let Some(begin) = rest.find(is_part) {
         let gap = rest.get(..begin).unwrap_or_default();
-        before = gap.chars().next_back().or(if begin == 0 { before } else { None });
+        before = gap
+            .chars()
+            .next_back()
+            .or(if begin == 0 { before } else { None });
         let from = rest.get(begin..).unwrap_or_default();
-        let (word, after) =
-            from.split_at_checked(from.find(|letter| !is_part(letter)).unwrap_or(from.len())).unwrap_or_default();
+        let (word, after) = from
+            .split_at_checked(from.find(|letter| !is_part(letter)).unwrap_or(from.len()))
+            .unwrap_or_default();
         let next = after.chars().next();
         let is_quoted = before.is_some_and(is_quote) && next.is_some_and(is_quote);
         // A full stop ends a sentence.

@@ -6,28 +6,61 @@ use super::*;
 
 /// The tools of every request here: five with names, then `srv__t5` to `srv__t39`.
 fn tools() -> Vec<String> {
-    let named = ["k8s__pods_list", "k8s__logs", "prom__query_range", "search", "get-room"].map(str::to_owned);
-    named.into_iter().chain((5..40).map(|number| format!("srv__t{number}"))).collect()
+    let named = [
+        "k8s__pods_list",
+        "k8s__logs",
+        "prom__query_range",
+        "search",
+        "get-room",
+    ]
+    .map(str::to_owned);
+    named
+        .into_iter()
+        .chain((5..40).map(|number| format!("srv__t{number}")))
+        .collect()
 }
 
 fn found_in(text: &str, layout: Layout) -> Vec<usize> {
     let tools = tools();
     let names: Vec<&str> = tools.iter().map(String::as_str).collect();
-    refused_tools(text, Sent { names: &names, layout }).into_iter().collect()
+    refused_tools(
+        text,
+        Sent {
+            names: &names,
+            layout,
+        },
+    )
+    .into_iter()
+    .collect()
 }
 
 const CORPUS: &str = include_str!("corpus.txt");
 
 #[test]
 fn the_refused_tools_are_found_in_the_words_of_every_provider() {
-    let rows =
-        CORPUS.lines().filter(|line| !line.starts_with('#')).map(|line| line.splitn(4, " | ").collect::<Vec<_>>());
+    let rows = CORPUS
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.splitn(4, " | ").collect::<Vec<_>>());
     let mut providers = BTreeSet::new();
     for row in rows {
-        let [layout, provider, places, text] = *row.as_slice() else { panic!("{row:?}") };
-        let layout = if layout == "list" { Layout::List } else { Layout::Declarations };
-        let expected: Vec<usize> = places.split(' ').map(|place| place.parse().unwrap()).collect();
-        assert_eq!(found_in(&text.replace(r"\n", "\n"), layout), expected, "{provider}: {text}");
+        let [layout, provider, places, text] = *row.as_slice() else {
+            panic!("{row:?}")
+        };
+        let layout = if layout == "list" {
+            Layout::List
+        } else {
+            Layout::Declarations
+        };
+        let expected: Vec<usize> = places
+            .split(' ')
+            .map(|place| place.parse().unwrap())
+            .collect();
+        assert_eq!(
+            found_in(&text.replace(r"\n", "\n"), layout),
+            expected,
+            "{provider}: {text}"
+        );
         providers.insert(provider);
     }
     assert!(providers.len() >= 12, "{providers:?}");
@@ -69,56 +102,108 @@ fn a_refusal_that_names_no_tool_for_certain_stands() {
         assert_eq!(found_in(text, Layout::List), Vec::<usize>::new(), "{text}");
     }
     assert_eq!(
-        found_in("tools.1.custom.input_schema: JSON schema is invalid.", Layout::Declarations),
+        found_in(
+            "tools.1.custom.input_schema: JSON schema is invalid.",
+            Layout::Declarations
+        ),
         Vec::<usize>::new()
     );
 }
 
 fn refusal(code: ErrorCode, said: &str) -> ProviderError {
-    ProviderError { said: format!("{said}\n"), ..ProviderError::new(code, said).with_status("400 x") }
+    ProviderError {
+        said: format!("{said}\n"),
+        ..ProviderError::new(code, said).with_status("400 x")
+    }
 }
 
-fn learn(left_out: &mut LeftOut, refused: &ProviderError, names: &[&str], choice: &str) -> Option<Vec<usize>> {
-    let request = GenerateRequest { tool_choice: choice.to_owned(), ..GenerateRequest::default() };
-    let found = left_out.learn(refused, &request, Sent { names, layout: Layout::List });
+fn learn(
+    left_out: &mut LeftOut,
+    refused: &ProviderError,
+    names: &[&str],
+    choice: &str,
+) -> Option<Vec<usize>> {
+    let request = GenerateRequest {
+        tool_choice: choice.to_owned(),
+        ..GenerateRequest::default()
+    };
+    let found = left_out.learn(
+        refused,
+        &request,
+        Sent {
+            names,
+            layout: Layout::List,
+        },
+    );
     found.map(|places| places.into_iter().collect())
 }
 
 #[test]
 fn tools_are_left_out_a_few_times_and_never_all_of_them() {
     let names = ["k8s__a", "k8s__b"];
-    let second = refusal(ErrorCode::InvalidRequest, "tools.1.custom.input_schema:  is\n bad");
+    let second = refusal(
+        ErrorCode::InvalidRequest,
+        "tools.1.custom.input_schema:  is\n bad",
+    );
     let mut left_out = LeftOut::default();
     assert_eq!(learn(&mut left_out, &second, &names, "auto"), Some(vec![1]));
-    let expected = RefusedTool { name: "k8s.b".to_owned(), reason: "tools.1.custom.input_schema: is bad".to_owned() };
+    let expected = RefusedTool {
+        name: "k8s.b".to_owned(),
+        reason: "tools.1.custom.input_schema: is bad".to_owned(),
+    };
     assert_eq!(left_out.tools(None), [expected]);
     for _ in 1..MAX_CORRECTIONS {
         assert_eq!(learn(&mut left_out, &second, &names, ""), Some(vec![1]));
     }
-    assert_eq!(learn(&mut left_out, &second, &names, ""), None, "there are only so many corrections");
+    assert_eq!(
+        learn(&mut left_out, &second, &names, ""),
+        None,
+        "there are only so many corrections"
+    );
 
     let stands = |code, said: &str, names: &[&str], choice: &str| {
-        assert_eq!(learn(&mut LeftOut::default(), &refusal(code, said), names, choice), None, "{said}");
+        assert_eq!(
+            learn(&mut LeftOut::default(), &refusal(code, said), names, choice),
+            None,
+            "{said}"
+        );
     };
-    let (first, schema) = ("tools.0.name: bad", "Invalid schema for function 'k8s__a': bad");
+    let (first, schema) = (
+        "tools.0.name: bad",
+        "Invalid schema for function 'k8s__a': bad",
+    );
     stands(ErrorCode::InvalidRequest, first, &["k8s__a"], "");
     stands(ErrorCode::InvalidRequest, schema, &["k8s__a"], "");
-    stands(ErrorCode::InvalidRequest, "tools.0.name: bad, tools.1.name: bad", &names, "");
+    stands(
+        ErrorCode::InvalidRequest,
+        "tools.0.name: bad, tools.1.name: bad",
+        &names,
+        "",
+    );
     stands(ErrorCode::InvalidRequest, first, &names, "k8s.a");
     stands(ErrorCode::Credentials, first, &names, "");
     stands(ErrorCode::ContextWindowExceeded, schema, &names, "");
     let long = "Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024";
     let long = refusal(ErrorCode::ContextWindowExceeded, long);
-    assert_eq!(learn(&mut LeftOut::default(), &long, &names, ""), Some(vec![0]));
+    assert_eq!(
+        learn(&mut LeftOut::default(), &long, &names, ""),
+        Some(vec![0])
+    );
 }
 
 #[test]
 fn a_reason_is_short_and_has_no_part_of_the_conversation() {
-    let long = refusal(ErrorCode::InvalidRequest, &format!("tools.0.name: {}", "é".repeat(900)));
+    let long = refusal(
+        ErrorCode::InvalidRequest,
+        &format!("tools.0.name: {}", "é".repeat(900)),
+    );
     let mut left_out = LeftOut::default();
     learn(&mut left_out, &long, &["a__b", "c__d"], "").unwrap();
     let reason = left_out.tools(None).remove(0).reason;
-    assert!(reason.starts_with("tools.0.name: éé") && reason.chars().count() == MAX_REASON_CHARS + 1, "{reason}");
+    assert!(
+        reason.starts_with("tools.0.name: éé") && reason.chars().count() == MAX_REASON_CHARS + 1,
+        "{reason}"
+    );
 }
 
 /// Wordings with one gap for a name, and with one for a place.

@@ -36,16 +36,32 @@ enum References {
     Replaced,
 }
 
-const OPENAI: Dialect = Dialect { names: PropertyNames::Any, references: References::Kept };
-const ANTHROPIC: Dialect = Dialect { names: PropertyNames::Plain, references: References::Kept };
-const STRICTEST: Dialect = Dialect { names: PropertyNames::Plain, references: References::Replaced };
+const OPENAI: Dialect = Dialect {
+    names: PropertyNames::Any,
+    references: References::Kept,
+};
+const ANTHROPIC: Dialect = Dialect {
+    names: PropertyNames::Plain,
+    references: References::Kept,
+};
+const STRICTEST: Dialect = Dialect {
+    names: PropertyNames::Plain,
+    references: References::Replaced,
+};
 
 /// What providers are known to accept. A server that may pass a request on to any other one gets the strictest form.
-const DIALECTS: [(&str, Dialect); 3] = [("openai", OPENAI), ("azure", OPENAI), ("anthropic", ANTHROPIC)];
+const DIALECTS: [(&str, Dialect); 3] = [
+    ("openai", OPENAI),
+    ("azure", OPENAI),
+    ("anthropic", ANTHROPIC),
+];
 
 impl Dialect {
     pub(crate) fn of(provider: &str) -> Self {
-        DIALECTS.iter().find(|(name, _)| *name == provider).map_or(STRICTEST, |(_, dialect)| *dialect)
+        DIALECTS
+            .iter()
+            .find(|(name, _)| *name == provider)
+            .map_or(STRICTEST, |(_, dialect)| *dialect)
     }
 }
 
@@ -75,11 +91,18 @@ pub(crate) fn rewritten(schema: Map<String, Value>, dialect: Dialect) -> Rewritt
     if schema.get("type").is_some_and(|word| word != "object") {
         schema.insert("type".to_owned(), json!("object"));
     }
-    if schema.get("properties").is_some_and(|properties| !properties.is_object()) {
+    if schema
+        .get("properties")
+        .is_some_and(|properties| !properties.is_object())
+    {
         schema.insert("properties".to_owned(), json!({}));
     }
     notes.extend(renamed.note());
-    Rewritten { schema, notes: notes.join(" "), renamed }
+    Rewritten {
+        schema,
+        notes: notes.join(" "),
+        renamed,
+    }
 }
 
 /// A description with what the schema lost.

@@ -20,19 +20,40 @@ impl Renamed {
         let schema = schema.into_iter().map(|(key, value)| {
             let value = match value {
                 Value::Object(properties) if key == "properties" => {
-                    let property = |(name, inner): (String, Value)| (self.accepted(name), self.rename_in(inner));
+                    let property = |(name, inner): (String, Value)| {
+                        (self.accepted(name), self.rename_in(inner))
+                    };
                     Value::Object(properties.into_iter().map(property).collect())
                 }
-                Value::Object(schemas) if matches!(key.as_str(), "$defs" | "definitions" | "patternProperties") => {
-                    Value::Object(schemas.into_iter().map(|(name, inner)| (name, self.rename_in(inner))).collect())
+                Value::Object(schemas)
+                    if matches!(key.as_str(), "$defs" | "definitions" | "patternProperties") =>
+                {
+                    Value::Object(
+                        schemas
+                            .into_iter()
+                            .map(|(name, inner)| (name, self.rename_in(inner)))
+                            .collect(),
+                    )
                 }
                 Value::Array(names) if key == "required" => {
-                    let accepted =
-                        |name| if let Value::String(name) = name { self.accepted(name).into() } else { name };
+                    let accepted = |name| {
+                        if let Value::String(name) = name {
+                            self.accepted(name).into()
+                        } else {
+                            name
+                        }
+                    };
                     names.into_iter().map(accepted).collect()
                 }
                 // Samples of values, and words for readers.
-                value if matches!(key.as_str(), "enum" | "const" | "default" | "examples" | "example") => value,
+                value
+                    if matches!(
+                        key.as_str(),
+                        "enum" | "const" | "default" | "examples" | "example"
+                    ) =>
+                {
+                    value
+                }
                 Value::Null
                 | Value::Bool(_)
                 | Value::Number(_)
@@ -57,19 +78,32 @@ impl Renamed {
         if is_accepted(&name) {
             return name;
         }
-        let mut form: String = name.chars().filter(|c| is_plain(*c)).take(MAX_NAME_BYTES - HASH_DIGITS - 1).collect();
+        let mut form: String = name
+            .chars()
+            .filter(|c| is_plain(*c))
+            .take(MAX_NAME_BYTES - HASH_DIGITS - 1)
+            .collect();
         if !form.is_empty() {
             form.push('_');
         }
         let digest = Sha256::digest(name.as_bytes());
-        form.extend(digest.iter().take(HASH_DIGITS / 2).map(|byte| format!("{byte:02x}")));
+        form.extend(
+            digest
+                .iter()
+                .take(HASH_DIGITS / 2)
+                .map(|byte| format!("{byte:02x}")),
+        );
         self.0.insert(form.clone(), name);
         form
     }
 
     /// The sentence for the model; `None` if no name was changed.
     pub(super) fn note(&self) -> Option<String> {
-        let names: Vec<String> = self.0.iter().map(|(form, name)| format!("{form} is {name}")).collect();
+        let names: Vec<String> = self
+            .0
+            .iter()
+            .map(|(form, name)| format!("{form} is {name}"))
+            .collect();
         (!names.is_empty()).then(|| format!("Names of arguments: {}.", names.join(", ")))
     }
 
@@ -81,7 +115,9 @@ impl Renamed {
         let mut out = String::with_capacity(arguments.len());
         let mut rest = arguments;
         while let Some(begin) = rest.find('"') {
-            let Some(length) = text_length(rest.get(begin + 1..).unwrap_or_default()) else { break };
+            let Some(length) = text_length(rest.get(begin + 1..).unwrap_or_default()) else {
+                break;
+            };
             let end = begin + 1 + length;
             let text = rest.get(begin + 1..end).unwrap_or_default();
             let after = rest.get(end + 1..).unwrap_or_default();

@@ -20,7 +20,13 @@ const SCHEMAS: [&str; 12] = [
     "oneOf",
 ];
 /// Keywords whose value is a map of schemas.
-const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const MAPS: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
 
 /// The schema, and each schema in it, with what providers need.
 pub(super) fn completed(schema: Map<String, Value>, root: &Value) -> Map<String, Value> {
@@ -29,7 +35,9 @@ pub(super) fn completed(schema: Map<String, Value>, root: &Value) -> Map<String,
         .map(|(key, value)| {
             let value = match value {
                 Value::Object(map) if MAPS.contains(&key.as_str()) => {
-                    let inner = map.into_iter().filter_map(|(name, inner)| Some((name, of_property(inner, root)?)));
+                    let inner = map
+                        .into_iter()
+                        .filter_map(|(name, inner)| Some((name, of_property(inner, root)?)));
                     Value::Object(inner.collect())
                 }
                 value if SCHEMAS.contains(&key.as_str()) || key == "allOf" => within(value, root),
@@ -43,7 +51,10 @@ pub(super) fn completed(schema: Map<String, Value>, root: &Value) -> Map<String,
             (key, value)
         })
         .collect();
-    if schema.get("$ref").is_some_and(|reference| target(root, reference).is_none()) {
+    if schema
+        .get("$ref")
+        .is_some_and(|reference| target(root, reference).is_none())
+    {
         schema.shift_remove("$ref");
     }
     accept_null(&mut schema);
@@ -65,18 +76,24 @@ fn of_property(value: Value, root: &Value) -> Option<Value> {
     match value {
         Value::Bool(false) => None,
         Value::Bool(true) | Value::Null => Some(json!({})),
-        Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => Some(within(value, root)),
+        Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            Some(within(value, root))
+        }
     }
 }
 
 /// `nullable` is a word of `OpenAPI`.
 fn accept_null(schema: &mut Map<String, Value>) {
-    let Some(Value::Bool(is_nullable)) = schema.get("nullable").cloned() else { return };
+    let Some(Value::Bool(is_nullable)) = schema.get("nullable").cloned() else {
+        return;
+    };
     schema.shift_remove("nullable");
     if !is_nullable {
         return;
     }
-    let has_alternatives = ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|key| schema.contains_key(*key));
+    let has_alternatives = ["$ref", "anyOf", "oneOf", "allOf"]
+        .iter()
+        .any(|key| schema.contains_key(*key));
     match schema.get_mut("type") {
         Some(Value::Array(types)) if !types.contains(&json!("null")) => types.push(json!("null")),
         Some(word @ Value::String(_)) if *word != "null" => *word = json!([word, "null"]),
@@ -119,10 +136,16 @@ fn add_items(schema: &mut Map<String, Value>) {
 
 /// Gemini refuses a required property that is not declared.
 fn add_required(schema: &mut Map<String, Value>) {
-    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for name in required.iter().filter_map(Value::as_str) {
-            properties.entry(name.to_owned()).or_insert_with(|| json!({}));
+            properties
+                .entry(name.to_owned())
+                .or_insert_with(|| json!({}));
         }
     }
 }

@@ -3,8 +3,12 @@ use proptest::prelude::*;
 use super::*;
 
 fn of(schema: Value, provider: &str) -> (Value, String) {
-    let Value::Object(schema) = schema else { panic!("{schema}") };
-    let Rewritten { mut schema, notes, .. } = rewritten(schema, Dialect::of(provider));
+    let Value::Object(schema) = schema else {
+        panic!("{schema}")
+    };
+    let Rewritten {
+        mut schema, notes, ..
+    } = rewritten(schema, Dialect::of(provider));
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     (Value::Object(schema), notes)
@@ -18,10 +22,23 @@ fn a_schema_that_every_provider_accepts_stays_as_it_is() {
         "b": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": null},
         "c": {"type": "array", "items": {"type": "object", "properties": {"d": {"type": "number"}}}},
     }});
-    for provider in ["openai", "anthropic", "google", "bedrock", "openai-compatible"] {
-        assert_eq!(of(schema.clone(), provider), (schema.clone(), String::new()), "{provider}");
+    for provider in [
+        "openai",
+        "anthropic",
+        "google",
+        "bedrock",
+        "openai-compatible",
+    ] {
+        assert_eq!(
+            of(schema.clone(), provider),
+            (schema.clone(), String::new()),
+            "{provider}"
+        );
     }
-    assert_eq!(of(json!({}), "anthropic").0, json!({"type": "object", "properties": {}}));
+    assert_eq!(
+        of(json!({}), "anthropic").0,
+        json!({"type": "object", "properties": {}})
+    );
 }
 
 #[test]
@@ -42,14 +59,23 @@ fn alternatives_at_the_top_become_properties_and_a_note() {
     let (schema, _) = of(schema, "openai");
     assert_eq!(schema.get("anyOf"), None);
     assert_eq!(schema["required"], json!(["id"]));
-    assert_eq!(schema["properties"], json!({"id": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "x": {}}));
-    let all =
-        json!({"allOf": [{"required": ["a"], "properties": {"a": {}}}, {"required": ["b"], "properties": {"b": {}}}]});
-    let expected = json!({"properties": {"a": {}, "b": {}}, "required": ["a", "b"], "type": "object"});
+    assert_eq!(
+        schema["properties"],
+        json!({"id": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "x": {}})
+    );
+    let all = json!({"allOf": [{"required": ["a"], "properties": {"a": {}}}, {"required": ["b"], "properties": {"b": {}}}]});
+    let expected =
+        json!({"properties": {"a": {}, "b": {}}, "required": ["a", "b"], "type": "object"});
     assert_eq!(of(all, "openai"), (expected, String::new()));
-    let (schema, notes) = of(json!({"type": ["object", "null"], "not": {"required": ["a"]}}), "openai");
+    let (schema, notes) = of(
+        json!({"type": ["object", "null"], "not": {"required": ["a"]}}),
+        "openai",
+    );
     assert_eq!(schema, json!({"type": "object", "properties": {}}));
-    assert_eq!(notes, r#"The arguments have to fit this schema, too: {"not":{"required":["a"]}}."#);
+    assert_eq!(
+        notes,
+        r#"The arguments have to fit this schema, too: {"not":{"required":["a"]}}."#
+    );
 }
 
 #[test]
@@ -83,12 +109,19 @@ fn references_are_replaced_where_a_provider_may_not_follow_them() {
     let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/A", "description": "d"}},
         "$defs": {"A": {"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}}, "B": {"type": "string"}}});
     assert_eq!(of(schema.clone(), "anthropic").0, schema);
-    let inner = json!({"type": "object", "properties": {"b": {"type": "string"}}, "description": "d"});
-    assert_eq!(of(schema, "bedrock").0, json!({"type": "object", "properties": {"a": inner}}));
+    let inner =
+        json!({"type": "object", "properties": {"b": {"type": "string"}}, "description": "d"});
+    assert_eq!(
+        of(schema, "bedrock").0,
+        json!({"type": "object", "properties": {"a": inner}})
+    );
     let endless = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}},
         "$defs": {"A": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}}}});
     let (schema, _) = of(endless, "bedrock");
-    assert!(!schema.to_string().contains("$ref") && schema.to_string().len() < 1_000, "{schema}");
+    assert!(
+        !schema.to_string().contains("$ref") && schema.to_string().len() < 1_000,
+        "{schema}"
+    );
 }
 
 #[test]
@@ -97,17 +130,37 @@ fn a_name_that_a_provider_refuses_comes_back_in_each_call() {
         "$filter": {"type": "string"},
         "ok": {"type": "object", "properties": {"größe": {"type": "integer"}}},
     }});
-    let Value::Object(given) = schema.clone() else { panic!("{schema}") };
+    let Value::Object(given) = schema.clone() else {
+        panic!("{schema}")
+    };
     assert_eq!(of(schema.clone(), "openai").0, schema);
-    let Rewritten { schema, notes, renamed } = rewritten(given, Dialect::of("anthropic"));
+    let Rewritten {
+        schema,
+        notes,
+        renamed,
+    } = rewritten(given, Dialect::of("anthropic"));
     assert_eq!(schema["required"], json!(["filter_0c097d40"]));
-    assert!(schema["properties"]["filter_0c097d40"].is_object(), "{schema:?}");
+    assert!(
+        schema["properties"]["filter_0c097d40"].is_object(),
+        "{schema:?}"
+    );
     assert!(notes.contains("filter_0c097d40 is $filter"), "{notes}");
-    let size = schema["properties"]["ok"]["properties"].as_object().unwrap().keys().next().unwrap();
+    let size = schema["properties"]["ok"]["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .next()
+        .unwrap();
     let call = format!(r#"{{"filter_0c097d40" : "filter_0c097d40\": 1", "ok":{{"{size}":1.0}}}}"#);
-    assert_eq!(renamed.restored(&call), r#"{"$filter" : "filter_0c097d40\": 1", "ok":{"größe":1.0}}"#);
+    assert_eq!(
+        renamed.restored(&call),
+        r#"{"$filter" : "filter_0c097d40\": 1", "ok":{"größe":1.0}}"#
+    );
     assert_eq!(renamed.restored(r#"{"$filter":1}"#), r#"{"$filter":1}"#);
-    assert_eq!(renamed.restored(r#"{"filter_0c097d40":"#), r#"{"filter_0c097d40":"#);
+    assert_eq!(
+        renamed.restored(r#"{"filter_0c097d40":"#),
+        r#"{"filter_0c097d40":"#
+    );
 }
 
 #[test]
@@ -118,7 +171,9 @@ fn a_definition_that_contains_itself_ends() {
         json!({"anyOf": many(), "allOf": many()}),
         json!({"properties": {"a": {"$ref": "#"}}, "oneOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}),
     ] {
-        let Value::Object(schema) = schema else { panic!("{schema}") };
+        let Value::Object(schema) = schema else {
+            panic!("{schema}")
+        };
         for provider in ["openai", "anthropic", "google"] {
             let rewritten = rewritten(schema.clone(), Dialect::of(provider));
             assert!(!rewritten.schema.contains_key("allOf"), "{rewritten:?}");

@@ -12,8 +12,17 @@ const MAX_MERGED: usize = 256;
 /// A longer rule is named, and not shown.
 const MAX_RULE_BYTES: usize = 1_000;
 /// Keywords that are no part of an object's description, and for which there is no other form.
-const RULES: [&str; 9] =
-    ["not", "if", "then", "else", "enum", "const", "dependentRequired", "dependentSchemas", "dependencies"];
+const RULES: [&str; 9] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "enum",
+    "const",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+];
 
 /// Whether arguments have to fit each of several schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +41,16 @@ impl Fit {
 }
 
 /// The outermost schema without alternatives. What is lost becomes a note.
-pub(super) fn object(mut schema: Map<String, Value>, root: &Value, notes: &mut Vec<String>) -> Map<String, Value> {
+pub(super) fn object(
+    mut schema: Map<String, Value>,
+    root: &Value,
+    notes: &mut Vec<String>,
+) -> Map<String, Value> {
     resolve(&mut schema, root);
-    let mut merge = Merge { root, left: MAX_MERGED };
+    let mut merge = Merge {
+        root,
+        left: MAX_MERGED,
+    };
     let parts: Vec<(&str, Vec<Value>)> = ["allOf", "anyOf", "oneOf"]
         .into_iter()
         .filter_map(|key| Some((key, schema.shift_remove(key)?.as_array().cloned()?)))
@@ -46,15 +62,23 @@ pub(super) fn object(mut schema: Map<String, Value>, root: &Value, notes: &mut V
             _ => "exactly one",
         };
         if key != "allOf" {
-            notes.push(note(&format!("The arguments have to fit {says} of these schemas"), &json!(alternatives)));
+            notes.push(note(
+                &format!("The arguments have to fit {says} of these schemas"),
+                &json!(alternatives),
+            ));
         }
         let fit = if key == "allOf" { Fit::Each } else { Fit::Some };
         merge.add(&mut schema, alternatives, fit);
     }
-    let rules: Map<String, Value> =
-        RULES.into_iter().filter_map(|key| Some((key.to_owned(), schema.shift_remove(key)?))).collect();
+    let rules: Map<String, Value> = RULES
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), schema.shift_remove(key)?)))
+        .collect();
     if !rules.is_empty() {
-        notes.push(note("The arguments have to fit this schema, too", &Value::Object(rules)));
+        notes.push(note(
+            "The arguments have to fit this schema, too",
+            &Value::Object(rules),
+        ));
     }
     schema
 }
@@ -71,8 +95,12 @@ fn note(words: &str, rule: &Value) -> String {
 /// Puts the definition in the place of an outermost reference.
 fn resolve(schema: &mut Map<String, Value>, root: &Value) {
     for _ in 0..MAX_REFERENCES {
-        let Some(reference) = schema.shift_remove("$ref") else { return };
-        let Some(Value::Object(definition)) = target(root, &reference) else { continue };
+        let Some(reference) = schema.shift_remove("$ref") else {
+            return;
+        };
+        let Some(Value::Object(definition)) = target(root, &reference) else {
+            continue;
+        };
         for (key, value) in definition {
             schema.entry(key.clone()).or_insert_with(|| value.clone());
         }
@@ -92,8 +120,12 @@ impl Merge<'_> {
         let mut required: Option<Vec<Value>> = None;
         let mut added: Map<String, Value> = Map::new();
         for alternative in alternatives {
-            let Value::Object(mut alternative) = alternative else { continue };
-            let Some(left) = self.left.checked_sub(1) else { break };
+            let Value::Object(mut alternative) = alternative else {
+                continue;
+            };
+            let Some(left) = self.left.checked_sub(1) else {
+                break;
+            };
             self.left = left;
             resolve(&mut alternative, self.root);
             if let Some(Value::Array(inner)) = alternative.shift_remove("allOf") {
@@ -101,13 +133,22 @@ impl Merge<'_> {
                 self.left /= 2;
                 self.add(&mut alternative, inner, Fit::Each);
             }
-            let own = alternative.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            let own = alternative
+                .get("required")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
             required = Some(match required {
                 None => own,
                 Some(known) if fit == Fit::Each => known.into_iter().chain(own).collect(),
-                Some(known) => known.into_iter().filter(|name| own.contains(name)).collect(),
+                Some(known) => known
+                    .into_iter()
+                    .filter(|name| own.contains(name))
+                    .collect(),
             });
-            let Some(Value::Object(properties)) = alternative.shift_remove("properties") else { continue };
+            let Some(Value::Object(properties)) = alternative.shift_remove("properties") else {
+                continue;
+            };
             for (name, property) in properties {
                 let together = match added.shift_remove(&name) {
                     Some(known) if known != property => both(known, property, fit.keyword()),
@@ -141,8 +182,10 @@ impl Merge<'_> {
 
 /// Two schemas of one property.
 fn both(known: Value, other: Value, key: &str) -> Value {
-    if let Some(Value::Array(list)) =
-        known.as_object().filter(|known| known.len() == 1).and_then(|known| known.get(key))
+    if let Some(Value::Array(list)) = known
+        .as_object()
+        .filter(|known| known.len() == 1)
+        .and_then(|known| known.get(key))
     {
         let mut list = list.clone();
         if !list.contains(&other) {

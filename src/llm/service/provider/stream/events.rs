@@ -38,7 +38,10 @@ impl Events {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         let held = self.buffer.len() + self.data.as_ref().map_or(0, String::len);
         if held + bytes.len() > MAX_EVENT_BYTES {
-            return Err(ProviderError::new(ErrorCode::Provider, "an event of the stream has more than 32 MiB"));
+            return Err(ProviderError::new(
+                ErrorCode::Provider,
+                "an event of the stream has more than 32 MiB",
+            ));
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())
@@ -59,19 +62,28 @@ impl Events {
             let event = match line {
                 RawEventLineOwned::Comment => None,
                 RawEventLineOwned::Empty => self.data.take(),
-                RawEventLineOwned::Field { field_name, field_value } => self.field(&field_name, field_value.as_deref()),
+                RawEventLineOwned::Field {
+                    field_name,
+                    field_value,
+                } => self.field(&field_name, field_value.as_deref()),
             };
             if event.is_some() {
                 return event;
             }
         }
-        if self.has_ended { self.take_unframed() } else { None }
+        if self.has_ended {
+            self.take_unframed()
+        } else {
+            None
+        }
     }
 
     /// Text without a frame, if it is a whole JSON value.
     fn take_unframed(&mut self) -> Option<String> {
         let text = std::mem::take(&mut self.unframed);
-        serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok().then_some(text)
+        serde_json::from_str::<serde::de::IgnoredAny>(&text)
+            .is_ok()
+            .then_some(text)
     }
 
     /// Returns whether the beginning is complete.
@@ -108,7 +120,10 @@ impl Events {
     fn unframed(&mut self, name: &[u8], value: Option<&[u8]>) -> Option<String> {
         let (name, value) = (text(name), value.map(text));
         let is_start = self.unframed.is_empty() && !name.trim_start().starts_with(['{', '[']);
-        if is_start || self.unframed.len() + name.len() + value.as_deref().map_or(0, str::len) > MAX_UNFRAMED_BYTES {
+        if is_start
+            || self.unframed.len() + name.len() + value.as_deref().map_or(0, str::len)
+                > MAX_UNFRAMED_BYTES
+        {
             return None;
         }
         self.unframed.push_str(&name);
@@ -118,7 +133,8 @@ impl Events {
             self.unframed.push_str(&value);
         }
         self.unframed.push('\n');
-        let is_end = self.unframed.len() <= MAX_EARLY_BYTES && self.unframed.trim_end().ends_with(['}', ']']);
+        let is_end = self.unframed.len() <= MAX_EARLY_BYTES
+            && self.unframed.trim_end().ends_with(['}', ']']);
         if is_end && serde_json::from_str::<serde::de::IgnoredAny>(&self.unframed).is_ok() {
             return Some(std::mem::take(&mut self.unframed));
         }
@@ -157,16 +173,26 @@ mod tests {
         let unframed = "{\n\"error\": {\n\"code\": 500, \"message\": \"a: b\"}\n}\n";
         for (response, expected) in [
             ("data: a\n\ndata: b\n\n", vec!["a", "b"]),
-            ("data: a\r\n\r\ndata: é→漢🚀\u{2028}x\r\n\r\n", vec!["a", "é→漢🚀\u{2028}x"]),
+            (
+                "data: a\r\n\r\ndata: é→漢🚀\u{2028}x\r\n\r\n",
+                vec!["a", "é→漢🚀\u{2028}x"],
+            ),
             ("data:a\rdata:b\r\r: comment\r\rdata\r\r", vec!["a\nb", ""]),
-            (": ping\n\nevent: x\nid: 1\nretry: 3\ndata: a\n\n\n\n", vec!["a"]),
+            (
+                ": ping\n\nevent: x\nid: 1\nretry: 3\ndata: a\n\n\n\n",
+                vec!["a"],
+            ),
             ("\u{feff}data: a", vec!["a"]),
             ("data: a\n", vec!["a"]),
             ("hello\n\ndata: a\n\n", vec!["a"]),
             ("", vec![]),
         ] {
             for size in [1, 3, 4_096] {
-                assert_eq!(events(response.as_bytes(), size), expected, "{response:?} {size}");
+                assert_eq!(
+                    events(response.as_bytes(), size),
+                    expected,
+                    "{response:?} {size}"
+                );
             }
         }
         for size in [1, 3, 4_096] {
@@ -181,7 +207,10 @@ mod tests {
 
     #[test]
     fn a_byte_that_is_no_text_is_replaced_and_what_has_no_end_is_refused() {
-        assert_eq!(events(b"data: caf\xe9 a\n\ndata: b\n\n", 1), ["caf\u{FFFD} a", "b"]);
+        assert_eq!(
+            events(b"data: caf\xe9 a\n\ndata: b\n\n", 1),
+            ["caf\u{FFFD} a", "b"]
+        );
         let mut events = Events::default();
         let piece = vec![b'x'; MAX_EVENT_BYTES / 2];
         events.push(&piece).unwrap();

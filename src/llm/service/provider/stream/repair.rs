@@ -29,7 +29,9 @@ impl Repair {
         if matches!(marked, Cow::Borrowed(_)) && self.halves.is_empty() {
             return marked;
         }
-        let Ok(mut value) = serde_json::from_str::<Value>(&marked) else { return mend(event, |_half| '\u{FFFD}') };
+        let Ok(mut value) = serde_json::from_str::<Value>(&marked) else {
+            return mend(event, |_half| '\u{FFFD}');
+        };
         let place = format!("{:?} {:?}", value.get("index"), value.get("output_index"));
         self.join(&mut value, &place);
         Cow::Owned(value.to_string())
@@ -104,7 +106,9 @@ fn pair(high: char, low: char) -> Option<char> {
 }
 
 fn mend(json: &str, replaced: fn(u32) -> char) -> Cow<'_, str> {
-    let has_fault = ["\\ud", "\\uD", "NaN", "Infinity"].iter().any(|fault| json.contains(fault));
+    let has_fault = ["\\ud", "\\uD", "NaN", "Infinity"]
+        .iter()
+        .any(|fault| json.contains(fault));
     if !has_fault && !json.contains(|letter: char| letter.is_ascii_control()) {
         return Cow::Borrowed(json);
     }
@@ -112,7 +116,11 @@ fn mend(json: &str, replaced: fn(u32) -> char) -> Cow<'_, str> {
     let mut rest = json;
     let (mut is_text, mut is_changed) = (false, false);
     while let Some(letter) = rest.chars().next() {
-        let (length, replacement) = if is_text { in_text(rest, replaced) } else { between(rest) };
+        let (length, replacement) = if is_text {
+            in_text(rest, replaced)
+        } else {
+            between(rest)
+        };
         let taken = length.max(letter.len_utf8());
         let (token, after) = rest.split_at_checked(taken).unwrap_or((rest, ""));
         match replacement {
@@ -125,7 +133,11 @@ fn mend(json: &str, replaced: fn(u32) -> char) -> Cow<'_, str> {
         is_text ^= token == "\"";
         rest = after;
     }
-    if is_changed { Cow::Owned(mended) } else { Cow::Borrowed(json) }
+    if is_changed {
+        Cow::Owned(mended)
+    } else {
+        Cow::Borrowed(json)
+    }
 }
 
 /// The length of the next token within a text, and what replaces it.
@@ -133,7 +145,9 @@ fn in_text(rest: &str, replaced: fn(u32) -> char) -> (usize, Option<String>) {
     match rest.chars().next() {
         Some('\\') => {}
         // A control character that JSON wants escaped.
-        Some(letter @ '\u{0}'..='\u{1f}') => return (1, Some(format!("\\u{:04x}", u32::from(letter)))),
+        Some(letter @ '\u{0}'..='\u{1f}') => {
+            return (1, Some(format!("\\u{:04x}", u32::from(letter))));
+        }
         Some(_) | None => return (1, None),
     }
     match (unit(rest), rest.get(6..).and_then(unit)) {
@@ -153,7 +167,9 @@ fn unit(text: &str) -> Option<u32> {
 
 /// The length of the next token between texts, and what replaces it.
 fn between(rest: &str) -> (usize, Option<String>) {
-    let word = ["NaN", "-Infinity", "Infinity", "-NaN"].into_iter().find(|word| rest.starts_with(word));
+    let word = ["NaN", "-Infinity", "Infinity", "-NaN"]
+        .into_iter()
+        .find(|word| rest.starts_with(word));
     match word {
         Some(word) => (word.len(), Some("null".to_owned())),
         None => (1, None),
@@ -176,7 +192,12 @@ mod tests {
         let read = |piece: &&str| {
             let event = content(piece);
             let value: Value = serde_json::from_str(&repair.event(&event)).unwrap();
-            value.pointer("/choices/0/delta/content").unwrap().as_str().unwrap().to_owned()
+            value
+                .pointer("/choices/0/delta/content")
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .to_owned()
         };
         pieces.iter().map(read).collect()
     }
@@ -191,7 +212,10 @@ mod tests {
             (vec!["a \\ude00 b"], "a \u{FFFD} b"),
             (vec!["a \\ud83d", "b"], "a \u{FFFD}b"),
             (vec!["\\ud83d", "\\ud83d", "\\ude00"], "\u{FFFD}😀"),
-            (vec!["\\\\ud83d \\u00e9 \\n \\\" NaN"], "\\ud83d é \n \" NaN"),
+            (
+                vec!["\\\\ud83d \\u00e9 \\n \\\" NaN"],
+                "\\ud83d é \n \" NaN",
+            ),
             (vec!["é→漢🚀", "\\ud83d", "\\ude00"], "é→漢🚀😀"),
         ] {
             assert_eq!(joined(&pieces), expected, "{pieces:?}");
@@ -201,7 +225,10 @@ mod tests {
     #[test]
     fn a_text_that_is_cut_anywhere_is_the_same() {
         let text = "a😀b🚀é\u{FFFD}漢👩‍💻";
-        let units: Vec<String> = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        let units: Vec<String> = text
+            .encode_utf16()
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect();
         for size in 1..=units.len() {
             let pieces: Vec<String> = units.chunks(size).map(<[String]>::concat).collect();
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
@@ -212,7 +239,10 @@ mod tests {
     #[test]
     fn what_is_no_number_becomes_null_outside_of_texts() {
         for (text, expected) in [
-            (r#"{"a":NaN,"b":[-Infinity, Infinity,1]}"#, r#"{"a":null,"b":[null, null,1]}"#),
+            (
+                r#"{"a":NaN,"b":[-Infinity, Infinity,1]}"#,
+                r#"{"a":null,"b":[null, null,1]}"#,
+            ),
             (r#"{"a":"NaN \" Infinity"}"#, r#"{"a":"NaN \" Infinity"}"#),
             (r#"{"a":"\ud83d"}"#, "{\"a\":\"\u{FFFD}\"}"),
             ("{\n\"a\":\"x\ty\u{1}\"}", "{\n\"a\":\"x\\u0009y\\u0001\"}"),
@@ -226,11 +256,19 @@ mod tests {
     #[test]
     fn halves_of_two_places_are_not_mixed() {
         let mut repair = Repair::default();
-        let block = |index: u64, text: &str| format!(r#"{{"index":{index},"delta":{{"text":"{text}"}}}}"#);
-        let events = [block(0, "a\\ud83d"), block(1, "\\ude00"), block(0, "\\ude00")];
+        let block =
+            |index: u64, text: &str| format!(r#"{{"index":{index},"delta":{{"text":"{text}"}}}}"#);
+        let events = [
+            block(0, "a\\ud83d"),
+            block(1, "\\ude00"),
+            block(0, "\\ude00"),
+        ];
         let texts: Vec<Value> = events
             .iter()
-            .map(|event| serde_json::from_str::<Value>(&repair.event(event)).unwrap()["delta"]["text"].clone())
+            .map(|event| {
+                serde_json::from_str::<Value>(&repair.event(event)).unwrap()["delta"]["text"]
+                    .clone()
+            })
             .collect();
         assert_eq!(json!(texts), json!(["a", "\u{FFFD}", "😀"]));
     }

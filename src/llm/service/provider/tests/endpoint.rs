@@ -37,12 +37,23 @@ pub(crate) enum Ending {
 impl Reply {
     /// A response 200 with these bytes.
     pub(crate) fn stream(body: impl Into<Vec<u8>>) -> Self {
-        Self { status: 200, headers: String::new(), body: body.into(), piece: 4_096, ending: Ending::Whole }
+        Self {
+            status: 200,
+            headers: String::new(),
+            body: body.into(),
+            piece: 4_096,
+            ending: Ending::Whole,
+        }
     }
 
     /// A response 200 with one event for each of these texts.
     pub(crate) fn events(events: &[&str]) -> Self {
-        Self::stream(events.iter().map(|event| format!("data: {event}\r\n\r\n")).collect::<String>())
+        Self::stream(
+            events
+                .iter()
+                .map(|event| format!("data: {event}\r\n\r\n"))
+                .collect::<String>(),
+        )
     }
 
     /// A fixture: a path below `tests/fixtures/`.
@@ -52,7 +63,10 @@ impl Reply {
     }
 
     pub(crate) fn error(status: u16, body: &str) -> Self {
-        Self { status, ..Self::stream(body) }
+        Self {
+            status,
+            ..Self::stream(body)
+        }
     }
 
     pub(crate) fn in_pieces_of(self, piece: usize) -> Self {
@@ -64,7 +78,10 @@ impl Reply {
     }
 
     pub(crate) fn with_header(self, header: &str) -> Self {
-        Self { headers: format!("{}{header}\r\n", self.headers), ..self }
+        Self {
+            headers: format!("{}{header}\r\n", self.headers),
+            ..self
+        }
     }
 }
 
@@ -94,13 +111,23 @@ impl Endpoint {
         let task = tokio::spawn(async move {
             let mut replies = VecDeque::from(replies);
             while let Ok((mut stream, _)) = listener.accept().await {
-                let Some(request) = read(&mut stream).await else { continue };
+                let Some(request) = read(&mut stream).await else {
+                    continue;
+                };
                 received.lock().unwrap().push(request);
-                let reply = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
+                let reply = if replies.len() > 1 {
+                    replies.pop_front()
+                } else {
+                    replies.front().cloned()
+                };
                 tokio::spawn(write(stream, reply.unwrap()));
             }
         });
-        Self { address, requests, _task: AbortOnDropHandle::new(task) }
+        Self {
+            address,
+            requests,
+            _task: AbortOnDropHandle::new(task),
+        }
     }
 
     pub(crate) fn requests(&self) -> Vec<Received> {
@@ -109,7 +136,10 @@ impl Endpoint {
 
     /// The bodies of the requests.
     pub(crate) fn bodies(&self) -> Vec<String> {
-        self.requests().into_iter().map(|request| request.body).collect()
+        self.requests()
+            .into_iter()
+            .map(|request| request.body)
+            .collect()
     }
 }
 
@@ -125,14 +155,21 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
     };
     let head = String::from_utf8(bytes[..head_end].to_vec()).ok()?;
     let (target, headers) = head.split_once("\r\n")?;
-    let length = headers.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let length = headers
+        .to_lowercase()
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
     let length: usize = length.unwrap_or_default();
     let mut body = bytes.split_off(head_end);
     while body.len() < length {
         stream.read_buf(&mut body).await.ok()?;
     }
     let target = target.trim_end_matches(" HTTP/1.1").to_owned();
-    Some(Received { target, headers: headers.to_owned(), body: String::from_utf8(body).ok()? })
+    Some(Received {
+        target,
+        headers: headers.to_owned(),
+        body: String::from_utf8(body).ok()?,
+    })
 }
 
 /// Writes a response in chunks, so that a lost end is noticed.
@@ -143,8 +180,16 @@ async fn write(mut stream: TcpStream, reply: Reply) -> Option<()> {
         Ending::Silent => hang().await,
         Ending::Whole | Ending::Cut | Ending::Hang => {}
     }
-    let Reply { status, headers, body, piece, ending } = reply;
-    let head = format!("HTTP/1.1 {status} S\r\nconnection: close\r\ntransfer-encoding: chunked\r\n{headers}\r\n");
+    let Reply {
+        status,
+        headers,
+        body,
+        piece,
+        ending,
+    } = reply;
+    let head = format!(
+        "HTTP/1.1 {status} S\r\nconnection: close\r\ntransfer-encoding: chunked\r\n{headers}\r\n"
+    );
     stream.write_all(head.as_bytes()).await.ok()?;
     for bytes in body.chunks(piece) {
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();

@@ -24,8 +24,20 @@ pub(super) fn is_bounded(schema: &Value, arguments: &Value) -> bool {
         return false;
     }
     let values = Values::of(arguments);
-    let mut visits = Visits { root: schema, left: MAX_VISITS };
-    if visits.visit(schema, Place { levels: values.levels, depth: 0 }).is_none() {
+    let mut visits = Visits {
+        root: schema,
+        left: MAX_VISITS,
+    };
+    if visits
+        .visit(
+            schema,
+            Place {
+                levels: values.levels,
+                depth: 0,
+            },
+        )
+        .is_none()
+    {
         return false;
     }
     let made = MAX_VISITS - visits.left;
@@ -39,7 +51,9 @@ fn patterns(schema: &Value) -> usize {
         Value::Array(items) => items.iter().map(patterns).sum(),
         Value::Object(fields) => {
             let own = match (fields.get("pattern"), fields.get("patternProperties")) {
-                (pattern, Some(Value::Object(more))) => usize::from(pattern.is_some_and(Value::is_string)) + more.len(),
+                (pattern, Some(Value::Object(more))) => {
+                    usize::from(pattern.is_some_and(Value::is_string)) + more.len()
+                }
                 (pattern, Some(_) | None) => usize::from(pattern.is_some_and(Value::is_string)),
             };
             own + fields.values().map(patterns).sum::<usize>()
@@ -58,21 +72,39 @@ struct Values {
 impl Values {
     fn of(value: &Value) -> Self {
         let inner = |values: &mut dyn Iterator<Item = &Value>| {
-            values.map(Self::of).fold(Self { count: 1, levels: 0 }, |all, one| Self {
-                count: all.count + one.count,
-                levels: all.levels.max(one.levels),
-            })
+            values.map(Self::of).fold(
+                Self {
+                    count: 1,
+                    levels: 0,
+                },
+                |all, one| Self {
+                    count: all.count + one.count,
+                    levels: all.levels.max(one.levels),
+                },
+            )
         };
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => Self { count: 1, levels: 0 },
-            Value::String(text) => Self { count: 1 + text.len() / VALUE_BYTES, levels: 0 },
+            Value::Null | Value::Bool(_) | Value::Number(_) => Self {
+                count: 1,
+                levels: 0,
+            },
+            Value::String(text) => Self {
+                count: 1 + text.len() / VALUE_BYTES,
+                levels: 0,
+            },
             Value::Array(items) => {
                 let Self { count, levels } = inner(&mut items.iter());
-                Self { count, levels: levels + 1 }
+                Self {
+                    count,
+                    levels: levels + 1,
+                }
             }
             Value::Object(fields) => {
                 let Self { count, levels } = inner(&mut fields.values());
-                Self { count, levels: levels + 1 }
+                Self {
+                    count,
+                    levels: levels + 1,
+                }
             }
         }
     }
@@ -90,13 +122,19 @@ struct Place {
 impl Place {
     /// The place of a subschema for the same value.
     fn same_value(self) -> Self {
-        Self { depth: self.depth + 1, ..self }
+        Self {
+            depth: self.depth + 1,
+            ..self
+        }
     }
 
     /// The place of a subschema for the values within this one, if there are any.
     fn inner_values(self) -> Option<Self> {
         let levels = self.levels.checked_sub(1)?;
-        Some(Self { levels, depth: self.depth + 1 })
+        Some(Self {
+            levels,
+            depth: self.depth + 1,
+        })
     }
 }
 
@@ -114,10 +152,12 @@ impl<'s> Visits<'s> {
         }
         match schema {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(()),
-            Value::Array(schemas) => schemas.iter().try_for_each(|schema| self.visit(schema, at.same_value())),
-            Value::Object(keywords) => {
-                keywords.iter().try_for_each(|(keyword, value)| self.keyword(keyword, value, at))
-            }
+            Value::Array(schemas) => schemas
+                .iter()
+                .try_for_each(|schema| self.visit(schema, at.same_value())),
+            Value::Object(keywords) => keywords
+                .iter()
+                .try_for_each(|(keyword, value)| self.keyword(keyword, value, at)),
         }
     }
 
@@ -134,10 +174,17 @@ impl<'s> Visits<'s> {
             }
             "properties" | "patternProperties" => self.each(value, at.inner_values()),
             "dependencies" | "dependentSchemas" => self.each(value, Some(at.same_value())),
-            "items" | "prefixItems" | "additionalItems" | "additionalProperties" | "contains" | "propertyNames" => {
-                at.inner_values().map_or(Some(()), |inner| self.visit(value, inner))
+            "items"
+            | "prefixItems"
+            | "additionalItems"
+            | "additionalProperties"
+            | "contains"
+            | "propertyNames" => at
+                .inner_values()
+                .map_or(Some(()), |inner| self.visit(value, inner)),
+            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => {
+                self.visit(value, at.same_value())
             }
-            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => self.visit(value, at.same_value()),
             // Definitions count where they are referred to.
             _ => Some(()),
         }
@@ -145,13 +192,20 @@ impl<'s> Visits<'s> {
 
     /// Visits the subschemas of a keyword that has one for each name.
     fn each(&mut self, schemas: &'s Value, at: Option<Place>) -> Option<()> {
-        let (Some(at), Some(schemas)) = (at, schemas.as_object()) else { return Some(()) };
-        schemas.values().try_for_each(|schema| self.visit(schema, at))
+        let (Some(at), Some(schemas)) = (at, schemas.as_object()) else {
+            return Some(());
+        };
+        schemas
+            .values()
+            .try_for_each(|schema| self.visit(schema, at))
     }
 
     /// The subschema at a JSON pointer like `#/$defs/pod`.
     fn target(&self, reference: &Value) -> Option<&'s Value> {
-        let pointer = reference.as_str()?.strip_prefix('#').filter(|pointer| !pointer.contains('%'))?;
+        let pointer = reference
+            .as_str()?
+            .strip_prefix('#')
+            .filter(|pointer| !pointer.contains('%'))?;
         self.root.pointer(pointer)
     }
 }

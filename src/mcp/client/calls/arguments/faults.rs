@@ -30,11 +30,17 @@ pub(super) fn find(validator: &Validator, arguments: &Value) -> Comparison {
         return Comparison::Fit;
     }
     let head = "the call was not sent, because its arguments do not fit the schema of the tool:";
-    Comparison::Unfit(format!("{head}\n{}\nCorrect the arguments and call the tool again.", lines.join("\n")))
+    Comparison::Unfit(format!(
+        "{head}\n{}\nCorrect the arguments and call the tool again.",
+        lines.join("\n")
+    ))
 }
 
 /// Whether the arguments have a fault, and not the check itself.
-#[allow(clippy::wildcard_enum_match_arm, reason = "an enum of the crate with some forty kinds of faults")]
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of the crate with some forty kinds of faults"
+)]
 fn is_certain(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         ValidationErrorKind::BacktrackLimitExceeded { .. }
@@ -50,7 +56,11 @@ fn is_certain(error: &ValidationError<'_>) -> bool {
 
 fn line(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
-    let place = if place.is_empty() { "the arguments" } else { place };
+    let place = if place.is_empty() {
+        "the arguments"
+    } else {
+        place
+    };
     let fault = format!("- {place}: {}", sentence(error));
     if fault.len() <= MAX_FAULT_BYTES {
         return fault;
@@ -59,7 +69,10 @@ fn line(error: &ValidationError<'_>) -> String {
     format!("{}…", fault.get(..end).unwrap_or_default())
 }
 
-#[allow(clippy::wildcard_enum_match_arm, reason = "an enum of the crate with some forty kinds of faults")]
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of the crate with some forty kinds of faults"
+)]
 fn sentence(error: &ValidationError<'_>) -> String {
     match error.kind() {
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
@@ -70,7 +83,11 @@ fn sentence(error: &ValidationError<'_>) -> String {
                     alternatives.push(alternative);
                 }
             }
-            if alternatives.is_empty() { error.masked().to_string() } else { alternatives.join(", and ") }
+            if alternatives.is_empty() {
+                error.masked().to_string()
+            } else {
+                alternatives.join(", and ")
+            }
         }
         _ => error.masked().to_string(),
     }

@@ -22,12 +22,20 @@ pub(super) fn with_null(schema: Value) -> Value {
     match schema {
         Value::Array(items) => items.into_iter().map(with_null).collect(),
         Value::Object(mut fields) => {
-            let is_nullable = fields.get("nullable") == Some(&Value::Bool(true)) && is_schema(&fields);
+            let is_nullable =
+                fields.get("nullable") == Some(&Value::Bool(true)) && is_schema(&fields);
             if is_nullable {
                 fields.remove("nullable");
             }
-            let inner: Map<_, _> = fields.into_iter().map(|(key, value)| (key, with_null(value))).collect();
-            if is_nullable { serde_json::json!({"anyOf": [inner, {"type": "null"}]}) } else { Value::Object(inner) }
+            let inner: Map<_, _> = fields
+                .into_iter()
+                .map(|(key, value)| (key, with_null(value)))
+                .collect();
+            if is_nullable {
+                serde_json::json!({"anyOf": [inner, {"type": "null"}]})
+            } else {
+                Value::Object(inner)
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => schema,
     }
@@ -35,7 +43,9 @@ pub(super) fn with_null(schema: Value) -> Value {
 
 /// A map of properties may have one that is called `nullable`; its value is no `true`.
 fn is_schema(fields: &Map<String, Value>) -> bool {
-    ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "format"].iter().any(|key| fields.contains_key(*key))
+    ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "format"]
+        .iter()
+        .any(|key| fields.contains_key(*key))
 }
 
 /// The arguments as the schema wants them; `None` if nothing about them is changed.
@@ -58,7 +68,8 @@ impl<'s> Fitting<'s> {
         if let Value::String(text) = value {
             let accepted = accepted(&schemas);
             let read = serde_json::from_str::<Value>(text).ok().filter(|read| {
-                !accepted.text && ((read.is_object() && accepted.object) || (read.is_array() && accepted.list))
+                !accepted.text
+                    && ((read.is_object() && accepted.object) || (read.is_array() && accepted.list))
             });
             match read {
                 Some(read) => *value = read,
@@ -68,7 +79,10 @@ impl<'s> Fitting<'s> {
         match value {
             Value::Object(members) => self.members(&schemas, members, depth),
             Value::Array(items) => {
-                let of_items = schemas.iter().find_map(|schema| schema.get("items")).filter(|items| items.is_object());
+                let of_items = schemas
+                    .iter()
+                    .find_map(|schema| schema.get("items"))
+                    .filter(|items| items.is_object());
                 for item in items.iter_mut() {
                     if let Some(schema) = of_items {
                         self.value(schema, item, depth + 1);
@@ -80,13 +94,20 @@ impl<'s> Fitting<'s> {
     }
 
     fn members(&self, schemas: &[&'s Value], members: &mut Map<String, Value>, depth: usize) {
-        let of_member = |name: &str| schemas.iter().find_map(|schema| schema.get("properties")?.get(name));
+        let of_member = |name: &str| {
+            schemas
+                .iter()
+                .find_map(|schema| schema.get("properties")?.get(name))
+        };
         let is_required = |name: &str| {
-            let lists = schemas.iter().filter_map(|schema| schema.get("required").and_then(Value::as_array));
+            let lists = schemas
+                .iter()
+                .filter_map(|schema| schema.get("required").and_then(Value::as_array));
             lists.flatten().any(|required| required == name)
         };
         members.retain(|name, value| {
-            let refuses_null = of_member(name).is_some_and(|schema| !accepted(&self.alternatives(schema)).null);
+            let refuses_null =
+                of_member(name).is_some_and(|schema| !accepted(&self.alternatives(schema)).null);
             !(value.is_null() && refuses_null && !is_required(name))
         });
         for (name, value) in members.iter_mut() {
@@ -105,11 +126,14 @@ impl<'s> Fitting<'s> {
                 break;
             }
             found.push(schema);
-            let reference =
-                schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+            let reference = schema
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|reference| reference.strip_prefix('#'));
             open.extend(reference.and_then(|pointer| self.root.pointer(pointer)));
-            let lists =
-                ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema.get(key).and_then(Value::as_array));
+            let lists = ["anyOf", "oneOf", "allOf"]
+                .into_iter()
+                .filter_map(|key| schema.get(key).and_then(Value::as_array));
             open.extend(lists.flatten());
         }
         found
@@ -135,7 +159,13 @@ fn accepted(schemas: &[&Value]) -> Accepted {
             Some(word) => add(word),
             None => {}
         }
-        for value in schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const")) {
+        for value in schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .chain(schema.get("const"))
+        {
             add(&Value::from(match value {
                 Value::Null => "null",
                 Value::String(_) => "string",
@@ -143,5 +173,14 @@ fn accepted(schemas: &[&Value]) -> Accepted {
             }));
         }
     }
-    if says_type { accepted } else { Accepted { null: true, text: true, object: true, list: true } }
+    if says_type {
+        accepted
+    } else {
+        Accepted {
+            null: true,
+            text: true,
+            object: true,
+            list: true,
+        }
+    }
 }

@@ -84,13 +84,17 @@ impl ArgumentChecks {
 
     /// The comparison and, if it needs them, other arguments. Those that fit stay as they are.
     fn compare_fitted(&self, schema: &Arc<str>, arguments: &Value) -> (Comparison, Option<Value>) {
-        let Ok(parsed) = serde_json::from_str(schema) else { return (Comparison::Unchecked, None) };
+        let Ok(parsed) = serde_json::from_str(schema) else {
+            return (Comparison::Unchecked, None);
+        };
         let parsed = fitted::with_null(parsed);
         let comparison = self.compare_now(schema, &parsed, arguments);
         if !matches!(comparison, Comparison::Unfit(_)) {
             return (comparison, None);
         }
-        let Some(fitted) = fitted::fitted(&parsed, arguments) else { return (comparison, None) };
+        let Some(fitted) = fitted::fitted(&parsed, arguments) else {
+            return (comparison, None);
+        };
         match self.compare_now(schema, &parsed, &fitted) {
             Comparison::Fit => (Comparison::Fit, Some(fitted)),
             Comparison::Unchecked => (comparison, None),
@@ -103,7 +107,9 @@ impl ArgumentChecks {
         if !cost::is_bounded(parsed, arguments) {
             return Comparison::Unchecked;
         }
-        let Some(validator) = self.compiled(schema, parsed) else { return Comparison::Unchecked };
+        let Some(validator) = self.compiled(schema, parsed) else {
+            return Comparison::Unchecked;
+        };
         faults::find(&validator, arguments)
     }
 
@@ -125,8 +131,13 @@ impl ArgumentChecks {
 /// Formats are not compared: servers use them as hints, and read each in their own way.
 fn compile(schema: &Value) -> Option<Validator> {
     let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS);
-    let patterns = patterns.size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
-    let options = jsonschema::options().offline().should_validate_formats(false).with_pattern_options(patterns);
+    let patterns = patterns
+        .size_limit(MAX_PATTERN_BYTES)
+        .dfa_size_limit(MAX_PATTERN_BYTES);
+    let options = jsonschema::options()
+        .offline()
+        .should_validate_formats(false)
+        .with_pattern_options(patterns);
     options.build(schema).ok()
 }
 

@@ -19,7 +19,10 @@ pub(super) enum ReadBody {
 /// Reads the body up to `max_bytes`.
 pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<ReadBody, HttpFault> {
     let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
-    if response.content_length().is_some_and(|length| length > limit) {
+    if response
+        .content_length()
+        .is_some_and(|length| length > limit)
+    {
         return Ok(ReadBody::TooLarge);
     }
     let mut body = Vec::new();
@@ -34,7 +37,8 @@ pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Rea
 
 /// The error that takes the place of an answer of more than `max_bytes`.
 pub(super) fn too_large(request: Option<RequestId>, max_bytes: usize) -> ServerJsonRpcMessage {
-    let message = format!("the answer is too large: at most {max_bytes} bytes are read. Ask for less.");
+    let message =
+        format!("the answer is too large: at most {max_bytes} bytes are read. Ask for less.");
     ServerJsonRpcMessage::error(ErrorData::new(TOO_LARGE, message, None), request)
 }
 
@@ -42,9 +46,9 @@ pub(super) fn too_large(request: Option<RequestId>, max_bytes: usize) -> ServerJ
 pub(super) fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     match message {
         ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
-        ClientJsonRpcMessage::Notification(_) | ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {
-            None
-        }
+        ClientJsonRpcMessage::Notification(_)
+        | ClientJsonRpcMessage::Response(_)
+        | ClientJsonRpcMessage::Error(_) => None,
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, RequestParamsMeta as _, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, RequestId, RequestParamsMeta as _, ServerJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -62,10 +64,21 @@ impl StreamableHttpClient for HttpClient {
         let headers = traced(headers, &message);
         let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
         let (session, is_notice) = (session_id.as_deref(), request.is_none());
-        let exchange = Exchange { method: Method::POST, uri: &uri, session, headers, body, is_notice };
+        let exchange = Exchange {
+            method: Method::POST,
+            uri: &uri,
+            session,
+            headers,
+            body,
+            is_notice,
+        };
         let response = match self.exchange(&exchange).await {
-            Err(StreamableHttpError::SessionExpired) if self.not_run_on.contains(&StatusCode::NOT_FOUND) => {
-                return Err(StreamableHttpError::Client(HttpFault::NotRun(StatusCode::NOT_FOUND.into())));
+            Err(StreamableHttpError::SessionExpired)
+                if self.not_run_on.contains(&StatusCode::NOT_FOUND) =>
+            {
+                return Err(StreamableHttpError::Client(HttpFault::NotRun(
+                    StatusCode::NOT_FOUND.into(),
+                )));
             }
             answered => answered?,
         };
@@ -92,7 +105,14 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<(), Failure> {
         let (method, session) = (Method::DELETE, Some(&*session_id));
         // A server need not support this, and its refusal changes nothing.
-        let exchange = Exchange { method, uri: &uri, session, headers, body: Vec::new(), is_notice: false };
+        let exchange = Exchange {
+            method,
+            uri: &uri,
+            session,
+            headers,
+            body: Vec::new(),
+            is_notice: false,
+        };
         self.exchange(&exchange).await.map(|_response| ())
     }
 
@@ -108,15 +128,26 @@ impl StreamableHttpClient for HttpClient {
             headers.insert(HeaderName::from_static("last-event-id"), id);
         }
         let (method, session) = (Method::GET, session_id.as_deref());
-        let exchange = Exchange { method, uri: &uri, session, headers, body: Vec::new(), is_notice: false };
+        let exchange = Exchange {
+            method,
+            uri: &uri,
+            session,
+            headers,
+            body: Vec::new(),
+            is_notice: false,
+        };
         self.pace.turn().await;
         let response = match self.exchange(&exchange).await {
-            Err(StreamableHttpError::SessionExpired) => return Err(StreamableHttpError::ServerDoesNotSupportSse),
+            Err(StreamableHttpError::SessionExpired) => {
+                return Err(StreamableHttpError::ServerDoesNotSupportSse);
+            }
             answered => answered?,
         };
         let status = response.status();
         if status.is_server_error() {
-            return Err(StreamableHttpError::Client(HttpFault::Status(status.into())));
+            return Err(StreamableHttpError::Client(HttpFault::Status(
+                status.into(),
+            )));
         }
         if !status.is_success() || !has_type(&response, EVENT_STREAM) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
@@ -127,23 +158,41 @@ impl StreamableHttpClient for HttpClient {
 
 impl HttpClient {
     /// An error that the server sends as the answer to this request is an answer. Any other status is a fault.
-    async fn refusal(&self, response: Response, request: RequestId) -> Result<StreamableHttpPostResponse, Failure> {
+    async fn refusal(
+        &self,
+        response: Response,
+        request: RequestId,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, session) = (response.status(), session_of(&response));
-        let body = match tokio::time::timeout(REFUSAL_TIMEOUT, read(response, MAX_REFUSAL_BYTES)).await {
-            Ok(Ok(ReadBody::Whole(body))) => body,
-            Ok(Ok(ReadBody::TooLarge) | Err(_)) | Err(_) => Vec::new(),
-        };
-        let may_answer = !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
+        let body =
+            match tokio::time::timeout(REFUSAL_TIMEOUT, read(response, MAX_REFUSAL_BYTES)).await {
+                Ok(Ok(ReadBody::Whole(body))) => body,
+                Ok(Ok(ReadBody::TooLarge) | Err(_)) | Err(_) => Vec::new(),
+            };
+        let may_answer = !matches!(
+            status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND
+        );
         if may_answer
             && let Some(message) = message::read(without_bom(&body), &OpenRequests::only(None))
             && let Ok(ServerJsonRpcMessage::Error(error)) = serde_json::from_slice(&message)
             && error.id == Some(request)
         {
-            return Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), session));
+            return Ok(StreamableHttpPostResponse::Json(
+                ServerJsonRpcMessage::Error(error),
+                session,
+            ));
         }
-        let refusal = Refusal { status, reason: reason(&body) };
+        let refusal = Refusal {
+            status,
+            reason: reason(&body),
+        };
         let ran_none = self.not_run_on.contains(&status);
-        let fault = if ran_none { HttpFault::NotRun(refusal) } else { HttpFault::Status(refusal) };
+        let fault = if ran_none {
+            HttpFault::NotRun(refusal)
+        } else {
+            HttpFault::Status(refusal)
+        };
         Err(StreamableHttpError::Client(fault))
     }
 }
@@ -161,9 +210,15 @@ fn traced(mut headers: Headers, message: &ClientJsonRpcMessage) -> Headers {
 }
 
 /// The answer to a request: one message as JSON, or a stream of events.
-async fn answer(response: Response, request: RequestId) -> Result<StreamableHttpPostResponse, Failure> {
+async fn answer(
+    response: Response,
+    request: RequestId,
+) -> Result<StreamableHttpPostResponse, Failure> {
     let session = session_of(&response);
-    if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+    if matches!(
+        response.status(),
+        StatusCode::ACCEPTED | StatusCode::NO_CONTENT
+    ) {
         return Ok(StreamableHttpPostResponse::Accepted);
     }
     if has_type(&response, EVENT_STREAM) {
@@ -171,11 +226,19 @@ async fn answer(response: Response, request: RequestId) -> Result<StreamableHttp
         return Ok(StreamableHttpPostResponse::Sse(events, session));
     }
     // JSON is read under any type, or none: it cannot be taken for something else.
-    let fault = if has_type(&response, JSON) { "the answer is no JSON-RPC" } else { NEITHER };
-    let message = match read(response, MAX_MESSAGE_BYTES).await.map_err(StreamableHttpError::Client)? {
+    let fault = if has_type(&response, JSON) {
+        "the answer is no JSON-RPC"
+    } else {
+        NEITHER
+    };
+    let message = match read(response, MAX_MESSAGE_BYTES)
+        .await
+        .map_err(StreamableHttpError::Client)?
+    {
         ReadBody::Whole(body) => {
             let open = OpenRequests::only(Some(&request));
-            let message = message::read(without_bom(&body), &open).ok_or_else(|| broken(&with_words(fault, &body)))?;
+            let message = message::read(without_bom(&body), &open)
+                .ok_or_else(|| broken(&with_words(fault, &body)))?;
             serde_json::from_slice(&message).map_err(|_error| broken(&with_words(fault, &body)))?
         }
         ReadBody::TooLarge => too_large(Some(request), MAX_MESSAGE_BYTES),

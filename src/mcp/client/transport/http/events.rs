@@ -44,7 +44,9 @@ pub(super) fn events(
     let answer = answer.and_then(|message| serde_json::to_string(&message).ok());
     let events = SseStream::from_bytes_stream(as_utf8(bounded(bytes, max_bytes)));
     let replaced = events.map(move |event| match (event, &answer) {
-        (Err(SseError::Body(error)), Some(answer)) if is_too_large(&*error) => Ok(Sse::default().data(answer)),
+        (Err(SseError::Body(error)), Some(answer)) if is_too_large(&*error) => {
+            Ok(Sse::default().data(answer))
+        }
         (event, _) => event.map(|event| with_message(event, &open)),
     });
     replaced.boxed()
@@ -54,15 +56,28 @@ pub(super) fn events(
 /// `event: ping` with a date. What is not even the beginning of a message becomes an event without data; its id and its
 /// delay still count.
 fn with_message(event: Sse, open: &OpenRequests) -> Sse {
-    let Some(data) = &event.data else { return event };
+    let Some(data) = &event.data else {
+        return event;
+    };
     match message::read(data.as_bytes(), open) {
         // A message is one under any name of its event.
-        Some(Cow::Borrowed(_)) => Sse { event: None, ..event },
+        Some(Cow::Borrowed(_)) => Sse {
+            event: None,
+            ..event
+        },
         Some(Cow::Owned(message)) => {
             let data = String::from_utf8_lossy(&message).into_owned();
-            Sse { event: None, data: Some(data), ..event }
+            Sse {
+                event: None,
+                data: Some(data),
+                ..event
+            }
         }
-        None => Sse { event: None, data: None, ..event },
+        None => Sse {
+            event: None,
+            data: None,
+            ..event
+        },
     }
 }
 
@@ -90,7 +105,11 @@ fn as_utf8(pieces: impl Stream<Item = Piece>) -> impl Stream<Item = Piece> {
 
 /// The bytes at the end that begin a character and do not end it.
 fn unfinished(bytes: &[u8]) -> usize {
-    let begins = |length: &usize| match bytes.len().checked_sub(*length).and_then(|at| bytes.get(at)) {
+    let begins = |length: &usize| match bytes
+        .len()
+        .checked_sub(*length)
+        .and_then(|at| bytes.get(at))
+    {
         Some(0xc2..=0xdf) => *length < 2,
         Some(0xe0..=0xef) => *length < 3,
         Some(0xf0..=0xf4) => *length < 4,
@@ -155,12 +174,21 @@ mod tests {
     async fn a_character_in_two_pieces_is_whole_and_another_encoding_is_replaced() {
         let text = "data: é→😀\n\n";
         for size in 1..=text.len() {
-            let pieces: Vec<Piece> =
-                text.as_bytes().chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-            let read: Vec<Bytes> = as_utf8(stream::iter(pieces)).map(Result::unwrap).collect().await;
+            let pieces: Vec<Piece> = text
+                .as_bytes()
+                .chunks(size)
+                .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+                .collect();
+            let read: Vec<Bytes> = as_utf8(stream::iter(pieces))
+                .map(Result::unwrap)
+                .collect()
+                .await;
             assert_eq!(read.concat(), text.as_bytes(), "in pieces of {size}");
         }
-        let latin = stream::iter([Ok(Bytes::from_static(b"caf\xe9 \xc3")), Ok(Bytes::from_static(b"\xa9"))]);
+        let latin = stream::iter([
+            Ok(Bytes::from_static(b"caf\xe9 \xc3")),
+            Ok(Bytes::from_static(b"\xa9")),
+        ]);
         let read: Vec<Bytes> = as_utf8(latin).map(Result::unwrap).collect().await;
         assert_eq!(read.concat(), "caf\u{fffd} é".as_bytes());
     }

@@ -29,14 +29,26 @@ pub(super) struct Exchange<'a> {
 
 impl Exchange<'_> {
     fn request(&self, token: Option<&HeaderValue>) -> Result<Request, HttpFault> {
-        let url = Url::parse(self.uri).map_err(|_error| HttpFault::Setup("the url cannot be used".to_owned()))?;
+        let url = Url::parse(self.uri)
+            .map_err(|_error| HttpFault::Setup("the url cannot be used".to_owned()))?;
         let mut request = Request::new(self.method.clone(), url);
         let headers = request.headers_mut();
-        headers.extend(self.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.extend(
+            self.headers
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         if let Some(session) = self.session {
             let value = HeaderValue::from_str(session);
-            headers.insert(SESSION, value.map_err(|_error| HttpFault::Broken("the session id is invalid".to_owned()))?);
+            headers.insert(
+                SESSION,
+                value
+                    .map_err(|_error| HttpFault::Broken("the session id is invalid".to_owned()))?,
+            );
         }
         if let Some(token) = token {
             headers.insert(AUTHORIZATION, token.clone());
@@ -54,13 +66,19 @@ impl HttpClient {
     ///
     /// # Errors
     /// When there is no token, no connection or no answer, and with a 404 when the session has expired.
-    pub(super) async fn exchange(&self, exchange: &Exchange<'_>) -> Result<Response, StreamableHttpError<HttpFault>> {
+    pub(super) async fn exchange(
+        &self,
+        exchange: &Exchange<'_>,
+    ) -> Result<Response, StreamableHttpError<HttpFault>> {
         let answered = self.with_token(exchange).await;
         if matches!(answered, Err(HttpFault::Connect(_))) {
             self.lost.store(true, Ordering::Relaxed);
         }
         let response = answered.map_err(StreamableHttpError::Client)?;
-        if response.status() == StatusCode::NOT_FOUND && exchange.session.is_some() && !exchange.is_notice {
+        if response.status() == StatusCode::NOT_FOUND
+            && exchange.session.is_some()
+            && !exchange.is_notice
+        {
             self.lost.store(true, Ordering::Relaxed);
             return Err(StreamableHttpError::SessionExpired);
         }
@@ -69,26 +87,49 @@ impl HttpClient {
 
     async fn with_token(&self, exchange: &Exchange<'_>) -> Result<Response, HttpFault> {
         let Some(token) = &self.token else {
-            return self.http.execute(exchange.request(None)?).await.map_err(HttpFault::of);
+            return self
+                .http
+                .execute(exchange.request(None)?)
+                .await
+                .map_err(HttpFault::of);
         };
         let header = token.header().await?;
-        let response = self.http.execute(exchange.request(Some(&header))?).await.map_err(HttpFault::of)?;
+        let response = self
+            .http
+            .execute(exchange.request(Some(&header))?)
+            .await
+            .map_err(HttpFault::of)?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        let Some(renewed) = token.renewed(&header).await? else { return Ok(response) };
-        self.http.execute(exchange.request(Some(&renewed))?).await.map_err(HttpFault::of)
+        let Some(renewed) = token.renewed(&header).await? else {
+            return Ok(response);
+        };
+        self.http
+            .execute(exchange.request(Some(&renewed))?)
+            .await
+            .map_err(HttpFault::of)
     }
 }
 
 /// Whether the body of this response has the media type.
 pub(super) fn has_type(response: &Response, media_type: &str) -> bool {
-    let value = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let value = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .map(HeaderValue::as_bytes)
+        .unwrap_or_default();
     let named = value.split(|byte| *byte == b';').next().unwrap_or_default();
-    named.trim_ascii().eq_ignore_ascii_case(media_type.as_bytes())
+    named
+        .trim_ascii()
+        .eq_ignore_ascii_case(media_type.as_bytes())
 }
 
 /// The session that a response names.
 pub(super) fn session_of(response: &Response) -> Option<String> {
-    response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    response
+        .headers()
+        .get(SESSION)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
 }

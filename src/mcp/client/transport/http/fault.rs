@@ -34,7 +34,11 @@ impl HttpFault {
     pub(super) fn of(error: reqwest::Error) -> Self {
         let unsent = error.is_connect() || error.is_builder();
         let text = describe(&error.without_url());
-        if unsent { Self::Connect(text) } else { Self::Broken(format!("connection lost: {text}")) }
+        if unsent {
+            Self::Connect(text)
+        } else {
+            Self::Broken(format!("connection lost: {text}"))
+        }
     }
 
     /// Whether the server cannot have acted on the request.
@@ -55,14 +59,19 @@ pub(in crate::mcp::client) struct Refusal {
 
 impl From<StatusCode> for Refusal {
     fn from(status: StatusCode) -> Self {
-        Self { status, reason: None }
+        Self {
+            status,
+            reason: None,
+        }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.status)?;
-        self.reason.iter().try_for_each(|reason| write!(f, ": {reason}"))
+        self.reason
+            .iter()
+            .try_for_each(|reason| write!(f, ": {reason}"))
     }
 }
 
@@ -77,11 +86,18 @@ pub(in crate::mcp::client) struct TransportFault {
 /// The fault behind an error of the transport. Any transport but HTTP may have delivered the request.
 pub(in crate::mcp::client) fn fault_of(error: &DynamicTransportError) -> TransportFault {
     match error.error.downcast_ref::<StreamableHttpError<HttpFault>>() {
-        Some(StreamableHttpError::Client(fault)) => {
-            TransportFault { text: fault.to_string(), unsent: fault.is_unsent() }
-        }
-        Some(error) => TransportFault { text: error.to_string(), unsent: false },
-        None => TransportFault { text: error.error.to_string(), unsent: false },
+        Some(StreamableHttpError::Client(fault)) => TransportFault {
+            text: fault.to_string(),
+            unsent: fault.is_unsent(),
+        },
+        Some(error) => TransportFault {
+            text: error.to_string(),
+            unsent: false,
+        },
+        None => TransportFault {
+            text: error.error.to_string(),
+            unsent: false,
+        },
     }
 }
 

@@ -65,8 +65,11 @@ pub(in crate::mcp::client) fn transport(
     retries.max_delay = Some(MAX_STREAM_RETRY_DELAY);
     settings.retry_config = Arc::new(retries);
     for (name, value) in &config.headers {
-        let named = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
-        let (header, mut value) = named.ok_or_else(|| HttpFault::Setup(format!("the header {name} cannot be sent")))?;
+        let named = HeaderName::from_bytes(name.as_bytes())
+            .ok()
+            .zip(HeaderValue::from_str(value).ok());
+        let (header, mut value) =
+            named.ok_or_else(|| HttpFault::Setup(format!("the header {name} cannot be sent")))?;
         value.set_sensitive(true);
         settings.custom_headers.insert(header, value);
     }
@@ -75,7 +78,8 @@ pub(in crate::mcp::client) fn transport(
 
 fn statuses(numbers: &[u16]) -> Result<Arc<[StatusCode]>, HttpFault> {
     let status = |number: &u16| {
-        StatusCode::from_u16(*number).map_err(|_invalid| HttpFault::Setup(format!("{number} is no status of HTTP")))
+        StatusCode::from_u16(*number)
+            .map_err(|_invalid| HttpFault::Setup(format!("{number} is no status of HTTP")))
     };
     numbers.iter().map(status).collect()
 }

@@ -8,17 +8,31 @@ use crate::investigation::visible::visible;
 /// A longer reason is cut.
 const MAX_REASON_CHARS: usize = 500;
 /// Where servers and gateways write a reason: JSON-RPC, RFC 9457, frameworks of Python, and most others.
-const PLACES: [&str; 8] =
-    ["/error/message", "/detail", "/message", "/error_description", "/error/detail", "/reason", "/title", "/error"];
+const PLACES: [&str; 8] = [
+    "/error/message",
+    "/detail",
+    "/message",
+    "/error_description",
+    "/error/detail",
+    "/reason",
+    "/title",
+    "/error",
+];
 
 /// The reason in a body: a member of a JSON object, or a short text. A page of HTML is none.
 pub(super) fn reason(body: &[u8]) -> Option<String> {
     let body = without_bom(body);
     let text = match serde_json::from_slice::<Value>(body) {
         Ok(json) => PLACES.iter().find_map(|place| said(json.pointer(place)?))?,
-        Err(_) => std::str::from_utf8(body).ok().filter(|text| !text.trim_start().starts_with('<'))?.to_owned(),
+        Err(_) => std::str::from_utf8(body)
+            .ok()
+            .filter(|text| !text.trim_start().starts_with('<'))?
+            .to_owned(),
     };
-    let line = visible(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = visible(&text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let mut chars = line.chars();
     let cut: String = chars.by_ref().take(MAX_REASON_CHARS).collect();
     match (cut.is_empty(), chars.next()) {
@@ -34,7 +48,9 @@ fn said(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
         Value::Array(items) if !items.is_empty() => Some(value.to_string()),
         Value::Object(members) if !members.is_empty() => Some(value.to_string()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
     }
 }
 
@@ -50,20 +66,41 @@ mod tests {
                 "no namespace prodd",
             ),
             (r#"{"detail":"Not  authenticated"}"#, "Not authenticated"),
-            (r#"{"detail":[{"loc":["a"],"msg":"missing"}]}"#, r#"[{"loc":["a"],"msg":"missing"}]"#),
-            (r#"{"error":"slow_down","error_description":"too many calls"}"#, "too many calls"),
+            (
+                r#"{"detail":[{"loc":["a"],"msg":"missing"}]}"#,
+                r#"[{"loc":["a"],"msg":"missing"}]"#,
+            ),
+            (
+                r#"{"error":"slow_down","error_description":"too many calls"}"#,
+                "too many calls",
+            ),
             (r#"{"error":"slow_down"}"#, "slow_down"),
             (r#"{"title":"Conflict","status":409}"#, "Conflict"),
             ("\u{feff}{\"message\":\"a\\u001b[1mb\"}", "ab"),
-            ("upstream connect error\nreset", "upstream connect error reset"),
+            (
+                "upstream connect error\nreset",
+                "upstream connect error reset",
+            ),
         ] {
             assert_eq!(reason(body.as_bytes()).as_deref(), Some(expected), "{body}");
         }
-        for body in ["", " \n", "<html>no</html>", "{}", "[]", "17", r#"{"error":{}}"#, r#"{"message":" "}"#] {
+        for body in [
+            "",
+            " \n",
+            "<html>no</html>",
+            "{}",
+            "[]",
+            "17",
+            r#"{"error":{}}"#,
+            r#"{"message":" "}"#,
+        ] {
             assert_eq!(reason(body.as_bytes()), None, "{body}");
         }
         assert_eq!(reason(&[0xff, 0xfe]), None);
         let long = "é".repeat(MAX_REASON_CHARS + 1);
-        assert_eq!(reason(long.as_bytes()).unwrap(), format!("{}…", "é".repeat(MAX_REASON_CHARS)));
+        assert_eq!(
+            reason(long.as_bytes()).unwrap(),
+            format!("{}…", "é".repeat(MAX_REASON_CHARS))
+        );
     }
 }

@@ -23,13 +23,19 @@ pub(in crate::mcp::client) struct BearerToken {
 
 impl std::fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BearerToken").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("BearerToken")
+            .field("source", &self.source)
+            .finish_non_exhaustive()
     }
 }
 
 impl BearerToken {
     pub(in crate::mcp::client) fn new(source: TokenSource, mask: Mask) -> Self {
-        Self { source, mask, current: Mutex::new(None) }
+        Self {
+            source,
+            mask,
+            current: Mutex::new(None),
+        }
     }
 
     /// The header with the token; it is read at its first use.
@@ -42,7 +48,10 @@ impl BearerToken {
     }
 
     /// The header with a token that differs from the refused one, read again; `None` if it is still the same.
-    pub(super) async fn renewed(&self, refused: &HeaderValue) -> Result<Option<HeaderValue>, HttpFault> {
+    pub(super) async fn renewed(
+        &self,
+        refused: &HeaderValue,
+    ) -> Result<Option<HeaderValue>, HttpFault> {
         let current = self.current().clone();
         if let Some(other) = current.filter(|header| header != refused) {
             return Ok(Some(other));
@@ -71,10 +80,16 @@ const NO_TOKEN: &str = "the bearer token is empty or has blanks or letters beyon
 async fn read_file(file: &Path) -> Result<String, HttpFault> {
     let read = tokio::fs::read_to_string(file).await;
     let text = read.map_err(|error| {
-        HttpFault::Token(format!("the file of the bearer token cannot be read ({}): {error}", file.display()))
+        HttpFault::Token(format!(
+            "the file of the bearer token cannot be read ({}): {error}",
+            file.display()
+        ))
     })?;
     if text.len() > MAX_TOKEN_BYTES {
-        return Err(HttpFault::Token(format!("the file of the bearer token is too long ({})", file.display())));
+        return Err(HttpFault::Token(format!(
+            "the file of the bearer token is too long ({})",
+            file.display()
+        )));
     }
     Ok(text)
 }
@@ -100,16 +115,35 @@ mod tests {
         let token = BearerToken::new(TokenSource::File(file.clone()), mask.clone());
         let first = token.header().await.unwrap();
         assert_eq!(first, "Bearer first-t0ken");
-        assert_eq!(token.renewed(&first).await.unwrap(), None, "the file has not changed");
+        assert_eq!(
+            token.renewed(&first).await.unwrap(),
+            None,
+            "the file has not changed"
+        );
         std::fs::write(&file, "second-t0ken").unwrap();
-        assert_eq!(token.header().await.unwrap(), first, "the token still works");
+        assert_eq!(
+            token.header().await.unwrap(),
+            first,
+            "the token still works"
+        );
         let second = token.renewed(&first).await.unwrap().unwrap();
         assert_eq!(second, "Bearer second-t0ken");
-        assert_eq!(mask.apply("first-t0ken, second-t0ken"), "[masked], [masked]", "both are hidden");
+        assert_eq!(
+            mask.apply("first-t0ken, second-t0ken"),
+            "[masked], [masked]",
+            "both are hidden"
+        );
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(token.renewed(&first).await.unwrap().unwrap(), second, "another call has read it already");
+        assert_eq!(
+            token.renewed(&first).await.unwrap().unwrap(),
+            second,
+            "another call has read it already"
+        );
         let missing = token.renewed(&second).await.unwrap_err().to_string();
-        assert!(missing.contains("/token)") && missing.contains("No such file"), "{missing}");
+        assert!(
+            missing.contains("/token)") && missing.contains("No such file"),
+            "{missing}"
+        );
         assert!(!format!("{token:?} {first:?}").contains("t0ken"));
     }
 

@@ -21,10 +21,20 @@ async fn committed_events_are_published_without_a_read_of_the_table() {
     for seq in 2..=20 {
         table.commit(event(session, seq));
         feed.committed(session);
-        within("the event", until_on_stream(&jetstream, session, seq as usize)).await;
+        within(
+            "the event",
+            until_on_stream(&jetstream, session, seq as usize),
+        )
+        .await;
     }
-    assert!(feed.has_published(session, &EventIdentity::of(&event(session, 20))).await);
-    assert_eq!(on_stream(&jetstream, session).await, (1..=20).map(|seq| event(session, seq)).collect::<Vec<_>>());
+    assert!(
+        feed.has_published(session, &EventIdentity::of(&event(session, 20)))
+            .await
+    );
+    assert_eq!(
+        on_stream(&jetstream, session).await,
+        (1..=20).map(|seq| event(session, seq)).collect::<Vec<_>>()
+    );
     assert_eq!(table.reads(), reads);
     feed.close().await;
 }
@@ -42,7 +52,10 @@ async fn a_gap_in_what_was_committed_is_filled_from_the_table() {
     table.add(event(session, 2));
     table.commit(event(session, 3));
     within("all events", until_on_stream(&jetstream, session, 3)).await;
-    assert_eq!(on_stream(&jetstream, session).await, (1..=3).map(|seq| event(session, seq)).collect::<Vec<_>>());
+    assert_eq!(
+        on_stream(&jetstream, session).await,
+        (1..=3).map(|seq| event(session, seq)).collect::<Vec<_>>()
+    );
     feed.close().await;
 }
 
@@ -56,11 +69,21 @@ async fn another_event_with_a_published_number_is_not_published() {
     feed.notify(session);
     within("two events", until_on_stream(&jetstream, session, 2)).await;
     // The database has lost event 2 and gives its number to another one.
-    let other = TimelineEvent { created_at: event(session, 9).created_at, ..event(session, 2) };
+    let other = TimelineEvent {
+        created_at: event(session, 9).created_at,
+        ..event(session, 2)
+    };
     table.replace(vec![event(session, 1)]);
     table.commit(other.clone());
     table.commit(event(session, 3));
-    assert!(!feed.has_published(session, &EventIdentity::of(&event(session, 3))).await);
-    assert_eq!(on_stream(&jetstream, session).await, [event(session, 1), event(session, 2)]);
+    assert!(
+        !feed
+            .has_published(session, &EventIdentity::of(&event(session, 3)))
+            .await
+    );
+    assert_eq!(
+        on_stream(&jetstream, session).await,
+        [event(session, 1), event(session, 2)]
+    );
     feed.close().await;
 }

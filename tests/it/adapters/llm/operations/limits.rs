@@ -15,27 +15,45 @@ use super::super::harness::{Server, ask, failed, message, request, script, withi
 use super::start;
 
 fn start_gated(answers: &str, gatekeeper: &Gatekeeper, options: service::Options) -> Server {
-    let scripted = Options { gates: gatekeeper.gates(), ..script(answers) };
+    let scripted = Options {
+        gates: gatekeeper.gates(),
+        ..script(answers)
+    };
     Server::start_with("127.0.0.1:0".parse().unwrap(), scripted, options)
 }
 
 #[tokio::test]
 async fn a_call_over_the_limit_of_its_provider_is_unavailable_until_another_one_ends() {
     let mut gatekeeper = Gatekeeper::new();
-    let concurrency = Concurrency { default: 9, by_provider: BTreeMap::from([("scripted".to_owned(), 1)]) };
-    let options = service::Options { concurrency, ..service::Options::default() };
-    let server = start_gated("  - {chunks: [{text: first}, {gate: hold}]}\n", &gatekeeper, options);
+    let concurrency = Concurrency {
+        default: 9,
+        by_provider: BTreeMap::from([("scripted".to_owned(), 1)]),
+    };
+    let options = service::Options {
+        concurrency,
+        ..service::Options::default()
+    };
+    let server = start_gated(
+        "  - {chunks: [{text: first}, {gate: hold}]}\n",
+        &gatekeeper,
+        options,
+    );
     let (client, first) = (server.client(), server.client());
     let running = tokio::spawn(async move { ask(&first, &request("test", "x")).await });
     let held = gatekeeper.next().await;
-    let Err(ModelError::Unavailable(reason)) = ask(&client, &request("test", "x")).await else { panic!("not refused") };
+    let Err(ModelError::Unavailable(reason)) = ask(&client, &request("test", "x")).await else {
+        panic!("not refused")
+    };
     assert_eq!(
         reason,
         "resource_exhausted: provider scripted: 1 calls run in this service, as many as llm_service.concurrency.scripted \
          allows"
     );
     held.open().await;
-    assert_eq!(within_timeout(running).await.unwrap().unwrap().text, "first");
+    assert_eq!(
+        within_timeout(running).await.unwrap().unwrap().text,
+        "first"
+    );
     let next = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
     gatekeeper.next().await.open().await;
     assert_eq!(within_timeout(next).await.unwrap().unwrap().text, "first");
@@ -45,7 +63,11 @@ async fn a_call_over_the_limit_of_its_provider_is_unavailable_until_another_one_
 async fn a_worker_has_a_call_for_every_slot_on_its_one_connection() {
     const CALLS: usize = 250; // more than the 200 streams that many HTTP/2 servers allow
     let mut gatekeeper = Gatekeeper::new();
-    let server = start_gated("  - {chunks: [{gate: hold}, {text: fine}]}\n", &gatekeeper, service::Options::default());
+    let server = start_gated(
+        "  - {chunks: [{gate: hold}, {text: fine}]}\n",
+        &gatekeeper,
+        service::Options::default(),
+    );
     let client = server.client();
     let calls = (0..CALLS).map(|_| {
         let client = client.clone();
@@ -66,18 +88,29 @@ async fn a_worker_has_a_call_for_every_slot_on_its_one_connection() {
 
 #[tokio::test]
 async fn a_request_with_too_many_messages_or_tools_or_bytes_fails_with_the_limit() {
-    let limits = RequestLimits { bytes: 1 << 20, messages: 3, tools: 2 };
-    let server = start(service::Options { limits, ..service::Options::default() });
+    let limits = RequestLimits {
+        bytes: 1 << 20,
+        messages: 3,
+        tools: 2,
+    };
+    let server = start(service::Options {
+        limits,
+        ..service::Options::default()
+    });
     let client = server.client();
     let mut asked = request("test", "x");
     assert_eq!(ask(&client, &asked).await.unwrap().text, "fine");
-    asked.messages.extend([message(Role::User, "y"), message(Role::User, "z")]);
+    asked
+        .messages
+        .extend([message(Role::User, "y"), message(Role::User, "z")]);
     let invalid = |text: &str| ("invalid_request".to_owned(), text.to_owned(), false);
-    let expected = invalid("The request has 4 messages; llm_service.max_messages of this service allows 3");
+    let expected =
+        invalid("The request has 4 messages; llm_service.max_messages of this service allows 3");
     assert_eq!(failed(ask(&client, &asked).await), expected);
     let mut asked = request("test", "x");
     asked.tools = vec![asked.tools[0].clone(); 3];
-    let expected = invalid("The request has 3 tools; llm_service.max_tools of this service allows 2");
+    let expected =
+        invalid("The request has 3 tools; llm_service.max_tools of this service allows 2");
     assert_eq!(failed(ask(&client, &asked).await), expected);
     let (code, text, _) = failed(ask(&client, &request("test", &"x".repeat(1 << 20))).await);
     assert_eq!(code, "request_too_large");
@@ -89,13 +122,24 @@ async fn a_second_signal_breaks_the_answers_off_that_a_drain_would_wait_for() {
     let mut gatekeeper = Gatekeeper::new();
     let stop_now = CancellationToken::new();
     let (drain_timeout, now) = (Duration::from_secs(600), stop_now.clone());
-    let options = service::Options { drain_timeout, stop_now: now, ..service::Options::default() };
-    let mut server = start_gated("  - {chunks: [{text: half}, {gate: hold}, {hang: true}]}\n", &gatekeeper, options);
+    let options = service::Options {
+        drain_timeout,
+        stop_now: now,
+        ..service::Options::default()
+    };
+    let mut server = start_gated(
+        "  - {chunks: [{text: half}, {gate: hold}, {hang: true}]}\n",
+        &gatekeeper,
+        options,
+    );
     let client = server.client();
     let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
     gatekeeper.next().await.open().await;
     server.token.cancel();
     stop_now.cancel();
-    assert_eq!(failed(within_timeout(asking).await.unwrap()).0, "partial_stream_error");
+    assert_eq!(
+        failed(within_timeout(asking).await.unwrap()).0,
+        "partial_stream_error"
+    );
     within_timeout(server.served.take().unwrap()).await.unwrap();
 }

@@ -12,5 +12,9 @@ use super::harness::{Server, script};
 
 /// A service with one recorded answer, `fine`.
 fn start(options: service::Options) -> Server {
-    Server::start_with("127.0.0.1:0".parse().unwrap(), script("  - {chunks: [{text: fine}]}\n"), options)
+    Server::start_with(
+        "127.0.0.1:0".parse().unwrap(),
+        script("  - {chunks: [{text: fine}]}\n"),
+        options,
+    )
 }

@@ -68,9 +68,14 @@ async fn serve(mut stream: TcpStream, speaks: Speaks, lines: Arc<Mutex<Vec<Strin
             if &word != b"CONNECT " {
                 return answer(stream, &lines).await;
             }
-            let Some(line) = read(&mut stream).await else { return };
+            let Some(line) = read(&mut stream).await else {
+                return;
+            };
             lines.lock().unwrap().push(line);
-            stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.unwrap();
+            stream
+                .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                .await
+                .unwrap();
             tls
         }
     };
@@ -81,12 +86,20 @@ async fn serve(mut stream: TcpStream, speaks: Speaks, lines: Arc<Mutex<Vec<Strin
 }
 
 async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, lines: &Mutex<Vec<String>>) {
-    let Some(line) = read(&mut stream).await else { return };
+    let Some(line) = read(&mut stream).await else {
+        return;
+    };
     lines.lock().unwrap().push(line);
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gemini/answer.sse");
     let body = std::fs::read_to_string(fixture).unwrap();
-    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
-    stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream
+        .write_all(format!("{head}{body}").as_bytes())
+        .await
+        .ok();
     stream.shutdown().await.ok();
 }
 
@@ -98,9 +111,13 @@ async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
             return None;
         }
         let text = String::from_utf8_lossy(&bytes);
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
         let lower = head.to_lowercase();
-        let length = lower.lines().find_map(|line| line.strip_prefix("content-length:"));
+        let length = lower
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length:"));
         if body.len() >= length.map_or(0, |length| length.trim().parse().unwrap()) {
             return head.lines().next().map(str::to_owned);
         }
@@ -111,8 +128,13 @@ fn acceptor(pair: &Pair) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_file(&pair.certificate).unwrap();
     let key = PrivateKeyDer::from_pem_file(&pair.key).unwrap();
     let ring = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(ring).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    let config = ServerConfig::builder_with_provider(ring)
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let config = config
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -125,7 +147,11 @@ struct Proxies<'a> {
 }
 
 /// Asks Gemini at `base_url` by a service with these proxies and this file of authorities.
-async fn ask_by(proxies: Proxies<'_>, authorities: &Path, base_url: &str) -> Result<Answer, ModelError> {
+async fn ask_by(
+    proxies: Proxies<'_>,
+    authorities: &Path,
+    base_url: &str,
+) -> Result<Answer, ModelError> {
     let env = [
         ("GEMINI_API_KEY", KEY),
         ("GOOGLE_GEMINI_BASE_URL", base_url),
@@ -140,7 +166,11 @@ async fn ask_by(proxies: Proxies<'_>, authorities: &Path, base_url: &str) -> Res
         ("ALL_PROXY", ""),
         ("all_proxy", ""),
     ];
-    let mut service = Tarsy::spawn("llm-service", &["llm-service", "--listen", "127.0.0.1:0"], &env);
+    let mut service = Tarsy::spawn(
+        "llm-service",
+        &["llm-service", "--listen", "127.0.0.1:0"],
+        &env,
+    );
     let client = Client::connect(&service.ready().await).unwrap();
     let mut asked = request("none", "why?");
     asked.provider = ProviderPlan {
@@ -167,11 +197,19 @@ impl Trust {
         let directory = tempfile::tempdir().unwrap();
         let own = Authority::new(directory.path(), "own");
         let stranger = Authority::new(directory.path(), "stranger");
-        Self { directory, own, stranger }
+        Self {
+            directory,
+            own,
+            stranger,
+        }
     }
 
     fn acceptor(&self) -> TlsAcceptor {
-        acceptor(&self.own.pair(self.directory.path(), "server", &["gemini.test", "127.0.0.1"]))
+        acceptor(&self.own.pair(
+            self.directory.path(),
+            "server",
+            &["gemini.test", "127.0.0.1"],
+        ))
     }
 }
 
@@ -183,14 +221,30 @@ async fn a_request_to_gemini_goes_through_the_proxies_of_the_environment() {
     let proxy = Server::start(Speaks::Proxy(trust.acceptor())).await;
     let address = format!("http://{}", proxy.address);
     // The host does not exist: only the proxy can answer.
-    let plain = Proxies { http: &address, ..Proxies::default() };
-    let answered = ask_by(plain, &trust.own.file, "http://gemini.test").await.unwrap();
+    let plain = Proxies {
+        http: &address,
+        ..Proxies::default()
+    };
+    let answered = ask_by(plain, &trust.own.file, "http://gemini.test")
+        .await
+        .unwrap();
     assert_eq!(answered.text, "Healthy.");
     assert_eq!(proxy.lines(), [format!("POST http://gemini.test{TARGET}")]);
-    let tunnel = Proxies { https: &address, ..Proxies::default() };
-    let answered = ask_by(tunnel, &trust.own.file, "https://gemini.test").await.unwrap();
+    let tunnel = Proxies {
+        https: &address,
+        ..Proxies::default()
+    };
+    let answered = ask_by(tunnel, &trust.own.file, "https://gemini.test")
+        .await
+        .unwrap();
     assert_eq!(answered.text, "Healthy.");
-    assert_eq!(proxy.lines()[1..], ["CONNECT gemini.test:443 HTTP/1.1".to_owned(), format!("POST {TARGET}")]);
+    assert_eq!(
+        proxy.lines()[1..],
+        [
+            "CONNECT gemini.test:443 HTTP/1.1".to_owned(),
+            format!("POST {TARGET}")
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,11 +252,28 @@ async fn a_host_of_no_proxy_is_asked_without_one() {
     let trust = Trust::new();
     let proxy = Server::start(Speaks::Proxy(trust.acceptor())).await;
     let gemini = Server::start(Speaks::Plain).await;
-    let (address, base_url) = (format!("http://{}", proxy.address), format!("http://{}", gemini.address));
+    let (address, base_url) = (
+        format!("http://{}", proxy.address),
+        format!("http://{}", gemini.address),
+    );
     for (none, through) in [("gemini.test,127.0.0.1", 0), ("gemini.test", 1)] {
-        let proxies = Proxies { http: &address, https: &address, none };
-        assert_eq!(ask_by(proxies, &trust.own.file, &base_url).await.unwrap().text, "Healthy.");
-        assert_eq!((proxy.lines().len(), gemini.lines().len()), (through, 1), "{none}");
+        let proxies = Proxies {
+            http: &address,
+            https: &address,
+            none,
+        };
+        assert_eq!(
+            ask_by(proxies, &trust.own.file, &base_url)
+                .await
+                .unwrap()
+                .text,
+            "Healthy."
+        );
+        assert_eq!(
+            (proxy.lines().len(), gemini.lines().len()),
+            (through, 1),
+            "{none}"
+        );
     }
     assert_eq!(gemini.lines(), [format!("POST {TARGET}")]);
 }
@@ -212,10 +283,19 @@ async fn only_a_certificate_of_an_authority_in_the_file_is_trusted() {
     let trust = Trust::new();
     let gemini = Server::start(Speaks::Tls(trust.acceptor())).await;
     let base_url = format!("https://{}", gemini.address);
-    let answered = ask_by(Proxies::default(), &trust.own.file, &base_url).await.unwrap();
-    assert_eq!((answered.text.as_str(), gemini.lines().len()), ("Healthy.", 1));
-    let (code, message, _) = failed(ask_by(Proxies::default(), &trust.stranger.file, &base_url).await);
+    let answered = ask_by(Proxies::default(), &trust.own.file, &base_url)
+        .await
+        .unwrap();
+    assert_eq!(
+        (answered.text.as_str(), gemini.lines().len()),
+        ("Healthy.", 1)
+    );
+    let (code, message, _) =
+        failed(ask_by(Proxies::default(), &trust.stranger.file, &base_url).await);
     assert_eq!(code, "unavailable", "{message}");
-    assert!(message.contains("certificate") && !message.contains("127.0.0.1"), "{message}");
+    assert!(
+        message.contains("certificate") && !message.contains("127.0.0.1"),
+        "{message}"
+    );
     assert_eq!(gemini.lines().len(), 1, "no request was sent");
 }

@@ -24,12 +24,19 @@ use crate::support::wait::eventually;
 
 fn secured(tls: Option<TlsFiles>, token: Option<TokenSource>) -> Server {
     let security = Security::load(tls, token, &Mask::default()).unwrap();
-    start(service::Options { security, ..service::Options::default() })
+    start(service::Options {
+        security,
+        ..service::Options::default()
+    })
 }
 
 fn files(pair: &Pair, client_ca: Option<&Path>) -> TlsFiles {
     let Pair { certificate, key } = pair.clone();
-    TlsFiles { certificate, key, client_ca: client_ca.map(Path::to_owned) }
+    TlsFiles {
+        certificate,
+        key,
+        client_ca: client_ca.map(Path::to_owned),
+    }
 }
 
 fn shown(pair: &Pair) -> Option<ClientCertificate> {
@@ -42,7 +49,10 @@ fn value(token: &str) -> Option<TokenSource> {
 }
 
 fn trusting(authority: &Authority) -> Credentials {
-    Credentials { ca: Some(authority.file.clone()), ..Credentials::default() }
+    Credentials {
+        ca: Some(authority.file.clone()),
+        ..Credentials::default()
+    }
 }
 
 fn secure_client(server: &Server, credentials: Credentials) -> Client {
@@ -57,12 +67,17 @@ async fn refused(client: &Client) -> ServiceFault {
 
 async fn is_answered(client: &Client) -> bool {
     within_timeout(client.check()).await.is_ok()
-        && ask(client, &request("test", "x")).await.is_ok_and(|answer| answer.text == "fine")
+        && ask(client, &request("test", "x"))
+            .await
+            .is_ok_and(|answer| answer.text == "fine")
 }
 
 /// Returns when the service has read its files again.
 async fn is_answered_soon(client: &Client) {
-    eventually("the client is answered", async || Box::pin(is_answered(client)).await).await;
+    eventually("the client is answered", async || {
+        Box::pin(is_answered(client)).await
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -77,12 +92,18 @@ async fn a_client_with_tls_checks_the_authority_and_the_name_of_the_service() {
     assert!(is_answered(&Client::with_credentials(&by_name, trusting(&ours)).unwrap()).await);
 
     let fault = refused(&secure_client(&server, trusting(&other))).await;
-    assert_eq!(fault, ServiceFault::Tls("invalid peer certificate: UnknownIssuer".to_owned()));
+    assert_eq!(
+        fault,
+        ServiceFault::Tls("invalid peer certificate: UnknownIssuer".to_owned())
+    );
     assert!(fault.fix().contains("TARSY_LLM_CA_FILE"));
     let elsewhere = ours.pair(directory.path(), "elsewhere", &["llm.example.com"]);
     let server = secured(Some(files(&elsewhere, None)), None);
     let fault = refused(&secure_client(&server, trusting(&ours))).await;
-    assert!(matches!(&fault, ServiceFault::Tls(text) if text.contains("not valid for name")), "{fault:?}");
+    assert!(
+        matches!(&fault, ServiceFault::Tls(text) if text.contains("not valid for name")),
+        "{fault:?}"
+    );
 }
 
 #[tokio::test]
@@ -93,14 +114,27 @@ async fn tls_on_one_side_only_is_told_apart_from_an_outage() {
     let with_tls = secured(Some(files(&pair, None)), None);
     let plain = with_tls.client();
     let result = ask(&plain, &request("test", "x")).await;
-    assert!(matches!(result, Err(ModelError::Unavailable(_) | ModelError::Broke(_))), "{result:?}");
+    assert!(
+        matches!(
+            result,
+            Err(ModelError::Unavailable(_) | ModelError::Broke(_))
+        ),
+        "{result:?}"
+    );
     let fault = within_timeout(plain.check()).await.unwrap_err();
-    assert!(matches!(fault, ServiceFault::Broke(_)) && fault.fix().contains("https://"), "{fault:?}");
+    assert!(
+        matches!(fault, ServiceFault::Broke(_)) && fault.fix().contains("https://"),
+        "{fault:?}"
+    );
 
     let without = secured(None, None);
     let fault = refused(&secure_client(&without, trusting(&authority))).await;
-    assert!(matches!(fault, ServiceFault::Tls(_)) && fault.fix().contains("llm_service.tls"), "{fault:?}");
-    let nowhere = Client::with_credentials(&format!("https://{}", free_address()), trusting(&authority));
+    assert!(
+        matches!(fault, ServiceFault::Tls(_)) && fault.fix().contains("llm_service.tls"),
+        "{fault:?}"
+    );
+    let nowhere =
+        Client::with_credentials(&format!("https://{}", free_address()), trusting(&authority));
     let fault = refused(&nowhere.unwrap()).await;
     assert!(matches!(fault, ServiceFault::Unavailable(_)), "{fault:?}");
 }
@@ -113,33 +147,77 @@ async fn a_service_with_a_client_authority_serves_only_its_certificates() {
     let server = secured(Some(files(&pair, Some(&ours.file))), None);
     let [good, bad] = [("worker", &ours), ("stranger", &other)]
         .map(|(name, authority)| authority.pair(directory.path(), name, &["worker"]));
-    let client = secure_client(&server, Credentials { certificate: shown(&good), ..trusting(&ours) });
+    let client = secure_client(
+        &server,
+        Credentials {
+            certificate: shown(&good),
+            ..trusting(&ours)
+        },
+    );
     assert!(is_answered(&client).await);
 
     let fault = refused(&secure_client(&server, trusting(&ours))).await;
-    assert!(matches!(&fault, ServiceFault::Tls(text) if text.contains("CertificateRequired")), "{fault:?}");
+    assert!(
+        matches!(&fault, ServiceFault::Tls(text) if text.contains("CertificateRequired")),
+        "{fault:?}"
+    );
     assert!(fault.fix().contains("TARSY_LLM_CERT_FILE"));
-    let stranger = secure_client(&server, Credentials { certificate: shown(&bad), ..trusting(&ours) });
+    let stranger = secure_client(
+        &server,
+        Credentials {
+            certificate: shown(&bad),
+            ..trusting(&ours)
+        },
+    );
     let fault = refused(&stranger).await;
-    assert!(matches!(&fault, ServiceFault::Tls(_)) && fault.fix().contains("client_ca"), "{fault:?}");
+    assert!(
+        matches!(&fault, ServiceFault::Tls(_)) && fault.fix().contains("client_ca"),
+        "{fault:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_token_is_asked_for_by_every_call_but_the_health_check() {
     let server = secured(None, value("right-token"));
     let address = server.address.to_string();
-    let with = |token| Client::with_credentials(&address, Credentials { token, ..Credentials::default() }).unwrap();
+    let with = |token| {
+        Client::with_credentials(
+            &address,
+            Credentials {
+                token,
+                ..Credentials::default()
+            },
+        )
+        .unwrap()
+    };
     assert!(is_answered(&with(value("right-token"))).await);
     assert_eq!(refused(&with(None)).await, ServiceFault::TokenMissing);
-    assert_eq!(refused(&with(value("wrong-token"))).await, ServiceFault::TokenRefused);
+    assert_eq!(
+        refused(&with(value("wrong-token"))).await,
+        ServiceFault::TokenRefused
+    );
 
-    let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    let status = LlmServiceClient::new(channel.clone()).generate(GenerateRequest::default()).await.unwrap_err();
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
+        .unwrap()
+        .connect_lazy();
+    let status = LlmServiceClient::new(channel.clone())
+        .generate(GenerateRequest::default())
+        .await
+        .unwrap_err();
     assert_eq!(status.code(), Code::Unauthenticated);
-    assert!(status.message().contains("TARSY_LLM_TOKEN_FILE"), "{status:?}");
+    assert!(
+        status.message().contains("TARSY_LLM_TOKEN_FILE"),
+        "{status:?}"
+    );
     for service in ["", "llm.v1.LLMService"] {
-        let request = HealthCheckRequest { service: service.to_owned() };
-        let health = HealthClient::new(channel.clone()).check(request).await.unwrap().into_inner();
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let health = HealthClient::new(channel.clone())
+            .check(request)
+            .await
+            .unwrap()
+            .into_inner();
         assert_eq!(health.status(), ServingStatus::Serving, "{service:?}");
     }
 }
@@ -151,7 +229,10 @@ async fn a_rotated_token_is_used_by_both_sides_without_a_restart() {
     std::fs::write(&of_service, "first-token\n").unwrap();
     std::fs::write(&of_worker, "first-token\n").unwrap();
     let server = secured(None, Some(TokenSource::File(of_service.clone())));
-    let credentials = Credentials { token: Some(TokenSource::File(of_worker.clone())), ..Credentials::default() };
+    let credentials = Credentials {
+        token: Some(TokenSource::File(of_worker.clone())),
+        ..Credentials::default()
+    };
     let client = Client::with_credentials(&server.address.to_string(), credentials).unwrap();
     assert!(is_answered(&client).await);
     std::fs::write(&of_worker, "second-token\n").unwrap();
@@ -175,7 +256,13 @@ async fn renewed_certificates_are_used_by_new_connections_of_both_sides() {
     // The authority of a client is read again as well.
     let renewed = directory.path().join("renewed.pem");
     std::fs::copy(&old.file, &renewed).unwrap();
-    let late = secure_client(&server, Credentials { ca: Some(renewed.clone()), ..Credentials::default() });
+    let late = secure_client(
+        &server,
+        Credentials {
+            ca: Some(renewed.clone()),
+            ..Credentials::default()
+        },
+    );
     assert!(matches!(refused(&late).await, ServiceFault::Tls(_)));
     std::fs::copy(&new.file, &renewed).unwrap();
     assert!(is_answered(&late).await);

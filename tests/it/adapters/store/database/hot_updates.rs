@@ -51,13 +51,21 @@ async fn a_delivery_a_sweep_and_a_claim_do_not_write_the_text_index() {
     for (id, body) in [(undecided, "one".to_owned()), (opened, opened.to_string())] {
         for _ in 0..3 {
             let delivery = new_id();
-            let receive = format!("EXECUTE receive ('{id}', '{delivery}', 9, sha256('{body}'), 's', '{{}}', '{body}')");
+            let receive = format!(
+                "EXECUTE receive ('{id}', '{delivery}', 9, sha256('{body}'), 's', '{{}}', '{body}')"
+            );
             connection.batch_execute(&receive).unwrap();
         }
     }
     assert_eq!(updates(&mut connection, "alerts"), (6, 6));
-    connection.batch_execute("EXECUTE sweep (0, 100, 0)").unwrap();
-    assert_eq!(updates(&mut connection, "alerts"), (7, 7), "the sweep marks the undecided alert");
+    connection
+        .batch_execute("EXECUTE sweep (0, 100, 0)")
+        .unwrap();
+    assert_eq!(
+        updates(&mut connection, "alerts"),
+        (7, 7),
+        "the sweep marks the undecided alert"
+    );
     let claimed = format!("UPDATE alerts SET stream_sequence = 10 WHERE alert_id = '{opened}'");
     connection.batch_execute(&claimed).unwrap();
     assert_eq!(updates(&mut connection, "alerts"), (8, 8));
@@ -69,7 +77,10 @@ async fn a_probe_writes_in_place_and_leaves_one_row() {
     let database = TestDatabase::create().await;
     let mut connection = database.connection();
     connection
-        .batch_execute(concat!("PREPARE probe (smallint) AS ", include_str!("../../../../../src/store/sql/probe.sql")))
+        .batch_execute(concat!(
+            "PREPARE probe (smallint) AS ",
+            include_str!("../../../../../src/store/sql/probe.sql")
+        ))
         .unwrap();
     connection.batch_execute("BEGIN").unwrap();
     for _ in 0..10 {

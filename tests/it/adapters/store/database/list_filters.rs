@@ -44,23 +44,45 @@ async fn made() -> (TestDatabase, Store) {
 }
 
 fn at(text: &str) -> Option<Moment> {
-    Some(Moment::At(DateTime::parse_from_rfc3339(text).unwrap().to_utc()))
+    Some(Moment::At(
+        DateTime::parse_from_rfc3339(text).unwrap().to_utc(),
+    ))
 }
 
 /// The numbers of the sessions that a filter selects, in the list, on the page and by their count.
 async fn found(store: &Store, filter: SessionFilter) -> Vec<u128> {
-    let filter = SessionFilter { limit: 20, ..filter };
+    let filter = SessionFilter {
+        limit: 20,
+        ..filter
+    };
     let number = |id: Uuid| 10 - (id.as_u128() & 0xff);
     let lines = store.list_sessions(filter.clone()).await.unwrap();
-    let lines: Vec<u128> = lines.into_iter().map(|line| number(line.session_id.0)).collect();
-    let page = SessionPage { filter: filter.clone(), before: None };
+    let lines: Vec<u128> = lines
+        .into_iter()
+        .map(|line| number(line.session_id.0))
+        .collect();
+    let page = SessionPage {
+        filter: filter.clone(),
+        before: None,
+    };
     let entries = store.session_page(page.clone()).await.unwrap();
-    let entries: Vec<u128> = entries.into_iter().map(|entry| number(entry.line.session_id.0)).collect();
+    let entries: Vec<u128> = entries
+        .into_iter()
+        .map(|entry| number(entry.line.session_id.0))
+        .collect();
     assert_eq!(entries, lines, "{filter:?}");
-    assert_eq!(store.count_sessions(filter.clone()).await.unwrap(), lines.len() as i64, "{filter:?}");
+    assert_eq!(
+        store.count_sessions(filter.clone()).await.unwrap(),
+        lines.len() as i64,
+        "{filter:?}"
+    );
     if filter.statuses.is_empty() {
         let counts = store.status_counts(page).await.unwrap();
-        assert_eq!(counts.completed + counts.failed, lines.len() as i64, "{filter:?}");
+        assert_eq!(
+            counts.completed + counts.failed,
+            lines.len() as i64,
+            "{filter:?}"
+        );
     }
     lines
 }
@@ -69,39 +91,128 @@ async fn found(store: &Store, filter: SessionFilter) -> Vec<u128> {
 async fn a_list_is_filtered_by_severity_chain_source_state_and_time() {
     use tarsy::engine::ports::RunStatus::{Completed, Failed, Running};
     let (_database, store) = made().await;
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let words = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
     let all = SessionFilter::default;
     for (filter, expected) in [
         (all(), vec![1, 2, 3, 4, 5, 6]),
-        (SessionFilter { severities: vec![Severity::High], ..all() }, vec![2, 4, 6]),
-        (SessionFilter { severities: vec![Severity::High, Severity::Low], ..all() }, vec![1, 2, 3, 4, 5, 6]),
-        (SessionFilter { severities: vec![Severity::Critical], ..all() }, vec![]),
-        (SessionFilter { chains: words(&["team"]), ..all() }, vec![5]),
-        (SessionFilter { chains: words(&["team", "default", "no"]), ..all() }, vec![1, 2, 3, 4, 5, 6]),
-        (SessionFilter { sources: words(&["datadog"]), severities: vec![Severity::Low], ..all() }, vec![5]),
-        (SessionFilter { statuses: vec![Failed], ..all() }, vec![6]),
-        (SessionFilter { statuses: vec![Failed, Completed, Running], ..all() }, vec![1, 2, 3, 4, 5, 6]),
-        (SessionFilter { since: at("2026-11-17T12:00:00Z"), ..all() }, vec![1, 2, 3]),
-        (SessionFilter { until: at("2026-11-17T12:00:00Z"), ..all() }, vec![4, 5, 6]),
-        (SessionFilter { since: at("2026-11-16T12:00:00Z"), until: at("2026-11-17T12:00:01Z"), ..all() }, vec![3, 4]),
         (
-            SessionFilter { since: Some(Moment::Ago((Utc::now() - day("2026-11-18")).to_std().unwrap())), ..all() },
+            SessionFilter {
+                severities: vec![Severity::High],
+                ..all()
+            },
+            vec![2, 4, 6],
+        ),
+        (
+            SessionFilter {
+                severities: vec![Severity::High, Severity::Low],
+                ..all()
+            },
+            vec![1, 2, 3, 4, 5, 6],
+        ),
+        (
+            SessionFilter {
+                severities: vec![Severity::Critical],
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            SessionFilter {
+                chains: words(&["team"]),
+                ..all()
+            },
+            vec![5],
+        ),
+        (
+            SessionFilter {
+                chains: words(&["team", "default", "no"]),
+                ..all()
+            },
+            vec![1, 2, 3, 4, 5, 6],
+        ),
+        (
+            SessionFilter {
+                sources: words(&["datadog"]),
+                severities: vec![Severity::Low],
+                ..all()
+            },
+            vec![5],
+        ),
+        (
+            SessionFilter {
+                statuses: vec![Failed],
+                ..all()
+            },
+            vec![6],
+        ),
+        (
+            SessionFilter {
+                statuses: vec![Failed, Completed, Running],
+                ..all()
+            },
+            vec![1, 2, 3, 4, 5, 6],
+        ),
+        (
+            SessionFilter {
+                since: at("2026-11-17T12:00:00Z"),
+                ..all()
+            },
+            vec![1, 2, 3],
+        ),
+        (
+            SessionFilter {
+                until: at("2026-11-17T12:00:00Z"),
+                ..all()
+            },
+            vec![4, 5, 6],
+        ),
+        (
+            SessionFilter {
+                since: at("2026-11-16T12:00:00Z"),
+                until: at("2026-11-17T12:00:01Z"),
+                ..all()
+            },
+            vec![3, 4],
+        ),
+        (
+            SessionFilter {
+                since: Some(Moment::Ago(
+                    (Utc::now() - day("2026-11-18")).to_std().unwrap(),
+                )),
+                ..all()
+            },
             vec![1, 2],
         ),
         (
-            SessionFilter { until: Some(Moment::Ago((Utc::now() - day("2026-11-18")).to_std().unwrap())), ..all() },
+            SessionFilter {
+                until: Some(Moment::Ago(
+                    (Utc::now() - day("2026-11-18")).to_std().unwrap(),
+                )),
+                ..all()
+            },
             vec![3, 4, 5, 6],
         ),
     ] {
         assert_eq!(found(&store, filter.clone()).await, expected, "{filter:?}");
     }
-    let facets = Facets { chains: words(&["default", "team"]), sources: words(&["alertmanager", "datadog"]) };
+    let facets = Facets {
+        chains: words(&["default", "team"]),
+        sources: words(&["alertmanager", "datadog"]),
+    };
     assert_eq!(store.facets().await.unwrap(), facets);
 }
 
 /// Midnight of a day.
 fn day(text: &str) -> DateTime<Utc> {
-    DateTime::parse_from_rfc3339(&format!("{text}T00:00:00Z")).unwrap().to_utc() + TimeDelta::zero()
+    DateTime::parse_from_rfc3339(&format!("{text}T00:00:00Z"))
+        .unwrap()
+        .to_utc()
+        + TimeDelta::zero()
 }
 
 #[tokio::test]
@@ -122,8 +233,16 @@ async fn a_label_is_found_in_each_form_in_which_alerts_have_it() {
         (&["namespace=shop'"], vec![]),
     ] {
         let labels = labels.iter().map(|label| label.parse().unwrap()).collect();
-        let filter = SessionFilter { labels, ..SessionFilter::default() };
-        assert_eq!(found(&store, filter.clone()).await, expected, "{:?}", filter.labels);
+        let filter = SessionFilter {
+            labels,
+            ..SessionFilter::default()
+        };
+        assert_eq!(
+            found(&store, filter.clone()).await,
+            expected,
+            "{:?}",
+            filter.labels
+        );
     }
 }
 
@@ -139,19 +258,38 @@ async fn a_rare_word_is_read_by_its_index_in_a_long_history() {
          'rare' || alert_id, 'rare' FROM alerts WHERE source = 'rare'; ANALYZE alerts, alert_sessions",
     );
     let store = database.store();
-    let all = SessionFilter { limit: 50, ..SessionFilter::default() };
+    let all = SessionFilter {
+        limit: 50,
+        ..SessionFilter::default()
+    };
     for filter in [
-        SessionFilter { severities: vec![Severity::Low], ..all.clone() },
-        SessionFilter { sources: vec!["rare".to_owned()], ..all.clone() },
-        SessionFilter { chains: vec!["rare".to_owned()], ..all.clone() },
+        SessionFilter {
+            severities: vec![Severity::Low],
+            ..all.clone()
+        },
+        SessionFilter {
+            sources: vec!["rare".to_owned()],
+            ..all.clone()
+        },
+        SessionFilter {
+            chains: vec!["rare".to_owned()],
+            ..all.clone()
+        },
     ] {
-        let page = SessionPage { filter, before: None };
+        let page = SessionPage {
+            filter,
+            before: None,
+        };
         assert_eq!(store.session_page(page).await.unwrap().len(), 3);
     }
     store.facets().await.unwrap();
     // A server process reports its statistics when it ends.
     drop(store);
-    for (index, scans) in [("alert_sessions_chain", 2), ("alerts_severity", 1), ("alerts_source", 3)] {
+    for (index, scans) in [
+        ("alert_sessions_chain", 2),
+        ("alerts_severity", 1),
+        ("alerts_source", 3),
+    ] {
         let used = format!(
             "SELECT coalesce(sum(idx_scan), 0)::bigint FROM pg_stat_user_indexes WHERE indexrelname = '{index}'"
         );

@@ -38,8 +38,14 @@ fn plan(database: &TestDatabase, sql: &str, types: &str, arguments: &str) -> Str
     let mut run = |sql: String| diesel::sql_query(sql).execute(&mut connection).unwrap();
     run("SET plan_cache_mode = force_generic_plan".into());
     run(format!("PREPARE s ({types}) AS {sql}"));
-    let lines: Vec<Line> = diesel::sql_query(format!("EXPLAIN EXECUTE s ({arguments})")).load(&mut connection).unwrap();
-    lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
+    let lines: Vec<Line> = diesel::sql_query(format!("EXPLAIN EXECUTE s ({arguments})"))
+        .load(&mut connection)
+        .unwrap();
+    lines
+        .into_iter()
+        .map(|line| line.text)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[tokio::test]
@@ -69,10 +75,20 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     for plan in [&sweep, &open] {
         assert!(!plan.contains("Seq Scan on alert"), "{plan}");
     }
-    for index in ["alert_sessions_open", "alert_sessions_unsettled", "alerts_waiting", "alerts_pkey"] {
+    for index in [
+        "alert_sessions_open",
+        "alert_sessions_unsettled",
+        "alerts_waiting",
+        "alerts_pkey",
+    ] {
         assert!(sweep.contains(index), "no {index} in\n{sweep}");
     }
-    for index in ["alert_sessions_open", "alert_sessions_completed", "alert_sessions_limited_route", "alerts_pkey"] {
+    for index in [
+        "alert_sessions_open",
+        "alert_sessions_completed",
+        "alert_sessions_limited_route",
+        "alerts_pkey",
+    ] {
         assert!(open.contains(index), "no {index} in\n{open}");
     }
 }
@@ -83,7 +99,12 @@ async fn a_claim_of_notifications_reads_only_those_that_wait() {
     database.execute(HISTORY);
     let claim = include_str!("../../../../../src/store/sql/notify_claim.sql");
     let id = "'019ab000-0000-7000-8000-000000000000'";
-    let plan = plan(&database, claim, "text, bigint, uuid, float8", &format!("'ops', 8, {id}, 30"));
+    let plan = plan(
+        &database,
+        claim,
+        "text, bigint, uuid, float8",
+        &format!("'ops', 8, {id}, 30"),
+    );
     assert!(plan.contains("notifications_waiting"), "{plan}");
     assert!(!plan.contains("Seq Scan"), "{plan}");
 }
@@ -94,13 +115,19 @@ async fn checkpoints_and_renewals_stay_within_the_page() {
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
     for number in 1..=20 {
-        store.append(lease, prompt(executions[0], number, "go on")).await.unwrap();
+        store
+            .append(lease, prompt(executions[0], number, "go on"))
+            .await
+            .unwrap();
         store.renew(vec![lease], LEASE).await.unwrap();
     }
     // A server process reports its statistics when it ends.
     drop(store);
     let updates = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'alert_sessions'";
-    eventually("the statistics have all updates", async || database.number(updates) >= 41).await;
+    eventually("the statistics have all updates", async || {
+        database.number(updates) >= 41
+    })
+    .await;
     // A row version sometimes finds its page full; with an index on a changed column all updates would leave the page.
     assert!(database.holds(
         "SELECT bool_and(n_tup_hot_upd >= 0.8 * n_tup_upd) FROM pg_stat_user_tables \

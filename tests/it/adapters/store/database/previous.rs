@@ -6,7 +6,9 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use tarsy::engine::ports::{Disposition, Journal, OpenRequest, Opened, Outbox, Sessions};
 
-use crate::adapters::store::fixture::{alert, completed, investigated, new_id, open_request, received};
+use crate::adapters::store::fixture::{
+    alert, completed, investigated, new_id, open_request, received,
+};
 use crate::support::postgres::TestDatabase;
 
 const PREPARED: [&str; 4] = [
@@ -19,7 +21,10 @@ const PREPARED: [&str; 4] = [
          text, text, text, text, text, jsonb) AS ",
         include_str!("previous/open.sql")
     ),
-    concat!("PREPARE placed (uuid, uuid) AS ", include_str!("previous/placed.sql")),
+    concat!(
+        "PREPARE placed (uuid, uuid) AS ",
+        include_str!("previous/placed.sql")
+    ),
     // This checkpoint writes no event numbers. Preparing it is enough to show that all its columns exist.
     concat!(
         "PREPARE checkpoint (uuid, uuid, integer, text[], integer, uuid, uuid, integer, text, text, text, timestamptz, \
@@ -66,18 +71,33 @@ async fn statements_of_the_previous_version_run_on_this_schema() {
     // The old worker receives and opens, the new worker sees it.
     let (first, second, third) = (new_id(), new_id(), new_id());
     receive_old(first);
-    assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Undecided { attempts: 2 }));
+    assert_eq!(
+        store.receive(received(first, b"one")).await,
+        Ok(Disposition::Undecided { attempts: 2 })
+    );
     receive_old(first);
     assert_eq!(open_old(first, true), "opened");
-    assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Opened));
+    assert_eq!(
+        store.receive(received(first, b"one")).await,
+        Ok(Disposition::Opened)
+    );
     // The new worker receives and opens, the old worker sees it.
     store.receive(received(second, b"one")).await.unwrap();
     receive_old(second);
     assert_eq!(open_old(second, true), "joined");
-    assert_eq!(store.open(open_request(second, "fp")).await, Ok(Opened::Joined(first)));
+    assert_eq!(
+        store.open(open_request(second, "fp")).await,
+        Ok(Opened::Joined(first))
+    );
     receive_old(third);
-    assert_eq!(store.open(open_request(third, "fp")).await, Ok(Opened::Joined(first)));
-    database.execute(&format!("{}; EXECUTE placed ('{first}', '{third}')", PREPARED[2]));
+    assert_eq!(
+        store.open(open_request(third, "fp")).await,
+        Ok(Opened::Joined(first))
+    );
+    database.execute(&format!(
+        "{}; EXECUTE placed ('{first}', '{third}')",
+        PREPARED[2]
+    ));
     assert_eq!(store.events(first, 0, 10).await.unwrap().len(), 3);
 }
 
@@ -104,10 +124,16 @@ async fn sessions_of_a_worker_without_members_cover_no_alert_that_has_members() 
         .unwrap();
         row.place
     };
-    let new = |id| OpenRequest { cooldown: std::time::Duration::from_secs(3600), ..open_request(id, "fp") };
+    let new = |id| OpenRequest {
+        cooldown: std::time::Duration::from_secs(3600),
+        ..open_request(id, "fp")
+    };
     let ids = [new_id(), new_id(), new_id(), new_id()];
     for id in ids {
-        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+        store
+            .receive(received(id, id.to_string().as_bytes()))
+            .await
+            .unwrap();
     }
     assert_eq!(open_old(ids[0]), "opened");
     assert_eq!(store.open(new(ids[1])).await, Ok(Opened::Joined(ids[0])));
@@ -128,7 +154,10 @@ async fn a_worker_without_questions_runs_beside_a_newer_one() {
     let root = investigated(&store, "fp", alert("fp").severity, completed()).await;
     let question = new_id();
     store.receive(received(question, b"why?")).await.unwrap();
-    let request = OpenRequest { parent: Some(root), ..open_request(question, "") };
+    let request = OpenRequest {
+        parent: Some(root),
+        ..open_request(question, "")
+    };
     assert!(matches!(store.open(request).await, Ok(Opened::Session(_))));
 
     let mut old = database.connection();
@@ -153,7 +182,10 @@ async fn a_worker_without_questions_runs_beside_a_newer_one() {
     let mut places = Vec::new();
     for (fingerprint, cooldown) in [("", 0), ("fp", 3600), ("fp", 0), ("fp", 0)] {
         let id = new_id();
-        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+        store
+            .receive(received(id, id.to_string().as_bytes()))
+            .await
+            .unwrap();
         places.push(open_old(id, fingerprint, cooldown));
     }
     // Only the investigation covers alerts, and only alerts join it.
@@ -182,21 +214,45 @@ async fn a_worker_without_alert_updates_joins_and_covers_beside_a_newer_one() {
         row.outcome
     };
     let new = |id, members: &[u128]| {
-        let mut request = OpenRequest { cooldown: std::time::Duration::from_secs(3600), ..open_request(id, "fp") };
-        request.alert.members = members.iter().map(|number| uuid::Uuid::from_u128(*number)).collect();
+        let mut request = OpenRequest {
+            cooldown: std::time::Duration::from_secs(3600),
+            ..open_request(id, "fp")
+        };
+        request.alert.members = members
+            .iter()
+            .map(|number| uuid::Uuid::from_u128(*number))
+            .collect();
         request
     };
     let member = |number| uuid::Uuid::from_u128(number).to_string();
     let ids: [_; 5] = std::array::from_fn(|_| new_id());
     for id in ids {
-        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+        store
+            .receive(received(id, id.to_string().as_bytes()))
+            .await
+            .unwrap();
     }
-    let Ok(Opened::Session(claimed)) = store.open(new(ids[0], &[1])).await else { panic!("not opened") };
-    assert_eq!(join_old(ids[1], &member(2)), "joined", "the old worker only counts it");
-    assert!(matches!(store.open(new(ids[2], &[1, 2])).await, Ok(Opened::Updated { .. })), "it is new for the session");
+    let Ok(Opened::Session(claimed)) = store.open(new(ids[0], &[1])).await else {
+        panic!("not opened")
+    };
+    assert_eq!(
+        join_old(ids[1], &member(2)),
+        "joined",
+        "the old worker only counts it"
+    );
+    assert!(
+        matches!(
+            store.open(new(ids[2], &[1, 2])).await,
+            Ok(Opened::Updated { .. })
+        ),
+        "it is new for the session"
+    );
     store.finish(claimed.lease, completed()).await.unwrap();
     assert_eq!(join_old(ids[3], &member(1)), "covered_by_cooldown");
-    assert!(matches!(store.open(new(ids[4], &[2])).await, Ok(Opened::Session(_))));
+    assert!(matches!(
+        store.open(new(ids[4], &[2])).await,
+        Ok(Opened::Session(_))
+    ));
 }
 
 #[derive(QueryableByName)]

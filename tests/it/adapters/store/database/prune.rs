@@ -6,7 +6,8 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use tarsy::config::Retention;
 use tarsy::engine::ports::{
-    DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd, Sessions,
+    DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd,
+    Sessions,
 };
 use tarsy::investigation::alert::Severity;
 use tarsy::investigation::ids::SessionId;
@@ -16,8 +17,8 @@ use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use crate::adapters::store::fixture::{
-    LEASE, checkpoint, completed, investigated, new_id, now, open_request, open_session, prompt, received,
-    running_session, settled,
+    LEASE, checkpoint, completed, investigated, new_id, now, open_request, open_session, prompt,
+    received, running_session, settled,
 };
 use crate::support::postgres::TestDatabase;
 
@@ -37,8 +38,13 @@ async fn prune(store: &Store, retention: Retention) -> Pruned {
 }
 
 fn rows(database: &TestDatabase) -> BTreeMap<&'static str, u64> {
-    let count = |table| u64::try_from(database.number(&format!("SELECT count(*) FROM {table}"))).unwrap();
-    PRUNED_TABLES.into_iter().map(|table| (table, count(table))).filter(|(_, count)| *count > 0).collect()
+    let count =
+        |table| u64::try_from(database.number(&format!("SELECT count(*) FROM {table}"))).unwrap();
+    PRUNED_TABLES
+        .into_iter()
+        .map(|table| (table, count(table)))
+        .filter(|(_, count)| *count > 0)
+        .collect()
 }
 
 /// Moves the settlement of these sessions this many days into the past.
@@ -55,8 +61,14 @@ fn age(database: &TestDatabase, ids: &[SessionId], days: u32) {
 /// A settled investigation with rows in every table.
 async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId {
     let (lease, executions) = running_session(store, 2).await;
-    store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
-    store.append(lease, prompt(executions[1], 1, "look")).await.unwrap();
+    store
+        .append(lease, checkpoint(executions[0], 1))
+        .await
+        .unwrap();
+    store
+        .append(lease, prompt(executions[1], 1, "look"))
+        .await
+        .unwrap();
     store.finish(lease, completed()).await.unwrap();
     settled(store, lease.session_id).await.unwrap();
     database.execute(&format!(
@@ -79,8 +91,18 @@ async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId
 #[tokio::test]
 async fn every_table_is_pruned_or_has_no_row_of_an_investigation() {
     let database = TestDatabase::create().await;
-    let kept = ["__diesel_schema_migrations", "event_key", "route_turns", "schema_compatibility", "store_probes"];
-    let known: Vec<String> = PRUNED_TABLES.iter().chain(&kept).map(|table| format!("'{table}'")).collect();
+    let kept = [
+        "__diesel_schema_migrations",
+        "event_key",
+        "route_turns",
+        "schema_compatibility",
+        "store_probes",
+    ];
+    let known: Vec<String> = PRUNED_TABLES
+        .iter()
+        .chain(&kept)
+        .map(|table| format!("'{table}'"))
+        .collect();
     let forgotten = format!(
         "SELECT coalesce(string_agg(table_name, ', '), '') FROM information_schema.tables \
          WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT IN ({})",
@@ -95,7 +117,11 @@ async fn an_old_investigation_is_deleted_with_all_its_rows_and_a_young_one_stays
     let store = database.store();
     let old = full_investigation(&database, &store).await;
     let of_one = rows(&database);
-    assert_eq!(of_one.len(), PRUNED_TABLES.len(), "a row in every table: {of_one:?}");
+    assert_eq!(
+        of_one.len(),
+        PRUNED_TABLES.len(),
+        "a row in every table: {of_one:?}"
+    );
     let young = full_investigation(&database, &store).await;
     age(&database, &[old], 91);
     age(&database, &[young], 89);
@@ -103,18 +129,32 @@ async fn an_old_investigation_is_deleted_with_all_its_rows_and_a_young_one_stays
     let retention = Retention::of_all(DAY * 90);
     assert_eq!(store.preview_prune(retention).await.unwrap().rows, of_one);
     assert_eq!(prune(&store, retention).await.rows, of_one);
-    assert_eq!(rows(&database), of_one, "the rows of the young investigation are left");
-    assert!(store.report(old).await.unwrap().is_none() && store.report(young).await.unwrap().is_some());
-    assert_eq!(store.preview_prune(retention).await.unwrap(), Pruned::default());
+    assert_eq!(
+        rows(&database),
+        of_one,
+        "the rows of the young investigation are left"
+    );
+    assert!(
+        store.report(old).await.unwrap().is_none() && store.report(young).await.unwrap().is_some()
+    );
+    assert_eq!(
+        store.preview_prune(retention).await.unwrap(),
+        Pruned::default()
+    );
 }
 
 #[tokio::test]
 async fn a_session_can_be_shown_and_followed_after_its_entries_are_deleted() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let (old, young) = (full_investigation(&database, &store).await, full_investigation(&database, &store).await);
+    let (old, young) = (
+        full_investigation(&database, &store).await,
+        full_investigation(&database, &store).await,
+    );
     age(&database, &[old], 31);
-    let events = tarsy::engine::ports::Outbox::events(&store, old, 0, 100).await.unwrap();
+    let events = tarsy::engine::ports::Outbox::events(&store, old, 0, 100)
+        .await
+        .unwrap();
     let retention = Retention {
         entries: Some(DAY * 30),
         llm_interactions: Some(DAY * 30),
@@ -129,17 +169,40 @@ async fn a_session_can_be_shown_and_followed_after_its_entries_are_deleted() {
         "rows with an id of today are kept until their session is old: {id}"
     );
     let dated: u64 = 1_700_000_000_000;
-    let past = SessionId(Uuid::from_u128(u128::from(dated) << 80 | old.0.as_u128() & ((1 << 80) - 1)));
+    let past = SessionId(Uuid::from_u128(
+        u128::from(dated) << 80 | old.0.as_u128() & ((1 << 80) - 1),
+    ));
     for table in PRUNED_TABLES {
-        let key = if table == "alerts" { "alert_id" } else { "session_id" };
-        database.execute(&format!("UPDATE {table} SET {key} = '{past}' WHERE {key} = '{old}'"));
+        let key = if table == "alerts" {
+            "alert_id"
+        } else {
+            "session_id"
+        };
+        database.execute(&format!(
+            "UPDATE {table} SET {key} = '{past}' WHERE {key} = '{old}'"
+        ));
     }
-    let expected = BTreeMap::from([("entries", 3), ("llm_interactions", 1), ("tool_interactions", 1)]);
+    let expected = BTreeMap::from([
+        ("entries", 3),
+        ("llm_interactions", 1),
+        ("tool_interactions", 1),
+    ]);
     assert_eq!(store.preview_prune(retention).await.unwrap().rows, expected);
     assert_eq!(prune(&store, retention).await.rows, expected);
-    assert_eq!(tarsy::engine::ports::Outbox::events(&store, past, 0, 100).await.unwrap().len(), events.len());
+    assert_eq!(
+        tarsy::engine::ports::Outbox::events(&store, past, 0, 100)
+            .await
+            .unwrap()
+            .len(),
+        events.len()
+    );
     assert!(store.report(past).await.unwrap().is_some());
-    assert_eq!(database.number(&format!("SELECT count(*) FROM entries WHERE session_id = '{young}'")), 3);
+    assert_eq!(
+        database.number(&format!(
+            "SELECT count(*) FROM entries WHERE session_id = '{young}'"
+        )),
+        3
+    );
 }
 
 #[tokio::test]
@@ -148,13 +211,20 @@ async fn running_unsettled_and_still_referenced_rows_are_kept() {
     let store = database.store();
     let running = open_session(&store, new_id(), "fp-running").await.lease;
     let unsettled = investigated(&store, "fp-unsettled", Severity::High, completed()).await;
-    let owing = SessionEnd { dead_letter: Some(DeadReason::AttemptsExhausted), ..completed() };
+    let owing = SessionEnd {
+        dead_letter: Some(DeadReason::AttemptsExhausted),
+        ..completed()
+    };
     let owing = investigated(&store, "fp-owing", Severity::High, owing).await;
     let root = full_investigation(&database, &store).await;
     let question = new_id();
     store.receive(received(question, b"why?")).await.unwrap();
-    let Ok(Opened::Session(claimed)) =
-        store.open(OpenRequest { parent: Some(root), ..open_request(question, "") }).await
+    let Ok(Opened::Session(claimed)) = store
+        .open(OpenRequest {
+            parent: Some(root),
+            ..open_request(question, "")
+        })
+        .await
     else {
         panic!("not opened")
     };
@@ -164,17 +234,43 @@ async fn running_unsettled_and_still_referenced_rows_are_kept() {
     settled(&store, answering).await.unwrap();
     let (joined, dead, undecided) = (new_id(), new_id(), new_id());
     store.receive(received(joined, b"again")).await.unwrap();
-    let request = OpenRequest { cooldown: DAY, ..open_request(joined, "fp-answering") };
-    assert_eq!(store.open(request).await, Ok(Opened::CoveredByCooldown(answering)));
+    let request = OpenRequest {
+        cooldown: DAY,
+        ..open_request(joined, "fp-answering")
+    };
+    assert_eq!(
+        store.open(request).await,
+        Ok(Opened::CoveredByCooldown(answering))
+    );
     settled(&store, joined).await.unwrap();
     store.receive(received(dead, b"\xff")).await.unwrap();
-    store.give_up(dead, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    store
+        .give_up(
+            dead,
+            Refusal {
+                reason: DeadReason::Undecodable,
+                detail: "no text".into(),
+            },
+        )
+        .await
+        .unwrap();
     store.receive(received(undecided, b"x")).await.unwrap();
-    let open_for_long = [running.session_id, unsettled, owing, root, answering, dead, undecided];
+    let open_for_long = [
+        running.session_id,
+        unsettled,
+        owing,
+        root,
+        answering,
+        dead,
+        undecided,
+    ];
     age(&database, &open_for_long, 400);
     let before = rows(&database);
     let retention = Retention::of_all(DAY * 90);
-    assert_eq!(store.preview_prune(retention).await.unwrap(), Pruned::default());
+    assert_eq!(
+        store.preview_prune(retention).await.unwrap(),
+        Pruned::default()
+    );
     assert_eq!(prune(&store, retention).await, Pruned::default());
     assert_eq!(rows(&database), before);
 
@@ -182,11 +278,21 @@ async fn running_unsettled_and_still_referenced_rows_are_kept() {
     settled(&store, dead).await.unwrap();
     age(&database, &[question, joined, dead], 400);
     let counted = store.preview_prune(retention).await.unwrap();
-    assert_eq!((counted.rows["alert_sessions"], counted.rows["alerts"]), (3, 5));
+    assert_eq!(
+        (counted.rows["alert_sessions"], counted.rows["alerts"]),
+        (3, 5)
+    );
     assert_eq!(prune(&store, retention).await, counted);
     let left = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NULL";
-    assert_eq!(database.number(left), database.number("SELECT count(*) FROM alert_sessions"));
-    assert_eq!(database.number("SELECT count(*) FROM alerts"), 4, "running, unsettled, owing, undecided");
+    assert_eq!(
+        database.number(left),
+        database.number("SELECT count(*) FROM alert_sessions")
+    );
+    assert_eq!(
+        database.number("SELECT count(*) FROM alerts"),
+        4,
+        "running, unsettled, owing, undecided"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -221,7 +327,10 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
     while !pruners.is_empty() {
         let began = Instant::now();
         let renewed = store.renew(vec![lease], LEASE).await.unwrap();
-        assert!(matches!(renewed[..], [Renewal::Renewed { .. }]), "{renewed:?}");
+        assert!(
+            matches!(renewed[..], [Renewal::Renewed { .. }]),
+            "{renewed:?}"
+        );
         longest = longest.max(began.elapsed());
         if let Some(done) = pruners.try_join_next() {
             all.add(&done.unwrap());
@@ -229,7 +338,10 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
     }
     all.add(&prune(&store, retention).await);
     assert_eq!(all.rows, expected);
-    assert!(longest < Duration::from_secs(5), "a renewal waited for {longest:?}");
+    assert!(
+        longest < Duration::from_secs(5),
+        "a renewal waited for {longest:?}"
+    );
     assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 1);
 }
 
@@ -237,15 +349,21 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
 async fn a_locked_row_is_pruned_the_next_time() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let (held, free) = (full_investigation(&database, &store).await, full_investigation(&database, &store).await);
+    let (held, free) = (
+        full_investigation(&database, &store).await,
+        full_investigation(&database, &store).await,
+    );
     age(&database, &[held, free], 2);
     let mut rival = database.connection();
     rival
-        .batch_execute(&format!("BEGIN; SELECT 1 FROM alert_sessions WHERE session_id = '{held}' FOR UPDATE"))
+        .batch_execute(&format!(
+            "BEGIN; SELECT 1 FROM alert_sessions WHERE session_id = '{held}' FOR UPDATE"
+        ))
         .unwrap();
     let retention = Retention::of_all(DAY);
-    let pruned =
-        timeout(Duration::from_secs(5), prune(&store, retention)).await.expect("pruning waits for a locked row");
+    let pruned = timeout(Duration::from_secs(5), prune(&store, retention))
+        .await
+        .expect("pruning waits for a locked row");
     assert_eq!(pruned.rows["alert_sessions"], 1);
     rival.batch_execute("ROLLBACK").unwrap();
     assert_eq!(prune(&store, retention).await.rows["alert_sessions"], 1);
@@ -259,10 +377,18 @@ async fn a_session_that_covers_later_alerts_is_kept_during_the_cooldown() {
     settled(&store, over).await.unwrap();
     age(&database, &[over], 5);
     let cooldown = DAY * 7;
-    assert_eq!(prune(&store, Retention::of_all(DAY).beyond(cooldown)).await, Pruned::default());
+    assert_eq!(
+        prune(&store, Retention::of_all(DAY).beyond(cooldown)).await,
+        Pruned::default()
+    );
     let later = new_id();
     store.receive(received(later, b"again")).await.unwrap();
-    let answered = store.open(OpenRequest { cooldown, ..open_request(later, "fp") }).await;
+    let answered = store
+        .open(OpenRequest {
+            cooldown,
+            ..open_request(later, "fp")
+        })
+        .await;
     assert_eq!(answered, Ok(Opened::CoveredByCooldown(over)), "{}", now());
 }
 
@@ -270,17 +396,26 @@ async fn a_session_that_covers_later_alerts_is_kept_during_the_cooldown() {
 async fn details_behind_which_pruning_has_gone_on_are_deleted_later() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let [late, early] = [full_investigation(&database, &store).await, full_investigation(&database, &store).await];
+    let [late, early] = [
+        full_investigation(&database, &store).await,
+        full_investigation(&database, &store).await,
+    ];
     // Both ids are older than the cutoff; at first only the second session is settled.
     for (number, id) in [(1, late), (2, early)] {
         let old = format!("0190000{number}-0000-7000-8000-000000000000");
         for table in ["alert_sessions", "entries"] {
-            database.execute(&format!("UPDATE {table} SET session_id = '{old}' WHERE session_id = '{id}'"));
+            database.execute(&format!(
+                "UPDATE {table} SET session_id = '{old}' WHERE session_id = '{id}'"
+            ));
         }
     }
     database.execute("UPDATE alert_sessions SET settled_at = CASE WHEN session_id::text LIKE '01900002%' THEN now() - interval '10 d' END");
-    let entries = Retention { entries: Some(9 * DAY), ..Retention::default() };
-    let left = "SELECT coalesce(string_agg(DISTINCT left(session_id::text, 8), ' '), '') FROM entries";
+    let entries = Retention {
+        entries: Some(9 * DAY),
+        ..Retention::default()
+    };
+    let left =
+        "SELECT coalesce(string_agg(DISTINCT left(session_id::text, 8), ' '), '') FROM entries";
     assert!(!prune(&store, entries).await.rows.is_empty());
     assert_eq!(database.text(left), "01900001");
     // This process continues behind the second session, and comes back when nothing follows.

@@ -21,13 +21,21 @@ pub(crate) struct Role {
 impl Role {
     pub(crate) fn create(database: &TestDatabase, rights: &str) -> Self {
         let name = format!("tarsy_role_{}", new_id().0.simple());
-        database.execute(&format!("CREATE ROLE {name} LOGIN PASSWORD 'role'; GRANT USAGE ON SCHEMA public TO {name}"));
+        database.execute(&format!(
+            "CREATE ROLE {name} LOGIN PASSWORD 'role'; GRANT USAGE ON SCHEMA public TO {name}"
+        ));
         if !rights.is_empty() {
-            database.execute(&format!("GRANT {rights} ON ALL TABLES IN SCHEMA public TO {name}"));
+            database.execute(&format!(
+                "GRANT {rights} ON ALL TABLES IN SCHEMA public TO {name}"
+            ));
         }
         let (_, server) = database.url().split_once('@').unwrap();
         let url = format!("postgres://{name}:role@{server}");
-        Self { name, url, admin: database.url().to_owned() }
+        Self {
+            name,
+            url,
+            admin: database.url().to_owned(),
+        }
     }
 }
 
@@ -52,18 +60,29 @@ async fn a_role_without_create_privilege_runs_whole_investigations() {
     let store = Store::new(&options).unwrap();
     assert!(store.reachable().await);
     let (lease, executions) = running_session(&store, 1).await;
-    store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
+    store
+        .append(lease, checkpoint(executions[0], 1))
+        .await
+        .unwrap();
     store.renew(vec![lease], LEASE).await.unwrap();
     store.finish(lease, completed()).await.unwrap();
     settled(&store, lease.session_id).await.unwrap();
-    store.claim(lease.session_id, claim_request("w2")).await.unwrap();
+    store
+        .claim(lease.session_id, claim_request("w2"))
+        .await
+        .unwrap();
     store.receive(received(new_id(), b"one")).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_missing_right_is_named_before_the_worker_starts() {
     let database = TestDatabase::create().await;
-    let check = async |role: &Role| check_for_worker(&ConnectOptions::new(&role.url)).await.unwrap_err().to_string();
+    let check = async |role: &Role| {
+        check_for_worker(&ConnectOptions::new(&role.url))
+            .await
+            .unwrap_err()
+            .to_string()
+    };
     let reader = Role::create(&database, "SELECT");
     let message = check(&reader).await;
     assert!(
@@ -73,20 +92,38 @@ async fn a_missing_right_is_named_before_the_worker_starts() {
         )),
         "{message}"
     );
-    database.execute(&format!("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}", reader.name));
+    database.execute(&format!(
+        "GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}",
+        reader.name
+    ));
     database.execute(&format!("REVOKE INSERT ON entries FROM {}", reader.name));
     let message = check(&reader).await;
-    assert_eq!(message, format!("database role {} lacks INSERT on entries", reader.name));
+    assert_eq!(
+        message,
+        format!("database role {} lacks INSERT on entries", reader.name)
+    );
     let known = Role::create(&database, "");
-    database.execute(&format!("GRANT SELECT ON __diesel_schema_migrations, schema_compatibility TO {}", known.name));
+    database.execute(&format!(
+        "GRANT SELECT ON __diesel_schema_migrations, schema_compatibility TO {}",
+        known.name
+    ));
     let message = check(&known).await;
     for table in PRUNED_TABLES.iter().chain(&["store_probes"]) {
-        assert!(message.contains(&format!(" on {table}")), "{table} is not named in {message}");
+        assert!(
+            message.contains(&format!(" on {table}")),
+            "{table} is not named in {message}"
+        );
     }
     let stranger = Role::create(&database, "");
     let message = check(&stranger).await;
-    assert!(message.ends_with(" lacks SELECT on __diesel_schema_migrations"), "{message}");
-    database.execute(&format!("REVOKE USAGE ON SCHEMA public FROM {}, PUBLIC", stranger.name));
+    assert!(
+        message.ends_with(" lacks SELECT on __diesel_schema_migrations"),
+        "{message}"
+    );
+    database.execute(&format!(
+        "REVOKE USAGE ON SCHEMA public FROM {}, PUBLIC",
+        stranger.name
+    ));
     let message = check(&stranger).await;
     assert!(message.ends_with(" lacks USAGE on the schema"), "{message}");
 }
@@ -94,16 +131,28 @@ async fn a_missing_right_is_named_before_the_worker_starts() {
 #[tokio::test]
 async fn timeouts_apply_from_the_first_statement_and_options_of_the_address_stay() {
     let database = TestDatabase::create().await;
-    let joint = if database.url().contains('?') { '&' } else { '?' };
-    let url =
-        format!("{}{joint}options=-c%20statement_timeout%3D7%20-c%20search_path%3Dpublic%2Cpg_temp", database.url());
-    let options = ConnectOptions { statement_timeout: Duration::from_secs(11), ..ConnectOptions::new(url) };
+    let joint = if database.url().contains('?') {
+        '&'
+    } else {
+        '?'
+    };
+    let url = format!(
+        "{}{joint}options=-c%20statement_timeout%3D7%20-c%20search_path%3Dpublic%2Cpg_temp",
+        database.url()
+    );
+    let options = ConnectOptions {
+        statement_timeout: Duration::from_secs(11),
+        ..ConnectOptions::new(url)
+    };
     // This check compares the settings of the connection with those of its address.
     assert_eq!(check_for_worker(&options).await.unwrap(), Schema::Current);
-    let store = Store::new(&ConnectOptions { application_name: "it's me".to_owned(), ..options }).unwrap();
+    let store = Store::new(&ConnectOptions {
+        application_name: "it's me".to_owned(),
+        ..options
+    })
+    .unwrap();
     assert!(store.reachable().await);
-    let seen =
-        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'it''s me' AND datname = current_database()";
+    let seen = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'it''s me' AND datname = current_database()";
     assert_eq!(database.number(seen), 1);
 }
 
@@ -111,16 +160,36 @@ async fn timeouts_apply_from_the_first_statement_and_options_of_the_address_stay
 async fn a_refused_address_is_distinguished_from_an_outage() {
     let database = TestDatabase::create().await;
     let (server, _) = database.url().rsplit_once('/').unwrap();
-    let refused = [(format!("{server}/tarsy_nowhere"), "there is no such database")];
+    let refused = [(
+        format!("{server}/tarsy_nowhere"),
+        "there is no such database",
+    )];
     for (url, why) in refused {
-        let error = check_for_worker(&ConnectOptions::new(url)).await.unwrap_err();
-        assert!(matches!(&error, Error::Refused { reason, .. } if *reason == why), "{error}");
+        let error = check_for_worker(&ConnectOptions::new(url))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, Error::Refused { reason, .. } if *reason == why),
+            "{error}"
+        );
     }
     let role = Role::create(&database, "");
     let (_, rest) = role.url.split_once('@').unwrap();
-    let error = check_for_worker(&ConnectOptions::new(format!("postgres://tarsy_nobody:x@{rest}"))).await.unwrap_err();
-    assert!(matches!(&error, Error::Refused { reason, .. } if *reason == "there is no such role"), "{error}");
+    let error = check_for_worker(&ConnectOptions::new(format!(
+        "postgres://tarsy_nobody:x@{rest}"
+    )))
+    .await
+    .unwrap_err();
+    assert!(
+        matches!(&error, Error::Refused { reason, .. } if *reason == "there is no such role"),
+        "{error}"
+    );
     database.execute(&format!("ALTER ROLE {} NOLOGIN", role.name));
-    let error = check_for_worker(&ConnectOptions::new(&role.url)).await.unwrap_err();
-    assert!(matches!(&error, Error::Refused { reason, .. } if *reason == "this role may not log in"), "{error}");
+    let error = check_for_worker(&ConnectOptions::new(&role.url))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::Refused { reason, .. } if *reason == "this role may not log in"),
+        "{error}"
+    );
 }

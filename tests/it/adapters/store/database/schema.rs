@@ -6,7 +6,9 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
 use tarsy::investigation::timeline::EventType;
-use tarsy::store::{ConnectOptions, Error, MIGRATION_TIMEOUT, MIGRATIONS, Schema, check_schema, schema_version};
+use tarsy::store::{
+    ConnectOptions, Error, MIGRATION_TIMEOUT, MIGRATIONS, Schema, check_schema, schema_version,
+};
 
 use crate::adapters::store::fixture::revert_through;
 use crate::support::postgres::TestDatabase;
@@ -14,8 +16,10 @@ use crate::support::postgres::TestDatabase;
 /// The names of the migrations, in their order.
 fn migrations() -> Vec<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    let mut names: Vec<String> =
-        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort_unstable();
     names
 }
@@ -30,7 +34,9 @@ fn current() -> String {
 }
 
 async fn migrate(options: &ConnectOptions) -> Result<usize, Error> {
-    tarsy::store::migrate(options, MIGRATION_TIMEOUT).await.map(|done| done.applied.len())
+    tarsy::store::migrate(options, MIGRATION_TIMEOUT)
+        .await
+        .map(|done| done.applied.len())
 }
 
 #[tokio::test]
@@ -39,11 +45,17 @@ async fn migrations_go_up_and_down_and_up_again() {
     let options = ConnectOptions::new(database.url());
     assert_eq!(schema_version(&options).await.unwrap(), None);
     assert_eq!(migrate(&options).await.unwrap(), migrations().len());
-    assert_eq!(schema_version(&options).await.unwrap().as_deref(), Some(current().as_str()));
+    assert_eq!(
+        schema_version(&options).await.unwrap().as_deref(),
+        Some(current().as_str())
+    );
     assert_eq!(check_schema(&options).await.unwrap(), Schema::Current);
     assert_eq!(migrate(&options).await.unwrap(), 0);
 
-    database.connection().revert_all_migrations(MIGRATIONS).unwrap();
+    database
+        .connection()
+        .revert_all_migrations(MIGRATIONS)
+        .unwrap();
     let left = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v') \
                 AND relname <> '__diesel_schema_migrations'";
     assert_eq!(database.number(left), 0);
@@ -58,15 +70,26 @@ async fn reverting_the_native_tool_events_keeps_their_rows() {
          VALUES ('019ab000-0000-7000-8000-000000000000', now(), 1, 1, 'code_execution', 'completed', 'print(1)')",
     );
     revert_through(&database, "20261121000001");
-    assert_eq!(database.number("SELECT count(*) FROM timeline_events WHERE event_type = 'code_execution'"), 1);
+    assert_eq!(
+        database.number("SELECT count(*) FROM timeline_events WHERE event_type = 'code_execution'"),
+        1
+    );
     let refused = diesel::sql_query(
         "INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content) \
          VALUES ('019ab000-0000-7000-8000-000000000000', now(), 2, 1, 'url_context_result', 'completed', '')",
     )
     .execute(&mut database.connection());
-    assert!(refused.unwrap_err().to_string().contains("timeline_events_type"));
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("timeline_events_type")
+    );
     migrate(&ConnectOptions::new(database.url())).await.unwrap();
-    assert!(database.holds("NOT EXISTS (SELECT FROM pg_constraint WHERE conname = 'timeline_events_type')"));
+    assert!(
+        database
+            .holds("NOT EXISTS (SELECT FROM pg_constraint WHERE conname = 'timeline_events_type')")
+    );
 }
 
 #[tokio::test]
@@ -76,14 +99,22 @@ async fn the_comment_of_the_column_names_every_type_of_event() {
                    WHERE attrelid = 'timeline_events'::regclass AND attname = 'event_type'";
     let words = EventType::KNOWN.join(", ");
     let comment = database.text(comment);
-    assert!(comment.contains(&format!(" writes {words}. ")), "a migration renews the comment: {comment}");
+    assert!(
+        comment.contains(&format!(" writes {words}. ")),
+        "a migration renews the comment: {comment}"
+    );
 }
 
 #[tokio::test]
 async fn many_migrators_at_once_apply_each_migration_once() {
     let database = TestDatabase::empty();
     let options = ConnectOptions::new(database.url());
-    let (a, b, c, d) = tokio::join!(migrate(&options), migrate(&options), migrate(&options), migrate(&options));
+    let (a, b, c, d) = tokio::join!(
+        migrate(&options),
+        migrate(&options),
+        migrate(&options),
+        migrate(&options)
+    );
     let mut applied: Vec<usize> = [a, b, c, d].into_iter().map(Result::unwrap).collect();
     applied.sort_unstable();
     assert_eq!(applied, [0, 0, 0, migrations().len()]);
@@ -93,12 +124,23 @@ async fn many_migrators_at_once_apply_each_migration_once() {
 async fn a_worker_refuses_a_schema_that_is_behind() {
     let database = TestDatabase::create().await;
     let options = ConnectOptions::new(database.url());
-    database.connection().revert_last_migration(MIGRATIONS).unwrap();
+    database
+        .connection()
+        .revert_last_migration(MIGRATIONS)
+        .unwrap();
     let behind = check_schema(&options).await.unwrap_err();
-    assert!(matches!(&behind, Error::SchemaBehind(missing) if *missing == current()), "{behind}");
+    assert!(
+        matches!(&behind, Error::SchemaBehind(missing) if *missing == current()),
+        "{behind}"
+    );
     let nothing = TestDatabase::empty();
-    let error = check_schema(&ConnectOptions::new(nothing.url())).await.unwrap_err();
-    assert_eq!(error.to_string(), "database schema lacks migration 20261121000000: run tarsy migrate");
+    let error = check_schema(&ConnectOptions::new(nothing.url()))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "database schema lacks migration 20261121000000: run tarsy migrate"
+    );
 }
 
 #[tokio::test]
@@ -107,24 +149,50 @@ async fn a_newer_schema_names_the_oldest_program_that_may_use_it() {
     let options = ConnectOptions::new(database.url());
     let newer = "20991231000000";
     let later = "20991231000001";
-    database.execute(&format!("INSERT INTO __diesel_schema_migrations (version) VALUES ('{newer}'), ('{later}')"));
+    database.execute(&format!(
+        "INSERT INTO __diesel_schema_migrations (version) VALUES ('{newer}'), ('{later}')"
+    ));
     // The migration only added something: the row is unchanged.
-    assert_eq!(check_schema(&options).await.unwrap(), Schema::Newer(later.to_owned()));
-    let done = tarsy::store::migrate(&options, MIGRATION_TIMEOUT).await.unwrap();
-    assert_eq!((done.applied, done.schema), (vec![], Schema::Newer(later.to_owned())));
-    assert!(database.holds(&format!("EXISTS (SELECT FROM __diesel_schema_migrations WHERE version = '{newer}')")));
+    assert_eq!(
+        check_schema(&options).await.unwrap(),
+        Schema::Newer(later.to_owned())
+    );
+    let done = tarsy::store::migrate(&options, MIGRATION_TIMEOUT)
+        .await
+        .unwrap();
+    assert_eq!(
+        (done.applied, done.schema),
+        (vec![], Schema::Newer(later.to_owned()))
+    );
+    assert!(database.holds(&format!(
+        "EXISTS (SELECT FROM __diesel_schema_migrations WHERE version = '{newer}')"
+    )));
 
     // The migration raised the row: first to this version, then to one newer than this program.
-    database.execute(&format!("UPDATE schema_compatibility SET oldest_program = '{}'", current()));
-    assert_eq!(check_schema(&options).await.unwrap(), Schema::Newer(later.to_owned()));
+    database.execute(&format!(
+        "UPDATE schema_compatibility SET oldest_program = '{}'",
+        current()
+    ));
+    assert_eq!(
+        check_schema(&options).await.unwrap(),
+        Schema::Newer(later.to_owned())
+    );
     for nothing_said in [false, true] {
         if nothing_said {
             database.execute("DELETE FROM schema_compatibility");
         } else {
-            database.execute(&format!("UPDATE schema_compatibility SET oldest_program = '{newer}'"));
+            database.execute(&format!(
+                "UPDATE schema_compatibility SET oldest_program = '{newer}'"
+            ));
         }
-        for error in [check_schema(&options).await.unwrap_err(), migrate(&options).await.unwrap_err()] {
-            assert!(matches!(&error, Error::SchemaTooNew(unknown) if unknown == later), "{error}");
+        for error in [
+            check_schema(&options).await.unwrap_err(),
+            migrate(&options).await.unwrap_err(),
+        ] {
+            assert!(
+                matches!(&error, Error::SchemaTooNew(unknown) if unknown == later),
+                "{error}"
+            );
         }
     }
 }
@@ -135,7 +203,10 @@ async fn a_table_that_each_step_writes_checks_no_list_of_words() {
     let lists = "FROM pg_constraint WHERE contype = 'c' AND pg_get_constraintdef(oid) LIKE '%ARRAY[%' \
                  AND conrelid IN ('timeline_events'::regclass, 'entries'::regclass, 'tool_interactions'::regclass, \
                                   'alert_sessions'::regclass, 'agent_executions'::regclass)";
-    assert!(database.holds(&format!("NOT EXISTS (SELECT {lists})")), "Postgres parses a list for each statement");
+    assert!(
+        database.holds(&format!("NOT EXISTS (SELECT {lists})")),
+        "Postgres parses a list for each statement"
+    );
 }
 
 #[tokio::test]

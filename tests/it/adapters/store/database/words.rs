@@ -11,12 +11,25 @@ use crate::support::postgres::TestDatabase;
 
 /// The sessions that a search finds, the newest first.
 async fn found(store: &Store, search: &str) -> Vec<SessionId> {
-    let filter = SessionFilter { limit: 500, search: Some(search.to_owned()), ..SessionFilter::default() };
-    store.list_sessions(filter).await.unwrap().into_iter().map(|line| line.session_id).collect()
+    let filter = SessionFilter {
+        limit: 500,
+        search: Some(search.to_owned()),
+        ..SessionFilter::default()
+    };
+    store
+        .list_sessions(filter)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|line| line.session_id)
+        .collect()
 }
 
 fn analysis(text: &str) -> SessionEnd {
-    SessionEnd { final_analysis: Some(text.to_owned()), ..completed() }
+    SessionEnd {
+        final_analysis: Some(text.to_owned()),
+        ..completed()
+    }
 }
 
 #[tokio::test]
@@ -24,8 +37,13 @@ async fn a_session_is_found_by_its_alert_at_once_and_by_its_analysis_when_it_end
     let database = TestDatabase::create().await;
     let store = database.store();
     let running = open_session(&store, new_id(), "fp-1").await.lease;
-    let other =
-        investigated(&store, "fp-2", Severity::High, analysis("It was `logrotate`, not the disk of DB-7.")).await;
+    let other = investigated(
+        &store,
+        "fp-2",
+        Severity::High,
+        analysis("It was `logrotate`, not the disk of DB-7."),
+    )
+    .await;
     let id = running.session_id;
     for (search, expected) in [
         ("full", vec![other, id]),
@@ -41,7 +59,10 @@ async fn a_session_is_found_by_its_alert_at_once_and_by_its_analysis_when_it_end
     ] {
         assert_eq!(found(&store, search).await, expected, "{search}");
     }
-    store.finish(running, analysis("logrotate, too")).await.unwrap();
+    store
+        .finish(running, analysis("logrotate, too"))
+        .await
+        .unwrap();
     assert_eq!(found(&store, "logrotate").await, [other, id]);
     assert!(database.holds("(SELECT bool_and(has_end) FROM session_words)"));
 }
@@ -62,19 +83,55 @@ async fn sessions_of_earlier_versions_get_their_words_the_newest_first() {
     );
     let counts = async |words: [&str; 3]| {
         let [a, b, c] = words;
-        [found(&store, a).await.len(), found(&store, b).await.len(), found(&store, c).await.len()]
+        [
+            found(&store, a).await.len(),
+            found(&store, b).await.len(),
+            found(&store, c).await.len(),
+        ]
     };
-    assert_eq!(store.complete_words().await, Ok(Worded { sessions: 200, is_all: false }));
-    assert_eq!(counts(["disk kube", "old1 cause1", "old201"]).await, [200, 1, 0]);
+    assert_eq!(
+        store.complete_words().await,
+        Ok(Worded {
+            sessions: 200,
+            is_all: false
+        })
+    );
+    assert_eq!(
+        counts(["disk kube", "old1 cause1", "old201"]).await,
+        [200, 1, 0]
+    );
     // A worker of an earlier version goes on beside this one.
     let late = investigated(&store, "late", Severity::High, analysis("the newest")).await;
     settled(&store, late).await.unwrap();
-    database.execute(&format!("DELETE FROM session_words WHERE session_id = '{late}'"));
-    assert_eq!(store.complete_words().await, Ok(Worded { sessions: 201, is_all: false }));
+    database.execute(&format!(
+        "DELETE FROM session_words WHERE session_id = '{late}'"
+    ));
+    assert_eq!(
+        store.complete_words().await,
+        Ok(Worded {
+            sessions: 201,
+            is_all: false
+        })
+    );
     assert_eq!(found(&store, "newest").await, [late]);
-    assert_eq!(store.complete_words().await, Ok(Worded { sessions: 50, is_all: true }));
-    assert_eq!(counts(["disk kube", "old400 cause400", "old201"]).await, [450, 1, 1]);
-    assert_eq!(store.complete_words().await, Ok(Worded { sessions: 0, is_all: true }));
+    assert_eq!(
+        store.complete_words().await,
+        Ok(Worded {
+            sessions: 50,
+            is_all: true
+        })
+    );
+    assert_eq!(
+        counts(["disk kube", "old400 cause400", "old201"]).await,
+        [450, 1, 1]
+    );
+    assert_eq!(
+        store.complete_words().await,
+        Ok(Worded {
+            sessions: 0,
+            is_all: true
+        })
+    );
 }
 
 #[tokio::test]
@@ -83,9 +140,18 @@ async fn a_session_that_workers_of_two_versions_share_gets_all_its_words() {
     let store = database.store();
     // The older worker opens it and this one ends it; or this one opens it and the older one ends it.
     let opened_by_older = open_session(&store, new_id(), "fp-1").await.lease;
-    database.execute(&format!("DELETE FROM session_words WHERE session_id = '{}'", opened_by_older.session_id));
-    store.finish(opened_by_older, analysis("the first cause")).await.unwrap();
-    let ended_by_older = open_session(&store, new_id(), "fp-2").await.lease.session_id;
+    database.execute(&format!(
+        "DELETE FROM session_words WHERE session_id = '{}'",
+        opened_by_older.session_id
+    ));
+    store
+        .finish(opened_by_older, analysis("the first cause"))
+        .await
+        .unwrap();
+    let ended_by_older = open_session(&store, new_id(), "fp-2")
+        .await
+        .lease
+        .session_id;
     database.execute(&format!(
         "UPDATE alert_sessions SET status = 'completed', finished_at = now(), final_analysis = 'the second cause' \
          WHERE session_id = '{ended_by_older}'"
@@ -95,6 +161,12 @@ async fn a_session_that_workers_of_two_versions_share_gets_all_its_words() {
     for id in ids {
         settled(&store, id).await.unwrap();
     }
-    assert_eq!(store.complete_words().await, Ok(Worded { sessions: 2, is_all: true }));
+    assert_eq!(
+        store.complete_words().await,
+        Ok(Worded {
+            sessions: 2,
+            is_all: true
+        })
+    );
     assert_eq!(found(&store, "cause disk").await, ids);
 }

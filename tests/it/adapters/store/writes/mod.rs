@@ -6,8 +6,8 @@ mod tails;
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Checkpoint, ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep, StageChange, StageEnd,
-    StageRecord, StoreError,
+    Checkpoint, ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep,
+    StageChange, StageEnd, StageRecord, StoreError,
 };
 use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
 use tarsy::investigation::execution::event_refs::RecordedEntry;
@@ -27,17 +27,37 @@ async fn a_checkpoint_that_is_sent_twice_is_written_once() {
     store.append(lease, one.clone()).await.unwrap();
     let (left, right) = (store.clone(), store.clone());
     let two = checkpoint(executions[0], 2);
-    let (a, b) = tokio::join!(send(left, lease, two.clone()), send(right, lease, two.clone()));
+    let (a, b) = tokio::join!(
+        send(left, lease, two.clone()),
+        send(right, lease, two.clone())
+    );
     assert_eq!((a, b), (Ok(vec![None; 2]), Ok(vec![None; 2])));
-    let recorded = |written: &Checkpoint| RecordedEntry::all(written.entries.clone(), vec![], Some(written.at));
+    let recorded = |written: &Checkpoint| {
+        RecordedEntry::all(written.entries.clone(), vec![], Some(written.at))
+    };
     let expected: Vec<_> = recorded(&one).chain(recorded(&two)).collect();
-    assert_eq!(store.entries(lease.session_id, executions[0]).await.unwrap(), expected);
-    assert_eq!(store.events(lease.session_id, 0, 100).await.unwrap().len(), 6);
+    assert_eq!(
+        store
+            .entries(lease.session_id, executions[0])
+            .await
+            .unwrap(),
+        expected
+    );
+    assert_eq!(
+        store.events(lease.session_id, 0, 100).await.unwrap().len(),
+        6
+    );
     assert_eq!(database.number("SELECT count(*) FROM llm_interactions"), 2);
-    assert_eq!(database.number("SELECT count(*) FROM tool_interactions WHERE state = 'done'"), 2);
+    assert_eq!(
+        database.number("SELECT count(*) FROM tool_interactions WHERE state = 'done'"),
+        2
+    );
 
     let second_writer = checkpoint(executions[0], 2);
-    assert!(matches!(store.append(lease, second_writer).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(
+        store.append(lease, second_writer).await,
+        Err(StoreError::Conflict(_))
+    ));
 }
 
 #[tokio::test]
@@ -59,17 +79,46 @@ async fn a_result_has_the_number_of_its_event_also_when_sent_again_or_read_later
     let mut results = checkpoint(executions[0], 1);
     // One event lies between the results, and one result has no event.
     results.entries = vec![result("a"), result("b"), result("c")];
-    results.events = vec![event("a"), EventDraft::new(EventType::Error, "slow", json!(null)), event("b")];
-    store.append(lease, prompt(executions[1], 1, "hello")).await.unwrap();
-    store.append(lease, checkpoint(executions[1], 2)).await.unwrap();
+    results.events = vec![
+        event("a"),
+        EventDraft::new(EventType::Error, "slow", json!(null)),
+        event("b"),
+    ];
+    store
+        .append(lease, prompt(executions[1], 1, "hello"))
+        .await
+        .unwrap();
+    store
+        .append(lease, checkpoint(executions[1], 2))
+        .await
+        .unwrap();
 
     let numbers = vec![Some(5), Some(7), None];
-    assert_eq!(send(store.clone(), lease, results.clone()).await, Ok(numbers.clone()));
-    assert_eq!(send(store.clone(), lease, results.clone()).await, Ok(numbers.clone()), "the reply was lost");
+    assert_eq!(
+        send(store.clone(), lease, results.clone()).await,
+        Ok(numbers.clone())
+    );
+    assert_eq!(
+        send(store.clone(), lease, results.clone()).await,
+        Ok(numbers.clone()),
+        "the reply was lost"
+    );
     let events = store.events(lease.session_id, 4, 3).await.unwrap();
-    assert_eq!(events.iter().map(|e| (e.session_seq, e.content.as_str())).collect::<Vec<_>>()[2], (7, "b"));
-    let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    assert_eq!(read, RecordedEntry::all(results.entries, numbers, Some(results.at)).collect::<Vec<_>>());
+    assert_eq!(
+        events
+            .iter()
+            .map(|e| (e.session_seq, e.content.as_str()))
+            .collect::<Vec<_>>()[2],
+        (7, "b")
+    );
+    let read = store
+        .entries(lease.session_id, executions[0])
+        .await
+        .unwrap();
+    assert_eq!(
+        read,
+        RecordedEntry::all(results.entries, numbers, Some(results.at)).collect::<Vec<_>>()
+    );
 }
 
 #[tokio::test]
@@ -79,19 +128,29 @@ async fn a_refused_swap_takes_no_number() {
     let (lease, executions) = running_session(&store, 1).await;
     // Both wait for the session's row; the second must not draw numbers from its old snapshot.
     let mut rival = database.connection();
-    rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE").unwrap();
+    rival
+        .batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE")
+        .unwrap();
     let one = checkpoint(executions[0], 1);
-    let sent = [tokio::spawn(send(store.clone(), lease, one.clone())), tokio::spawn(send(store.clone(), lease, one))];
-    let waiting =
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let sent = [
+        tokio::spawn(send(store.clone(), lease, one.clone())),
+        tokio::spawn(send(store.clone(), lease, one)),
+    ];
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     eventually("both are waiting", async || database.number(waiting) >= 2).await;
     rival.batch_execute("ROLLBACK").unwrap();
     for task in sent {
         assert_eq!(task.await.unwrap(), Ok(vec![None; 2]));
     }
-    store.append(lease, checkpoint(executions[0], 2)).await.unwrap();
+    store
+        .append(lease, checkpoint(executions[0], 2))
+        .await
+        .unwrap();
     let events = store.events(lease.session_id, 0, 100).await.unwrap();
-    assert_eq!(events.iter().map(|e| e.session_seq).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(
+        events.iter().map(|e| e.session_seq).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5, 6]
+    );
     assert!(database.holds("SELECT event_seq = 6 FROM alert_sessions"));
 }
 
@@ -100,7 +159,10 @@ async fn send(
     lease: tarsy::engine::ports::Lease,
     checkpoint: Checkpoint,
 ) -> Result<Vec<Option<u32>>, StoreError> {
-    store.append(lease, checkpoint).await.map(|appended| appended.events)
+    store
+        .append(lease, checkpoint)
+        .await
+        .map(|appended| appended.events)
 }
 
 #[tokio::test]
@@ -108,14 +170,33 @@ async fn events_of_parallel_agents_have_one_order_and_each_agent_its_own() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 2).await;
-    store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
-    store.append(lease, checkpoint(executions[1], 1)).await.unwrap();
-    store.append(lease, prompt(executions[0], 2, "more")).await.unwrap();
-    store.append(lease, checkpoint(executions[0], 3)).await.unwrap();
+    store
+        .append(lease, checkpoint(executions[0], 1))
+        .await
+        .unwrap();
+    store
+        .append(lease, checkpoint(executions[1], 1))
+        .await
+        .unwrap();
+    store
+        .append(lease, prompt(executions[0], 2, "more"))
+        .await
+        .unwrap();
+    store
+        .append(lease, checkpoint(executions[0], 3))
+        .await
+        .unwrap();
     let events = store.events(lease.session_id, 2, 100).await.unwrap();
     let seen: Vec<_> = events
         .iter()
-        .map(|e| (e.session_seq, e.agent.as_deref().unwrap(), e.sequence_number.unwrap(), e.iteration.unwrap()))
+        .map(|e| {
+            (
+                e.session_seq,
+                e.agent.as_deref().unwrap(),
+                e.sequence_number.unwrap(),
+                e.iteration.unwrap(),
+            )
+        })
         .collect();
     assert_eq!(
         seen,
@@ -128,8 +209,15 @@ async fn events_of_parallel_agents_have_one_order_and_each_agent_its_own() {
             (8, "analyst-1", 4, 3),
         ]
     );
-    assert!(events.iter().all(|e| e.stage.as_deref() == Some("investigate") && e.attempt == Some(1)));
-    assert_eq!(store.events(lease.session_id, 3, 2).await.unwrap(), events[1..3]);
+    assert!(
+        events
+            .iter()
+            .all(|e| e.stage.as_deref() == Some("investigate") && e.attempt == Some(1))
+    );
+    assert_eq!(
+        store.events(lease.session_id, 3, 2).await.unwrap(),
+        events[1..3]
+    );
 }
 
 #[tokio::test]
@@ -137,23 +225,41 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
-    store.step(lease, begin_stage(lease.session_id, 1)).await.unwrap();
+    store
+        .step(lease, begin_stage(lease.session_id, 1))
+        .await
+        .unwrap();
     let mut last = checkpoint(executions[0], 1);
     last.status = RunStatus::Completed;
     last.entries.push(Entry::Ended {
-        outcome: Outcome::Completed { analysis: "logs".into(), reason: StopReason::FinalAnswer, mark: None },
+        outcome: Outcome::Completed {
+            analysis: "logs".into(),
+            reason: StopReason::FinalAnswer,
+            mark: None,
+        },
     });
     store.append(lease, last).await.unwrap();
     let end = SessionStep {
         number: 2,
         at: now(),
-        change: StageChange::End(StageEnd { stage_no: 1, status: RunStatus::Completed, error: None }),
-        events: vec![EventDraft::new(EventType::StageCompleted, "investigate", json!({"completed": 1}))],
+        change: StageChange::End(StageEnd {
+            stage_no: 1,
+            status: RunStatus::Completed,
+            error: None,
+        }),
+        events: vec![EventDraft::new(
+            EventType::StageCompleted,
+            "investigate",
+            json!({"completed": 1}),
+        )],
     };
     store.step(lease, end.clone()).await.unwrap();
     store.step(lease, end.clone()).await.unwrap();
     let ahead = SessionStep { number: 4, ..end };
-    assert!(matches!(store.step(lease, ahead).await, Err(StoreError::Behind(_))), "step 3 is missing");
+    assert!(
+        matches!(store.step(lease, ahead).await, Err(StoreError::Behind(_))),
+        "step 3 is missing"
+    );
 
     let record = SessionRecord {
         plan: plan(),
@@ -175,7 +281,10 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     };
     assert_eq!(store.load(lease.session_id).await.unwrap(), record);
     let events = store.events(lease.session_id, 0, 10).await.unwrap();
-    let stages: Vec<_> = events.iter().map(|e| (e.event_type.as_str(), e.stage.as_deref())).collect();
+    let stages: Vec<_> = events
+        .iter()
+        .map(|e| (e.event_type.as_str(), e.stage.as_deref()))
+        .collect();
     assert_eq!(stages[1], ("stage_started", Some("investigate")));
     assert_eq!(stages[4], ("stage_completed", Some("investigate")));
     assert_eq!(events.len(), 5);
@@ -193,10 +302,19 @@ async fn a_value_that_the_database_cannot_store_is_refused_at_once() {
     large.events[0].content = noise;
     let began = std::time::Instant::now();
     let refused = store.append(lease, large).await;
-    assert!(matches!(&refused, Err(StoreError::Refused(why)) if why.contains("index row")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(StoreError::Refused(why)) if why.contains("index row")),
+        "{refused:?}"
+    );
 
     database.execute("ALTER TABLE entries ADD CONSTRAINT nothing CHECK (entry_no = 0)");
     let refused = store.append(lease, checkpoint(executions[0], 1)).await;
-    assert!(matches!(&refused, Err(StoreError::Refused(why)) if why.contains("nothing")), "{refused:?}");
-    assert!(began.elapsed() < std::time::Duration::from_secs(10), "it was not sent again");
+    assert!(
+        matches!(&refused, Err(StoreError::Refused(why)) if why.contains("nothing")),
+        "{refused:?}"
+    );
+    assert!(
+        began.elapsed() < std::time::Duration::from_secs(10),
+        "it was not sent again"
+    );
 }

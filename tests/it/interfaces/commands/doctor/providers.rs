@@ -39,7 +39,11 @@ impl Worker {
         ];
         let mut process = Tarsy::spawn("w1", &["worker", "--listen", "127.0.0.1:0"], &env);
         let probes = process.ready().await;
-        Self { process, probes, _folder: folder }
+        Self {
+            process,
+            probes,
+            _folder: folder,
+        }
     }
 }
 
@@ -48,14 +52,18 @@ async fn a_worker_claims_nothing_while_a_provider_without_a_fallback_has_no_key(
     let system = TestSystem::start(&[]).await;
     let without = format!("{NO_KEY}defaults: {{llm_provider: mine}}\nworker: {{attempts: 5}}\n");
     let worker = Worker::start(&system, system.llm_addr(), &without).await;
-    worker.process.logged(&format!("no alert is claimed: {WHY}")).await;
+    worker
+        .process
+        .logged(&format!("no alert is claimed: {WHY}"))
+        .await;
     is_ready(&worker.probes, (503, WHY)).await;
     system.publish().await;
     let waiting = Worker::start(&system, "127.0.0.1:1", &without).await;
     is_ready(&waiting.probes, (503, "llm-service unavailable")).await;
     assert_eq!(system.database.number("SELECT count(*) FROM alerts"), 0);
-    let with =
-        format!("{NO_KEY}defaults: {{llm_provider: mine, fallback_providers: [spare]}}\nworker: {{attempts: 5}}\n");
+    let with = format!(
+        "{NO_KEY}defaults: {{llm_provider: mine, fallback_providers: [spare]}}\nworker: {{attempts: 5}}\n"
+    );
     let other = Worker::start(&system, system.llm_addr(), &with).await;
     is_ready(&other.probes, (200, "ok")).await;
 }
@@ -68,9 +76,20 @@ async fn a_worker_asks_its_models_once_and_claims_nothing_while_a_key_is_refused
         PROVIDERS.replace("defaults: {llm_provider: a-good}\n", &defaults)
     };
     let refused = Worker::start(&system, &models.address, &with("b-wrong-key", ASKS)).await;
-    let line = refused.process.logged("no alert is claimed: provider b-wrong-key (default) cannot be used: ").await;
-    assert!(line.contains("API key not valid") && line.contains("Fix: put a key that the provider accepts"), "{line}");
-    for (provider, more) in [("a-good", ASKS), ("c-busy", ASKS), ("b-wrong-key", "worker: {probe_models: false}\n")] {
+    let line = refused
+        .process
+        .logged("no alert is claimed: provider b-wrong-key (default) cannot be used: ")
+        .await;
+    assert!(
+        line.contains("API key not valid")
+            && line.contains("Fix: put a key that the provider accepts"),
+        "{line}"
+    );
+    for (provider, more) in [
+        ("a-good", ASKS),
+        ("c-busy", ASKS),
+        ("b-wrong-key", "worker: {probe_models: false}\n"),
+    ] {
         let worker = Worker::start(&system, &models.address, &with(provider, more)).await;
         is_ready(&worker.probes, (200, "ok")).await;
     }

@@ -11,9 +11,9 @@ use crate::support::http::endpoint::{Endpoint, Reply, Request};
 use crate::support::http::provider::{FakeProvider, Reply as Prepared};
 use crate::support::process::Tarsy;
 
-const CALL_AS_TEXT: &str =
-    "Thought: I call it.\nAction: tarsy.echo\nAction Input: {\"word\": \"ready\", \"numbers\": [1, 2, 3]}";
-const MARKUP: &str = "<tool_call>\n{\"name\": \"tarsy__echo\", \"arguments\": {\"word\": \"ready\"}}\n</tool_call>";
+const CALL_AS_TEXT: &str = "Thought: I call it.\nAction: tarsy.echo\nAction Input: {\"word\": \"ready\", \"numbers\": [1, 2, 3]}";
+const MARKUP: &str =
+    "<tool_call>\n{\"name\": \"tarsy__echo\", \"arguments\": {\"word\": \"ready\"}}\n</tool_call>";
 const ARGUMENTS: &str = r#"{"word": "ready", "numbers": [1, 2, 3]}"#;
 
 fn chunk(delta: &Value, finish: &Value) -> Value {
@@ -22,7 +22,10 @@ fn chunk(delta: &Value, finish: &Value) -> Value {
 }
 
 fn text(text: &str, finish: &str) -> Vec<Value> {
-    vec![chunk(&json!({"role": "assistant", "content": text}), &Value::Null), chunk(&json!({}), &json!(finish))]
+    vec![
+        chunk(&json!({"role": "assistant", "content": text}), &Value::Null),
+        chunk(&json!({}), &json!(finish)),
+    ]
 }
 
 /// A call whose arguments come in two pieces.
@@ -31,21 +34,32 @@ fn call(name: &str, arguments: &str) -> Vec<Value> {
     let begun = json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function",
         "function": {"name": name, "arguments": first}}]});
     let rest = json!({"tool_calls": [{"index": 0, "function": {"arguments": second}}]});
-    vec![chunk(&begun, &Value::Null), chunk(&rest, &Value::Null), chunk(&json!({}), &json!("tool_calls"))]
+    vec![
+        chunk(&begun, &Value::Null),
+        chunk(&rest, &Value::Null),
+        chunk(&json!({}), &json!("tool_calls")),
+    ]
 }
 
 /// The answer of a model by its name. The second request has no tools.
 fn answer(model: &str, has_tools: bool) -> Reply {
     let refusal = |status, message: &str| {
-        Reply::json(&json!({"error": {"message": message, "type": "invalid_request_error"}})).with_status(status)
+        Reply::json(&json!({"error": {"message": message, "type": "invalid_request_error"}}))
+            .with_status(status)
     };
     let events = match (model, has_tools) {
         ("whole", _) => call("tarsy__echo", ARGUMENTS),
         ("thinks", _) => {
-            let thought = chunk(&json!({"content": "<think>I call it.</think>"}), &Value::Null);
+            let thought = chunk(
+                &json!({"content": "<think>I call it.</think>"}),
+                &Value::Null,
+            );
             [vec![thought], call("tarsy__echo", ARGUMENTS)].concat()
         }
-        ("list-as-text", _) => call("tarsy__echo", r#"{"word": "ready", "numbers": "[1, 2, 3]"}"#),
+        ("list-as-text", _) => call(
+            "tarsy__echo",
+            r#"{"word": "ready", "numbers": "[1, 2, 3]"}"#,
+        ),
         ("no-tools", true) => return refusal(400, "this model does not support tools"),
         ("other-name", true) => call("functions__echo", ARGUMENTS),
         ("unfit", true) => call("tarsy__echo", r#"{"word": 7}"#),
@@ -63,7 +77,10 @@ fn answer(model: &str, has_tools: bool) -> Reply {
 
 fn policy(request: &Request) -> Reply {
     let body = request.json();
-    answer(body["model"].as_str().unwrap_or_default(), body.get("tools").is_some())
+    answer(
+        body["model"].as_str().unwrap_or_default(),
+        body.get("tools").is_some(),
+    )
 }
 
 /// A real LLM service whose providers are at this address, and a configuration with these models.
@@ -76,12 +93,24 @@ async fn system(address: &str, models: &[&str]) -> System {
         ("OPENAI_BASE_URL", base_url.as_str()),
         ("GOOGLE_GEMINI_BASE_URL", address),
     ];
-    let mut service = Tarsy::spawn("the service", &["llm-service", "--listen", "127.0.0.1:0"], &env);
+    let mut service = Tarsy::spawn(
+        "the service",
+        &["llm-service", "--listen", "127.0.0.1:0"],
+        &env,
+    );
     let address = service.ready().await;
-    let providers: String =
-        models.iter().map(|model| format!("  {model}: {{provider: openai, model: {model}, api: chat}}\n")).collect();
-    let config = format!("llm_providers:\n{providers}defaults: {{llm_provider: {}}}\n", models[0]);
-    System { _service: Some(service), ..System::before(address, &config) }
+    let providers: String = models
+        .iter()
+        .map(|model| format!("  {model}: {{provider: openai, model: {model}, api: chat}}\n"))
+        .collect();
+    let config = format!(
+        "llm_providers:\n{providers}defaults: {{llm_provider: {}}}\n",
+        models[0]
+    );
+    System {
+        _service: Some(service),
+        ..System::before(address, &config)
+    }
 }
 
 /// Name, strategy, outcome of each request, and code of the problem, of each provider.
@@ -89,7 +118,12 @@ fn seen(ran: &Ran) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let line = |model: Value| {
         let probe = &model["probe"];
-        let values = [&model["name"], &probe["strategy"], &probe["native"]["outcome"], &probe["react"]["outcome"]];
+        let values = [
+            &model["name"],
+            &probe["strategy"],
+            &probe["native"]["outcome"],
+            &probe["react"]["outcome"],
+        ];
         [values.map(word).join(" "), word(&model["problem"]["code"])].join(" ")
     };
     ran.json().into_iter().map(line).collect()
@@ -138,15 +172,36 @@ async fn a_probe_names_the_strategy_that_fits_each_way_of_calling_a_tool() {
     let probe = |name: &str, key: &str| of(name)["probe"]["native"][key].clone();
     assert_eq!(probe("thinks", "reasoning_tag"), "<think>");
     assert_eq!(probe("other-name", "called"), "functions.echo");
-    assert_eq!((probe("markup", "markup"), probe("hidden", "markup")), (json!("<tool_call>"), json!("<tool_call>")));
-    assert_eq!((probe("endless", "reason"), probe("filtered", "reason")), (json!("max_tokens"), json!("safety")));
-    assert_eq!(of("locked")["problem"]["provider_status"], "401 invalid_request_error");
-    let times = ["first_chunk_ms", "took_ms"].map(|time| of("whole")["answer"][time].as_u64().unwrap());
+    assert_eq!(
+        (probe("markup", "markup"), probe("hidden", "markup")),
+        (json!("<tool_call>"), json!("<tool_call>"))
+    );
+    assert_eq!(
+        (probe("endless", "reason"), probe("filtered", "reason")),
+        (json!("max_tokens"), json!("safety"))
+    );
+    assert_eq!(
+        of("locked")["problem"]["provider_status"],
+        "401 invalid_request_error"
+    );
+    let times =
+        ["first_chunk_ms", "took_ms"].map(|time| of("whole")["answer"][time].as_u64().unwrap());
     assert!(times[0] <= times[1], "{times:?}");
 
-    let one = system.run(&["models", "whole", "--probe"]).await.exits(0).out;
-    assert!(one.contains("  strategy     native-thinking fits\n"), "{one}");
-    let shown = system.run(&["models", "markup", "--probe"]).await.exits(0).out;
+    let one = system
+        .run(&["models", "whole", "--probe"])
+        .await
+        .exits(0)
+        .out;
+    assert!(
+        one.contains("  strategy     native-thinking fits\n"),
+        "{one}"
+    );
+    let shown = system
+        .run(&["models", "markup", "--probe"])
+        .await
+        .exits(0)
+        .out;
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "strategy react fits: set iteration_strategy: react for the agents of this provider",
@@ -155,8 +210,15 @@ async fn a_probe_names_the_strategy_that_fits_each_way_of_calling_a_tool() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let shown = system.run(&["models", "no-tools", "--probe"]).await.exits(0).out;
-    assert!(shown.contains("this model does not support tools"), "{shown}");
+    let shown = system
+        .run(&["models", "no-tools", "--probe"])
+        .await
+        .exits(0)
+        .out;
+    assert!(
+        shown.contains("this model does not support tools"),
+        "{shown}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,8 +239,12 @@ async fn a_probe_offers_its_tool_alone_and_asks_four_models_at_once() {
     let (ran, ()) = tokio::join!(system.run(&["models", "--probe", "--json"]), asked);
     assert_eq!(seen(&ran.exits(0)).len(), 6);
     let request = provider.requests()[0].json();
-    let names: Vec<&Value> =
-        request["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+    let names: Vec<&Value> = request["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["function"]["name"])
+        .collect();
     assert_eq!(names, ["tarsy__echo"]);
 }
 
@@ -194,7 +260,11 @@ async fn a_probe_of_gemini_leaves_out_the_tools_of_google() {
     let ran = system.run(&["models", "--probe", "--json"]).await.exits(0);
     assert_eq!(seen(&ran), ["g native-thinking called - -"]);
     let body = endpoint.accepted()[0].json();
-    let tools: Vec<&String> =
-        body["tools"].as_array().unwrap().iter().flat_map(|tool| tool.as_object().unwrap().keys()).collect();
+    let tools: Vec<&String> = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|tool| tool.as_object().unwrap().keys())
+        .collect();
     assert_eq!(tools, ["functionDeclarations"]);
 }

@@ -27,7 +27,10 @@ async fn the_route_of_an_alert_is_shown_with_its_reasons_and_actions() {
         run_with(&[], &args, body.as_bytes()).await
     };
     let pay = json!({"alertname": "Slow", "namespace": "payments", "severity": "critical"});
-    let shown = test(pay.clone(), &["-H", "tarsy-tools: k8s.get"]).await.exits(0).out;
+    let shown = test(pay.clone(), &["-H", "tarsy-tools: k8s.get"])
+        .await
+        .exits(0)
+        .out;
     for line in [
         "  route     payments, because namespace=~\"pay.*\"",
         "  not       quiet: alertname=Watchdog does not hold for \"Slow\"",
@@ -38,17 +41,45 @@ async fn the_route_of_an_alert_is_shown_with_its_reasons_and_actions() {
     ] {
         assert!(shown.lines().any(|found| found == line), "{line}\n{shown}");
     }
-    let json = test(pay.clone(), &["--json", "-H", "Tarsy-Chain: usual"]).await.exits(0).json();
+    let json = test(pay.clone(), &["--json", "-H", "Tarsy-Chain: usual"])
+        .await
+        .exits(0)
+        .json();
     let of = |key: &str| json[0][key].clone();
-    assert_eq!((of("route"), of("chain"), of("chain_from")), (json!("payments"), json!("usual"), json!("header")));
-    assert_eq!((of("tools_of_route"), of("cooldown_s")), (json!(["k8s.*"]), json!(21_600)));
-    let quiet = test(json!({"alertname": "Watchdog"}), &["--json"]).await.exits(0).json();
+    assert_eq!(
+        (of("route"), of("chain"), of("chain_from")),
+        (json!("payments"), json!("usual"), json!("header"))
+    );
+    assert_eq!(
+        (of("tools_of_route"), of("cooldown_s")),
+        (json!(["k8s.*"]), json!(21_600))
+    );
+    let quiet = test(json!({"alertname": "Watchdog"}), &["--json"])
+        .await
+        .exits(0)
+        .json();
     assert_eq!(quiet[0]["ignored_because"], "route quiet: it always fires");
-    let none = test(json!({"alertname": "Pay"}), &["--json"]).await.exits(0).json();
-    assert_eq!((&none[0]["route"], &none[0]["chain_from"]), (&json!(null), &json!("alert_types")));
-    assert!(test(pay, &["-H", "Tarsy-Tools: pods"]).await.exits(1).err.contains("\"pods\" names no tool"));
+    let none = test(json!({"alertname": "Pay"}), &["--json"])
+        .await
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&none[0]["route"], &none[0]["chain_from"]),
+        (&json!(null), &json!("alert_types"))
+    );
+    assert!(
+        test(pay, &["-H", "Tarsy-Tools: pods"])
+            .await
+            .exits(1)
+            .err
+            .contains("\"pods\" names no tool")
+    );
 
-    let checked = run_with(&[], &["config", "check", "--config", config], b"").await.exits(0).out;
-    let hint = "routes.late: no alert reaches it: quiet, which is before it, matches all of its alerts";
+    let checked = run_with(&[], &["config", "check", "--config", config], b"")
+        .await
+        .exits(0)
+        .out;
+    let hint =
+        "routes.late: no alert reaches it: quiet, which is before it, matches all of its alerts";
     assert!(checked.contains(hint), "{checked}");
 }

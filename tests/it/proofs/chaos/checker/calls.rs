@@ -41,7 +41,11 @@ pub(in crate::proofs::chaos) fn repeated(facts: &Facts) -> Repeated {
             repeated.read_only_repeats += count - 1;
         }
     }
-    let lost = facts.entries.values().flatten().filter(|entry| entry.kind == "lost");
+    let lost = facts
+        .entries
+        .values()
+        .flatten()
+        .filter(|entry| entry.kind == "lost");
     repeated.lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
     repeated
 }
@@ -60,51 +64,100 @@ struct Journalled<'a> {
 fn journalled<'a>(facts: &'a Facts, sent: &ToolSent) -> Option<Journalled<'a>> {
     let entries = facts.entries.get(&sent.execution)?;
     let answers = entries.iter().filter(|entry| entry.kind == "answer");
-    let mut calls = answers.filter_map(|answer| answer.body["calls"].as_array()).flatten();
+    let mut calls = answers
+        .filter_map(|answer| answer.body["calls"].as_array())
+        .flatten();
     let id = calls.find(|call| is_call(call, sent))?["id"].as_str()?;
     let has = |kinds: &[&str]| {
-        let of = |entry: &&Entry| entry.tool_call_id.as_deref() == Some(id) && kinds.contains(&entry.kind.as_str());
+        let of = |entry: &&Entry| {
+            entry.tool_call_id.as_deref() == Some(id) && kinds.contains(&entry.kind.as_str())
+        };
         entries.iter().any(|entry| of(&entry))
     };
-    let (started, lost, answered) = (has(&["started"]), has(&["lost"]), has(&["tool_result", "observation"]));
+    let (started, lost, answered) = (
+        has(&["started"]),
+        has(&["lost"]),
+        has(&["tool_result", "observation"]),
+    );
     let session = SessionId(entries.first()?.session_id);
-    Some(Journalled { execution: sent.execution, session, id, started, lost, answered })
+    Some(Journalled {
+        execution: sent.execution,
+        session,
+        id,
+        started,
+        lost,
+        answered,
+    })
 }
 
 fn is_call(call: &Value, sent: &ToolSent) -> bool {
-    let arguments = call["arguments"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let arguments = call["arguments"]
+        .as_str()
+        .and_then(|text| serde_json::from_str::<Value>(text).ok());
     let step = arguments.and_then(|arguments| arguments["step"].as_i64());
     call["tool"].as_str() == Some(&format!("chaos.{}", sent.tool)) && step == Some(sent.step)
 }
 
-pub(super) fn a_resume_repeats_only_calls_in_flight(facts: &Facts, violations: &mut Vec<Violation>) {
+pub(super) fn a_resume_repeats_only_calls_in_flight(
+    facts: &Facts,
+    violations: &mut Vec<Violation>,
+) {
     for ((execution, iteration), count) in &facts.model_calls {
-        let Some(session) = facts.entries.get(execution).and_then(|entries| Some(entries.first()?.session_id)) else {
+        let Some(session) = facts
+            .entries
+            .get(execution)
+            .and_then(|entries| Some(entries.first()?.session_id))
+        else {
             continue;
         };
         let events = facts.events_of(SessionId(session));
         // An update belongs to the iteration before. It may stand between a lost call and its repetition.
         let own = |event: &&Event| {
-            event.event.execution_id.is_some_and(|id| id.0 == *execution)
+            event
+                .event
+                .execution_id
+                .is_some_and(|id| id.0 == *execution)
                 && event.event.event_type != EventType::AlertUpdated
         };
         let reached = |event: &&Event| event.event.iteration.unwrap_or(0).cast_signed();
-        let before = events.iter().filter(own).filter(|event| reached(event) < *iteration);
-        let after = events.iter().filter(own).find(|event| reached(event) >= *iteration);
-        let (from, to) = (before.map(seq).max().unwrap_or(0), after.map_or(u32::MAX, seq));
+        let before = events
+            .iter()
+            .filter(own)
+            .filter(|event| reached(event) < *iteration);
+        let after = events
+            .iter()
+            .filter(own)
+            .find(|event| reached(event) >= *iteration);
+        let (from, to) = (
+            before.map(seq).max().unwrap_or(0),
+            after.map_or(u32::MAX, seq),
+        );
         let most = 1 + resumes(events, from, to);
         if *count > most {
-            let what =
-                format!("execution {execution} asked {count} times for iteration {iteration}, at most {most} are due");
+            let what = format!(
+                "execution {execution} asked {count} times for iteration {iteration}, at most {most} are due"
+            );
             add(violations, 3, SessionId(session), what);
         }
     }
-    for (sent, count) in facts.tool_calls.iter().filter(|(sent, count)| !sent.changes_something() && **count > 1) {
-        let Some(call) = journalled(facts, sent) else { continue };
+    for (sent, count) in facts
+        .tool_calls
+        .iter()
+        .filter(|(sent, count)| !sent.changes_something() && **count > 1)
+    {
+        let Some(call) = journalled(facts, sent) else {
+            continue;
+        };
         let most = 1 + repeats_due(facts, &call);
         if *count > most {
-            let ToolSent { execution, tool, step } = sent;
-            let what = format!("execution {execution} sent {tool} (step {step}) {count} times, at most {most} are due");
+            let ToolSent {
+                execution,
+                tool,
+                step,
+            } = sent;
+            let what = format!(
+                "execution {execution} sent {tool} (step {step}) {count} times, at most {most} are due"
+            );
             add(violations, 3, call.session, what);
         }
     }
@@ -114,19 +167,31 @@ pub(super) fn a_resume_repeats_only_calls_in_flight(facts: &Facts, violations: &
 fn repeats_due(facts: &Facts, call: &Journalled<'_>) -> u32 {
     let events = facts.events_of(call.session);
     let of_call = |event: &&Event, kind: EventType| {
-        event.event.execution_id.is_some_and(|id| id.0 == call.execution)
+        event
+            .event
+            .execution_id
+            .is_some_and(|id| id.0 == call.execution)
             && event.event.event_type == kind
             && event.event.metadata["call_id"] == call.id
     };
-    let asked = events.iter().find(|event| of_call(event, EventType::LlmToolCall));
-    let shown = events.iter().find(|event| of_call(event, EventType::ToolResult)).or_else(|| events.last());
-    let due = resumes(events, asked.map_or(0, seq), shown.map_or(u32::MAX, seq));
-    let (Some(asked), Some(shown)) = (asked, shown) else { return due };
-    let (from, until) = (asked.event.created_at - MARGIN, shown.event.created_at + MARGIN);
-    let died = facts
-        .faults
+    let asked = events
         .iter()
-        .filter(|one| matches!(one.fault, Fault::KillToolServer(_)) && one.from <= until && one.until >= from);
+        .find(|event| of_call(event, EventType::LlmToolCall));
+    let shown = events
+        .iter()
+        .find(|event| of_call(event, EventType::ToolResult))
+        .or_else(|| events.last());
+    let due = resumes(events, asked.map_or(0, seq), shown.map_or(u32::MAX, seq));
+    let (Some(asked), Some(shown)) = (asked, shown) else {
+        return due;
+    };
+    let (from, until) = (
+        asked.event.created_at - MARGIN,
+        shown.event.created_at + MARGIN,
+    );
+    let died = facts.faults.iter().filter(|one| {
+        matches!(one.fault, Fault::KillToolServer(_)) && one.from <= until && one.until >= from
+    });
     due + u32::try_from(died.count()).unwrap_or(u32::MAX)
 }
 
@@ -135,13 +200,27 @@ fn seq(event: &Event) -> u32 {
 }
 
 pub(super) fn changing_calls_are_sent_once(facts: &Facts, violations: &mut Vec<Violation>) {
-    for (sent, count) in facts.tool_calls.iter().filter(|(sent, _)| sent.changes_something()) {
-        let ToolSent { execution, step, .. } = sent;
+    for (sent, count) in facts
+        .tool_calls
+        .iter()
+        .filter(|(sent, _)| sent.changes_something())
+    {
+        let ToolSent {
+            execution, step, ..
+        } = sent;
         let Some(call) = journalled(facts, sent) else {
-            let session = facts.entries.get(execution).and_then(|entries| entries.first());
+            let session = facts
+                .entries
+                .get(execution)
+                .and_then(|entries| entries.first());
             let session = session.map(|entry| SessionId(entry.session_id));
-            let what = format!("execution {execution} sent a call (step {step}) that no journal has");
-            violations.push(Violation { guarantee: 4, session, what });
+            let what =
+                format!("execution {execution} sent a call (step {step}) that no journal has");
+            violations.push(Violation {
+                guarantee: 4,
+                session,
+                what,
+            });
             continue;
         };
         if *count > 1 {
@@ -149,11 +228,17 @@ pub(super) fn changing_calls_are_sent_once(facts: &Facts, violations: &mut Vec<V
                 violations,
                 4,
                 call.session,
-                format!("call {} of execution {execution} was sent {count} times", call.id),
+                format!(
+                    "call {} of execution {execution} was sent {count} times",
+                    call.id
+                ),
             );
         }
         if !call.started {
-            let what = format!("call {} of execution {execution} was sent without being written down", call.id);
+            let what = format!(
+                "call {} of execution {execution} was sent without being written down",
+                call.id
+            );
             add(violations, 4, call.session, what);
         }
         if call.lost && !call.answered {
@@ -161,7 +246,10 @@ pub(super) fn changing_calls_are_sent_once(facts: &Facts, violations: &mut Vec<V
                 violations,
                 4,
                 call.session,
-                format!("call {} of execution {execution} is lost without a word", call.id),
+                format!(
+                    "call {} of execution {execution} is lost without a word",
+                    call.id
+                ),
             );
         }
     }

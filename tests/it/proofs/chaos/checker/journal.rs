@@ -14,7 +14,12 @@ use crate::proofs::chaos::load::Kind;
 const CLOCKS: chrono::Duration = chrono::Duration::seconds(2);
 /// Answers that a model is asked for again, beyond its iterations.
 const ASKED_AGAIN: i32 = 4;
-const TOTALS: [&str; 4] = ["input_tokens", "cached_tokens", "output_tokens", "thinking_tokens"];
+const TOTALS: [&str; 4] = [
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "thinking_tokens",
+];
 
 pub(super) fn one_owner_writes(facts: &Facts, violations: &mut Vec<Violation>) {
     for (id, session) in &facts.sessions {
@@ -24,14 +29,27 @@ pub(super) fn one_owner_writes(facts: &Facts, violations: &mut Vec<Violation>) {
         for event in events {
             let (seq, epoch) = (event.event.session_seq, event.epoch);
             if epoch < newest {
-                add(violations, 2, *id, format!("event {seq} is of epoch {epoch}, after one of epoch {newest}"));
+                add(
+                    violations,
+                    2,
+                    *id,
+                    format!("event {seq} is of epoch {epoch}, after one of epoch {newest}"),
+                );
             }
             newest = newest.max(epoch);
-            if matches!(event.event.event_type, EventType::SessionStarted | EventType::SessionResumed) {
+            if matches!(
+                event.event.event_type,
+                EventType::SessionStarted | EventType::SessionResumed
+            ) {
                 claimed.insert(epoch);
             }
             if event.event.execution_id.is_some() && !claimed.contains(&epoch) {
-                add(violations, 2, *id, format!("event {seq} is of epoch {epoch}, which nobody has claimed"));
+                add(
+                    violations,
+                    2,
+                    *id,
+                    format!("event {seq} is of epoch {epoch}, which nobody has claimed"),
+                );
             }
         }
         if newest > session.lease_epoch {
@@ -39,7 +57,10 @@ pub(super) fn one_owner_writes(facts: &Facts, violations: &mut Vec<Violation>) {
                 violations,
                 2,
                 *id,
-                format!("an event of epoch {newest}, while the session has {}", session.lease_epoch),
+                format!(
+                    "an event of epoch {newest}, while the session has {}",
+                    session.lease_epoch
+                ),
             );
         }
     }
@@ -49,14 +70,26 @@ pub(super) fn one_owner_writes(facts: &Facts, violations: &mut Vec<Violation>) {
             let seq = shown.event.session_seq;
             let stored = events.iter().find(|event| event.event.session_seq == seq);
             if stored.map(|stored| &stored.event) != Some(&shown.event) {
-                add(violations, 2, *id, format!("event {seq} was published at {} and is not the table's", shown.at));
+                add(
+                    violations,
+                    2,
+                    *id,
+                    format!(
+                        "event {seq} was published at {} and is not the table's",
+                        shown.at
+                    ),
+                );
             }
         }
     }
 }
 
 pub(super) fn provider_data_comes_back(facts: &Facts, violations: &mut Vec<Violation>) {
-    for (id, session) in facts.entries.iter().filter_map(|(id, entries)| Some((id, entries.first()?.session_id))) {
+    for (id, session) in facts
+        .entries
+        .iter()
+        .filter_map(|(id, entries)| Some((id, entries.first()?.session_id)))
+    {
         let session = tarsy::investigation::ids::SessionId(session);
         if facts.is_odd(session) {
             // Its provider keeps no state that could be computed again.
@@ -64,16 +97,32 @@ pub(super) fn provider_data_comes_back(facts: &Facts, violations: &mut Vec<Viola
         }
         let entries = &facts.entries[id];
         // An answer without a recording has no state.
-        let without = facts.ledger.sent.get(&session).is_some_and(|sent| sent.kind == Kind::Question);
-        for (index, answer) in entries.iter().filter(|entry| entry.kind == "answer").enumerate() {
+        let without = facts
+            .ledger
+            .sent
+            .get(&session)
+            .is_some_and(|sent| sent.kind == Kind::Question);
+        for (index, answer) in entries
+            .iter()
+            .filter(|entry| entry.kind == "answer")
+            .enumerate()
+        {
             let stored = answer.provider_data.as_deref();
             if stored != Some(sent_state(*id, index).as_slice()) && !(without && stored.is_none()) {
-                let what = format!("answer {index} of execution {id} has other provider data than was sent");
+                let what = format!(
+                    "answer {index} of execution {id} has other provider data than was sent"
+                );
                 add(violations, 5, session, what);
             }
         }
-        for refused in entries.iter().filter(|entry| entry.kind == "failed" && entry.body["code"] == "provider_state") {
-            let what = format!("entry {} of execution {id}: {}", refused.entry_no, refused.body);
+        for refused in entries
+            .iter()
+            .filter(|entry| entry.kind == "failed" && entry.body["code"] == "provider_state")
+        {
+            let what = format!(
+                "entry {} of execution {id}: {}",
+                refused.entry_no, refused.body
+            );
             add(violations, 5, session, what);
         }
     }
@@ -92,29 +141,62 @@ pub(super) fn bounds_survive(facts: &Facts, violations: &mut Vec<Violation>) {
     for (id, session) in &facts.sessions {
         let given = session.deadline_at - session.created_at;
         if (given - limits.session_timeout).abs() > CLOCKS {
-            let what = format!("its deadline is {} s after its beginning", given.num_seconds());
+            let what = format!(
+                "its deadline is {} s after its beginning",
+                given.num_seconds()
+            );
             add(violations, 6, *id, what);
         }
         let late = session.finished_at.unwrap_or_default() - session.deadline_at;
         if late > limits.grace {
-            add(violations, 6, *id, format!("it ended {} s behind its deadline", late.num_seconds()));
+            add(
+                violations,
+                6,
+                *id,
+                format!("it ended {} s behind its deadline", late.num_seconds()),
+            );
         }
         // The conclusion is one more iteration.
         let asked_again = if facts.is_odd(*id) { ASKED_AGAIN } else { 0 };
         let most = i32::try_from(limits.iterations).unwrap_or(i32::MAX) + 1 + asked_again;
         for (execution, entries) in facts.journals_of(*id) {
-            let reached = entries.iter().map(|entry| entry.iteration).max().unwrap_or_default();
+            let reached = entries
+                .iter()
+                .map(|entry| entry.iteration)
+                .max()
+                .unwrap_or_default();
             if reached > most {
-                add(violations, 6, *id, format!("execution {execution} came to iteration {reached}"));
+                add(
+                    violations,
+                    6,
+                    *id,
+                    format!("execution {execution} came to iteration {reached}"),
+                );
             }
         }
-        let Some(end) = facts.events_of(*id).last().filter(|event| event.event.event_type.is_end()) else { continue };
+        let Some(end) = facts
+            .events_of(*id)
+            .last()
+            .filter(|event| event.event.event_type.is_end())
+        else {
+            continue;
+        };
         for total in TOTALS {
-            let answers =
-                facts.journals_of(*id).flat_map(|(_, entries)| entries).filter(|entry| entry.kind == "answer");
-            let sum: u64 = answers.map(|answer: &Entry| answer.body["usage"][total].as_u64().unwrap_or(0)).sum();
-            if end.event.metadata[total].as_u64().is_some_and(|told| told != sum) {
-                let what = format!("its end tells {total} {}, the journals have {sum}", end.event.metadata[total]);
+            let answers = facts
+                .journals_of(*id)
+                .flat_map(|(_, entries)| entries)
+                .filter(|entry| entry.kind == "answer");
+            let sum: u64 = answers
+                .map(|answer: &Entry| answer.body["usage"][total].as_u64().unwrap_or(0))
+                .sum();
+            if end.event.metadata[total]
+                .as_u64()
+                .is_some_and(|told| told != sum)
+            {
+                let what = format!(
+                    "its end tells {total} {}, the journals have {sum}",
+                    end.event.metadata[total]
+                );
                 add(violations, 6, *id, what);
             }
         }

@@ -73,7 +73,12 @@ impl OddWorld {
         let (provider_url, provider) = provider::start(seed, Arc::clone(&said)).await;
         let tools = Arc::new(ToolServer::start(Form::Json).await);
         let restless = tokio::spawn(tools::misbehave(Arc::clone(&tools), seed));
-        Self { said, provider_url, tools, _tasks: [provider, AbortOnDropHandle::new(restless)] }
+        Self {
+            said,
+            provider_url,
+            tools,
+            _tasks: [provider, AbortOnDropHandle::new(restless)],
+        }
     }
 
     /// The providers and the tool server of a configuration.
@@ -92,10 +97,18 @@ impl OddWorld {
         let mut performed = BTreeMap::new();
         for Performed { tool, arguments } in self.tools.calls() {
             let by = arguments["by"].as_str().unwrap_or_default().to_owned();
-            let call = OddCall { tool, by, step: arguments["step"].as_i64().unwrap_or(-1) };
+            let call = OddCall {
+                tool,
+                by,
+                step: arguments["step"].as_i64().unwrap_or(-1),
+            };
             *performed.entry(call).or_default() += 1;
         }
         let said = self.said.lock().unwrap();
-        OddFacts { written: said.calls.clone(), performed, shapes: said.shapes.clone() }
+        OddFacts {
+            written: said.calls.clone(),
+            performed,
+            shapes: said.shapes.clone(),
+        }
     }
 }

@@ -27,7 +27,11 @@ struct Provider {
 pub(super) async fn start(seed: u64, said: Arc<Mutex<Said>>) -> (String, AbortOnDropHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let provider = Arc::new(Provider { seed, said, tries: Mutex::default() });
+    let provider = Arc::new(Provider {
+        seed,
+        said,
+        tries: Mutex::default(),
+    });
     let serving = async move {
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(serve(stream, Arc::clone(&provider)));
@@ -59,14 +63,21 @@ impl Provider {
         let (place, offers_tools) = place(request);
         let tries = {
             let mut tries = self.tries.lock().unwrap();
-            let tries = tries.entry((place.about.clone(), place.turn, offers_tools)).or_default();
+            let tries = tries
+                .entry((place.about.clone(), place.turn, offers_tools))
+                .or_default();
             *tries += 1;
             *tries - 1
         };
         let mut hash = DefaultHasher::new();
         (self.seed, &place.about, place.turn, offers_tools).hash(&mut hash);
         let mut rng = Rng::with_seed(hash.finish());
-        let shape = shape(&mut rng, place.turn, tries, offers_tools || place.writes_calls);
+        let shape = shape(
+            &mut rng,
+            place.turn,
+            tries,
+            offers_tools || place.writes_calls,
+        );
         let calls = place.calls(&mut rng);
         let mut said = self.said.lock().unwrap();
         *said.shapes.entry(shape.name()).or_default() += 1;
@@ -79,13 +90,41 @@ impl Provider {
 
 /// The place of the answer to a request, and whether the request offers tools.
 fn place(request: &Value) -> (Place, bool) {
-    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
-    let first = of_role("user").next().map(|message| message["content"].to_string()).unwrap_or_default();
+    let messages = request["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let of_role = |role: &'static str| {
+        messages
+            .iter()
+            .filter(move |message| message["role"] == role)
+    };
+    let first = of_role("user")
+        .next()
+        .map(|message| message["content"].to_string())
+        .unwrap_or_default();
     let words = first.split(|c: char| !c.is_ascii_hexdigit() && c != '-');
-    let about = words.rev().find(|word| Uuid::try_parse(word).is_ok() && word.len() == 36).unwrap_or_default();
-    let system = of_role("system").next().map(|message| message["content"].to_string()).unwrap_or_default();
-    let (turn, writes_calls) = (of_role("assistant").count(), system.contains("Action Input"));
-    let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-    (Place { about: about.to_owned(), turn, writes_calls }, offers_tools)
+    let about = words
+        .rev()
+        .find(|word| Uuid::try_parse(word).is_ok() && word.len() == 36)
+        .unwrap_or_default();
+    let system = of_role("system")
+        .next()
+        .map(|message| message["content"].to_string())
+        .unwrap_or_default();
+    let (turn, writes_calls) = (
+        of_role("assistant").count(),
+        system.contains("Action Input"),
+    );
+    let offers_tools = request["tools"]
+        .as_array()
+        .is_some_and(|tools| !tools.is_empty());
+    (
+        Place {
+            about: about.to_owned(),
+            turn,
+            writes_calls,
+        },
+        offers_tools,
+    )
 }

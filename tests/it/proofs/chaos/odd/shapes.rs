@@ -107,12 +107,20 @@ const OFF: [Shape; 13] = [
 ];
 
 /// Whole answers.
-const WHOLE: [Shape; 4] = [Shape::Final, Shape::PlainBody, Shape::DoneOnly, Shape::ThinksAloud];
+const WHOLE: [Shape; 4] = [
+    Shape::Final,
+    Shape::PlainBody,
+    Shape::DoneOnly,
+    Shape::ThinksAloud,
+];
 
 /// The shape of the answer to a request. The same place of a conversation has the same shape, so that a request that is
 /// repeated after a crash gets the same answer; but no model stays off in one place for ever.
 pub(super) fn shape(rng: &mut Rng, turn: usize, tries: u32, offers_tools: bool) -> Shape {
-    let (off, whole) = (OFF[rng.usize(0..OFF.len())], WHOLE[rng.usize(0..WHOLE.len())]);
+    let (off, whole) = (
+        OFF[rng.usize(0..OFF.len())],
+        WHOLE[rng.usize(0..WHOLE.len())],
+    );
     let most = if off.is_over_soon() { 1 } else { 3 };
     let is_off = rng.u8(0..100) < 40 && tries < most;
     match (is_off, offers_tools && turn < 3) {

@@ -28,21 +28,36 @@ pub(super) struct Place {
 impl Place {
     /// The whole calls of an answer in this place.
     pub(super) fn calls(&self, rng: &mut Rng) -> Vec<OddCall> {
-        let count = if self.writes_calls { 1 } else { rng.usize(1..4) };
+        let count = if self.writes_calls {
+            1
+        } else {
+            rng.usize(1..4)
+        };
         let call = |number: usize| {
             let tool = if rng.u8(0..3) == 0 { RESTART } else { LOOK };
             let step = i64::try_from(self.turn * 10 + number).unwrap();
-            OddCall { tool: tool.to_owned(), by: self.about.clone(), step }
+            OddCall {
+                tool: tool.to_owned(),
+                by: self.about.clone(),
+                step,
+            }
         };
         (1..=count).map(call).collect()
     }
 
     fn text(&self, text: &str) -> String {
-        if self.writes_calls { format!("Thought: enough\nFinal Answer: {text}") } else { text.to_owned() }
+        if self.writes_calls {
+            format!("Thought: enough\nFinal Answer: {text}")
+        } else {
+            text.to_owned()
+        }
     }
 
     fn whole(&self) -> String {
-        self.text(&format!("Cause: odd \u{1f980} run of {}. Evidence: none. {WHOLE}", self.about))
+        self.text(&format!(
+            "Cause: odd \u{1f980} run of {}. Evidence: none. {WHOLE}",
+            self.about
+        ))
     }
 
     fn half(&self) -> String {
@@ -51,7 +66,11 @@ impl Place {
 }
 
 fn guessed() -> OddCall {
-    OddCall { tool: RESTART.to_owned(), by: GUESSED.to_owned(), step: 1 }
+    OddCall {
+        tool: RESTART.to_owned(),
+        by: GUESSED.to_owned(),
+        step: 1,
+    }
 }
 
 fn head(kind: &str) -> String {
@@ -63,17 +82,27 @@ fn event(body: &Value) -> String {
 }
 
 fn part(delta: &Value) -> String {
-    event(&json!({"id": "c-1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}))
+    event(
+        &json!({"id": "c-1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}),
+    )
 }
 
 fn end(reason: &str) -> String {
     let usage = json!({"prompt_tokens": 90, "completion_tokens": 9, "total_tokens": 99});
     let last = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
-    format!("{}{}data: [DONE]\n\n", event(&last), event(&json!({"choices": [], "usage": usage})))
+    format!(
+        "{}{}data: [DONE]\n\n",
+        event(&last),
+        event(&json!({"choices": [], "usage": usage}))
+    )
 }
 
 fn says(text: &str, reason: &str) -> String {
-    format!("{}{}", part(&json!({"role": "assistant", "content": text})), end(reason))
+    format!(
+        "{}{}",
+        part(&json!({"role": "assistant", "content": text})),
+        end(reason)
+    )
 }
 
 /// Calls in one of the ways in which servers stream them.
@@ -89,7 +118,9 @@ fn pieces(calls: &[OddCall], rng: &mut Rng) -> String {
             _ => json!(format!("call-{at}")),
         };
         let piece = |number: usize, function: Value| {
-            part(&json!({"tool_calls": [{"index": index, "id": id(number), "type": "function", "function": function}]}))
+            part(
+                &json!({"tool_calls": [{"index": index, "id": id(number), "type": "function", "function": function}]}),
+            )
         };
         if way == 0 {
             stream.push_str(&piece(0, json!({"name": name, "arguments": arguments})));
@@ -108,21 +139,33 @@ fn pieces(calls: &[OddCall], rng: &mut Rng) -> String {
 }
 
 fn written(call: &OddCall) -> String {
-    format!("Thought: look\nAction: {SERVER}.{}\nAction Input: {}", call.tool, call.arguments())
+    format!(
+        "Thought: look\nAction: {SERVER}.{}\nAction Input: {}",
+        call.tool,
+        call.arguments()
+    )
 }
 
 fn markup(rng: &mut Rng) -> String {
     let (name, arguments) = (format!("{SERVER}__{RESTART}"), guessed().arguments());
     match rng.u8(0..3) {
-        0 => format!("<tool_call>\n{}\n</tool_call>", json!({"name": name, "arguments": arguments})),
-        1 => format!("[TOOL_CALLS]{}", json!([{"name": name, "arguments": arguments}])),
+        0 => format!(
+            "<tool_call>\n{}\n</tool_call>",
+            json!({"name": name, "arguments": arguments})
+        ),
+        1 => format!(
+            "[TOOL_CALLS]{}",
+            json!([{"name": name, "arguments": arguments}])
+        ),
         _ => format!("<function={name}>{arguments}</function>"),
     }
 }
 
 fn refusal(rng: &mut Rng) -> String {
     let json = |status: &str, body: Value| {
-        format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{body}")
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{body}"
+        )
     };
     match rng.u8(0..5) {
         0 => json("429 x\r\nretry-after: 0", json!({"error": {"message": "Rate limit reached"}})),
@@ -139,19 +182,38 @@ fn refusal(rng: &mut Rng) -> String {
 pub(super) fn response(shape: Shape, place: &Place, calls: &[OddCall], rng: &mut Rng) -> Response {
     let cut_call = || {
         let whole = pieces(&[guessed()], &mut Rng::with_seed(0));
-        whole.split_inclusive("\n\n").next().unwrap_or_default().replace("\\\"step\\\":1}", "")
+        whole
+            .split_inclusive("\n\n")
+            .next()
+            .unwrap_or_default()
+            .replace("\\\"step\\\":1}", "")
     };
     let stream = match shape {
-        Shape::Calls if place.writes_calls => says(&calls.iter().map(written).collect::<String>(), "stop"),
-        Shape::Calls => format!("{}{}", pieces(calls, rng), end(if rng.bool() { "tool_calls" } else { "stop" })),
+        Shape::Calls if place.writes_calls => {
+            says(&calls.iter().map(written).collect::<String>(), "stop")
+        }
+        Shape::Calls => format!(
+            "{}{}",
+            pieces(calls, rng),
+            end(if rng.bool() { "tool_calls" } else { "stop" })
+        ),
         Shape::Final => says(&place.whole(), "stop"),
-        Shape::DoneOnly => format!("{}data: [DONE]\n\n", part(&json!({"content": place.whole()}))),
+        Shape::DoneOnly => format!(
+            "{}data: [DONE]\n\n",
+            part(&json!({"content": place.whole()}))
+        ),
         Shape::PlainBody => {
             let message = json!({"role": "assistant", "content": place.whole()});
-            let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
-            return Response { bytes: format!("{}{body}", head("application/json")).into_bytes(), stays_open: false };
+            let body =
+                json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+            return Response {
+                bytes: format!("{}{body}", head("application/json")).into_bytes(),
+                stays_open: false,
+            };
         }
-        Shape::CutCall if place.writes_calls => says(&written(&guessed()).replace(",\"step\":1}", ""), "length"),
+        Shape::CutCall if place.writes_calls => {
+            says(&written(&guessed()).replace(",\"step\":1}", ""), "length")
+        }
         Shape::CutCall => format!("{}{}", cut_call(), end("length")),
         Shape::CutBehindCall if place.writes_calls => says(&written(&guessed()), "length"),
         Shape::CutBehindCall => format!("{}{}", pieces(&[guessed()], rng), end("length")),
@@ -160,7 +222,14 @@ pub(super) fn response(shape: Shape, place: &Place, calls: &[OddCall], rng: &mut
         Shape::BareEnd | Shape::Stall => part(&json!({"content": place.half()})),
         Shape::ThinksAloud => {
             let open = if rng.bool() { "<think>" } else { "" };
-            says(&format!("{open}{GUESSED}: {} or so</think>\n\n{}", markup(rng), place.whole()), "stop")
+            says(
+                &format!(
+                    "{open}{GUESSED}: {} or so</think>\n\n{}",
+                    markup(rng),
+                    place.whole()
+                ),
+                "stop",
+            )
         }
         Shape::ThinksOn => says(&format!("<think>{GUESSED}: {}", place.half()), "stop"),
         Shape::CallInText => says(&format!("I restart it.\n{}", markup(rng)), "stop"),
@@ -168,15 +237,35 @@ pub(super) fn response(shape: Shape, place: &Place, calls: &[OddCall], rng: &mut
         Shape::Invisible => says("\u{200b}\u{2060}", "stop"),
         Shape::Stray => {
             let function = json!({"arguments": guessed().arguments().to_string()});
-            format!("{}{}", part(&json!({"tool_calls": [{"index": 3, "function": function}]})), end("tool_calls"))
+            format!(
+                "{}{}",
+                part(&json!({"tool_calls": [{"index": 3, "function": function}]})),
+                end("tool_calls")
+            )
         }
         Shape::ErrorInStream => {
             let error = json!({"error": {"message": "the engine process has died", "code": 500}});
-            format!("{}{}", part(&json!({"content": place.half()})), event(&error))
+            format!(
+                "{}{}",
+                part(&json!({"content": place.half()})),
+                event(&error)
+            )
         }
-        Shape::Refusal => return Response { bytes: refusal(rng).into_bytes(), stays_open: false },
+        Shape::Refusal => {
+            return Response {
+                bytes: refusal(rng).into_bytes(),
+                stays_open: false,
+            };
+        }
     };
-    let kind = if rng.bool() { "text/event-stream" } else { "text/event-stream; charset=utf-8" };
+    let kind = if rng.bool() {
+        "text/event-stream"
+    } else {
+        "text/event-stream; charset=utf-8"
+    };
     let noise = [": OPENROUTER PROCESSING\n\n", "\u{feff}", "", ""][rng.usize(0..4)];
-    Response { bytes: format!("{}{noise}{stream}", head(kind)).into_bytes(), stays_open: shape == Shape::Stall }
+    Response {
+        bytes: format!("{}{noise}{stream}", head(kind)).into_bytes(),
+        stays_open: shape == Shape::Stall,
+    }
 }

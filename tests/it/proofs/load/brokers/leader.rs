@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Measured, STREAMS, THREE_COPIES, assert_whole, ended, investigations, publish_paced, system_on};
+use super::{
+    Measured, STREAMS, THREE_COPIES, assert_whole, ended, investigations, publish_paced, system_on,
+};
 use crate::support::nats::NatsCluster;
 use crate::support::system::TestSystem;
 
@@ -44,7 +46,10 @@ async fn no_investigation_is_lost_while_a_leader_of_three_brokers_is_killed_ever
         stop.cancel();
         (sent, took)
     };
-    let ((sent, took), kills) = tokio::join!(investigated, kill_leaders(&mut cluster, &system, &stop, most));
+    let ((sent, took), kills) = tokio::join!(
+        investigated,
+        kill_leaders(&mut cluster, &system, &stop, most)
+    );
     cluster.is_whole(&STREAMS).await;
     let timelines = assert_whole(&system, count).await;
     Measured::new(&sent, &timelines, took).print(&format!("three brokers, {kills} leaders killed"));
@@ -75,16 +80,26 @@ async fn measure(system: &TestSystem, count: usize) -> Measured {
 
 /// Kills the leader of the queue and that of the timelines in turn, if there is one, and starts it again, up to `most`
 /// times. Returns how many it has killed.
-async fn kill_leaders(cluster: &mut NatsCluster, system: &TestSystem, stop: &CancellationToken, most: usize) -> usize {
+async fn kill_leaders(
+    cluster: &mut NatsCluster,
+    system: &TestSystem,
+    stop: &CancellationToken,
+    most: usize,
+) -> usize {
     let mut kills = 0;
     let settled = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
     let mut ticks = tokio::time::interval(KILL_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     while kills < most && stop.run_until_cancelled(ticks.tick()).await.is_some() {
-        let Some(leader) = cluster.leader_now(STREAMS[kills % 2]).await else { continue };
+        let Some(leader) = cluster.leader_now(STREAMS[kills % 2]).await else {
+            continue;
+        };
         cluster.server(leader).kill();
         kills += 1;
-        println!("  killed n{leader}, {} investigations are settled", system.database.number(settled));
+        println!(
+            "  killed n{leader}, {} investigations are settled",
+            system.database.number(settled)
+        );
         cluster.server(leader).restart().await;
     }
     kills

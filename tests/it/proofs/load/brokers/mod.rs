@@ -26,7 +26,12 @@ use crate::support::stream::Timelines;
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually_within;
 
-const STREAMS: [&str; 4] = ["TARSY_ALERTS", "TARSY_TIMELINE", "TARSY_DEAD_LETTERS", "TARSY_CONTROL"];
+const STREAMS: [&str; 4] = [
+    "TARSY_ALERTS",
+    "TARSY_TIMELINE",
+    "TARSY_DEAD_LETTERS",
+    "TARSY_CONTROL",
+];
 /// A call that changes something: it must be sent once.
 const CHANGING: &str = "restart_deployment";
 /// An acknowledgement that was lost with a server comes again after this time.
@@ -45,7 +50,9 @@ fn investigations(suite: usize, proof: usize) -> usize {
 fn recording(call: Duration) -> String {
     let wait = call.as_millis();
     let pod = "{tool: drill.describe_pod, arguments: {namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p}}";
-    let restart = format!("{{tool: drill.{CHANGING}, arguments: {{namespace: checkout, deployment: checkout}}}}");
+    let restart = format!(
+        "{{tool: drill.{CHANGING}, arguments: {{namespace: checkout, deployment: checkout}}}}"
+    );
     format!(
         "name: brokers\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
          - chunks: [{{wait: {wait}ms}}, {{call: {pod}}}]\n  - chunks: [{{wait: {wait}ms}}, {{call: {restart}}}]\n  \
@@ -58,7 +65,12 @@ fn recording(call: Duration) -> String {
 async fn place_copies(cluster: &NatsCluster) {
     let (jetstream, name) = (cluster.jetstream(None).await, "PROBE".to_owned());
     let storage = StorageType::Memory;
-    let probe = Config { name: name.clone(), num_replicas: SERVERS, storage, ..Config::default() };
+    let probe = Config {
+        name: name.clone(),
+        num_replicas: SERVERS,
+        storage,
+        ..Config::default()
+    };
     let is_placed = async || jetstream.create_stream(probe.clone()).await.is_ok();
     eventually_within(TIMEOUT, "the servers place copies", is_placed).await;
     // A probe that stays disturbs no test.
@@ -83,12 +95,20 @@ async fn system_on(cluster: Option<&NatsCluster>, sections: &str, call: Duration
 }
 
 /// A worker that knows one server, and finds the others through it.
-async fn worker_on(system: &TestSystem, cluster: &mut NatsCluster, server: usize) -> (Tarsy, String) {
+async fn worker_on(
+    system: &TestSystem,
+    cluster: &mut NatsCluster,
+    server: usize,
+) -> (Tarsy, String) {
     let (name, url) = (format!("w{server}"), cluster.server(server).url());
     let env = system.env(system.database.url());
     let mut env = env.each().to_vec();
     env.push(("NATS_URL", &url));
-    let mut worker = Tarsy::spawn(&name, &["worker", "--name", &name, "--listen", "127.0.0.1:0"], &env);
+    let mut worker = Tarsy::spawn(
+        &name,
+        &["worker", "--name", &name, "--listen", "127.0.0.1:0"],
+        &env,
+    );
     let address = worker.ready().await;
     (worker, address)
 }
@@ -106,8 +126,12 @@ struct Sent {
 /// acknowledged.
 async fn publish_paced(system: &TestSystem, count: usize, pace: Duration) -> Vec<Sent> {
     let retry = ConnectRetry::UpTo(Duration::from_secs(30));
-    let options =
-        Options { url: system.nats_url(), role: "producer".to_owned(), credentials: Default::default(), retry };
+    let options = Options {
+        url: system.nats_url(),
+        role: "producer".to_owned(),
+        credentials: Default::default(),
+        retry,
+    };
     let nats = Arc::new(Nats::connect(&options).await.unwrap());
     let (mut publishing, mut ticks) = (JoinSet::new(), tokio::time::interval(pace));
     for _ in 0..count {
@@ -122,9 +146,20 @@ async fn publish(nats: Arc<Nats>) -> Sent {
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
     let body = format!("{MARK}: something is wrong, {session}").into_bytes();
     loop {
-        let alert = NewAlert { priority: Priority::Normal, suffix: None, body: body.clone(), headers: headers.clone() };
+        let alert = NewAlert {
+            priority: Priority::Normal,
+            suffix: None,
+            body: body.clone(),
+            headers: headers.clone(),
+        };
         match nats.publish_alert(alert).await {
-            Ok(_) => return Sent { session, took: begun.elapsed(), at: Utc::now() },
+            Ok(_) => {
+                return Sent {
+                    session,
+                    took: begun.elapsed(),
+                    at: Utc::now(),
+                };
+            }
             Err(Error::Unavailable(_)) => {}
             Err(error) => panic!("{error}"),
         }
@@ -143,9 +178,18 @@ struct Measured {
 impl Measured {
     fn new(sent: &[Sent], timelines: &Timelines, took: Duration) -> Self {
         let start = |sent: &Sent| {
-            between(sent.at, first(&timelines[&sent.session], EventType::SessionStarted).unwrap().created_at)
+            between(
+                sent.at,
+                first(&timelines[&sent.session], EventType::SessionStarted)
+                    .unwrap()
+                    .created_at,
+            )
         };
-        Self { publishes: sent.iter().map(|sent| sent.took).collect(), claims: sent.iter().map(start).collect(), took }
+        Self {
+            publishes: sent.iter().map(|sent| sent.took).collect(),
+            claims: sent.iter().map(start).collect(),
+            took,
+        }
     }
 
     fn print(&self, brokers: &str) {
@@ -167,7 +211,8 @@ async fn doctor(system: &TestSystem) -> String {
 
 /// Returns when this many sessions have ended.
 async fn ended(system: &TestSystem, count: usize) {
-    let sql = "SELECT count(*) FROM alert_sessions WHERE status <> 'running' AND settled_at IS NOT NULL";
+    let sql =
+        "SELECT count(*) FROM alert_sessions WHERE status <> 'running' AND settled_at IS NOT NULL";
     let count = i64::try_from(count).unwrap();
     let all = async || system.database.number(sql) >= count;
     eventually_within(TIMEOUT, &format!("{count} sessions have ended"), all).await;
@@ -182,7 +227,15 @@ async fn assert_whole(system: &TestSystem, count: usize) -> Timelines {
     assert_eq!(timelines.len(), count);
     assert_all_completed(system, count);
     let calls = system.tool_calls();
-    let changing: u32 = calls.iter().filter(|(call, _)| call.contains(CHANGING)).map(|(_, sent)| *sent).sum();
-    assert_eq!(usize::try_from(changing).unwrap(), count, "calls that change something: {calls:?}");
+    let changing: u32 = calls
+        .iter()
+        .filter(|(call, _)| call.contains(CHANGING))
+        .map(|(_, sent)| *sent)
+        .sum();
+    assert_eq!(
+        usize::try_from(changing).unwrap(),
+        count,
+        "calls that change something: {calls:?}"
+    );
     timelines
 }

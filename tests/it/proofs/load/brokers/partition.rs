@@ -5,7 +5,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::{
-    STREAMS, THREE_COPIES, TIMEOUT, assert_whole, doctor, ended, investigations, publish_paced, system_on, worker_on,
+    STREAMS, THREE_COPIES, TIMEOUT, assert_whole, doctor, ended, investigations, publish_paced,
+    system_on, worker_on,
 };
 use crate::support::http;
 use crate::support::link::Mode;
@@ -59,9 +60,16 @@ async fn assert_survived(
     ended(system, count).await;
     if let Failure::CutOff(_) = failure {
         // While the others elect leaders, a worker that has left may try this server again, and leaves again.
-        eventually_within(TIMEOUT, "no worker is at the server that is cut off", async || {
-            !cluster.clients_of(server).await.contains(&"tarsy worker".to_owned())
-        })
+        eventually_within(
+            TIMEOUT,
+            "no worker is at the server that is cut off",
+            async || {
+                !cluster
+                    .clients_of(server)
+                    .await
+                    .contains(&"tarsy worker".to_owned())
+            },
+        )
         .await;
     }
     cluster.server(server).signal(Signal::CONT);
@@ -86,14 +94,28 @@ async fn a_worker_leaves_a_follower_that_is_cut_off_and_nothing_is_lost() {
     let (mut cluster, system, workers) = start().await;
     let follower = (cluster.leader_of("TARSY_ALERTS").await + 1) % SERVERS;
     let failure = Failure::CutOff(Mode::Cut);
-    assert_survived(&mut cluster, &system, follower, failure, &workers[follower].0).await;
+    assert_survived(
+        &mut cluster,
+        &system,
+        follower,
+        failure,
+        &workers[follower].0,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_leaves_a_server_that_hangs_and_nothing_is_lost() {
     let (mut cluster, system, workers) = start().await;
     let leader = cluster.leader_of("TARSY_TIMELINE").await;
-    assert_survived(&mut cluster, &system, leader, Failure::Hangs, &workers[leader].0).await;
+    assert_survived(
+        &mut cluster,
+        &system,
+        leader,
+        Failure::Hangs,
+        &workers[leader].0,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,13 +124,21 @@ async fn without_a_majority_workers_say_so_run_on_and_end_everything_afterwards(
     let count = investigations(INVESTIGATIONS, INVESTIGATIONS_IN_PROOF);
     publish_paced(&system, count / 2, Duration::from_millis(20)).await;
     let running = "SELECT count(*) FROM alert_sessions WHERE status = 'running'";
-    eventually_within(TIMEOUT, "sessions run", async || system.database.number(running) > 0).await;
+    eventually_within(TIMEOUT, "sessions run", async || {
+        system.database.number(running) > 0
+    })
+    .await;
     for server in [1, 2] {
         cluster.server(server).kill();
     }
-    let ends = "SELECT count(*) FROM alert_sessions WHERE status = 'completed' AND settled_at IS NULL";
-    eventually_within(TIMEOUT, "a session completes without the brokers", async || system.database.number(ends) > 0)
-        .await;
+    let ends =
+        "SELECT count(*) FROM alert_sessions WHERE status = 'completed' AND settled_at IS NULL";
+    eventually_within(
+        TIMEOUT,
+        "a session completes without the brokers",
+        async || system.database.number(ends) > 0,
+    )
+    .await;
     for (worker, address) in &workers {
         worker.logged("queue is unavailable").await;
         worker.logged("claiming paused: nats unavailable").await;
@@ -120,14 +150,19 @@ async fn without_a_majority_workers_say_so_run_on_and_end_everything_afterwards(
         .await;
     }
     let checks = doctor(&system).await;
-    assert!(checks.contains("no leader, since most of their servers are unavailable: TARSY_ALERTS"), "{checks}");
+    assert!(
+        checks.contains("no leader, since most of their servers are unavailable: TARSY_ALERTS"),
+        "{checks}"
+    );
     for server in [1, 2] {
         cluster.server(server).restart().await;
     }
     cluster.is_whole(&STREAMS).await;
     for (_, address) in &workers {
-        eventually_within(TIMEOUT, "the worker is ready", async || http::get(address, "/readyz").await.status == 200)
-            .await;
+        eventually_within(TIMEOUT, "the worker is ready", async || {
+            http::get(address, "/readyz").await.status == 200
+        })
+        .await;
     }
     publish_paced(&system, count - count / 2, PACE).await;
     assert_whole(&system, count).await;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{
-    STREAMS, THREE_COPIES, TIMEOUT, assert_all_completed, assert_whole, ended, investigations, place_copies,
-    publish_paced, system_on,
+    STREAMS, THREE_COPIES, TIMEOUT, assert_all_completed, assert_whole, ended, investigations,
+    place_copies, publish_paced, system_on,
 };
 use crate::support::monitoring::program;
 use crate::support::nats::NatsCluster;
@@ -45,10 +45,16 @@ async fn brokers_are_upgraded_one_by_one_while_investigations_run() {
     let (sent, ()) = tokio::join!(publish_paced(&system, count, pace(count)), upgraded);
     let after = cluster.versions().await;
     let timelines = assert_whole(&system, count).await;
-    println!("{} investigations while the brokers went from {before:?} to {after:?}", sent.len());
+    println!(
+        "{} investigations while the brokers went from {before:?} to {after:?}",
+        sent.len()
+    );
     assert_eq!(before != after, older.is_some(), "{before:?} to {after:?}");
     assert_eq!(timelines.len(), count);
-    let announced = workers.iter().filter(|worker| worker.log().contains("nats connection ends soon")).count();
+    let announced = workers
+        .iter()
+        .filter(|worker| worker.log().contains("nats connection ends soon"))
+        .count();
     assert!(announced > 0, "no server announced its stop");
 }
 
@@ -57,7 +63,10 @@ async fn investigations_change_over_from_one_broker_to_three() {
     let mut system = system_on(None, THREE_COPIES.replace('3', "1").as_str(), CALL).await;
     let file = system.file("servers");
     std::fs::write(&file, system.nats_url()).unwrap();
-    let (env, file) = (system.env(system.database.url()), file.display().to_string());
+    let (env, file) = (
+        system.env(system.database.url()),
+        file.display().to_string(),
+    );
     let env = [&env.each()[1..], &[("NATS_URL_FILE", file.as_str())][..]].concat();
     let mut worker = Tarsy::spawn("w1", &["worker", "--listen", "127.0.0.1:0"], &env);
     worker.ready().await;
@@ -68,13 +77,18 @@ async fn investigations_change_over_from_one_broker_to_three() {
     place_copies(&cluster).await;
     system.use_broker(cluster.urls());
     let config = system.file("tarsy.yaml");
-    let text = std::fs::read_to_string(&config).unwrap().replace("replicas: 1", "replicas: 3");
+    let text = std::fs::read_to_string(&config)
+        .unwrap()
+        .replace("replicas: 1", "replicas: 3");
     std::fs::write(config, text).unwrap();
     system.migrate().await;
     // Until a worker's first statement the old server has the only copy of an alert.
     let received = "SELECT count(*) FROM alerts";
     let half = i64::try_from(count / 2).unwrap();
-    eventually_within(TIMEOUT, "every alert is received", async || system.database.number(received) == half).await;
+    eventually_within(TIMEOUT, "every alert is received", async || {
+        system.database.number(received) == half
+    })
+    .await;
     std::fs::write(&file, cluster.urls()).unwrap();
     worker.logged("nats servers read again").await;
     system.nats.kill();
@@ -87,6 +101,10 @@ async fn investigations_change_over_from_one_broker_to_three() {
     assert_all_completed(&system, count);
     for (session, events) in system.timelines().await {
         let numbers: Vec<u32> = events.iter().map(|event| event.session_seq).collect();
-        assert_eq!(numbers, (1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>(), "{session}");
+        assert_eq!(
+            numbers,
+            (1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>(),
+            "{session}"
+        );
     }
 }

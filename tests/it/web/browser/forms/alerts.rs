@@ -12,7 +12,8 @@ use crate::support::system::TestSystem;
 const ALERTS: &str = "allow: {rerun: ['*'], submit: ['*']}";
 const TEXT: &str = "KubePodOOMKilled checkout\nthe pod restarts <again> & again";
 /// The number of links and forms that queue an alert.
-const WAYS: &str = "document.querySelectorAll('a[href=\"/submit\"], a[href$=\"/rerun\"], form.order').length";
+const WAYS: &str =
+    "document.querySelectorAll('a[href=\"/submit\"], a[href$=\"/rerun\"], form.order').length";
 
 /// In each width: no rule of axe broken, and nothing beyond the window. Then the width of before.
 async fn is_well_made(browser: &mut Browser, scripts: Scripts, width: u32) {
@@ -31,12 +32,22 @@ async fn arrives_at_session(browser: &mut Browser) -> SessionId {
     browser
         .until("/^\\/sessions\\/[0-9a-f-]{36}$/.test(location.pathname) && document.readyState === 'complete'")
         .await;
-    let path = browser.eval("location.pathname").await.as_str().unwrap().to_owned();
+    let path = browser
+        .eval("location.pathname")
+        .await
+        .as_str()
+        .unwrap()
+        .to_owned();
     SessionId::parse(path.trim_start_matches("/sessions/")).unwrap()
 }
 
 /// Submits an alert, with a mistake before, and has it investigated again, as a person who is known.
-async fn submits_and_reruns(system: &mut TestSystem, browser: &mut Browser, base: &str, look: (Scripts, u32)) {
+async fn submits_and_reruns(
+    system: &mut TestSystem,
+    browser: &mut Browser,
+    base: &str,
+    look: (Scripts, u32),
+) {
     let (scripts, width) = look;
     browser.looks(width, "light").await;
     browser.open(&format!("{base}/")).await;
@@ -45,21 +56,27 @@ async fn submits_and_reruns(system: &mut TestSystem, browser: &mut Browser, base
     is_well_made(browser, scripts, width).await;
     // A text of blanks passes the browser's own check, and the server says what is wrong.
     browser.fill("#alert", "  ").await;
-    browser.eval("document.querySelector('#priority').value = 'high'; 0").await;
+    browser
+        .eval("document.querySelector('#priority').value = 'high'; 0")
+        .await;
     browser.click("#cooldown").await;
     browser.click("form.order button").await;
     browser.until("document.querySelector('#problem')?.innerText.startsWith('The alert is empty') ?? false").await;
     let kept = "[document.querySelector('#alert').value, document.querySelector('#priority').value, document.querySelector('#cooldown').checked]";
     assert_eq!(browser.eval(kept).await, json!(["  ", "high", true]));
     is_well_made(browser, scripts, width).await;
-    browser.eval("document.querySelector('#alert').value = ''; 0").await;
+    browser
+        .eval("document.querySelector('#alert').value = ''; 0")
+        .await;
     browser.fill("#alert", TEXT).await;
     // A double click: the form is sent twice.
     browser.click("form.order button").await;
     browser.click_if_there("form.order button").await;
     let submitted = arrives_at_session(browser).await;
     let held = system.gates.next().await;
-    let stored = system.database.text(&format!("SELECT body FROM alerts WHERE alert_id = '{submitted}'"));
+    let stored = system.database.text(&format!(
+        "SELECT body FROM alerts WHERE alert_id = '{submitted}'"
+    ));
     assert_eq!(stored, TEXT);
     held.open().await;
     system.follow(submitted).await.finish().await;
@@ -70,12 +87,19 @@ async fn submits_and_reruns(system: &mut TestSystem, browser: &mut Browser, base
     browser.arrives_at(&format!("{page}/rerun")).await;
     let prefilled = browser.eval("document.querySelector('#alert').value").await;
     assert_eq!(
-        (prefilled, browser.eval("document.querySelector('#alert').readOnly").await),
+        (
+            prefilled,
+            browser
+                .eval("document.querySelector('#alert').readOnly")
+                .await
+        ),
         (json!(TEXT), json!(true))
     );
     is_well_made(browser, scripts, width).await;
     browser.click("form.order button").await;
-    browser.until(&format!("location.pathname !== '{page}/rerun'")).await;
+    browser
+        .until(&format!("location.pathname !== '{page}/rerun'"))
+        .await;
     let rerun = arrives_at_session(browser).await;
     assert_ne!(rerun, submitted);
     system.gates.next().await.open().await;
@@ -87,17 +111,33 @@ async fn submits_and_reruns(system: &mut TestSystem, browser: &mut Browser, base
     browser.open(&format!("{base}{page}/rerun")).await;
     browser.click("a[href^='/submit?from=']").await;
     browser.arrives_at("/submit").await;
-    assert_eq!(browser.eval("document.querySelector('#alert').value").await, TEXT);
+    assert_eq!(
+        browser.eval("document.querySelector('#alert').value").await,
+        TEXT
+    );
     is_well_made(browser, scripts, width).await;
-    assert_eq!(system.database.number("SELECT count(*) FROM alerts"), 2, "each was queued once");
+    assert_eq!(
+        system.database.number("SELECT count(*) FROM alerts"),
+        2,
+        "each was queued once"
+    );
     let refused = |problem: &String| problem.contains("400 (Bad Request)");
-    assert_eq!(browser.problems().into_iter().filter(|each| !refused(each)).collect::<Vec<_>>(), Vec::<String>::new());
+    assert_eq!(
+        browser
+            .problems()
+            .into_iter()
+            .filter(|each| !refused(each))
+            .collect::<Vec<_>>(),
+        Vec::<String>::new()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_with_the_token_submits_an_alert_and_reruns_it() {
     for look in [(Scripts::On, 390), (Scripts::Off, 1280)] {
-        let Some(mut browser) = Browser::with(look.0).await else { return };
+        let Some(mut browser) = Browser::with(look.0).await else {
+            return;
+        };
         let mut system = TestSystem::start(&["answer-0-start"]).await;
         let (_worker, _) = system.worker("w1").await;
         let (_web, base) = web(&system, ALERTS, ("TARSY_WEB_TOKEN", TOKEN)).await;
@@ -112,27 +152,42 @@ async fn a_person_with_the_token_submits_an_alert_and_reruns_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_of_a_proxy_submits_an_alert_and_reruns_it() {
     for look in [(Scripts::On, 1280), (Scripts::Off, 390)] {
-        let Some(mut browser) = Browser::with(look.0).await else { return };
+        let Some(mut browser) = Browser::with(look.0).await else {
+            return;
+        };
         let mut system = TestSystem::start(&["answer-0-start"]).await;
         let (_worker, _) = system.worker("w1").await;
         let section = format!("auth: proxy, {ALERTS}");
         let (_web, base) = web(&system, &section, ("TARSY_WEB_PROXY_SECRET", SECRET)).await;
-        browser.headers(json!({"x-tarsy-proxy-secret": SECRET, "x-forwarded-email": "ada@example.com"})).await;
+        browser
+            .headers(
+                json!({"x-tarsy-proxy-secret": SECRET, "x-forwarded-email": "ada@example.com"}),
+            )
+            .await;
         submits_and_reruns(&mut system, &mut browser, &base, look).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_rights_no_page_has_a_way_to_queue_an_alert() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
     system.follow(session).await.finish().await;
     // With `none` no user is known, who could have a right.
-    for (section, secret) in [(ALERTS, ("TARSY_UNUSED", "")), ("auth: proxy", ("TARSY_WEB_PROXY_SECRET", SECRET))] {
+    for (section, secret) in [
+        (ALERTS, ("TARSY_UNUSED", "")),
+        ("auth: proxy", ("TARSY_WEB_PROXY_SECRET", SECRET)),
+    ] {
         let (_web, base) = web(&system, section, secret).await;
-        browser.headers(json!({"x-tarsy-proxy-secret": SECRET, "x-forwarded-email": "ada@example.com"})).await;
+        browser
+            .headers(
+                json!({"x-tarsy-proxy-secret": SECRET, "x-forwarded-email": "ada@example.com"}),
+            )
+            .await;
         let page = format!("/sessions/{session}");
         for path in ["/", "/queue", &page] {
             browser.open(&format!("{base}{path}")).await;
@@ -140,7 +195,9 @@ async fn without_the_rights_no_page_has_a_way_to_queue_an_alert() {
         }
         for path in ["/submit".to_owned(), format!("{page}/rerun")] {
             browser.open(&format!("{base}{path}")).await;
-            browser.until("document.querySelector('h1')?.innerText === 'Forbidden'").await;
+            browser
+                .until("document.querySelector('h1')?.innerText === 'Forbidden'")
+                .await;
             assert_eq!(browser.eval(WAYS).await, 0, "{section} {path}");
         }
     }

@@ -23,7 +23,8 @@ enum Scripts {
 impl Browser {
     /// Clicks the middle of an element, as a mouse does.
     pub(in crate::web) async fn click(&mut self, selector: &str) {
-        self.until(&format!("document.querySelector({selector:?}) !== null")).await;
+        self.until(&format!("document.querySelector({selector:?}) !== null"))
+            .await;
         let place = format!(
             "(() => {{ const found = document.querySelector({selector:?}); found.scrollIntoView({{block: 'center'}}); \
              const {{x, y, width, height}} = found.getBoundingClientRect(); return [x + width / 2, y + height / 2]; }})()"
@@ -49,14 +50,23 @@ impl Browser {
 
     /// Waits for a page whose path begins like this, and returns its path.
     pub(in crate::web) async fn arrives_at(&mut self, path: &str) -> String {
-        self.until(&format!("location.pathname.startsWith({path:?}) && document.readyState === 'complete'")).await;
-        self.eval("location.pathname").await.as_str().unwrap().to_owned()
+        self.until(&format!(
+            "location.pathname.startsWith({path:?}) && document.readyState === 'complete'"
+        ))
+        .await;
+        self.eval("location.pathname")
+            .await
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     async fn with(scripts: Scripts) -> Option<Self> {
         let mut browser = Self::start().await?;
         let disabled = json!({"value": scripts == Scripts::Off});
-        browser.call("Emulation.setScriptExecutionDisabled", disabled).await;
+        browser
+            .call("Emulation.setScriptExecutionDisabled", disabled)
+            .await;
         Some(browser)
     }
 }
@@ -78,17 +88,27 @@ async fn cancels_and_asks(system: &mut TestSystem, browser: &mut Browser, base: 
     browser.click(&format!("a[href='{page}/cancel']")).await;
     browser.arrives_at(&format!("{page}/cancel")).await;
     browser.click("form.ask-form button").await;
-    browser.until(&format!("location.pathname === {page:?}")).await;
+    browser
+        .until(&format!("location.pathname === {page:?}"))
+        .await;
     let mut timeline = system.follow(running).await;
     held.open().await;
-    assert_eq!(timeline.finish().await.event_type.as_str(), "session_cancelled");
+    assert_eq!(
+        timeline.finish().await.event_type.as_str(),
+        "session_cancelled"
+    );
 
     browser.open(&format!("{base}{page}")).await;
     browser.fill("#question", "Would 5 % more be enough?").await;
     browser.click("form[action$='/questions'] button").await;
-    browser.until(&format!("location.pathname.startsWith('/sessions/') && location.pathname !== {page:?}")).await;
+    browser
+        .until(&format!(
+            "location.pathname.startsWith('/sessions/') && location.pathname !== {page:?}"
+        ))
+        .await;
     let asked = browser.arrives_at("/sessions/").await;
-    let asked = SessionId::parse(asked.trim_start_matches("/sessions/")).unwrap_or_else(|| panic!("{asked}"));
+    let asked = SessionId::parse(asked.trim_start_matches("/sessions/"))
+        .unwrap_or_else(|| panic!("{asked}"));
     assert_ne!(asked, running);
     let question = format!("SELECT body FROM alerts WHERE alert_id = '{asked}'");
     let held = system.gates.next().await;
@@ -102,7 +122,9 @@ async fn searches(browser: &mut Browser, base: &str) {
     browser.open(&format!("{base}/")).await;
     browser.fill("#q", "checkout").await;
     browser.press("Enter").await;
-    browser.until("location.search.includes('q=checkout')").await;
+    browser
+        .until("location.search.includes('q=checkout')")
+        .await;
     browser.click("form.flt button").await;
     browser.until("location.search.includes('since=')").await;
 }
@@ -110,7 +132,9 @@ async fn searches(browser: &mut Browser, base: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_with_the_token_logs_in_asks_cancels_and_logs_out() {
     for scripts in [Scripts::On, Scripts::Off] {
-        let Some(mut browser) = Browser::with(scripts).await else { return };
+        let Some(mut browser) = Browser::with(scripts).await else {
+            return;
+        };
         let mut system = TestSystem::start(&["answer-0-start"]).await;
         let (_worker, _) = system.worker("w1").await;
         let (_web, base) = web(&system, ALLOWED, ("TARSY_WEB_TOKEN", TOKEN)).await;
@@ -118,7 +142,9 @@ async fn a_person_with_the_token_logs_in_asks_cancels_and_logs_out() {
         browser.arrives_at("/login").await;
         browser.fill("input[name=token]", "wrong").await;
         browser.click("form button").await;
-        browser.until("document.body?.innerText.includes('This is not the token.') ?? false").await;
+        browser
+            .until("document.body?.innerText.includes('This is not the token.') ?? false")
+            .await;
         browser.fill("input[name=token]", TOKEN).await;
         browser.click("form button").await;
         browser.arrives_at("/queue").await;
@@ -134,7 +160,9 @@ async fn a_person_with_the_token_logs_in_asks_cancels_and_logs_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_of_a_proxy_asks_and_cancels() {
     for scripts in [Scripts::On, Scripts::Off] {
-        let Some(mut browser) = Browser::with(scripts).await else { return };
+        let Some(mut browser) = Browser::with(scripts).await else {
+            return;
+        };
         let mut system = TestSystem::start(&["answer-0-start"]).await;
         let (_worker, _) = system.worker("w1").await;
         let section = format!("auth: proxy, {ALLOWED}");
@@ -149,15 +177,27 @@ async fn a_person_of_a_proxy_asks_and_cancels() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_users_the_pages_have_only_forms_that_send_nothing() {
     for scripts in [Scripts::On, Scripts::Off] {
-        let Some(mut browser) = Browser::with(scripts).await else { return };
+        let Some(mut browser) = Browser::with(scripts).await else {
+            return;
+        };
         let system = TestSystem::start(&[]).await;
         let (_worker, _) = system.worker("w1").await;
         let (_web, base) = web(&system, ALLOWED, ("TARSY_UNUSED", "")).await;
         let session = system.publish().await;
         system.follow(session).await.finish().await;
-        for path in ["/".to_owned(), format!("/sessions/{session}"), "/queue".to_owned()] {
+        for path in [
+            "/".to_owned(),
+            format!("/sessions/{session}"),
+            "/queue".to_owned(),
+        ] {
             browser.open(&format!("{base}{path}")).await;
-            assert_eq!(browser.eval("document.querySelectorAll('form[method=post]').length").await, 0, "{path}");
+            assert_eq!(
+                browser
+                    .eval("document.querySelectorAll('form[method=post]').length")
+                    .await,
+                0,
+                "{path}"
+            );
         }
         searches(&mut browser, &base).await;
     }
@@ -165,7 +205,9 @@ async fn without_users_the_pages_have_only_forms_that_send_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_form_of_another_site_sends_nothing_that_counts() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let section = format!("auth: proxy, {ALLOWED}");
@@ -173,13 +215,16 @@ async fn a_form_of_another_site_sends_nothing_that_counts() {
     let session = system.publish().await;
     system.follow(session).await.finish().await;
     // The browser has the credentials, the page comes from elsewhere: another origin, and none at all.
-    browser.headers(json!({"x-tarsy-proxy-secret": SECRET, "x-forwarded-email": "ada@example.com"})).await;
+    browser
+        .headers(json!({"x-tarsy-proxy-secret": SECRET, "x-forwarded-email": "ada@example.com"}))
+        .await;
     let form = format!(
         "<form method=post action='{base}/sessions/{session}/questions'><input name=question value=Why><button>x</button></form>"
     );
-    for page in
-        [format!("data:text/html,{form}"), format!("data:text/html,<meta name=referrer content=no-referrer>{form}")]
-    {
+    for page in [
+        format!("data:text/html,{form}"),
+        format!("data:text/html,<meta name=referrer content=no-referrer>{form}"),
+    ] {
         browser.call("Page.navigate", json!({"url": page})).await;
         browser.click("form button").await;
         browser.until("document.body?.innerText.includes('a page of another site sent this request') ?? false").await;

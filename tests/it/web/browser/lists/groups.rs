@@ -23,53 +23,93 @@ INSERT INTO alert_sessions (session_id, created_at, deadline_at, lease_expires_a
          now(), now(), 'Cause: limit ' || n
   FROM generate_series(1, 16) n;";
 
-const ROWS: &str =
-    "[...document.querySelectorAll('.sr')].map((row) => row.querySelector('.ti').innerText.split(' ')[0])";
+const ROWS: &str = "[...document.querySelectorAll('.sr')].map((row) => row.querySelector('.ti').innerText.split(' ')[0])";
 
 fn rows(parts: &[(&str, usize)]) -> serde_json::Value {
-    json!(parts.iter().flat_map(|(name, count)| std::iter::repeat_n(*name, *count)).collect::<Vec<_>>())
+    json!(
+        parts
+            .iter()
+            .flat_map(|(name, count)| std::iter::repeat_n(*name, *count))
+            .collect::<Vec<_>>()
+    )
 }
 
 /// Clicks the element, and waits for the page that it leads to.
 pub(super) async fn follow(browser: &mut Browser, element: &str) {
     browser.eval("window.isOld = true; 0").await;
     browser.click_element(element).await;
-    browser.until("!window.isOld && document.readyState === 'complete'").await;
+    browser
+        .until("!window.isOld && document.readyState === 'complete'")
+        .await;
 }
 
 fn folded(name: &str) -> String {
-    format!("[...document.querySelectorAll('.sr.grp > a')].find((row) => row.innerText.includes('{name}'))")
+    format!(
+        "[...document.querySelectorAll('.sr.grp > a')].find((row) => row.innerText.includes('{name}'))"
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folded_row_opens_in_its_place_and_the_key_o_opens_its_newest_session() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let system = TestSystem::start(&[]).await;
     system.database.execute(STORMS);
     let (_web, base) = web_of(&system).await;
     for (width, is_scripted) in [(1280, true), (390, false)] {
         browser.looks(width, "light").await;
         let off = json!({"value": !is_scripted});
-        browser.call("Emulation.setScriptExecutionDisabled", off).await;
-        browser.open(&format!("{base}/?since=24h&status=completed&limit=15")).await;
-        assert_eq!(browser.eval(ROWS).await, rows(&[("KubeJobFailed", 1), ("Other", 1), ("TargetDown", 1)]));
+        browser
+            .call("Emulation.setScriptExecutionDisabled", off)
+            .await;
+        browser
+            .open(&format!("{base}/?since=24h&status=completed&limit=15"))
+            .await;
+        assert_eq!(
+            browser.eval(ROWS).await,
+            rows(&[("KubeJobFailed", 1), ("Other", 1), ("TargetDown", 1)])
+        );
         follow(&mut browser, &folded("KubeJobFailed")).await;
         let opened = rows(&[("KubeJobFailed", 6), ("Other", 1), ("TargetDown", 1)]);
-        assert_eq!(browser.eval(ROWS).await, opened, "its head and each of its sessions");
+        assert_eq!(
+            browser.eval(ROWS).await,
+            opened,
+            "its head and each of its sessions"
+        );
         let kept = "['status', 'since', 'limit'].map((name) => new URLSearchParams(location.search).get(name))";
         assert_eq!(browser.eval(kept).await, json!(["completed", "24h", "15"]));
-        assert_eq!(browser.eval("document.querySelector(location.hash).className").await, "sr grp open");
+        assert_eq!(
+            browser
+                .eval("document.querySelector(location.hash).className")
+                .await,
+            "sr grp open"
+        );
         assert_eq!(browser.eval(OVERFLOW).await, 0);
         follow(&mut browser, &folded("TargetDown")).await;
-        assert_eq!(browser.eval(ROWS).await, rows(&[("KubeJobFailed", 6), ("Other", 1), ("TargetDown", 10)]));
+        assert_eq!(
+            browser.eval(ROWS).await,
+            rows(&[("KubeJobFailed", 6), ("Other", 1), ("TargetDown", 10)])
+        );
         if is_scripted {
-            assert_eq!(accessible::in_each_width(&mut browser).await, Vec::<String>::new());
+            assert_eq!(
+                accessible::in_each_width(&mut browser).await,
+                Vec::<String>::new()
+            );
             browser.looks(width, "light").await;
         }
         follow(&mut browser, &folded("KubeJobFailed")).await;
-        assert_eq!(browser.eval(ROWS).await, rows(&[("KubeJobFailed", 1), ("Other", 1), ("TargetDown", 10)]));
+        assert_eq!(
+            browser.eval(ROWS).await,
+            rows(&[("KubeJobFailed", 1), ("Other", 1), ("TargetDown", 10)])
+        );
     }
-    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false})).await;
+    browser
+        .call(
+            "Emulation.setScriptExecutionDisabled",
+            json!({"value": false}),
+        )
+        .await;
     // The second page keeps its place when a row of it opens.
     browser.open(&format!("{base}/?since=24h&limit=6")).await;
     follow(&mut browser, "document.querySelector('a[rel=next]')").await;
@@ -81,7 +121,16 @@ async fn a_folded_row_opens_in_its_place_and_the_key_o_opens_its_newest_session(
     browser.press("j").await;
     browser.eval("window.isOld = true; 0").await;
     browser.press("o").await;
-    browser.until("!window.isOld && document.readyState === 'complete' && !!document.querySelector('h1')").await;
-    assert_eq!(browser.eval("document.querySelector('h1').textContent").await, "KubeJobFailed job-1");
+    browser
+        .until(
+            "!window.isOld && document.readyState === 'complete' && !!document.querySelector('h1')",
+        )
+        .await;
+    assert_eq!(
+        browser
+            .eval("document.querySelector('h1').textContent")
+            .await,
+        "KubeJobFailed job-1"
+    );
     assert_eq!(browser.problems(), Vec::<String>::new());
 }

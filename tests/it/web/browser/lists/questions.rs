@@ -19,13 +19,15 @@ UPDATE alert_sessions SET parent_id = (SELECT session_id FROM alert_sessions WHE
   fingerprint = NULL WHERE fingerprint = 'f3';
 UPDATE alert_sessions SET created_at = now() - interval '9 days' WHERE fingerprint = 'f16';";
 
-const ROWS: &str = "[...document.querySelectorAll('.sr .ti')].map((row) => row.innerText.split(' ')[0])";
-const BELOW: &str =
-    "[...document.querySelectorAll('.qs li')].map((question) => question.innerText.replace(/\\s+/g, ' '))";
+const ROWS: &str =
+    "[...document.querySelectorAll('.sr .ti')].map((row) => row.innerText.split(' ')[0])";
+const BELOW: &str = "[...document.querySelectorAll('.qs li')].map((question) => question.innerText.replace(/\\s+/g, ' '))";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_open_below_their_investigation_and_a_search_finds_each() {
-    let Some(mut browser) = Browser::start().await else { return };
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
     let system = TestSystem::start(&[]).await;
     system.database.execute(STORMS);
     let (_web, base) = web_of(&system).await;
@@ -33,50 +35,130 @@ async fn questions_open_below_their_investigation_and_a_search_finds_each() {
     system.database.store().complete_some_words().await.unwrap();
     for (width, is_scripted) in [(1280, true), (390, false)] {
         browser.looks(width, "light").await;
-        browser.call("Emulation.setScriptExecutionDisabled", json!({"value": !is_scripted})).await;
+        browser
+            .call(
+                "Emulation.setScriptExecutionDisabled",
+                json!({"value": !is_scripted}),
+            )
+            .await;
         browser.open(&format!("{base}/")).await;
         let expected = json!(["KubeJobFailed", "KubeJobFailed", "Other", "TargetDown"]);
-        assert_eq!(browser.eval(ROWS).await, expected, "no question is a row, and none is counted");
-        assert_eq!(browser.eval("document.querySelector('.seg a[aria-current]').innerText").await, "All 12");
-        assert_eq!(browser.eval("document.querySelectorAll('.failed, .critical').length").await, 0);
-        assert_eq!(browser.eval("document.querySelector('.qs > summary').innerText").await, "2 questions");
-        browser.click_element("document.querySelector('.qs > summary')").await;
-        browser.until("document.querySelector('.qs li').checkVisibility()").await;
-        assert_eq!(browser.eval(BELOW).await, json!(["✓ answered Why 2?", "– no answer Why 1?"]));
+        assert_eq!(
+            browser.eval(ROWS).await,
+            expected,
+            "no question is a row, and none is counted"
+        );
+        assert_eq!(
+            browser
+                .eval("document.querySelector('.seg a[aria-current]').innerText")
+                .await,
+            "All 12"
+        );
+        assert_eq!(
+            browser
+                .eval("document.querySelectorAll('.failed, .critical').length")
+                .await,
+            0
+        );
+        assert_eq!(
+            browser
+                .eval("document.querySelector('.qs > summary').innerText")
+                .await,
+            "2 questions"
+        );
+        browser
+            .click_element("document.querySelector('.qs > summary')")
+            .await;
+        browser
+            .until("document.querySelector('.qs li').checkVisibility()")
+            .await;
+        assert_eq!(
+            browser.eval(BELOW).await,
+            json!(["✓ answered Why 2?", "– no answer Why 1?"])
+        );
         assert_eq!(browser.eval(OVERFLOW).await, 0);
         if is_scripted {
-            assert_eq!(accessible::in_each_width(&mut browser).await, Vec::<String>::new());
+            assert_eq!(
+                accessible::in_each_width(&mut browser).await,
+                Vec::<String>::new()
+            );
             browser.looks(width, "light").await;
         }
         follow(&mut browser, "document.querySelector('.qs li a')").await;
-        assert_eq!(browser.eval("document.querySelector('h1').textContent").await, "Why 2?");
-        follow(&mut browser, "document.querySelector('.crumb a[href^=\"/sessions/\"]')").await;
-        assert_eq!(browser.eval("document.querySelector('h1').textContent").await, "Other thing");
-        let section = browser.eval("document.querySelector('#thread').innerText").await;
+        assert_eq!(
+            browser
+                .eval("document.querySelector('h1').textContent")
+                .await,
+            "Why 2?"
+        );
+        follow(
+            &mut browser,
+            "document.querySelector('.crumb a[href^=\"/sessions/\"]')",
+        )
+        .await;
+        assert_eq!(
+            browser
+                .eval("document.querySelector('h1').textContent")
+                .await,
+            "Other thing"
+        );
+        let section = browser
+            .eval("document.querySelector('#thread').innerText")
+            .await;
         let section = section.as_str().unwrap();
-        for said in ["answered", "Because of it.", "no answer", "No answer: no provider"] {
+        for said in [
+            "answered",
+            "Because of it.",
+            "no answer",
+            "No answer: no provider",
+        ] {
             assert!(section.contains(said), "{said}: {section}");
         }
         // The question about an investigation of last week is found by its words, and by the box of the form.
         browser.open(&format!("{base}/")).await;
         browser.click_element("document.querySelector('#q')").await;
-        browser.eval("document.querySelector('#q').value = 'zeppelin'; window.isOld = true; 0").await;
+        browser
+            .eval("document.querySelector('#q').value = 'zeppelin'; window.isOld = true; 0")
+            .await;
         browser.press("Enter").await;
-        browser.until("!window.isOld && document.readyState === 'complete'").await;
+        browser
+            .until("!window.isOld && document.readyState === 'complete'")
+            .await;
         let titles = browser
             .eval("[...document.querySelectorAll('.sr .ti')].map((row) => row.innerText.split(' about')[0])")
             .await;
         assert_eq!(titles, json!(["question", "question", "question"]));
-        let last = browser.eval("[...document.querySelectorAll('.sr .ti')].at(-1).innerText").await;
+        let last = browser
+            .eval("[...document.querySelectorAll('.sr .ti')].at(-1).innerText")
+            .await;
         assert!(last.as_str().unwrap().ends_with(": Why 3?"), "{last}");
-        assert_eq!(browser.eval("document.querySelectorAll('.sr .failed, .sr .critical, .sr .err').length").await, 0);
+        assert_eq!(
+            browser
+                .eval("document.querySelectorAll('.sr .failed, .sr .critical, .sr .err').length")
+                .await,
+            0
+        );
         browser.open(&format!("{base}/")).await;
-        browser.click_element("document.querySelector('.fd > summary')").await;
-        browser.click_element("document.querySelector('.ff [name=questions]')").await;
+        browser
+            .click_element("document.querySelector('.fd > summary')")
+            .await;
+        browser
+            .click_element("document.querySelector('.ff [name=questions]')")
+            .await;
         follow(&mut browser, "document.querySelector('.ff button')").await;
-        assert_eq!(browser.eval("document.querySelector('.seg a[aria-current]').innerText").await, "All 15");
+        assert_eq!(
+            browser
+                .eval("document.querySelector('.seg a[aria-current]').innerText")
+                .await,
+            "All 15"
+        );
     }
-    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false})).await;
+    browser
+        .call(
+            "Emulation.setScriptExecutionDisabled",
+            json!({"value": false}),
+        )
+        .await;
     // The key `o` opens the investigation, not the list of its questions.
     browser.open(&format!("{base}/")).await;
     for key in ["j", "j", "j"] {
@@ -84,6 +166,8 @@ async fn questions_open_below_their_investigation_and_a_search_finds_each() {
     }
     browser.eval("window.isOld = true; 0").await;
     browser.press("o").await;
-    browser.until("!window.isOld && document.querySelector('h1')?.textContent === 'Other thing'").await;
+    browser
+        .until("!window.isOld && document.querySelector('h1')?.textContent === 'Other thing'")
+        .await;
     assert_eq!(browser.problems(), Vec::<String>::new());
 }

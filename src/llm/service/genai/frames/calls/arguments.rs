@@ -120,11 +120,18 @@ mod tests {
 
     #[test]
     fn a_value_is_whole_at_its_last_bracket() {
-        let whole = ["{}", " {\"a\": \"}\\\"{\"} \n", "[1]", "\"{\\\"a\\\":1}\"", "{\"a\":{\"b\":[]}}"];
+        let whole = [
+            "{}",
+            " {\"a\": \"}\\\"{\"} \n",
+            "[1]",
+            "\"{\\\"a\\\":1}\"",
+            "{\"a\":{\"b\":[]}}",
+        ];
         for text in whole {
             assert!(of(text).is_whole(), "{text}");
             let mut pieces = Arguments::default();
-            text.chars().for_each(|letter| pieces.push(&letter.to_string()));
+            text.chars()
+                .for_each(|letter| pieces.push(&letter.to_string()));
             assert!(pieces.is_whole() && pieces.is_same(text), "{text}");
         }
         for text in ["", " ", "{", "{\"a\":", "{}{", "{} x", "{\"a\":\"}", "1"] {

@@ -30,13 +30,18 @@ pub(in crate::llm::service::genai::frames) struct Blocks {
 
 impl Blocks {
     pub(super) fn add(&mut self, event: &Value) {
-        let index = event.get("index").or_else(|| event.get("contentBlockIndex")).and_then(Value::as_u64);
+        let index = event
+            .get("index")
+            .or_else(|| event.get("contentBlockIndex"))
+            .and_then(Value::as_u64);
         match event.get("type").and_then(Value::as_str) {
             Some("content_block_start") => match event.get("content_block") {
                 Some(block) if is(block, "tool_use") => self.begin(index, block, "id"),
                 Some(_) | None => self.begin_other(index),
             },
-            Some("content_block_delta") => self.add_piece(index, event.pointer("/delta/partial_json")),
+            Some("content_block_delta") => {
+                self.add_piece(index, event.pointer("/delta/partial_json"))
+            }
             Some("content_block_stop") => self.end(index),
             Some(_) => {}
             None => self.add_converse(index, event),
@@ -60,9 +65,18 @@ impl Blocks {
     fn begin(&mut self, index: Option<u64>, block: &Value, id: &str) {
         self.end_unfinished(index);
         self.others.remove(&index);
-        let input = block.get("input").filter(|input| input.as_object().is_some_and(|map| !map.is_empty())).cloned();
+        let input = block
+            .get("input")
+            .filter(|input| input.as_object().is_some_and(|map| !map.is_empty()))
+            .cloned();
         let (id, name, arguments) = (text(block, id), text(block, "name"), Arguments::default());
-        self.open.push(Block { index, id, name, input, arguments });
+        self.open.push(Block {
+            index,
+            id,
+            name,
+            input,
+            arguments,
+        });
     }
 
     fn begin_other(&mut self, index: Option<u64>) {
@@ -80,7 +94,12 @@ impl Blocks {
     }
 
     fn add_piece(&mut self, index: Option<u64>, piece: Option<&Value>) {
-        let Some(piece) = piece.and_then(Value::as_str).filter(|piece| !piece.is_empty()) else { return };
+        let Some(piece) = piece
+            .and_then(Value::as_str)
+            .filter(|piece| !piece.is_empty())
+        else {
+            return;
+        };
         let fits = |block: &&mut Block| index.is_none() || block.index == index;
         match self.open.iter_mut().rev().find(fits) {
             Some(block) => block.arguments.push(piece),
@@ -89,7 +108,11 @@ impl Blocks {
     }
 
     fn end(&mut self, index: Option<u64>) {
-        if let Some(position) = self.open.iter().rposition(|block| index.is_none() || block.index == index) {
+        if let Some(position) = self
+            .open
+            .iter()
+            .rposition(|block| index.is_none() || block.index == index)
+        {
             let block = self.open.remove(position);
             self.finish(block);
         }
@@ -111,7 +134,10 @@ impl Blocks {
             self.is_malformed |= block.input.is_none() && block.arguments.is_blank();
             self.finish(block);
         }
-        LastCalls { calls: self.complete, is_malformed: self.is_malformed }
+        LastCalls {
+            calls: self.complete,
+            is_malformed: self.is_malformed,
+        }
     }
 }
 
@@ -122,16 +148,27 @@ impl Block {
 
     /// `None` if it has no name, or two arguments.
     fn into_call(self) -> Option<Called> {
-        let Self { id, name, input, arguments, .. } = self;
+        let Self {
+            id,
+            name,
+            input,
+            arguments,
+            ..
+        } = self;
         let arguments = match input {
             Some(input) if arguments.is_blank() => input.to_string(),
             None => arguments.into_text(),
             Some(input) => {
                 let text = arguments.into_text();
-                let is_same = serde_json::from_str::<Value>(&text).is_ok_and(|value| value == input);
+                let is_same =
+                    serde_json::from_str::<Value>(&text).is_ok_and(|value| value == input);
                 is_same.then_some(text)?
             }
         };
-        (!name.is_empty()).then_some(Called { id, name, arguments })
+        (!name.is_empty()).then_some(Called {
+            id,
+            name,
+            arguments,
+        })
     }
 }

@@ -53,39 +53,72 @@ pub(in crate::llm::service::genai::frames) struct Pieces {
 impl Pieces {
     pub(super) fn add(&mut self, event: &Value) {
         // The field before `tool_calls`, with one call.
-        if let Some(function) = event.pointer("/choices/0/delta/function_call").filter(|call| call.is_object()) {
+        if let Some(function) = event
+            .pointer("/choices/0/delta/function_call")
+            .filter(|call| call.is_object())
+        {
             let (name, arguments) = (text(function, "name"), addition(function.get("arguments")));
-            self.add_piece(Piece { index: Some(0), id: String::new(), name, arguments });
+            self.add_piece(Piece {
+                index: Some(0),
+                id: String::new(),
+                name,
+                arguments,
+            });
         }
-        let pieces = event.pointer("/choices/0/delta/tool_calls").and_then(Value::as_array);
+        let pieces = event
+            .pointer("/choices/0/delta/tool_calls")
+            .and_then(Value::as_array);
         for piece in pieces.into_iter().flatten() {
             let function = piece.get("function").unwrap_or(&Value::Null);
             let index = piece.get("index").and_then(Value::as_u64);
             let arguments = addition(function.get("arguments"));
-            self.add_piece(Piece { index, id: text(piece, "id"), name: text(function, "name"), arguments });
+            self.add_piece(Piece {
+                index,
+                id: text(piece, "id"),
+                name: text(function, "name"),
+                arguments,
+            });
         }
     }
 
     fn add_piece(&mut self, piece: Piece) {
-        let Some(position) = self.position(&piece) else { return self.begin(piece) };
+        let Some(position) = self.position(&piece) else {
+            return self.begin(piece);
+        };
         let is_only = self.open.len() == 1;
-        let Some(call) = self.open.get_mut(position) else { return };
+        let Some(call) = self.open.get_mut(position) else {
+            return;
+        };
         let is_stray = !is_only && call.is_unknown_without_index(&piece);
-        let role = if is_stray { Role::Stray } else { call.role(&piece) };
+        let role = if is_stray {
+            Role::Stray
+        } else {
+            call.role(&piece)
+        };
         match role {
             Role::More => call.add(piece),
             Role::MoreName => {
                 call.name.push_str(&piece.name);
-                call.add(Piece { name: String::new(), ..piece });
+                call.add(Piece {
+                    name: String::new(),
+                    ..piece
+                });
             }
             Role::Repetition => {
                 call.is_named_again |= call.arguments.is_whole() && !piece.name.is_empty();
             }
             Role::Stray => self.is_malformed = true,
             Role::Next => {
-                let again = if piece.name.is_empty() { call.name.clone() } else { piece.name.clone() };
+                let again = if piece.name.is_empty() {
+                    call.name.clone()
+                } else {
+                    piece.name.clone()
+                };
                 let is_doubtful = again == call.name;
-                self.begin(Piece { name: again, ..piece });
+                self.begin(Piece {
+                    name: again,
+                    ..piece
+                });
                 if let Some(next) = self.open.last_mut() {
                     next.is_doubtful = is_doubtful;
                 }
@@ -98,13 +131,25 @@ impl Pieces {
     fn position(&self, piece: &Piece) -> Option<usize> {
         let has_index = |call: &Open| piece.index.is_none() || call.index == piece.index;
         let has_id = |call: &Open| !piece.id.is_empty() && call.id == piece.id;
-        let with_both = self.open.iter().rposition(|call| has_index(call) && has_id(call));
+        let with_both = self
+            .open
+            .iter()
+            .rposition(|call| has_index(call) && has_id(call));
         let with_index = || {
             let begins = piece.index.is_none() && !piece.id.is_empty() && !piece.name.is_empty();
             let may_begin = |call: &Open| begins && !call.id.is_empty() && !call.name.is_empty();
-            self.open.iter().rposition(has_index).filter(|last| !self.open.get(*last).is_some_and(may_begin))
+            self.open
+                .iter()
+                .rposition(has_index)
+                .filter(|last| !self.open.get(*last).is_some_and(may_begin))
         };
-        let with_id = || if piece.name.is_empty() { self.open.iter().rposition(has_id) } else { None };
+        let with_id = || {
+            if piece.name.is_empty() {
+                self.open.iter().rposition(has_id)
+            } else {
+                None
+            }
+        };
         with_both.or_else(with_index).or_else(with_id)
     }
 
@@ -113,21 +158,39 @@ impl Pieces {
         let is_open = |call: &Open| !call.arguments.is_blank() && !call.arguments.is_whole();
         let mut own = Arguments::default();
         own.push(&piece.arguments);
-        self.is_malformed |= piece.index.is_none() && own.is_whole() && self.open.last().is_some_and(is_open);
-        let mut call = Open { index: piece.index, ..Open::default() };
+        self.is_malformed |=
+            piece.index.is_none() && own.is_whole() && self.open.last().is_some_and(is_open);
+        let mut call = Open {
+            index: piece.index,
+            ..Open::default()
+        };
         call.add(piece);
         self.open.push(call);
     }
 
     pub(super) fn into_last(self) -> LastCalls {
-        let mut last = LastCalls { calls: Vec::new(), is_malformed: self.is_malformed };
+        let mut last = LastCalls {
+            calls: Vec::new(),
+            is_malformed: self.is_malformed,
+        };
         let mut has_nameless = false;
-        for Open { id, name, arguments, is_doubtful, .. } in self.open {
+        for Open {
+            id,
+            name,
+            arguments,
+            is_doubtful,
+            ..
+        } in self.open
+        {
             if name.is_empty() {
                 has_nameless = true;
                 last.is_malformed |= !arguments.is_trivial();
             } else if !(is_doubtful && arguments.is_blank()) {
-                last.calls.push(Called { id, name, arguments: arguments.into_text() });
+                last.calls.push(Called {
+                    id,
+                    name,
+                    arguments: arguments.into_text(),
+                });
             }
         }
         // Beside other calls, a call without a name is the padding of a server.
@@ -139,7 +202,11 @@ impl Pieces {
 impl Open {
     fn add(&mut self, piece: Piece) {
         if self.id.is_empty() || self.name.is_empty() {
-            self.id = if piece.id.is_empty() { std::mem::take(&mut self.id) } else { piece.id };
+            self.id = if piece.id.is_empty() {
+                std::mem::take(&mut self.id)
+            } else {
+                piece.id
+            };
         }
         if self.name.is_empty() {
             self.name = piece.name;
@@ -212,7 +279,8 @@ impl Open {
 
 /// Whether a name has both of its parts, and is no piece of one.
 fn is_full(name: &str) -> bool {
-    name.split_once("__").is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
+    name.split_once("__")
+        .is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
 impl Piece {

@@ -31,9 +31,16 @@ impl Items {
     pub(super) fn add(&mut self, event: &Value) {
         match event.get("type").and_then(Value::as_str) {
             Some("response.output_item.added") => {
-                let Some(item) = event.get("item").filter(|item| is(item, "function_call")) else { return };
+                let Some(item) = event.get("item").filter(|item| is(item, "function_call")) else {
+                    return;
+                };
                 let (call_id, name) = (text(item, "call_id"), text(item, "name"));
-                self.open.push(Open { key: key(event, item), call_id, name, ..Open::default() });
+                self.open.push(Open {
+                    key: key(event, item),
+                    call_id,
+                    name,
+                    ..Open::default()
+                });
             }
             Some("response.function_call_arguments.delta") => {
                 let piece = text(event, "delta");
@@ -60,7 +67,11 @@ impl Items {
 
     /// The items of the last event, of which those count that no other event had.
     fn add_last(&mut self, event: &Value) {
-        let items = event.pointer("/response/output").and_then(Value::as_array).into_iter().flatten();
+        let items = event
+            .pointer("/response/output")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let calls: Vec<&Value> = items.filter(|item| is(item, "function_call")).collect();
         if self.finished.is_empty() {
             for item in calls {
@@ -79,20 +90,39 @@ impl Items {
     fn open_of(&mut self, event: &Value) -> Option<&mut Open> {
         let key = key(event, &Value::Null);
         let is_only = self.open.len() == 1;
-        self.open.iter_mut().find(|open| open.key == key || (is_only && key.is_empty()))
+        self.open
+            .iter_mut()
+            .find(|open| open.key == key || (is_only && key.is_empty()))
     }
 
     fn finish(&mut self, key: String, item: &Value) {
-        let (id, name, arguments) = (text(item, "call_id"), text(item, "name"), text(item, "arguments"));
-        let is_open = |open: &Open| (!id.is_empty() && open.call_id == id) || (!key.is_empty() && open.key == key);
-        let open = self.open.iter().position(is_open).map(|position| self.open.remove(position));
-        let mut called = Called { id, name, arguments };
+        let (id, name, arguments) = (
+            text(item, "call_id"),
+            text(item, "name"),
+            text(item, "arguments"),
+        );
+        let is_open = |open: &Open| {
+            (!id.is_empty() && open.call_id == id) || (!key.is_empty() && open.key == key)
+        };
+        let open = self
+            .open
+            .iter()
+            .position(is_open)
+            .map(|position| self.open.remove(position));
+        let mut called = Called {
+            id,
+            name,
+            arguments,
+        };
         if let Some(open) = open
             && called.arguments.trim().is_empty()
         {
             called.arguments = open.arguments();
         }
-        let is_repeated = self.finished.iter().any(|(known, call)| *known == key && !key.is_empty() && *call == called);
+        let is_repeated = self
+            .finished
+            .iter()
+            .any(|(known, call)| *known == key && !key.is_empty() && *call == called);
         if is_repeated {
             return;
         }
@@ -114,9 +144,16 @@ impl Items {
             let arguments = open.arguments();
             // Without a finished item, empty arguments may be missing ones.
             self.is_malformed |= name.is_empty() || arguments.trim().is_empty();
-            self.complete.extend((!name.is_empty()).then_some(Called { id, name, arguments }));
+            self.complete.extend((!name.is_empty()).then_some(Called {
+                id,
+                name,
+                arguments,
+            }));
         }
-        LastCalls { calls: self.complete, is_malformed: self.is_malformed }
+        LastCalls {
+            calls: self.complete,
+            is_malformed: self.is_malformed,
+        }
     }
 }
 
@@ -129,6 +166,14 @@ impl Open {
 /// The id of the item that an event is about; its position, if the server gives no ids.
 fn key(event: &Value, item: &Value) -> String {
     let ids = [text(event, "item_id"), text(item, "id")];
-    let position = || event.get("output_index").and_then(Value::as_u64).map(|index| index.to_string());
-    ids.into_iter().find(|id| !id.is_empty()).or_else(position).unwrap_or_default()
+    let position = || {
+        event
+            .get("output_index")
+            .and_then(Value::as_u64)
+            .map(|index| index.to_string())
+    };
+    ids.into_iter()
+        .find(|id| !id.is_empty())
+        .or_else(position)
+        .unwrap_or_default()
 }

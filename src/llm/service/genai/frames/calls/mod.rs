@@ -92,7 +92,9 @@ pub(super) struct Whole(LastCalls);
 
 impl Whole {
     fn add(&mut self, event: &Value) {
-        let calls = event.pointer("/message/tool_calls").and_then(Value::as_array);
+        let calls = event
+            .pointer("/message/tool_calls")
+            .and_then(Value::as_array);
         for call in calls.into_iter().flatten() {
             let function = call.get("function").unwrap_or(&Value::Null);
             let arguments = match function.get("arguments") {
@@ -100,9 +102,15 @@ impl Whole {
                 Some(Value::String(text)) => text.clone(),
                 Some(value) => value.to_string(),
             };
-            let called = Called { id: text(call, "id"), name: text(function, "name"), arguments };
+            let called = Called {
+                id: text(call, "id"),
+                name: text(function, "name"),
+                arguments,
+            };
             self.0.is_malformed |= called.name.is_empty();
-            self.0.calls.extend(Some(called).filter(|called| !called.name.is_empty()));
+            self.0
+                .calls
+                .extend(Some(called).filter(|called| !called.name.is_empty()));
         }
     }
 }
@@ -112,5 +120,9 @@ fn is(value: &Value, kind: &str) -> bool {
 }
 
 fn text(value: &Value, field: &str) -> String {
-    value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+    value
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -4,10 +4,17 @@ use serde_json::{Value, json};
 
 /// The first chunk of chat completions. A whole message in a later one would repeat the pieces before it.
 pub(super) fn chat(mut event: Value) -> Vec<Value> {
-    let Some(choice) = event.pointer_mut("/choices/0").and_then(Value::as_object_mut) else { return vec![event] };
+    let Some(choice) = event
+        .pointer_mut("/choices/0")
+        .and_then(Value::as_object_mut)
+    else {
+        return vec![event];
+    };
     let has_delta = choice.get("delta").is_some_and(Value::is_object);
     let message = choice.remove("message").filter(Value::is_object);
-    let Some(mut message) = message.filter(|_message| !has_delta) else { return vec![event] };
+    let Some(mut message) = message.filter(|_message| !has_delta) else {
+        return vec![event];
+    };
     let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
     let has_calls = calls.as_ref().is_some_and(|calls| !calls.is_empty());
     for (index, call) in (0_u64..).zip(calls.into_iter().flatten()) {
@@ -17,8 +24,15 @@ pub(super) fn chat(mut event: Value) -> Vec<Value> {
     }
     choice.insert("delta".to_owned(), message);
     // A whole answer has stopped, also where its server does not say why.
-    if choice.get("finish_reason").and_then(Value::as_str).is_none_or(str::is_empty) {
-        choice.insert("finish_reason".to_owned(), json!(if has_calls { "tool_calls" } else { "stop" }));
+    if choice
+        .get("finish_reason")
+        .and_then(Value::as_str)
+        .is_none_or(str::is_empty)
+    {
+        choice.insert(
+            "finish_reason".to_owned(),
+            json!(if has_calls { "tool_calls" } else { "stop" }),
+        );
     }
     vec![event, json!("[DONE]")]
 }
@@ -33,13 +47,19 @@ pub(super) fn message(event: Value) -> Vec<Value> {
 }
 
 fn whole_message(mut message: Value) -> Vec<Value> {
-    let blocks = message.get_mut("content").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
+    let blocks = message
+        .get_mut("content")
+        .and_then(Value::as_array_mut)
+        .map(std::mem::take)
+        .unwrap_or_default();
     let stop_reason = message.get("stop_reason").cloned().filter(Value::is_string);
     let stop_reason = stop_reason.unwrap_or_else(|| json!("end_turn"));
     let usage = message.get("usage").cloned().unwrap_or_else(|| json!({}));
     let mut events = vec![json!({"type":"message_start","message":message})];
     for (index, block) in (0_u64..).zip(blocks) {
-        events.extend(block_start(json!({"type":"content_block_start","index":index,"content_block":block})));
+        events.extend(block_start(
+            json!({"type":"content_block_start","index":index,"content_block":block}),
+        ));
         events.push(json!({"type":"content_block_stop","index":index}));
     }
     events.push(json!({"type":"message_delta","delta":{"stop_reason":stop_reason},"usage":usage}));
@@ -49,7 +69,9 @@ fn whole_message(mut message: Value) -> Vec<Value> {
 
 fn block_start(mut event: Value) -> Vec<Value> {
     let index = event.get("index").cloned().unwrap_or_default();
-    let Some(block) = event.get_mut("content_block") else { return vec![event] };
+    let Some(block) = event.get_mut("content_block") else {
+        return vec![event];
+    };
     let text = match block.get("type").and_then(Value::as_str) {
         Some("text") => block.get_mut("text"),
         // The crate reads the thoughts of a start by itself.
@@ -69,12 +91,25 @@ pub(super) fn response(event: Value) -> Vec<Value> {
         return vec![event];
     }
     let mut events = Vec::new();
-    for (index, item) in (0_u64..).zip(event.get("output").and_then(Value::as_array).into_iter().flatten()) {
-        let parts = ["summary", "content"].iter().filter_map(|name| item.get(name)?.as_array()).flatten();
+    for (index, item) in (0_u64..).zip(
+        event
+            .get("output")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten(),
+    ) {
+        let parts = ["summary", "content"]
+            .iter()
+            .filter_map(|name| item.get(name)?.as_array())
+            .flatten();
         events.extend(parts.filter_map(|part| piece(part, index)));
     }
     let is_cut = event.get("status").and_then(Value::as_str) == Some("incomplete");
-    let kind = if is_cut { "response.incomplete" } else { "response.completed" };
+    let kind = if is_cut {
+        "response.incomplete"
+    } else {
+        "response.completed"
+    };
     events.push(json!({"type":kind,"response":event}));
     events
 }

@@ -14,7 +14,10 @@ struct Sent {
 }
 
 fn values() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![any::<i32>().prop_map(Value::from), "[a-z{}\"\\\\ :,]{0,6}".prop_map(Value::from)];
+    let leaf = prop_oneof![
+        any::<i32>().prop_map(Value::from),
+        "[a-z{}\"\\\\ :,]{0,6}".prop_map(Value::from)
+    ];
     leaf.prop_recursive(2, 8, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
@@ -29,7 +32,11 @@ fn calls() -> impl Strategy<Value = Vec<Sent>> {
         .prop_map(|map| Value::Object(map.into_iter().collect()).to_string());
     let call = ("(s__get|s__put|t__run)", arguments);
     prop::collection::vec(call, 1..4).prop_map(|calls| {
-        let sent = |(position, (name, arguments))| Sent { id: format!("id-{position}"), name, arguments };
+        let sent = |(position, (name, arguments))| Sent {
+            id: format!("id-{position}"),
+            name,
+            arguments,
+        };
         calls.into_iter().enumerate().map(sent).collect()
     })
 }
@@ -60,15 +67,27 @@ fn styles() -> impl Strategy<Value = Style> {
     let index = prop_oneof![Just(Word::Right), Just(Word::Zero), Just(Word::Missing)];
     let id = prop_oneof![Just(Word::Right), Just(Word::Missing), Just(Word::Changing)];
     let flags = prop::array::uniform4(any::<bool>());
-    (index, id, flags, prop::collection::vec(0_usize..40, 0..5)).prop_map(|(index, id, flags, cuts)| {
-        let [repeats_id, repeats_name, cuts_name, is_interleaved] = flags;
-        // Another name with another id is another call, and so is one after whole arguments. What such names call
-        // is no tool, so nothing runs.
-        let cuts_name = cuts_name && id != Word::Changing && (index == Word::Right || !is_interleaved);
-        // Pieces that alternate need a word that says which call goes on.
-        let is_interleaved = is_interleaved && (index == Word::Right || (id == Word::Right && repeats_id));
-        Style { index, id, repeats_id, repeats_name, cuts_name, is_interleaved, cuts }
-    })
+    (index, id, flags, prop::collection::vec(0_usize..40, 0..5)).prop_map(
+        |(index, id, flags, cuts)| {
+            let [repeats_id, repeats_name, cuts_name, is_interleaved] = flags;
+            // Another name with another id is another call, and so is one after whole arguments. What such names call
+            // is no tool, so nothing runs.
+            let cuts_name =
+                cuts_name && id != Word::Changing && (index == Word::Right || !is_interleaved);
+            // Pieces that alternate need a word that says which call goes on.
+            let is_interleaved =
+                is_interleaved && (index == Word::Right || (id == Word::Right && repeats_id));
+            Style {
+                index,
+                id,
+                repeats_id,
+                repeats_name,
+                cuts_name,
+                is_interleaved,
+                cuts,
+            }
+        },
+    )
 }
 
 fn cut(text: &str, cuts: &[usize]) -> Vec<String> {
@@ -118,7 +137,13 @@ fn written(calls: &[Sent], style: &Style) -> Vec<Value> {
         return by_call.concat();
     }
     let longest = by_call.iter().map(Vec::len).max().unwrap_or(0);
-    (0..longest).flat_map(|at| by_call.iter().filter_map(move |pieces| pieces.get(at).cloned())).collect()
+    (0..longest)
+        .flat_map(|at| {
+            by_call
+                .iter()
+                .filter_map(move |pieces| pieces.get(at).cloned())
+        })
+        .collect()
 }
 
 /// Whether an engineer could read such a stream.
