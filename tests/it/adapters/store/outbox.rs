@@ -32,12 +32,12 @@ fn filters(on: &[Moment], names: &[&str]) -> Filters {
 }
 
 /// A store that writes notifications of `ops` about both moments.
-async fn announcing(database: &TestDatabase) -> Store {
+pub(crate) async fn announcing(database: &TestDatabase) -> Store {
     database.store().notifying(filters(&Moment::ALL, &["ops"]))
 }
 
 /// Takes what is due for `ops`, for a minute.
-async fn claim(store: &Store) -> Vec<DueNotification> {
+pub(crate) async fn claim(store: &Store) -> Vec<DueNotification> {
     let claim = NotificationClaim {
         route: "ops".to_owned(),
         limit: 10,

@@ -10,6 +10,8 @@ use tarsy::engine::ports::{
 use tarsy::investigation::alert::AlertStatus;
 use tarsy::investigation::alert::policy::OnAcknowledged;
 use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::notification::Moment;
+use tarsy::investigation::notification::summary::Outcome;
 use tarsy::store::{ConnectOptions, Store};
 use tokio::{sync::Barrier, task::JoinSet};
 
@@ -17,6 +19,7 @@ use crate::adapters::store::fixture::{
     claim_request, completed, new_id, open_request, received, settled,
 };
 use crate::adapters::store::lost_replies::store_behind_a_relay;
+use crate::adapters::store::outbox::{announcing, claim};
 use crate::support::figures::by_depth;
 use crate::support::postgres::TestDatabase;
 
@@ -269,6 +272,33 @@ async fn a_limited_alert_whose_answer_was_lost_is_listed_once() {
     assert!(
         database.holds("SELECT joined_alerts = 1 FROM alert_sessions WHERE status = 'limited'")
     );
+}
+
+#[tokio::test]
+async fn the_list_of_limited_alerts_is_announced_once() {
+    let database = TestDatabase::create().await;
+    let store = announcing(&database).await;
+    let first = decide(&store, request(new_id(), limit("disks", 1))).await;
+    assert!(matches!(first, Opened::Session(_)), "{first:?}");
+    assert_eq!(claim(&store).await.len(), 1, "its start");
+
+    let list = new_id();
+    for id in [list, new_id(), new_id()] {
+        let opened = decide(&store, request(id, limit("disks", 1))).await;
+        assert_eq!(opened, listed(list));
+    }
+    let due = claim(&store).await;
+    let [only] = due.as_slice() else {
+        panic!("{due:#?}")
+    };
+    assert_eq!(
+        (only.key.session, only.key.moment),
+        (list, Moment::Ended),
+        "nothing has begun, so there is no start"
+    );
+    assert_eq!(only.summary.outcome, Some(Outcome::Limited));
+    let cause = "route disks opens at most 1 investigation an hour";
+    assert_eq!(only.summary.cause().as_deref(), Some(cause));
 }
 
 /// Two stores, as two workers have them.
