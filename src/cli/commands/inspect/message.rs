@@ -37,8 +37,10 @@ pub(in crate::cli::commands) fn received(args: &MessageArgs) -> Received {
     }
 }
 
+/// Checks that there is the source which the arguments name.
+///
 /// # Errors
-/// When the source that the arguments name is none of these.
+/// When none of `sources` has its name.
 pub(in crate::cli::commands) fn check_source(
     args: &MessageArgs,
     sources: &Sources,

@@ -36,7 +36,7 @@ enum CancelState {
     Unseen,
     /// The session ended earlier, with this status.
     Over(String),
-    /// The alert belongs to this session, which continues.
+    /// The alert belongs to this session, which may have ended.
     Joined(SessionId),
     /// Neither the database nor the queue knows the session.
     Unknown,
@@ -138,8 +138,8 @@ impl CancelState {
             Self::Joined(target) => {
                 let target = target.short();
                 format!(
-                    "alert {short} joined session {target}, which continues: tarsy sessions cancel {target} ends it for \
-                     every alert that it investigates"
+                    "alert {short} has no session of its own, it belongs to {target}: if that one still runs, tarsy sessions \
+                     cancel {target} ends it for every alert that it investigates"
                 )
             }
             Self::Unknown => format!("there is no session {session}, and nothing is queued"),
