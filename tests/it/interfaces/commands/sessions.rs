@@ -300,7 +300,7 @@ async fn a_session_is_cancelled_on_request_and_a_running_one_is_not_rerun() {
         .await
         .exits(1);
     assert!(
-        refused.out.contains(&format!("joined session {short}")),
+        refused.out.contains(&format!("belongs to {short}")),
         "{refused:?}"
     );
     assert!(
