@@ -24,9 +24,9 @@ use rmcp::service::RunningService;
 use serde_json::json;
 use tarsy::engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy::investigation::execution::entry::ToolCall;
-use tarsy::investigation::mask::Mask;
 use tarsy::investigation::plan::ToolSpec;
 use tarsy::mcp::{HttpConfig, ServerConfig, Servers, Transport};
+use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 
 use self::server::{TEXT, TOOL};

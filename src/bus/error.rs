@@ -262,7 +262,7 @@ fn listed(differences: &[Difference]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::mask::Mask;
+    use tarsy_mask::Mask;
 
     #[test]
     fn the_mask_of_a_log_leaves_the_fix_of_a_refused_login_as_it_is() {

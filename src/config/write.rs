@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 use super::read::units::{show_bytes, show_duration, show_tokens};
 use super::sections::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
-use crate::investigation::mask::OwnPattern;
 use crate::investigation::plan::Strategy;
 use crate::investigation::public_url::PublicUrl;
 use crate::investigation::routing::Matcher;
 use crate::investigation::runbook::RunbookHost;
+use tarsy_mask::OwnPattern;
 
 /// A value whose form in a file differs from its own.
 pub(super) trait Written {

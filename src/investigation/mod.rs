@@ -19,7 +19,6 @@ pub mod public_url;
 pub mod sources;
 pub mod intake;
 pub mod routing;
-pub mod mask;
 pub mod clock;
 pub mod plan;
 pub mod runbook;

@@ -48,8 +48,8 @@ use super::Error;
 use crate::config::server_name_fault;
 use crate::engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use crate::engine::trace;
-use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
+use tarsy_mask::Mask;
 
 /// For the end of all children: two seconds for calls in flight, then twice three seconds for the process.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -14,9 +14,9 @@ use reqwest::Response;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::engine::ports::{Arrival, ProviderAnswer};
-use crate::investigation::mask::Mask;
 use crate::investigation::visible::visible;
 use crate::outgoing;
+use tarsy_mask::Mask;
 
 /// Of the body of an answer, the part that a reason quotes, in characters.
 const MAX_QUOTE: usize = 200;

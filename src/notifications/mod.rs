@@ -19,9 +19,9 @@ use reqwest::Client;
 use self::secret::Secrets;
 use crate::config::{NotificationRoute, RouteKind, WebhookAddress};
 use crate::engine::ports::{Arrival, Notifier, ProviderAnswer};
-use crate::investigation::mask::Mask;
 use crate::investigation::notification::{Notification, slack as slack_text, teams, webhook};
 use crate::outgoing;
+use tarsy_mask::Mask;
 
 /// The routes with their HTTP client.
 #[derive(Debug)]

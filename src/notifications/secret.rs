@@ -4,7 +4,7 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 
 use crate::config::{NotificationSecret, process_env};
-use crate::investigation::mask::Mask;
+use tarsy_mask::Mask;
 
 /// A secret is shorter.
 const MAX_BYTES: u64 = 16 * 1024;

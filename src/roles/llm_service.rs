@@ -13,7 +13,6 @@ use crate::config::{LlmService, environment_fault};
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::drill::transcript_files;
-use crate::investigation::mask::Mask;
 use crate::llm::service::backend::{Backend, Backends};
 use crate::llm::service::genai::Genai;
 use crate::llm::service::google::Google;
@@ -28,6 +27,7 @@ use crate::telemetry::http::Readiness;
 use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
+use tarsy_mask::Mask;
 
 /// The arguments of the role.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use crate::bus::StoredDeadLetter;
 use crate::investigation::alert::{Alert, MemberReport};
 use crate::investigation::intake::decode::decode;
 use crate::investigation::intake::{Hints, Intake, IntakeError, hashed};
-use crate::investigation::mask::{HIDDEN, Mask};
 use crate::investigation::routing::Facts;
 use crate::investigation::sources::Note;
+use tarsy_mask::{HIDDEN, Mask};
 
 /// A masked alert, and the places of the others of its body that have no message of their own.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,7 +15,7 @@ use crate::config::{
     Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth,
     SourceSecret, Template, process_env,
 };
-use crate::investigation::mask::Mask;
+use tarsy_mask::Mask;
 
 use super::connect::Addresses;
 use super::redact;

@@ -15,11 +15,11 @@ use crate::config::{
 use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
-use crate::investigation::mask::Mask;
 use crate::investigation::plan::{Limits, ToolSpec};
 use crate::mcp::{
     HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
 };
+use tarsy_mask::Mask;
 
 use super::{secrets, users};
 

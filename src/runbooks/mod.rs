@@ -24,8 +24,8 @@ use tokio::time::Instant;
 use self::client::NoPage;
 use self::token::Tokens;
 use crate::config;
-use crate::investigation::mask::Mask;
 use crate::investigation::runbook::{FetchedRunbook, RunbookHost};
+use tarsy_mask::Mask;
 
 /// For a page with its redirects.
 pub const FETCH_TIMEOUT: Duration = Duration::from_secs(10);

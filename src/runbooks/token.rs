@@ -9,8 +9,8 @@ use reqwest::header::HeaderValue;
 
 use super::location::{GITHUB, GITHUB_RAW};
 use crate::config::{RunbookSource, RunbookToken, process_env};
-use crate::investigation::mask::Mask;
 use crate::investigation::runbook::{RunbookHost, is_listed};
+use tarsy_mask::Mask;
 
 /// A token is shorter.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;

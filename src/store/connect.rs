@@ -14,8 +14,8 @@ use super::writes::prune::Positions;
 use super::writes::words::History;
 use crate::config::Secret;
 use crate::investigation::ids::SessionId;
-use crate::investigation::mask::Mask;
 use crate::investigation::public_url::PublicUrl;
+use tarsy_mask::Mask;
 
 /// The least time that libpq waits for a server, in seconds.
 const MIN_CONNECT_SECS: u64 = 2;

@@ -7,7 +7,7 @@ const MAX_COLUMNS: usize = 120;
 #[test]
 fn each_message_of_the_page_about_trouble_is_one_of_the_program() {
     let is_source = |path: &str| path.ends_with(".rs") || path.ends_with(".sql");
-    let texts: String = files_below("src", is_source)
+    let texts: String = program_files(is_source)
         .into_iter()
         .map(|source| source.text)
         .collect();
@@ -48,12 +48,12 @@ fn no_file_names_a_machine() {
 
 #[test]
 fn every_metric_that_is_counted_stands_in_the_table() {
-    assert_none(&sources("src"), unknown_metrics);
+    assert_none(&program(), unknown_metrics);
 }
 
 #[test]
 fn every_metric_of_the_table_is_counted_somewhere() {
-    let code = sources("src")
+    let code = program()
         .into_iter()
         .filter(|source| !source.path.starts_with("src/telemetry/names"));
     let code: String = code
@@ -94,7 +94,7 @@ fn no_comment_is_wider_than_the_page() {
 
 #[test]
 fn no_doc_comment_is_a_single_word() {
-    assert_none(&sources("src"), one_word_docs);
+    assert_none(&program(), one_word_docs);
 }
 
 #[test]

@@ -64,10 +64,22 @@ fn sources(tree: &str) -> Vec<Source> {
     files_below(tree, |path| path.ends_with(".rs"))
 }
 
-fn all_sources() -> Vec<Source> {
-    ["src", "tests", "benches"]
+/// The code of the program: its package and the crates of the rings.
+fn program() -> Vec<Source> {
+    program_files(|path| path.ends_with(".rs"))
+}
+
+fn program_files(wanted: impl Fn(&str) -> bool + Copy) -> Vec<Source> {
+    ["src", "crates"]
         .into_iter()
-        .flat_map(sources)
+        .flat_map(|tree| files_below(tree, wanted))
+        .collect()
+}
+
+fn all_sources() -> Vec<Source> {
+    program()
+        .into_iter()
+        .chain(["tests", "benches"].into_iter().flat_map(sources))
         .chain(read("build.rs"))
         .collect()
 }

@@ -19,12 +19,12 @@ fn every_sleep_says_why() {
 
 #[test]
 fn no_parameter_is_a_tuple_pattern() {
-    assert_none(&sources("src"), tuple_parameters);
+    assert_none(&program(), tuple_parameters);
 }
 
 #[test]
 fn no_parameter_is_a_bool() {
-    assert_none(&sources("src"), bool_parameters);
+    assert_none(&program(), bool_parameters);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn names_of_tests_have_at_most_eighty_characters() {
 
 #[test]
 fn only_the_writer_of_markdown_makes_markup_of_strings() {
-    assert_none(&sources("src"), unescaped_markup);
+    assert_none(&program(), unescaped_markup);
 }
 
 // ---------------------------------------------------------------- rules: a file in, one line a violation out

@@ -19,7 +19,7 @@ fn no_name_and_no_sentence_uses_a_word_that_the_glossary_rules_out() {
 
 #[test]
 fn every_term_of_the_glossary_names_something_in_the_code() {
-    let names: Vec<String> = sources("src")
+    let names: Vec<String> = program()
         .iter()
         .flat_map(|source| names_of(&source.text))
         .collect();

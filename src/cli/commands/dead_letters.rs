@@ -21,10 +21,10 @@ use crate::cli::view::TerminalEnv;
 use crate::config::Config;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::MAX_BODY_BYTES;
-use crate::investigation::mask::Mask;
 use crate::roles::masked::dead_letter;
 use crate::roles::publishing::reruns;
 use crate::roles::secrets;
+use tarsy_mask::Mask;
 
 pub(super) async fn run(global: &GlobalArgs, command: DeadLettersCommand) -> anyhow::Result<Exit> {
     let nats = addresses(global).nats_for_command("dead-letters").await?;

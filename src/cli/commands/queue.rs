@@ -16,9 +16,9 @@ use crate::cli::render::tables::queue::{self, QueuedAlert};
 use crate::cli::view::TerminalEnv;
 use crate::engine::ports::WorkerStatus;
 use crate::investigation::intake::Intake;
-use crate::investigation::mask::Mask;
 use crate::roles::worker::message::hints;
 use crate::roles::{masked, secrets};
+use tarsy_mask::Mask;
 
 pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<Exit> {
     // The permissions of watchers suffice.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{bytes, written};
 use crate::investigation::alert::policy::{OnAcknowledged, OnResolved};
-use crate::investigation::mask::{Emails, OwnPattern, OwnRules};
+use tarsy_mask::{Emails, OwnPattern, OwnRules};
 
 /// The limits and intervals of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

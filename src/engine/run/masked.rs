@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::engine::mutex::lock;
 use crate::engine::ports::{Model, ModelError, ModelRequest, ProviderFailure};
 use crate::investigation::execution::entry::{Answer, RefusedTool, ToolCall, Unmasked};
-use crate::investigation::mask::{Mask, StreamMask};
 use crate::investigation::native::{CodePart, Grounding, OtherSource, Retrieval, Source, Support};
 use crate::investigation::timeline::DeltaKind;
+use tarsy_mask::{Mask, StreamMask};
 
 /// A model whose answers are masked.
 #[derive(Clone, Debug)]

@@ -14,9 +14,9 @@ use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
 use super::window::EXCEEDED;
-use crate::investigation::mask::MASKED;
 use crate::investigation::react::{self, Reply, ReplyKind};
 use crate::investigation::visible::is_blank;
+use tarsy_mask::MASKED;
 
 /// The entries for an answer.
 ///

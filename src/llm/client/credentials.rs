@@ -8,9 +8,9 @@ use std::sync::Arc;
 use rustls::{ClientConfig, RootCertStore};
 use tonic::metadata::AsciiMetadataValue;
 
-use crate::investigation::mask::Mask;
 use crate::llm::pem::{self, FileError};
 use crate::llm::token::TokenSource;
+use tarsy_mask::Mask;
 
 /// HTTP/2, the only protocol of gRPC.
 const ALPN: &[u8] = b"h2";

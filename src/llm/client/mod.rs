@@ -36,12 +36,12 @@ use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::engine::trace;
 use crate::investigation::execution::entry::Answer;
 use crate::investigation::intake::headers::TRACEPARENT;
-use crate::investigation::mask::Mask;
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::pem::FileError;
 use crate::llm::proto::MAX_ANSWER_BYTES;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_mask::Mask;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::investigation::mask::Mask;
+use tarsy_mask::Mask;
 
 /// What all connections share.
 #[derive(Debug)]

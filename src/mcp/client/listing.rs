@@ -6,8 +6,8 @@ use super::config::ServerConfig;
 use super::list::declared::Declared;
 use super::offer::judged;
 use super::{rules, schema};
-use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
+use tarsy_mask::Mask;
 
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

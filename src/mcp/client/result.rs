@@ -4,8 +4,8 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
 use crate::engine::ports::ToolReply;
-use crate::investigation::mask::Mask;
 use crate::investigation::visible::visible;
+use tarsy_mask::Mask;
 
 /// Begins the structured content below a text that does not have it.
 const STRUCTURED: &str = "[The structured content of this result:]";

@@ -3,8 +3,8 @@
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
-use crate::investigation::mask::Mask;
 use crate::investigation::visible::{has_invisible, visible};
+use tarsy_mask::Mask;
 
 /// The rest of a longer description is cut off.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
@@ -150,7 +150,7 @@ fn mask_sample(mask: &Mask, name: &str, value: &Value) -> Value {
     mask.json(&pair)
         .get(name)
         .cloned()
-        .unwrap_or_else(|| Value::String(crate::investigation::mask::MASKED.to_owned()))
+        .unwrap_or_else(|| Value::String(tarsy_mask::MASKED.to_owned()))
 }
 
 #[cfg(test)]

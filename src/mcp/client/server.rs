@@ -13,8 +13,8 @@ use super::slot::ConnectionSlot;
 use super::transport::http::BearerToken;
 use crate::config::ServerScope;
 use crate::engine::ports::Lease;
-use crate::investigation::mask::Mask;
 use crate::mcp::Error;
+use tarsy_mask::Mask;
 
 #[derive(Debug)]
 pub(super) struct Server {

@@ -16,9 +16,9 @@ use super::connection::Connection;
 use super::context::ConnectionContext;
 use super::offer::offer;
 use super::server::Server;
-use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 use crate::mcp::Error;
+use tarsy_mask::Mask;
 
 /// An older list is requested again, unless the server is busy.
 const MAX_AGE: Duration = Duration::from_secs(300);

@@ -12,7 +12,7 @@ use crate::config::{
     Config, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret,
     process_env,
 };
-use crate::investigation::mask::Mask;
+use tarsy_mask::Mask;
 
 /// A larger file is not a list of secrets.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;

@@ -17,13 +17,13 @@ use crate::config::Config;
 use crate::engine::mutex::lock;
 use crate::engine::run::masked::Masked;
 use crate::engine::worker::probes::{PROVIDERS, Remedies};
-use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::roles::connect::{Addresses, topology, wait_for_schema};
 use crate::roles::tools;
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
+use tarsy_mask::Mask;
 
 /// Between two checks of a broker that is connected, but whose streams cannot be read yet.
 const STREAMS_RETRY_DELAY: Duration = Duration::from_secs(3);

@@ -22,12 +22,12 @@ use crate::investigation::clock::ClockPlan;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{self, IntakeError, headers, question};
-use crate::investigation::mask::Mask;
 use crate::investigation::plan::{AgentPlan, Plan};
 use crate::investigation::runbook::FetchedRunbook;
 use crate::investigation::timeline::{EventDraft, EventType};
 use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
+use tarsy_mask::Mask;
 
 use super::message::{header, hints, named_chain, retry_of};
 use crate::roles::masked::{self, MaskedAlert};

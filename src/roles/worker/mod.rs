@@ -51,7 +51,6 @@ use crate::engine::worker::timeline_probe::{Timeline, TimelineProbe};
 use crate::engine::world::{Ports, World};
 use crate::investigation::ids::WorkerId;
 use crate::investigation::intake::MAX_BODY_BYTES;
-use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::store::Store;
@@ -59,6 +58,7 @@ use crate::telemetry::http::Readiness;
 use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
+use tarsy_mask::Mask;
 
 /// The addresses and the name of a worker.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::engine::worker::background::Background;
 use crate::engine::worker::notifications::{BacklogWatch, RouteSender, SenderRoute};
-use crate::investigation::mask::Mask;
 use crate::notifications::Routes;
 use crate::store::Store;
+use tarsy_mask::Mask;
 
 /// Starts the tasks of the routes that are configured.
 pub(super) fn start(background: &Background, config: &Config, store: &Arc<Store>, mask: &Mask) {

@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_mask_of_a_log_leaves_the_fix_of_a_refused_login_as_it_is() {
-        let mask = crate::investigation::mask::Mask::default();
+        let mask = tarsy_mask::Mask::default();
         for reason in [NO_PASSWORD, WRONG_PASSWORD, NO_ROLE] {
             let message = "password authentication failed for user \"sre\"".to_owned();
             let fix = Error::Refused { reason, message }.fix().unwrap();

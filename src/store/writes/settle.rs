@@ -12,8 +12,8 @@ use crate::engine::ports::{
     DeadLetter, DeadReason, EventIdentity, RunStatus, SettlementStatus, StoredMessage,
 };
 use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::mask::Mask;
 use crate::reports::DispositionKind;
+use tarsy_mask::Mask;
 
 use crate::store::rows::number;
 use crate::store::statement::statement;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::Format;
-use crate::investigation::mask::Mask;
+use tarsy_mask::Mask;
 
 /// The mask of this process. It is set after the first lines are written, because the configuration names most of the
 /// secrets; until then only the built-in patterns are masked.

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tarsy::config::Config;
-use tarsy::investigation::mask::Mask;
 use tarsy::investigation::runbook::FetchedRunbook;
 use tarsy::runbooks::{FETCH_TIMEOUT, Runbooks};
+use tarsy_mask::Mask;
 
 use crate::support::certificates::localhost_tls;
 use crate::support::http::pages::{Pages, hanging, page, redirect};

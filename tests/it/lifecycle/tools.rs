@@ -8,9 +8,9 @@ use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy::investigation::execution::entry::ToolCall;
 use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport};
+use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use tarsy::investigation::mask::{MASKED, Mask};
+use tarsy_mask::{MASKED, Mask};
 
 use super::processor_time::Clock;
 

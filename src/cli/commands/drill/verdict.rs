@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::super::output::{print, print_json};
+use crate::cli::commands::output::{print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
 use crate::config::{LlmProvider, Price};

@@ -11,11 +11,11 @@ use crate::cli::exit::Exit;
 use crate::cli::render::json::pretty;
 use crate::investigation::alert::{Alert, AlertStatus};
 use crate::investigation::intake::{Hints, Intake, IntakeError, sentences};
-use crate::investigation::mask::Mask;
 use crate::investigation::sources::Traced;
 use crate::roles::masked::{self, MaskedAlert};
 use crate::roles::secrets;
 use crate::roles::worker::message;
+use tarsy_mask::Mask;
 
 /// A body, and what reads it.
 struct Reading<'r> {

@@ -15,11 +15,11 @@ use crate::engine::plan::narrowing::Narrowing;
 use crate::engine::plan::planner;
 use crate::engine::ports::Received;
 use crate::investigation::intake::{Hints, Intake, Part};
-use crate::investigation::mask::Mask;
 use crate::investigation::readable::format;
 use crate::investigation::routing::Facts;
 use crate::roles::secrets;
 use crate::roles::worker::message::{hints, named_chain};
+use tarsy_mask::Mask;
 
 /// What becomes of an alert, and why. Fields are added and never removed.
 #[derive(Debug, Serialize)]

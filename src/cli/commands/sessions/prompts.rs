@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 
-use super::super::database::{Database, NotFound};
-use super::super::output::{json_lines, note, print, print_json};
+use crate::cli::commands::database::{Database, NotFound};
+use crate::cli::commands::output::{json_lines, note, print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::call;
 use crate::cli::render::tables::calls;

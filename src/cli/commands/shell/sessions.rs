@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Parser as _;
 use clap_complete::CompletionCandidate;
 
-use super::super::database::Database;
-use super::super::with_address_files;
 use crate::cli::args::Cli;
+use crate::cli::commands::database::Database;
+use crate::cli::commands::with_address_files;
 use crate::investigation::ids::SessionId;
 use crate::investigation::readable::text::{Charset, one_line};
 use crate::reports::words;

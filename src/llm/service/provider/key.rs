@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::encoded;
 use super::error::{ErrorCode, ProviderError};
-use crate::investigation::mask::Mask;
 use reqwest::header::HeaderValue;
+use tarsy_mask::Mask;
 
 /// A larger file is not a key.
 const MAX_FILE_BYTES: u64 = 64 * 1024;

@@ -14,9 +14,9 @@ use tonic::codegen::http::HeaderMap;
 pub(super) use self::tls::ServerTls;
 pub use self::tls::TlsFiles;
 use self::tokens::Tokens;
-use crate::investigation::mask::Mask;
 use crate::llm::pem::FileError;
 use crate::llm::token::TokenSource;
+use tarsy_mask::Mask;
 
 const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 

@@ -4,10 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tonic::codegen::http::HeaderMap;
 
-use crate::investigation::mask::Mask;
 use crate::listener::Token;
 use crate::llm::pem::FileError;
 use crate::llm::token::TokenSource;
+use tarsy_mask::Mask;
 
 /// The tokens as they were read last.
 #[derive(Debug)]

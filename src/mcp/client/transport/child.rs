@@ -8,8 +8,8 @@ use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::process::ServerProcess;
-use crate::investigation::mask::Mask;
 use crate::mcp::client::config::StdioConfig;
+use tarsy_mask::Mask;
 
 /// Sets the limits of a program.
 const SHELL: &str = "/bin/sh";

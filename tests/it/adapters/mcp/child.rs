@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use tarsy::engine::ports::Tools as _;
-use tarsy::investigation::mask::Mask;
 use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport, User};
+use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 
 use super::within;

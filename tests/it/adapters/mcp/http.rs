@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
-use tarsy::investigation::mask::Mask;
 use tarsy::mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
+use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 
 use super::{TEST_TIMEOUT, call, within};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy::investigation::execution::entry::ToolCall;
-use tarsy::investigation::mask::Mask;
 use tarsy::mcp::{ServerConfig, Servers};
+use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 
 use super::http_server::{HostileHttp, TOKEN};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tarsy::engine::ports::{Listing, Tools};
-use tarsy::investigation::mask::Mask;
 use tarsy::mcp::Servers;
+use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 
 use super::server::{FAKE, HostileServer, tool};

@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::EventType;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{ACCEPT_CODES, ConversationMessage, GenerateRequest, LlmConfig};
+use tarsy_mask::Mask;
 use uuid::Uuid;
 
 use self::forms::{Search, SeededKey};

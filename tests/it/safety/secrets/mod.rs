@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID, TimelineUpdate};
 use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::EventType;
+use tarsy_mask::Mask;
 use uuid::Uuid;
 
 use crate::safety::seed_search::SeedSearch;

@@ -17,8 +17,8 @@ mod tests;
 pub use self::work::{FoundPage, ReadPage, Sources};
 
 use self::work::Parsed;
-use crate::investigation::mask::Mask;
 use crate::llm::proto::{ConversationMessage, ToolCall};
+use tarsy_mask::Mask;
 
 /// The notes on a former answer, of at most 8 KiB; `None` without any work.
 ///

@@ -16,7 +16,7 @@ use jsonschema::{PatternOptions, Validator};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use crate::investigation::mask::MASKED;
+use tarsy_mask::MASKED;
 
 /// The longest comparison. `cost` limits the work long before; this is for a machine that is overloaded.
 const MAX_TIME: Duration = Duration::from_secs(2);

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use reqwest::header::HeaderValue;
 
 use super::HttpFault;
-use crate::investigation::mask::Mask;
 use crate::mcp::client::config::TokenSource;
+use tarsy_mask::Mask;
 
 /// A token is shorter.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;

@@ -1,9 +1,9 @@
 //! Reflection, read as its clients do.
 
-use tarsy::investigation::mask::Mask;
 use tarsy::llm::service;
 use tarsy::llm::service::security::Security;
 use tarsy::llm::token::TokenSource;
+use tarsy_mask::Mask;
 use tokio_stream::StreamExt as _;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use super::begins_word;
 use super::pattern::Pattern;
-use crate::investigation::mask::bytes::{CharCounts, back, byte, part, skip, table_of};
-use crate::investigation::mask::spans::SecretSpan;
+use crate::bytes::{CharCounts, back, byte, part, skip, table_of};
+use crate::spans::SecretSpan;
 
 /// Shorter words are not looked at.
 const MIN_WORD: usize = 20;

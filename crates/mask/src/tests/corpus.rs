@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use seeds::{LAYOUTS, Seed, look_alikes, seeds};
 
-use crate::investigation::mask::Mask;
+use crate::Mask;
 
 #[test]
 fn the_corpus_has_its_size_and_every_layout_shows_every_seed() {

@@ -1,6 +1,6 @@
 //! Patterns of `formats.txt`: rows of parts that are matched without going back, so in linear time.
 
-use crate::investigation::mask::bytes::{CharCounts, back, byte, part, rest, skip_near};
+use crate::bytes::{CharCounts, back, byte, part, rest, skip_near};
 
 /// More letters of one part are not read before the token counts as one; the rest of it is skipped as a whole.
 const MAX_LOOKAHEAD: usize = 160;

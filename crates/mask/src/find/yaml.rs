@@ -2,10 +2,8 @@
 
 use super::document::{Document, Kind};
 use super::json::JsonFragment;
-use crate::investigation::mask::bytes::{
-    byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip,
-};
-use crate::investigation::mask::spans::Span;
+use crate::bytes::{byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip};
+use crate::spans::Span;
 
 /// The longest key, in bytes.
 const MAX_KEY: usize = 96;
@@ -298,7 +296,7 @@ fn is_block(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::mask::find::document::Node;
+    use crate::find::document::Node;
 
     fn shown(text: &str) -> Vec<String> {
         let doc = read(text, &[]);

@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::investigation::mask::bytes::{byte, is_blank, is_word, part, skip_near};
-use crate::investigation::mask::names::{Secrecy, secrecy};
+use crate::bytes::{byte, is_blank, is_word, part, skip_near};
+use crate::names::{Secrecy, secrecy};
 
 /// A longer prefix is not recognised.
 const MAX_PREFIX: usize = 256;

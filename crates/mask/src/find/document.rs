@@ -4,10 +4,10 @@ mod maps;
 
 use std::borrow::Cow;
 
-use crate::investigation::mask::decoded_view;
-use crate::investigation::mask::names::{Secrecy, names_a_key, secrecy};
-use crate::investigation::mask::spans::{SecretSpan, Span};
-use crate::investigation::mask::values::is_harmless;
+use crate::decoded_view;
+use crate::names::{Secrecy, names_a_key, secrecy};
+use crate::spans::{SecretSpan, Span};
+use crate::values::is_harmless;
 
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

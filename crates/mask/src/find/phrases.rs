@@ -2,13 +2,13 @@
 //! with a secret name.
 
 use super::word::{Word, WordSet};
-use crate::investigation::mask::bytes::{
+use crate::bytes::{
     CharCounts, back, begins, byte, is_blank, is_opaque, is_quote, is_word, near_line_end, part,
     rest, skip, skip_near,
 };
-use crate::investigation::mask::names::{Secrecy, secrecy};
-use crate::investigation::mask::spans::SecretSpan;
-use crate::investigation::mask::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
+use crate::names::{Secrecy, secrecy};
+use crate::spans::SecretSpan;
+use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
 
 /// Users whose name is often before a password: `root:…`.
 pub(super) static USERS: WordSet<22> = WordSet::new([

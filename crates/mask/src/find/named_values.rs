@@ -1,12 +1,12 @@
 //! Secrets whose name and value have no separator between them: XML elements, name-value columns, calls, sentences.
 
 use super::word::Word;
-use crate::investigation::mask::bytes::{
+use crate::bytes::{
     back, begins, byte, is_blank, is_opaque, is_quote, near_line_end, part, rest, skip, skip_near,
 };
-use crate::investigation::mask::names::{Secrecy, is_password, secrecy};
-use crate::investigation::mask::spans::SecretSpan;
-use crate::investigation::mask::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
+use crate::names::{Secrecy, is_password, secrecy};
+use crate::spans::SecretSpan;
+use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
 
 /// The largest distance between a name and its value, in bytes.
 const MAX_DISTANCE: usize = 64;

@@ -1,6 +1,6 @@
 //! A word of a text, with its position.
 
-use crate::investigation::mask::bytes::{back, part};
+use crate::bytes::{back, part};
 
 /// How far back the line of a word is looked at, in bytes.
 const MAX_BEFORE: usize = 96;

@@ -12,9 +12,9 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 use self::pattern::Pattern;
-use crate::investigation::mask::bytes::{CharCounts, byte, part, skip};
-use crate::investigation::mask::prefilter::Prefilter;
-use crate::investigation::mask::spans::SecretSpan;
+use crate::bytes::{CharCounts, byte, part, skip};
+use crate::prefilter::Prefilter;
+use crate::spans::SecretSpan;
 
 /// A pattern, issuer, source and date in each line.
 const FORMATS: &str = include_str!("formats.txt");

@@ -144,7 +144,7 @@ fn addresses(text: &str, spans: &mut Vec<SecretSpan>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::mask::{HIDDEN, Mask};
+    use crate::{HIDDEN, Mask};
 
     fn mask(patterns: &[&str], emails: Emails) -> Mask {
         let patterns = patterns

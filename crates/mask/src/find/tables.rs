@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use crate::investigation::mask::bytes::{back, byte, part, skip_near};
-use crate::investigation::mask::names::{Secrecy, secrecy};
-use crate::investigation::mask::spans::SecretSpan;
-use crate::investigation::mask::values::is_harmless;
+use crate::bytes::{back, byte, part, skip_near};
+use crate::names::{Secrecy, secrecy};
+use crate::spans::SecretSpan;
+use crate::values::is_harmless;
 
 /// Further columns are ignored.
 const MAX_COLUMNS: usize = 64;

@@ -3,13 +3,13 @@
 use super::commands::{self, Command};
 use super::word::Word;
 use super::{named_values, phrases, statements};
-use crate::investigation::mask::bytes::{
+use crate::bytes::{
     begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest,
     skip, skip_near,
 };
-use crate::investigation::mask::names::{Secrecy, Stems, names_a_key, secrecy};
-use crate::investigation::mask::spans::{SecretSpan, Span};
-use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
+use crate::names::{Secrecy, Stems, names_a_key, secrecy};
+use crate::spans::{SecretSpan, Span};
+use crate::values::{Reach, is_harmless, secret_at};
 
 /// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value behind the
 /// text, if the last word is its key.

@@ -1,9 +1,7 @@
 //! Credentials in URLs: user and password, tokens as user, webhook paths, data source names.
 
-use crate::investigation::mask::bytes::{
-    back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near,
-};
-use crate::investigation::mask::spans::{MASKED, SecretSpan, Span};
+use crate::bytes::{back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near};
+use crate::spans::{MASKED, SecretSpan, Span};
 
 /// Hosts whose path is a credential, and the part of the path before it.
 const WEBHOOKS: [(&str, &str); 35] = [

@@ -2,12 +2,12 @@
 
 use super::phrases;
 use super::word::WordSet;
-use crate::investigation::mask::bytes::{
+use crate::bytes::{
     back, byte, is_blank, is_opaque, is_quote, near_line_end, part, skip, skip_near,
 };
-use crate::investigation::mask::names::Secrecy;
-use crate::investigation::mask::spans::SecretSpan;
-use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
+use crate::names::Secrecy;
+use crate::spans::SecretSpan;
+use crate::values::{Reach, is_harmless, secret_at};
 
 /// The flags of a program that take a secret.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 //! read twice.
 
 use super::document::{Document, Kind};
-use crate::investigation::mask::bytes::{byte, skip};
-use crate::investigation::mask::spans::Span;
+use crate::bytes::{byte, skip};
+use crate::spans::Span;
 
 /// A piece of JSON in a text.
 #[derive(Debug)]

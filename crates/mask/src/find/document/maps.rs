@@ -1,9 +1,9 @@
 //! The rules that decide by the members of a map or list which of its values are secret.
 
 use super::{Document, Rule};
-use crate::investigation::mask::bytes::{begins, byte, is_opaque};
-use crate::investigation::mask::find::commands::Command;
-use crate::investigation::mask::names::{Secrecy, secrecy};
+use crate::bytes::{begins, byte, is_opaque};
+use crate::find::commands::Command;
+use crate::names::{Secrecy, secrecy};
 
 /// The nodes of a resource that are looked at.
 const MAX_RESOURCE: usize = 256;

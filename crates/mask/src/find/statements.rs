@@ -3,12 +3,12 @@
 
 use super::named_values::follows_login;
 use super::word::Word;
-use crate::investigation::mask::bytes::{
+use crate::bytes::{
     back, byte, is_blank, is_opaque, is_quote, near_line_end, part, rest, skip, skip_near,
 };
-use crate::investigation::mask::names::{Secrecy, is_password, secrecy};
-use crate::investigation::mask::spans::{SecretSpan, Span};
-use crate::investigation::mask::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
+use crate::names::{Secrecy, is_password, secrecy};
+use crate::spans::{SecretSpan, Span};
+use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
 
 /// The longest list of columns, and the longest row, in bytes.
 const MAX_COLUMNS: usize = 2_048;

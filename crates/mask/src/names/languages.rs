@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use crate::investigation::mask::decoded_view::DecodedView;
+use crate::decoded_view::DecodedView;
 
 /// Words of ASCII letters, also those whose marks are left out.
 pub(super) const PASSWORDS: [&str; 26] = [
@@ -113,7 +113,7 @@ const LATIN: &str = "aeopcyxijshdqwbABEKMHOPCTYXIJSaoepTikvuABEZHIKMNOPTYX";
 
 /// The text with English words for those of other languages, and with ASCII letters for full-width ones and for those
 /// that look like Latin ones within a Latin word; `None` if it has no such word.
-pub(in crate::investigation::mask) fn translate(raw: &str) -> Option<DecodedView> {
+pub(crate) fn translate(raw: &str) -> Option<DecodedView> {
     if raw.is_ascii() {
         return None;
     }

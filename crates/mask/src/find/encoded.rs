@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::investigation::mask::bytes::{back, byte, part, skip, table_of};
-use crate::investigation::mask::decoded_view::{self, DecodedView};
-use crate::investigation::mask::spans::{SecretSpan, Span};
+use crate::bytes::{back, byte, part, skip, table_of};
+use crate::decoded_view::{self, DecodedView};
+use crate::spans::{SecretSpan, Span};
 
 /// A shorter run cannot contain a token of a known format.
 const MIN_RUN: usize = 20;

@@ -4,10 +4,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Match};
 
-use crate::investigation::mask::bytes::{
-    back, byte, is_blank, line_end, near_line_end, part, rest, skip,
-};
-use crate::investigation::mask::spans::SecretSpan;
+use crate::bytes::{back, byte, is_blank, line_end, near_line_end, part, rest, skip};
+use crate::spans::SecretSpan;
 
 /// The longest label, in bytes.
 const MAX_LABEL: usize = 80;
