@@ -17,7 +17,6 @@ pub mod cli;
 pub mod config;
 pub mod drill;
 pub mod engine;
-pub mod investigation;
 pub mod listener;
 pub mod llm;
 pub mod mcp;

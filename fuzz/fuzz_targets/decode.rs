@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use tarsy::investigation::intake::decode::{ContentHeaders, MAX_INFLATED_BYTES, decode};
+use tarsy_core::intake::decode::{ContentHeaders, MAX_INFLATED_BYTES, decode};
 
 fuzz_target!(|bytes: &[u8]| {
     for (content_type, encoding) in

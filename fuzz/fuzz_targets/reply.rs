@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
-use tarsy::investigation::plan::ToolSpec;
-use tarsy::investigation::react::{QuoteContext, UntrustedHeaders, Reply, ReplyKind, conclude, read, read_within};
+use tarsy_core::plan::ToolSpec;
+use tarsy_core::react::{QuoteContext, UntrustedHeaders, Reply, ReplyKind, conclude, read, read_within};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use tarsy::investigation::alert::AlertStatus;
-use tarsy::investigation::intake::{Hints, Intake, MAX_PARTS, MAX_TEXT_BYTES};
-use tarsy::investigation::sources::{
+use tarsy_core::alert::AlertStatus;
+use tarsy_core::intake::{Hints, Intake, MAX_PARTS, MAX_TEXT_BYTES};
+use tarsy_core::sources::{
     Capture, Expression, LabelSource, LinkSource, NamedSource, Pointer, Reader, Rule, Sign, Source, Sources, TestSign,
     Words,
 };

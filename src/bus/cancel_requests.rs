@@ -13,7 +13,7 @@ use super::headers::{self, ASKED_BY};
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
 use super::stream::get::last_on_subject;
 use crate::engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Characters of a name that are shown.
 const MAX_NAME: usize = 100;

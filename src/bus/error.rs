@@ -10,7 +10,7 @@ use super::names::{ALERTS, DEAD_LETTERS, TIMELINE};
 use super::topology::fields::Difference;
 use crate::config::SecretError;
 use crate::engine::ports::BrokerUnavailable;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// An operation on the broker failed.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::Error;
 
-pub use crate::investigation::intake::headers::{
+pub use tarsy_core::intake::headers::{
     ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, FINGERPRINT, FORCE,
     LEFT_OUT, PARENT_ID, PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TOOLS,
     TRACEPARENT,

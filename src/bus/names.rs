@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::engine::ports::DeadReason;
-use crate::investigation::alert::Severity;
-use crate::investigation::ids::{SessionId, WorkerId};
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::{SessionId, WorkerId};
 
 /// The queue of alerts and of questions.
 pub const ALERTS: &str = "TARSY_ALERTS";

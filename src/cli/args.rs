@@ -31,11 +31,11 @@ use crate::bus::{NatsCredentials, SubjectSuffix};
 use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
 use crate::config::url_pattern::UrlPattern;
-use crate::investigation::alert::Severity;
-use crate::investigation::ids::SessionId;
 use crate::llm::client::Credentials;
 use crate::roles::shutdown::StopOn;
 use crate::store::Secrets;
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
 
 use values::{drill, duration, header_value};
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 /// The exit codes of every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::bus::{Priority, QueuePosition};
 use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
-pub use crate::investigation::readable::text::short_id as short;
 pub use crate::reports::words::unavailable;
+pub use tarsy_core::readable::text::short_id as short;
 
 /// No session has begun; alerts may wait.
 pub const NO_SESSION: &str = "there is no session yet; tarsy queue shows what waits";

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// The shortest part of an id that is accepted, in characters.
 const MIN_CHARACTERS: usize = 6;

@@ -20,8 +20,8 @@ use crate::cli::messages;
 use crate::cli::render::timeline::{Style, Timeline};
 use crate::cli::render::{format, json, text};
 use crate::cli::terminal::{Live, Printer};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{Delta, EventType, TimelineEvent};
 
 /// After this time without an event a note says that there is none.
 const FIRST_EVENT_TIMEOUT: Duration = Duration::from_secs(3);

@@ -16,7 +16,7 @@ use super::{
     LlmProvider, LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive,
     Retention, Routes, Runbooks, Streams, Web, Worker, builtin,
 };
-use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
+use tarsy_core::plan::{Limits, Strategy, SuccessPolicy};
 
 /// An environment variable of this process.
 pub fn process_env(name: &str) -> Option<String> {

@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::investigation::notification::route::{Filters, NamedFilter};
-use crate::investigation::plan::SuccessPolicy;
+use tarsy_core::notification::route::{Filters, NamedFilter};
+use tarsy_core::plan::SuccessPolicy;
 
 pub use compose::{ComposeError, Composed, compose};
 pub use examples::{EXAMPLES, Example, example_of};

@@ -7,10 +7,10 @@ use serde::{Serialize, Serializer};
 use super::read::units::{show_bytes, show_duration, show_tokens};
 use super::sections::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
-use crate::investigation::plan::Strategy;
-use crate::investigation::public_url::PublicUrl;
-use crate::investigation::routing::Matcher;
-use crate::investigation::runbook::RunbookHost;
+use tarsy_core::plan::Strategy;
+use tarsy_core::public_url::PublicUrl;
+use tarsy_core::routing::Matcher;
+use tarsy_core::runbook::RunbookHost;
 use tarsy_mask::OwnPattern;
 
 /// A value whose form in a file differs from its own.

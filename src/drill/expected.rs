@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use crate::config::read::yaml;
-use crate::investigation::execution::event_refs::cited;
-use crate::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::execution::event_refs::cited;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// The content of an `expected.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -231,8 +231,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::investigation::ids::SessionId;
-    use crate::investigation::timeline::EventStatus;
+    use tarsy_core::ids::SessionId;
+    use tarsy_core::timeline::EventStatus;
 
     fn event(
         session_seq: u32,

@@ -48,7 +48,7 @@ use super::Error;
 use crate::config::server_name_fault;
 use crate::engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use crate::engine::trace;
-use crate::investigation::plan::ToolSpec;
+use tarsy_core::plan::ToolSpec;
 use tarsy_mask::Mask;
 
 /// For the end of all children: two seconds for calls in flight, then twice three seconds for the process.

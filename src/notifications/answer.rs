@@ -14,8 +14,8 @@ use reqwest::Response;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::engine::ports::{Arrival, ProviderAnswer};
-use crate::investigation::visible::visible;
 use crate::outgoing;
+use tarsy_core::visible::visible;
 use tarsy_mask::Mask;
 
 /// Of the body of an answer, the part that a reason quotes, in characters.

@@ -19,8 +19,8 @@ use reqwest::Client;
 use self::secret::Secrets;
 use crate::config::{NotificationRoute, RouteKind, WebhookAddress};
 use crate::engine::ports::{Arrival, Notifier, ProviderAnswer};
-use crate::investigation::notification::{Notification, slack as slack_text, teams, webhook};
 use crate::outgoing;
+use tarsy_core::notification::{Notification, slack as slack_text, teams, webhook};
 use tarsy_mask::Mask;
 
 /// The routes with their HTTP client.

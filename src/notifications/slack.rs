@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::answer::{self, retry_after, unavailable};
 use super::secret;
 use crate::engine::ports::{Arrival, ProviderAnswer};
-use crate::investigation::alert::refs::{self, SlackThread};
-use crate::investigation::notification::{Notification, slack};
+use tarsy_core::alert::refs::{self, SlackThread};
+use tarsy_core::notification::{Notification, slack};
 
 /// Pages of the channel in which a message is searched.
 const MAX_PAGES: usize = 5;

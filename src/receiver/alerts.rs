@@ -7,10 +7,10 @@ use super::endpoint::Endpoint;
 use super::response::Rejection;
 use super::{InboundAlert, Settings};
 use crate::config::{AlertRoute, BUILTIN_SOURCE_NAMES};
-use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::intake::{Hints, IntakeError, MAX_BODY_BYTES, Part, headers};
-use crate::investigation::routing::Facts;
-use crate::investigation::sources::Note;
+use tarsy_core::alert::{AlertStatus, Severity};
+use tarsy_core::intake::{Hints, IntakeError, MAX_BODY_BYTES, Part, headers};
+use tarsy_core::routing::Facts;
+use tarsy_core::sources::Note;
 
 /// Forms of bodies that belong to no source.
 const FORMS: [&str; 2] = ["json", "text"];

@@ -22,10 +22,10 @@ pub use server::serve;
 
 use self::proof::Proof;
 use crate::config::Routes;
-use crate::investigation::alert::Severity;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::Intake;
 use crate::listener::{Limits, Token};
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::Intake;
 
 /// The rules of a receiver.
 #[derive(Debug)]

@@ -24,10 +24,10 @@ use super::proof::{Head, Proof, Proven, Signed};
 use super::readers::Readers;
 use super::response::Rejection;
 use super::{HeaderRules, InboundAlerts, Settings};
-use crate::investigation::alert::Severity;
-use crate::investigation::intake::headers::{self, TRACEPARENT};
-use crate::investigation::intake::{cloud_event, decode, event_grid_answer};
 use crate::listener::http::{self, ClientAddress};
+use tarsy_core::alert::Severity;
+use tarsy_core::intake::headers::{self, TRACEPARENT};
+use tarsy_core::intake::{cloud_event, decode, event_grid_answer};
 
 /// A client whose body was too slow may try again soon.
 const SLOW_BODY_RETRY_DELAY: Duration = Duration::from_secs(1);

@@ -21,9 +21,9 @@ use super::request::{Read, Reading, handshake};
 use super::response::{Accepted, Rejection, Report, response};
 use super::{Queue, Settings};
 use crate::engine::trace::{self, servers};
-use crate::investigation::intake::headers::TRACEPARENT;
-use crate::investigation::trace_context::TraceContext;
 use crate::listener::http;
+use tarsy_core::intake::headers::TRACEPARENT;
+use tarsy_core::trace_context::TraceContext;
 
 /// Longer than a body and the queue may take together.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);

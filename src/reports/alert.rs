@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ShownStatus;
+use super::stored::{Stored, StoredOption};
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
-use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::{Mark, StopReason, with_text};
-use crate::investigation::ids::{ExecutionId, SessionId};
+use tarsy_core::alert::Severity;
+use tarsy_core::execution::entry::{Mark, StopReason, with_text};
+use tarsy_core::ids::{ExecutionId, SessionId};
 
 use super::DispositionKind;
 use super::tokens::{StoredTokens, Tokens};
@@ -65,6 +66,7 @@ pub struct AlertReport {
 /// A follow-up question that has a session.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct QuestionReport {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     pub session_id: SessionId,
     pub created_at: DateTime<Utc>,
     #[diesel(deserialize_as = ShownStatus)]
@@ -133,6 +135,7 @@ pub struct AlertUpdateReport {
     /// From 1.
     pub number: i32,
     pub at: DateTime<Utc>,
+    #[diesel(deserialize_as = Stored<SessionId>)]
     pub alert_id: SessionId,
     /// `severity` and `status`, if they have changed; `firing` and `resolved`, each with `count` and `lines`.
     pub report: Value,
@@ -153,6 +156,7 @@ pub struct StageReport {
 /// One agent's run.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ExecutionReport {
+    #[diesel(deserialize_as = Stored<ExecutionId>)]
     pub execution_id: ExecutionId,
     pub agent: String,
     pub strategy: String,
@@ -189,6 +193,7 @@ pub struct ModelReport {
 /// One model call. Its request is the journal of the execution up to `entries_upto`; its answer is the next entry.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ModelCallReport {
+    #[diesel(deserialize_as = Stored<ExecutionId>)]
     pub execution_id: ExecutionId,
     pub agent: String,
     /// The time at which its answer was stored.
@@ -224,6 +229,7 @@ pub struct ToolCallReport {
     pub tool: String,
     /// As the model wrote them; the first 2,000 characters.
     pub arguments: String,
+    #[diesel(deserialize_as = Stored<ToolCallState>)]
     pub state: ToolCallState,
     pub duration_ms: i64,
     /// The first 2,000 characters, masked.
@@ -239,9 +245,11 @@ pub struct ToolCallReport {
 /// An alert that joined a session.
 #[derive(Clone, Debug, PartialEq, Eq, Queryable, Serialize)]
 pub struct JoinedAlert {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     pub alert_id: SessionId,
     /// The time of the first delivery.
     pub received_at: DateTime<Utc>,
     pub title: Option<String>,
+    #[diesel(deserialize_as = StoredOption<Severity>)]
     pub severity: Option<Severity>,
 }

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::investigation::readable::text::Charset;
+use tarsy_core::readable::text::Charset;
 
 /// Columns that `text` takes in a terminal.
 pub fn width(text: &str) -> usize {

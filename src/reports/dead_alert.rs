@@ -4,15 +4,18 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::Queryable;
 use serde::Serialize;
 
+use super::stored::{Stored, StoredOption};
 use crate::engine::ports::DeadReason;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// An alert that was given up, with masked texts.
 #[derive(Clone, Debug, PartialEq, Eq, Queryable, Serialize)]
 pub struct DeadAlert {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     pub alert_id: SessionId,
     /// The time of the first delivery.
     pub received_at: DateTime<Utc>,
+    #[diesel(deserialize_as = StoredOption<DeadReason>)]
     pub reason: Option<DeadReason>,
     /// The reason in a sentence.
     pub detail: Option<String>,

@@ -1,7 +1,7 @@
 //! Events whose contents may be cut: a page of a long session shows the beginning of most of them.
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 /// Which events are read, and how much of each content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

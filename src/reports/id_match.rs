@@ -1,6 +1,6 @@
 //! The answer to a search for an id.
 
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// The ids that a part of an id matches.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::investigation::visible::is_invisible;
+use tarsy_core::visible::is_invisible;
 
 /// A value on one line.
 ///

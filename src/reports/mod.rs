@@ -15,6 +15,7 @@ mod id_match;
 mod alert;
 mod sessions;
 mod shown_status;
+pub mod stored;
 mod dead_alert;
 mod check;
 mod excerpt;

@@ -8,12 +8,13 @@ use diesel::prelude::Queryable;
 use serde::Serialize;
 
 use super::ShownStatus;
+use super::stored::{Stored, StoredOption};
 use crate::engine::ports::RunStatus;
-use crate::investigation::alert::Severity;
-use crate::investigation::clock::Moment;
-use crate::investigation::execution::entry::{Mark, StopReason, with_text};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::EventType;
+use tarsy_core::alert::Severity;
+use tarsy_core::clock::Moment;
+use tarsy_core::execution::entry::{Mark, StopReason, with_text};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::Tokens;
 
@@ -120,15 +121,19 @@ pub const MAX_FACETS: usize = 50;
 /// A session, as a list shows it.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct SessionLine {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     pub session_id: SessionId,
     pub created_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     #[diesel(deserialize_as = ShownStatus)]
     pub status: RunStatus,
+    #[diesel(deserialize_as = StoredOption<StopReason>)]
     pub stop_reason: Option<StopReason>,
     /// What readers have to know of the analysis.
     #[serde(flatten, serialize_with = "with_text")]
+    #[diesel(deserialize_as = StoredOption<Mark>)]
     pub mark: Option<Mark>,
+    #[diesel(deserialize_as = StoredOption<Severity>)]
     pub severity: Option<Severity>,
     pub title: Option<String>,
     /// Selects the chain.
@@ -137,6 +142,7 @@ pub struct SessionLine {
     /// The name of the worker that has or had its last lease.
     pub worker: String,
     /// The investigation that a follow-up question is about.
+    #[diesel(deserialize_as = StoredOption<SessionId>)]
     pub parent_id: Option<SessionId>,
 }
 

@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use super::{AlertReport, DispositionKind, ModelReport, Tokens};
 use crate::engine::ports::DeadReason;
 use crate::engine::worker::probes::PROVIDERS;
-use crate::investigation::intake::headers::RETRY_OF;
-use crate::investigation::readable::format::{self, millis};
-use crate::investigation::readable::text::{self, Charset};
+use tarsy_core::intake::headers::RETRY_OF;
+use tarsy_core::readable::format::{self, millis};
+use tarsy_core::readable::text::{self, Charset};
 
 /// The state of the alert in words: `completed (final answer) after 6.1 s`.
 pub fn state(report: &AlertReport, now: DateTime<Utc>) -> String {

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use crate::bus::StoredDeadLetter;
-use crate::investigation::alert::{Alert, MemberReport};
-use crate::investigation::intake::decode::decode;
-use crate::investigation::intake::{Hints, Intake, IntakeError, hashed};
-use crate::investigation::routing::Facts;
-use crate::investigation::sources::Note;
+use tarsy_core::alert::{Alert, MemberReport};
+use tarsy_core::intake::decode::decode;
+use tarsy_core::intake::{Hints, Intake, IntakeError, hashed};
+use tarsy_core::routing::Facts;
+use tarsy_core::sources::Note;
 use tarsy_mask::{HIDDEN, Mask};
 
 /// A masked alert, and the places of the others of its body that have no message of their own.
@@ -186,7 +186,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::investigation::alert::refs::{Refs, am_group};
+    use tarsy_core::alert::refs::{Refs, am_group};
 
     fn masked(body: &Value) -> Alert {
         let (mask, body) = (Mask::new(["known-val5e".to_owned()]), body.to_string());

@@ -13,12 +13,12 @@ use crate::config::{
     process_env,
 };
 use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
-use crate::investigation::execution::cut::{ReadBack, cut};
-use crate::investigation::execution::entry::ToolCall;
-use crate::investigation::plan::{Limits, ToolSpec};
 use crate::mcp::{
     HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
 };
+use tarsy_core::execution::cut::{ReadBack, cut};
+use tarsy_core::execution::entry::ToolCall;
+use tarsy_core::plan::{Limits, ToolSpec};
 use tarsy_mask::Mask;
 
 use super::{secrets, users};

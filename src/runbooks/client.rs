@@ -16,8 +16,8 @@ use url::Host;
 use super::Hosts;
 use super::address::{Reach, Refused, refused};
 use super::location::{GITHUB_RAW, redirected};
-use crate::investigation::runbook::RunbookHost;
 use crate::outgoing;
+use tarsy_core::runbook::RunbookHost;
 
 const MAX_REDIRECTS: usize = 5;
 

@@ -2,7 +2,7 @@
 
 use reqwest::Url;
 
-use crate::investigation::runbook::{RunbookHost, is_listed};
+use tarsy_core::runbook::{RunbookHost, is_listed};
 
 /// The host of pages that show a file of a repository.
 pub(super) const GITHUB: &str = "github.com";

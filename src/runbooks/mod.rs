@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use self::client::NoPage;
 use self::token::Tokens;
 use crate::config;
-use crate::investigation::runbook::{FetchedRunbook, RunbookHost};
+use tarsy_core::runbook::{FetchedRunbook, RunbookHost};
 use tarsy_mask::Mask;
 
 /// For a page with its redirects.

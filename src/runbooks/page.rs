@@ -5,7 +5,7 @@ use reqwest::header::CONTENT_TYPE;
 
 use super::client::described;
 use super::html;
-use crate::investigation::visible::visible;
+use tarsy_core::visible::visible;
 
 /// The bytes of a page that are read. The markup of a page may be much longer than its text.
 const MAX_PAGE_BYTES: usize = 512 * 1024;

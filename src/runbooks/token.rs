@@ -9,7 +9,7 @@ use reqwest::header::HeaderValue;
 
 use super::location::{GITHUB, GITHUB_RAW};
 use crate::config::{RunbookSource, RunbookToken, process_env};
-use crate::investigation::runbook::{RunbookHost, is_listed};
+use tarsy_core::runbook::{RunbookHost, is_listed};
 use tarsy_mask::Mask;
 
 /// A token is shorter.

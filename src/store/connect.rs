@@ -13,8 +13,8 @@ use super::tails::Tails;
 use super::writes::prune::Positions;
 use super::writes::words::History;
 use crate::config::Secret;
-use crate::investigation::ids::SessionId;
-use crate::investigation::public_url::PublicUrl;
+use tarsy_core::ids::SessionId;
+use tarsy_core::public_url::PublicUrl;
 use tarsy_mask::Mask;
 
 /// The least time that libpq waits for a server, in seconds.

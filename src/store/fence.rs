@@ -6,7 +6,8 @@ use diesel::sql_types::{Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::engine::ports::{Lease, RunStatus, StoreError};
-use crate::investigation::ids::SessionId;
+use crate::reports::stored::Stored;
+use tarsy_core::ids::SessionId;
 
 use super::rows::number;
 use super::statement::statement;
@@ -24,6 +25,7 @@ statement!(ReadFence, "fence.sql", (Text, Integer, SqlUuid, Integer, Bool, Nulla
 /// How far a session and one of its executions have come.
 #[derive(Debug, Queryable)]
 pub(super) struct Fence {
+    #[diesel(deserialize_as = Stored<RunStatus>)]
     status: RunStatus,
     epoch: i32,
     pub(super) token: Uuid,

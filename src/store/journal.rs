@@ -7,10 +7,10 @@ use crate::engine::ports::{
     Appended, Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep,
     StoreError, StoredResult, Timeline,
 };
-use crate::investigation::alert_update::NumberedUpdate;
-use crate::investigation::execution::event_refs::RecordedEntry;
-use crate::investigation::execution::recovery::LostCall;
-use crate::investigation::ids::{ExecutionId, SessionId};
+use tarsy_core::alert_update::NumberedUpdate;
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::recovery::LostCall;
+use tarsy_core::ids::{ExecutionId, SessionId};
 
 use super::call::Operation;
 use super::connect::Store;

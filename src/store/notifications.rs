@@ -11,8 +11,8 @@ use crate::engine::ports::{
     Backlog, DueNotification, JoinRequest, NotificationClaim, NotificationResult, Notifications,
     OpenRequest, StoreError,
 };
-use crate::investigation::notification::NotificationKey;
-use crate::investigation::notification::route::{Filters, Planned};
+use tarsy_core::notification::NotificationKey;
+use tarsy_core::notification::route::{Filters, Planned};
 
 use super::call::{Operation, once};
 use super::connect::Store;

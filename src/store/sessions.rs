@@ -12,8 +12,8 @@ use crate::engine::ports::{
     Opened, Pruned, Received, Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus,
     StoreError, StoredMessage, Sweep, Swept, Worded,
 };
-use crate::investigation::ids::{SessionId, WorkerId};
 use crate::reports::DispositionKind;
+use tarsy_core::ids::{SessionId, WorkerId};
 
 use super::call::{Operation, once};
 use super::connect::Store;

@@ -7,8 +7,8 @@ use diesel::result::QueryResult;
 
 use crate::engine::mutex::lock;
 use crate::engine::ports::{StoreError, Tail};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 /// The tails that a publisher holds. Clones share them.
 #[derive(Clone, Debug, Default)]

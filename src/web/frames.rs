@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 
 use super::ports::Update;
-use crate::investigation::timeline::TimelineEvent;
 use crate::reports;
+use tarsy_core::timeline::TimelineEvent;
 
 /// How long a browser waits before it connects again, in milliseconds.
 pub(super) const RETRY: &str = "retry: 1000\n\n";

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::frames::Item;
 use super::ports::{Backend, Timelines, Unavailable, Updates};
 use crate::engine::mutex::lock;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// A reader that is so many items behind is cut off.
 const MAX_BEHIND: usize = 256;

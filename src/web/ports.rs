@@ -8,14 +8,14 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::alert::Severity;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::{Delta, TimelineEvent};
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
     AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
     SessionPage, StatusCounts,
 };
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{Delta, TimelineEvent};
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,8 +10,8 @@ use super::Shared;
 use super::frames::Item;
 use super::hub::Items;
 use super::ports::{Backend, Timelines, Unavailable, Update, Updates as _};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 /// Events that are read from the store at once: a reader has at most so many in memory.
 const PAGE: u32 = 32;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::fault::Fault;
 use super::ports::Backend;
 use super::{Access, Shared};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// In a form one character of an alert may take three.
 const FORM_FACTOR: usize = 3;

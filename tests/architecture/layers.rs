@@ -4,7 +4,7 @@
 use super::*;
 
 /// Pure: no async, no I/O, no clock, no randomness.
-const PURE: [&str; 2] = ["src/investigation", "crates/mask/src"];
+const PURE: [&str; 2] = ["crates/core/src", "crates/mask/src"];
 const MAX_FILES: usize = 15;
 
 #[test]

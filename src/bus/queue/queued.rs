@@ -10,8 +10,8 @@ use crate::bus::headers;
 use crate::bus::names::{ALERTS, MessageKind, Priority};
 use crate::bus::stream::get::first_from;
 use crate::engine::ports::Received;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::headers::chosen_session_id;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::headers::chosen_session_id;
 
 /// A message that the queue has.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::bus::headers::{self, PART, SESSION_ID};
 use crate::bus::names::{ALERTS, MessageKind, Priority};
 use crate::bus::stream::get::message_at;
 use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue, Received};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 impl Queue for Nats {
     async fn holds(

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::timeline::{Delta, EventType, TimelineEvent};
 
 /// Events that wait for an earlier one. Further ones are dropped: the history or the stream emits them again.
 const MAX_WAITING: usize = 1024;
@@ -110,8 +110,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::investigation::ids::SessionId;
-    use crate::investigation::timeline::{DeltaKind, EventStatus};
+    use tarsy_core::ids::SessionId;
+    use tarsy_core::timeline::{DeltaKind, EventStatus};
 
     const EXECUTION: ExecutionId = ExecutionId(Uuid::nil());
 

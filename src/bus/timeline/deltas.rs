@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::connection::Nats;
 use crate::bus::names::live_subject;
-use crate::investigation::timeline::Delta;
+use tarsy_core::timeline::Delta;
 
 const COLLECT_INTERVAL: Duration = Duration::from_millis(30);
 /// A longer piece is published at once.
@@ -99,8 +99,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::investigation::ids::{ExecutionId, SessionId};
-    use crate::investigation::timeline::DeltaKind;
+    use tarsy_core::ids::{ExecutionId, SessionId};
+    use tarsy_core::timeline::DeltaKind;
 
     fn delta(kind: DeltaKind, attempt: u32, offset: u64, text: &str) -> Delta {
         Delta {

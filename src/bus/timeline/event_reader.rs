@@ -8,8 +8,8 @@ use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
 use crate::bus::stream::reader::StreamReader;
 use crate::bus::timeline::wire::decode;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_secs(2);
 

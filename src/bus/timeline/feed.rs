@@ -24,8 +24,8 @@ use crate::engine::ports::{
     BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed, Outbox,
 };
 use crate::engine::trace;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::Delta;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::Delta;
 
 /// How long the last event may take from a write of this process to the stream before the table is read for it.
 const TAIL_TIMEOUT: Duration = Duration::from_millis(100);

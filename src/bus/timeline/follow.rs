@@ -18,8 +18,8 @@ use super::signature::EventSigner;
 use crate::bus::connection::Nats;
 use crate::bus::names::{live_subject, timeline_subject};
 use crate::engine::ports::Outbox;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::{Delta, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{Delta, TimelineEvent};
 
 const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
 const RETRY_DELAY: Duration = Duration::from_millis(200);

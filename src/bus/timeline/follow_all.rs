@@ -11,8 +11,8 @@ use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
 use crate::bus::names::{ALL_TIMELINES, TIMELINE};
 use crate::bus::stream::get::stream_info;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 const MAX_QUEUED_EVENTS: usize = 256;
 const RETRY_DELAY: Duration = Duration::from_millis(200);

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::bus::names::timeline_subject;
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::timeline::TimelineEvent;
 
 /// The largest event on the wire.
 pub const MAX_EVENT_BYTES: usize = 256 * 1024;
@@ -101,8 +101,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::investigation::ids::SessionId;
-    use crate::investigation::timeline::{EventStatus, EventType};
+    use tarsy_core::ids::SessionId;
+    use tarsy_core::timeline::{EventStatus, EventType};
 
     fn event(content: String, metadata: Value) -> TimelineEvent {
         TimelineEvent {

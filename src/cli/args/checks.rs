@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::duration;
-use crate::investigation::alert::Severity;
+use tarsy_core::alert::Severity;
 
 /// Arguments of commands that accept nothing but `--json`.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]

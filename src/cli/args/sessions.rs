@@ -3,17 +3,17 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::PossibleValue;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
 use super::values::{duration, header_value, since, until};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::engine::ports::RunStatus;
-use crate::investigation::alert::Severity;
-use crate::investigation::clock::Moment;
 use crate::reports::Label;
 use crate::reports::calls::CallNumber;
+use tarsy_core::alert::Severity;
+use tarsy_core::clock::Moment;
 
 /// A list shows at most so many rows.
 const MAX_LIST: i64 = 1000;
@@ -65,7 +65,8 @@ pub struct SessionsListArgs {
         long,
         value_name = "STATUS",
         hide_possible_values = true,
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = status()
     )]
     pub status: Vec<RunStatus>,
     /// Only those with this severity: critical, high, normal, low; several with commas
@@ -99,26 +100,33 @@ pub struct SessionsListArgs {
     pub json: bool,
 }
 
-impl ValueEnum for RunStatus {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
+/// The statuses: as users write them, and their help.
+const STATUSES: [(&str, RunStatus, &str); 6] = [
+    ("running", RunStatus::Running, "Being investigated"),
+    ("completed", RunStatus::Completed, "With an analysis"),
+    ("failed", RunStatus::Failed, "Without one"),
+    ("cancelled", RunStatus::Cancelled, "On request"),
+    (
+        "limited",
+        RunStatus::Limited,
+        "Lists alerts above the limit of their route",
+    ),
+    ("timed-out", RunStatus::TimedOut, "Past its deadline"),
+];
 
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Unknown(_) => return None,
-            Self::Running => PossibleValue::new("running").help("Being investigated"),
-            Self::Completed => PossibleValue::new("completed").help("With an analysis"),
-            Self::Failed => PossibleValue::new("failed").help("Without one"),
-            Self::Cancelled => PossibleValue::new("cancelled").help("On request"),
-            Self::Limited => {
-                PossibleValue::new("limited").help("Lists alerts above the limit of their route")
-            }
-            Self::TimedOut => PossibleValue::new("timed-out")
-                .alias("timed_out")
-                .help("Past its deadline"),
-        })
-    }
+/// Reads a status as users write it, or as it is stored.
+fn status() -> impl TypedValueParser<Value = RunStatus> {
+    let words = STATUSES.map(|(word, status, help)| {
+        let value = PossibleValue::new(word).help(help);
+        value.alias(status.as_str())
+    });
+    PossibleValuesParser::new(words).try_map(|given| {
+        let mut known = STATUSES.into_iter();
+        known
+            .find(|(word, status, _)| given == *word || given == status.as_str())
+            .map(|(_, status, _)| status)
+            .ok_or("no status")
+    })
 }
 
 /// Arguments of `sessions show`.

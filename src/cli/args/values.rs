@@ -8,7 +8,7 @@ use chrono::Utc;
 use crate::config::read::moment::{ACCEPTED, Edge, parse_moment};
 use crate::config::read::units::parse_duration;
 use crate::drill::BUILTIN;
-use crate::investigation::clock::Moment;
+use tarsy_core::clock::Moment;
 
 /// The longest duration of an argument: a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);

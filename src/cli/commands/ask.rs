@@ -12,8 +12,8 @@ use super::{addresses, link, load_config, public_url, sessions, submit};
 use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID, TRACEPARENT};
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
-use crate::investigation::ids::SessionId;
 use crate::roles::publishing::questions;
+use tarsy_core::ids::SessionId;
 
 pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Exit> {
     let body = body(&args.question.join(" "))?;

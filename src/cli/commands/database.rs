@@ -10,8 +10,8 @@ use crate::bus::{self, Nats};
 use crate::cli::args::GlobalArgs;
 use crate::cli::session_ref::SessionRef;
 use crate::engine::ports::StoreError;
-use crate::investigation::ids::SessionId;
 use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
+use tarsy_core::ids::SessionId;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 

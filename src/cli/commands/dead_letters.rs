@@ -19,11 +19,11 @@ use crate::cli::exit::Exit;
 use crate::cli::render::tables::dead_letters::{self, Remedy};
 use crate::cli::view::TerminalEnv;
 use crate::config::Config;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::MAX_BODY_BYTES;
 use crate::roles::masked::dead_letter;
 use crate::roles::publishing::reruns;
 use crate::roles::secrets;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::MAX_BODY_BYTES;
 use tarsy_mask::Mask;
 
 pub(super) async fn run(global: &GlobalArgs, command: DeadLettersCommand) -> anyhow::Result<Exit> {

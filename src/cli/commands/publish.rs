@@ -9,7 +9,7 @@ use crate::bus::{Priority, Published};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::view::{TerminalEnv, ViewArgs};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// An alert or a question that the stream has stored.
 pub(super) struct PublishedSession {

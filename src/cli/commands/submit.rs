@@ -18,9 +18,9 @@ use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::ViewArgs;
 use crate::config::{Config, process_env};
-use crate::investigation::ids::SessionId;
-use crate::investigation::trace_context::TraceContext;
 use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, Rules, messages};
+use tarsy_core::ids::SessionId;
+use tarsy_core::trace_context::TraceContext;
 
 /// The trace of the program that runs the command, in the variable `TRACEPARENT`. An invalid one counts as none.
 pub(super) fn caller() -> Option<String> {

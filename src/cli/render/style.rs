@@ -1,8 +1,8 @@
 //! How output looks: width, characters, colours.
 
-use crate::investigation::timeline::rows::Tone;
+use tarsy_core::timeline::rows::Tone;
 
-pub use crate::investigation::readable::text::Charset;
+pub use tarsy_core::readable::text::Charset;
 
 /// The appearance of a timeline or a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::cli::render::tests::story;
-use crate::investigation::timeline::DeltaKind;
+use tarsy_core::timeline::DeltaKind;
 
 /// A writer that the test can read at any time.
 #[derive(Clone, Debug, Default)]

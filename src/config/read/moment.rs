@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use super::units::parse_duration;
-use crate::investigation::clock::Moment;
+use tarsy_core::clock::Moment;
 
 /// What is accepted, for messages.
 pub(crate) const ACCEPTED: &str = "3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z";

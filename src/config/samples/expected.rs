@@ -6,8 +6,8 @@ use chrono::SecondsFormat;
 use serde_json::{Map, Value};
 
 use crate::config::read::yaml;
-use crate::investigation::alert::AlertStatus;
-use crate::investigation::intake::Part;
+use tarsy_core::alert::AlertStatus;
+use tarsy_core::intake::Part;
 
 /// Keys that each alert has, unless it is ignored.
 const REQUIRED: [&str; 4] = ["title", "type", "severity", "status"];

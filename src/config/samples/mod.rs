@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use chrono::Utc;
 
 use self::expected::Expected;
-use crate::investigation::alert::AlertStatus;
-use crate::investigation::intake::{Hints, Intake, Part};
-use crate::investigation::sources::NamedSource;
+use tarsy_core::alert::AlertStatus;
+use tarsy_core::intake::{Hints, Intake, Part};
+use tarsy_core::sources::NamedSource;
 
 /// A recorded body.
 #[derive(Clone, Debug, PartialEq, Eq)]

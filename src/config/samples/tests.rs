@@ -2,16 +2,16 @@
 
 use crate::config::samples::*;
 use crate::config::{BUILTIN, ConfiguredSources, parse_source};
-use crate::investigation::alert::Alert;
-use crate::investigation::intake::sentences;
-use crate::investigation::sources::Note;
+use tarsy_core::alert::Alert;
+use tarsy_core::intake::sentences;
+use tarsy_core::sources::Note;
 
 fn intake() -> Intake {
     Intake::new(ConfiguredSources::default().all())
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/investigation/sources/builtin")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/sources/builtin")
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_body_of_another_form_is_read_at_every_path() {
             }
             assert_eq!(
                 firing.alert.severity,
-                crate::investigation::alert::Severity::Critical,
+                tarsy_core::alert::Severity::Critical,
                 "{}",
                 source.name
             );

@@ -10,7 +10,7 @@ use super::synthesis::Synthesis;
 use super::trust::Questions;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
-use crate::investigation::plan::SuccessPolicy;
+use tarsy_core::plan::SuccessPolicy;
 
 /// More replicas of one agent cost more without further insight.
 const MAX_REPLICAS: u32 = 10;

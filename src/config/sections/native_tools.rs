@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::is_default;
-use crate::investigation::plan::NativeTool;
+use tarsy_core::plan::NativeTool;
 
 /// One layer of switches; an absent one comes from the layer below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -14,7 +14,7 @@ use self::transport::McpTransport;
 use super::settings::summarize_over;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
-use crate::investigation::read_result;
+use tarsy_core::read_result;
 
 /// An MCP server: how the worker reaches it, and which of its tools models may call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -9,7 +9,7 @@ use super::native_tools::NativeTools;
 use super::tool_pattern::ToolPattern;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
-use crate::investigation::plan::Strategy;
+use tarsy_core::plan::Strategy;
 
 /// One layer of an agent's settings; an absent value comes from the layer below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

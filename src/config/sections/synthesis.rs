@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::names::Names;
 use crate::config::read::reader::Map;
 use crate::config::write::{is_default, written};
-use crate::investigation::plan::Strategy;
+use tarsy_core::plan::Strategy;
 
 /// One layer of the synthesis settings; an absent value comes from the layer below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

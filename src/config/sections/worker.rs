@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{bytes, written};
-use crate::investigation::alert::policy::{OnAcknowledged, OnResolved};
+use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_mask::{Emails, OwnPattern, OwnRules};
 
 /// The limits and intervals of a worker.

@@ -8,9 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::*;
-use crate::investigation::plan::{
-    NativeToolsMode, Strategy, SuccessPolicy, Thinking, ThinkingLevel,
-};
+use tarsy_core::plan::{NativeToolsMode, Strategy, SuccessPolicy, Thinking, ThinkingLevel};
 
 fn env(name: &str) -> Option<String> {
     (name == "K8S_TOKEN").then(|| "s3cret".to_owned())

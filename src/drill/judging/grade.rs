@@ -9,10 +9,10 @@ use super::numbers::Sources;
 use super::phrases::{first_advised, first_in, folded};
 use super::rubric::{Decisive, Phrases, Rubric};
 use crate::drill::evidence::Evidence;
-use crate::investigation::execution::event_refs::cited;
-use crate::investigation::react::ReplyKind;
-use crate::investigation::summary::executive_summary;
-use crate::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::execution::event_refs::cited;
+use tarsy_core::react::ReplyKind;
+use tarsy_core::summary::executive_summary;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// What a report is worth; the first one that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -10,8 +10,8 @@ use super::rubric::Rubric;
 use crate::config::read::yaml;
 use crate::drill::evidence::Evidence;
 use crate::drill::{BUILTIN, Drill};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::{EventStatus, EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
 
 const SERVER: &str = "drill";
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::investigation::native::Source;
+use tarsy_core::native::Source;
 
 /// Code that the provider runs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

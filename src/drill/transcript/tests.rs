@@ -4,10 +4,10 @@ use serde_json::{Map, json};
 
 use crate::drill::transcript::*;
 use crate::drill::{BUILTIN, Drill};
-use crate::investigation::intake::{Hints, normalise};
-use crate::investigation::plan::Strategy;
-use crate::investigation::prompt::{Briefing, prompts};
-use crate::investigation::react;
+use tarsy_core::intake::{Hints, normalise};
+use tarsy_core::plan::Strategy;
+use tarsy_core::prompt::{Briefing, prompts};
+use tarsy_core::react;
 
 #[test]
 fn every_key_of_a_transcript_is_read() {

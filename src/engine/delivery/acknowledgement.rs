@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::engine::ports::{DeadReason, Delivery};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// How a worker answers a message.
 #[derive(Clone, Debug, PartialEq, Eq)]

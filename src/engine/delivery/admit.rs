@@ -28,8 +28,8 @@ use crate::engine::run::session;
 use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
-use crate::investigation::alert_update::Change;
-use crate::investigation::ids::SessionId;
+use tarsy_core::alert_update::Change;
+use tarsy_core::ids::SessionId;
 
 /// Until the session of the fingerprint that is being cancelled has ended.
 const CANCELLING_DELAY: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::engine::ports::Sessions;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// How long a refund may delay the acknowledgement.
 const REFUND_TIMEOUT: Duration = Duration::from_secs(5);

@@ -22,7 +22,7 @@ use crate::engine::run::instruments;
 use crate::engine::trace::{self, messaging};
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Tries to find the disposition of an alert that several workers hold at once. The store retries its own races;
 /// another try follows a race that another worker has won.

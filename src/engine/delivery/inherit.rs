@@ -14,7 +14,7 @@ use crate::engine::run::holder::Leased;
 use crate::engine::trace::messaging;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
-use crate::investigation::ids::{SessionId, WorkerId};
+use tarsy_core::ids::{SessionId, WorkerId};
 
 /// Between two questions whether the LLM service serves.
 const SERVING_INTERVAL: Duration = Duration::from_millis(500);

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::engine::backoff::Backoff;
 use crate::engine::mutex::lock;
 use crate::engine::run::control::ReleaseReason;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// The first delay is longer than the probe takes to notice an outage.
 const BACKOFF: Backoff = Backoff {

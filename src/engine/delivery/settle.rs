@@ -5,7 +5,7 @@
 use crate::engine::ports::{BrokerUnavailable, DeadReason, Feed, Sessions, StoreError};
 use crate::engine::run::recovery::reconcile;
 use crate::engine::world::{Ports, World};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// The store or the broker is unavailable: the settlement is tried again.
 #[derive(Debug, thiserror::Error)]

@@ -22,7 +22,7 @@ use crate::engine::mutex::lock;
 use crate::engine::ports::{BrokerUnavailable, Delivery};
 use crate::engine::worker::timeline_probe::{Timeline, accepts_again};
 use crate::engine::world::{Ports, World};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Settlements that are tried at the same time.
 const MAX_CONCURRENT: usize = 16;

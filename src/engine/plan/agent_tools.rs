@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::stage_agents::{settings, strategy};
 use crate::config::{Config, Settings};
-use crate::investigation::plan::ToolSpec;
+use tarsy_core::plan::ToolSpec;
 
 /// Tools of servers in a request: OpenAI accepts 128 functions, and one of them may be tarsy's own.
 pub const MAX_TOOLS: usize = 127;
@@ -141,7 +141,7 @@ fn bytes_of(tool: &ToolSpec) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::testing::read_only_tool;
+    use tarsy_core::testing::read_only_tool;
 
     const CONFIG: &str = "
 mcp_servers: {a: {command: a}, b: {command: b}, c: {command: c}}

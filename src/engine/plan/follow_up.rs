@@ -7,12 +7,10 @@ use super::planner::{AgentRequest, Route, agent_plan, callable, choose, names_of
 use super::stage_agents::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
-use crate::investigation::alert::policy::OnResolved;
-use crate::investigation::follow_up::{STAGE, Thread, prompts};
-use crate::investigation::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy,
-};
-use crate::investigation::read_result;
+use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::follow_up::{STAGE, Thread, prompts};
+use tarsy_core::plan::{AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
+use tarsy_core::read_result;
 
 /// The agent that answers: the first one of the chain that may call tools, otherwise its first one.
 struct Answerer<'a> {
@@ -130,10 +128,10 @@ fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::chain::RunStatus;
-    use crate::investigation::ids::SessionId;
-    use crate::investigation::plan::Strategy;
-    use crate::investigation::testing::{alert, changing_tool, read_only_tool};
+    use tarsy_core::chain::RunStatus;
+    use tarsy_core::ids::SessionId;
+    use tarsy_core::plan::Strategy;
+    use tarsy_core::testing::{alert, changing_tool, read_only_tool};
 
     const CONFIG: &str = r#"
 llm_providers:

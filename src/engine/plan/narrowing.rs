@@ -8,7 +8,7 @@ use super::planner::{Route, callable};
 use super::stage_agents::settings;
 use crate::config::{AlertRoute, Config, ToolPattern};
 use crate::engine::ports::Listing;
-use crate::investigation::plan::ToolSpec;
+use tarsy_core::plan::ToolSpec;
 
 /// The patterns of a route and of a header. A tool has to be named by both, as far as they are given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

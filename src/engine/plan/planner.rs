@@ -14,15 +14,15 @@ use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy
 use super::summaries;
 use crate::config::{AgentChain, Config, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
-use crate::investigation::alert::Alert;
-use crate::investigation::missing_tools::{without_servers, without_tools};
-use crate::investigation::plan::{
+use tarsy_core::alert::Alert;
+use tarsy_core::missing_tools::{without_servers, without_tools};
+use tarsy_core::plan::{
     AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan,
     SuccessPolicy, ToolSpec,
 };
-use crate::investigation::prompt::{Briefing, Prompts, prompts};
-use crate::investigation::read_result;
-use crate::investigation::runbook::FetchedRunbook;
+use tarsy_core::prompt::{Briefing, Prompts, prompts};
+use tarsy_core::read_result;
+use tarsy_core::runbook::FetchedRunbook;
 
 /// The chain that will investigate an alert.
 #[derive(Clone, Copy, Debug)]

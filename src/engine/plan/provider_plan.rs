@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::stage_agents;
 use crate::config::{Backend, Connection, Generation, LlmProvider, Settings, VertexAi};
-use crate::investigation::plan::option;
-use crate::investigation::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
+use tarsy_core::plan::option;
+use tarsy_core::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
 
 /// The provider of an agent with these settings, which may call `tools`.
 pub(super) fn of_agent(
@@ -125,8 +125,8 @@ fn options(connection: &Connection) -> BTreeMap<String, String> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::investigation::plan::{Thinking, ThinkingLevel};
-    use crate::investigation::testing::read_only_tool;
+    use tarsy_core::plan::{Thinking, ThinkingLevel};
+    use tarsy_core::testing::read_only_tool;
 
     fn provider(keys: &str) -> LlmProvider {
         let text = format!("llm_providers: {{a: {{model: m, {keys}}}}}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
-use crate::investigation::plan::{Limits, Strategy};
+use tarsy_core::plan::{Limits, Strategy};
 
 /// The provider with native thinking in a synthesis.
 const NATIVE_PROVIDER: &str = "google";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::{PlanError, undefined};
 use super::provider_plan;
 use crate::config::{Config, Settings};
-use crate::investigation::plan::{ProviderPlan, SummaryPlan};
+use tarsy_core::plan::{ProviderPlan, SummaryPlan};
 
 /// The plan of the summaries, for results of these servers; `None` if the configuration asks for none. `providers` are
 /// those of the agent.
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::engine::plan::planner::{choose, plan};
     use crate::engine::ports::Listing;
-    use crate::investigation::testing::{alert, read_only_tool};
+    use tarsy_core::testing::{alert, read_only_tool};
 
     /// The plan of the summaries of the only agent, with these settings of it and of the server `k8s`.
     fn planned(agent: &str, k8s: &str) -> Option<SummaryPlan> {

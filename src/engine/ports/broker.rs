@@ -8,8 +8,8 @@ use super::dead_letter::DeadLetter;
 use super::intake::Received;
 use super::settlement::EventIdentity;
 use super::sweep::IdleAlert;
-use crate::investigation::ids::{SessionId, WorkerId};
-use crate::investigation::timeline::{Delta, TimelineEvent};
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::timeline::{Delta, TimelineEvent};
 
 /// The broker cannot be reached, or does not answer in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

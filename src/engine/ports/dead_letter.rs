@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::headers::InvalidSessionId;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::headers::InvalidSessionId;
 
 /// Why an alert was given up. The word is part of the dead letter's subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -10,11 +10,11 @@ use super::dead_letter::Refusal;
 use super::journal::StoreError;
 use super::sessions::RouteLimit;
 use crate::config::AlertRoute;
-use crate::investigation::alert::Alert;
-use crate::investigation::follow_up::Thread;
-use crate::investigation::ids::SessionId;
-use crate::investigation::plan::Plan;
-use crate::investigation::timeline::EventDraft;
+use tarsy_core::alert::Alert;
+use tarsy_core::follow_up::Thread;
+use tarsy_core::ids::SessionId;
+use tarsy_core::plan::Plan;
+use tarsy_core::timeline::EventDraft;
 
 /// A message that a worker has claimed from the queue, with its body still undecoded.
 #[derive(Debug)]

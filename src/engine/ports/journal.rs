@@ -9,19 +9,17 @@ use uuid::Uuid;
 
 use super::dead_letter::DeadReason;
 use super::model::ProviderFailure;
-use crate::investigation::alert_update::NumberedUpdate;
-pub use crate::investigation::chain::{
-    ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord,
-};
-use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{Answer, Entry, Mark, StopReason, ToolCall};
-use crate::investigation::execution::event_refs::RecordedEntry;
-use crate::investigation::execution::recovery::LostCall;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::plan::{ProviderPlan, Strategy, SuccessPolicy};
-pub use crate::investigation::read_result::{StoredResult, Timeline};
-use crate::investigation::summary::fields;
-use crate::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::alert_update::NumberedUpdate;
+pub use tarsy_core::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::entry::{Answer, Entry, Mark, StopReason, ToolCall};
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::recovery::LostCall;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::plan::{ProviderPlan, Strategy, SuccessPolicy};
+pub use tarsy_core::read_result::{StoredResult, Timeline};
+use tarsy_core::summary::fields;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 /// The right to write to a session: what every write is fenced with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +144,7 @@ pub trait Journal: Send + Sync + 'static {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// For each entry the number of the event generated from it
-    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)).
+    /// ([`event_of_each_entry`](tarsy_core::execution::event_refs::event_of_each_entry)).
     pub events: Vec<Option<u32>>,
     /// The number of the last update of the session's alert.
     pub updates: u32,
@@ -164,7 +162,7 @@ pub struct Checkpoint {
     /// The iteration that these entries belong to, from 1 (0: before the first).
     pub iteration: u32,
     /// Which try of the iteration's model call, from 1, as in
-    /// [`TimelineEvent`](crate::investigation::timeline::TimelineEvent).
+    /// [`TimelineEvent`](tarsy_core::timeline::TimelineEvent).
     pub attempt: u32,
     /// Status of the execution from now on.
     pub status: RunStatus,

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-pub use crate::investigation::execution::conversation::Message;
-use crate::investigation::execution::entry::Answer;
-use crate::investigation::execution::request::RequestBody;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::plan::{ProviderPlan, ToolSpec};
-use crate::investigation::timeline::DeltaKind;
+pub use tarsy_core::execution::conversation::Message;
+use tarsy_core::execution::entry::Answer;
+use tarsy_core::execution::request::RequestBody;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::plan::{ProviderPlan, ToolSpec};
+use tarsy_core::timeline::DeltaKind;
 
 /// The LLM service.
 pub trait Model: Send + Sync + 'static {

@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::journal::StoreError;
-use crate::investigation::notification::summary::Summary;
-use crate::investigation::notification::{Notification, NotificationKey};
+use tarsy_core::notification::summary::Summary;
+use tarsy_core::notification::{Notification, NotificationKey};
 
 /// Takes due notifications of one route.
 #[derive(Clone, Debug, PartialEq, Eq)]

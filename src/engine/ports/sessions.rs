@@ -12,14 +12,14 @@ use super::pruned::Pruned;
 use super::settlement::{SettlementStatus, StoredMessage};
 use super::sweep::{Sweep, Swept};
 use crate::config::Retention;
-use crate::investigation::alert::Alert;
-use crate::investigation::alert::policy::OnAcknowledged;
-use crate::investigation::alert_update::Change;
-use crate::investigation::ids::{SessionId, WorkerId};
-use crate::investigation::plan::Plan;
-use crate::investigation::readable::format;
-use crate::investigation::timeline::EventDraft;
-use crate::investigation::trace_context::TraceContext;
+use tarsy_core::alert::Alert;
+use tarsy_core::alert::policy::OnAcknowledged;
+use tarsy_core::alert_update::Change;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::plan::Plan;
+use tarsy_core::readable::format;
+use tarsy_core::timeline::EventDraft;
+use tarsy_core::trace_context::TraceContext;
 
 /// Where an alert ended up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::dead_letter::DeadLetter;
 use super::journal::StoreError;
 use super::tail::Tail;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// How far a session or alert is settled.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// How far a sweep goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

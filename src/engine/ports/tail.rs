@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use tokio::sync::Notify;
 
 use crate::engine::mutex::lock;
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::timeline::TimelineEvent;
 
 /// More than a publisher is behind while the broker is well. Beyond it the events are read from the table.
 const MAX_EVENTS: usize = 64;

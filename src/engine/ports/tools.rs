@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::journal::Lease;
-use crate::investigation::execution::entry::ToolCall;
-use crate::investigation::plan::ToolSpec;
+use tarsy_core::execution::entry::ToolCall;
+use tarsy_core::plan::ToolSpec;
 
 /// The MCP servers.
 pub trait Tools: Send + Sync + 'static {

@@ -16,7 +16,7 @@ use tracing::Span;
 
 use crate::engine::mutex::lock;
 use crate::engine::ports::StoreError;
-use crate::investigation::execution::entry::StopReason;
+use tarsy_core::execution::entry::StopReason;
 
 /// Why a run ended before its session did.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::ports::Feed;
-use crate::investigation::plan::Strategy;
-use crate::investigation::timeline::{Delta, DeltaKind};
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::{Delta, DeltaKind};
 
 /// Emits the pieces of one answer.
 pub(super) struct Deltas<F> {

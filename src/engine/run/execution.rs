@@ -28,17 +28,17 @@ use crate::engine::ports::{
 };
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
-use crate::investigation::alert::policy::OnResolved;
-use crate::investigation::execution::decide::{Decision, ModelCall, decide};
-use crate::investigation::execution::entry::{Answer, Entry, ToolCall};
-use crate::investigation::execution::recovery::{self, Recovery};
-use crate::investigation::execution::results::CallError;
-use crate::investigation::execution::state::State;
-use crate::investigation::execution::{absorb, fallback, request};
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::plan::{AgentPlan, ProviderPlan};
-use crate::investigation::timeline::projection::Measured;
-use crate::investigation::timeline::{Delta, DeltaKind};
+use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::execution::decide::{Decision, ModelCall, decide};
+use tarsy_core::execution::entry::{Answer, Entry, ToolCall};
+use tarsy_core::execution::recovery::{self, Recovery};
+use tarsy_core::execution::results::CallError;
+use tarsy_core::execution::state::State;
+use tarsy_core::execution::{absorb, fallback, request};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::plan::{AgentPlan, ProviderPlan};
+use tarsy_core::timeline::projection::Measured;
+use tarsy_core::timeline::{Delta, DeltaKind};
 
 /// One execution of a leased session.
 pub(super) struct Execution<W: World> {

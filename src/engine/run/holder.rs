@@ -17,8 +17,8 @@ use crate::engine::ports::{Claimed, Feed, Recovered, Sessions, StoreError, Tools
 use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
-use crate::investigation::chain::EarlyEnd;
-use crate::investigation::chain::SessionRecord;
+use tarsy_core::chain::EarlyEnd;
+use tarsy_core::chain::SessionRecord;
 
 /// A run whose lease is lost ends at its next await. After this time it counts as stuck and is dropped.
 const LOST_GRACE: Duration = Duration::from_secs(30);

@@ -9,11 +9,11 @@ use super::control::Interrupted;
 use super::performed::millis;
 use super::session::SessionEnded;
 use crate::engine::ports::{ModelError, ToolCallRecord, ToolCallState};
-use crate::investigation::execution::entry::{About, Answer, Entry, Mark, Outcome, Summary, Usage};
-use crate::investigation::execution::fallback;
-use crate::investigation::execution::state::State;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::summary::{Sure, fields};
+use tarsy_core::execution::entry::{About, Answer, Entry, Mark, Outcome, Summary, Usage};
+use tarsy_core::execution::fallback;
+use tarsy_core::execution::state::State;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::summary::{Sure, fields};
 
 /// Counts a model call that ended. `provider` is its name in the configuration.
 pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, took: Duration) {

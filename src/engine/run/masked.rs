@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::engine::mutex::lock;
 use crate::engine::ports::{Model, ModelError, ModelRequest, ProviderFailure};
-use crate::investigation::execution::entry::{Answer, RefusedTool, ToolCall, Unmasked};
-use crate::investigation::native::{CodePart, Grounding, OtherSource, Retrieval, Source, Support};
-use crate::investigation::timeline::DeltaKind;
+use tarsy_core::execution::entry::{Answer, RefusedTool, ToolCall, Unmasked};
+use tarsy_core::native::{CodePart, Grounding, OtherSource, Retrieval, Source, Support};
+use tarsy_core::timeline::DeltaKind;
 use tarsy_mask::{Mask, StreamMask};
 
 /// A model whose answers are masked.

@@ -1,8 +1,8 @@
 //! Warns when a provider's native tools ran although the strategy does not use them.
 
-use crate::investigation::execution::entry::Answer;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::plan::Strategy;
+use tarsy_core::execution::entry::Answer;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::plan::Strategy;
 
 /// A `ReAct` model has no native tools. Their output makes no event and stays in the record of the call; the warning
 /// shows an operator that the backend is not the configured one.
@@ -27,7 +27,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::investigation::native::{CodePart, Grounding};
+    use tarsy_core::native::{CodePart, Grounding};
 
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::engine::ports::{ModelCallRecord, ToolCallRecord};
-use crate::investigation::execution::entry::Entry;
-use crate::investigation::timeline::projection::Measured;
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::timeline::projection::Measured;
 
 /// Entries with their measurements, and the records of the calls that produced them.
 #[derive(Default)]

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageChange, StageRecord};
-use crate::investigation::execution::entry::{Mark, Outcome, StopReason, Usage};
-use crate::investigation::execution::state::State;
-use crate::investigation::ids::ExecutionId;
+use tarsy_core::execution::entry::{Mark, Outcome, StopReason, Usage};
+use tarsy_core::execution::state::State;
+use tarsy_core::ids::ExecutionId;
 
 /// How far a session has come.
 pub(super) struct Progress {

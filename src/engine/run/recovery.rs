@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::engine::ports::{
     BrokerUnavailable, Feed, Lease, Recover, Recovered, Sessions, StoreError,
 };
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Compares store and stream, and restores the events that the store has lost. `None`: the store has lost nothing, or
 /// the stream is unavailable; then the publisher retains the session's events until the next claim or settlement

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::control::Control;
 use crate::engine::mutex::lock;
 use crate::engine::ports::Lease;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Between two checks whether isolation is possible.
 const ISOLATION_INTERVAL: Duration = Duration::from_millis(200);

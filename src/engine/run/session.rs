@@ -17,13 +17,13 @@ use crate::engine::ports::{
 };
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
-use crate::investigation::chain::{self, Conclusion, EarlyEnd, Next, OpenStage};
-use crate::investigation::execution::entry::{Mark, StopReason, Usage};
-use crate::investigation::execution::state::State;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::plan::{FORMAT_VERSION, Plan, StagePlan};
-use crate::investigation::summary::executive_summary;
-use crate::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::chain::{self, Conclusion, EarlyEnd, Next, OpenStage};
+use tarsy_core::execution::entry::{Mark, StopReason, Usage};
+use tarsy_core::execution::state::State;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::plan::{FORMAT_VERSION, Plan, StagePlan};
+use tarsy_core::summary::executive_summary;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 /// For the name of the person who asked to cancel: the end of the session does not wait longer for it.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);

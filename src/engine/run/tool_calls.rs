@@ -14,16 +14,16 @@ use crate::engine::ports::{
     Tools,
 };
 use crate::engine::trace::gen_ai;
-use crate::investigation::execution::cut::{ReadBack, cut};
-use crate::investigation::execution::entry::{Entry, ToolCall};
-use crate::investigation::execution::results::{
+use tarsy_core::execution::cut::{ReadBack, cut};
+use tarsy_core::execution::entry::{Entry, ToolCall};
+use tarsy_core::execution::results::{
     CallError, ToolOutput, answered, lost, no_time_left, not_reached, unanswered, unfit,
 };
-use crate::investigation::execution::state::State;
-use crate::investigation::execution::unmasked::Arguments;
-use crate::investigation::plan::{AgentPlan, ToolSpec};
-use crate::investigation::read_result::{self, Request};
-use crate::investigation::timeline::projection::MeasuredTool;
+use tarsy_core::execution::state::State;
+use tarsy_core::execution::unmasked::Arguments;
+use tarsy_core::plan::{AgentPlan, ToolSpec};
+use tarsy_core::read_result::{self, Request};
+use tarsy_core::timeline::projection::MeasuredTool;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const MAX_CONCURRENT: usize = 16;

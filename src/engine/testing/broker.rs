@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::lock;
 use crate::engine::ports::*;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// A message that records how it is acknowledged. Clones share the record.
 #[derive(Clone, Debug, Default)]

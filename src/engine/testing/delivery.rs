@@ -18,9 +18,9 @@ use crate::engine::run::control::Control;
 use crate::engine::run::registry::{Registered, RunHandle};
 use crate::engine::worker::shared::{Settings, Shared, Shutdown};
 use crate::engine::worker::timeline_probe::Timeline;
-use crate::investigation::alert::policy::OnAcknowledged;
-use crate::investigation::ids::{SessionId, WorkerId};
-use crate::investigation::plan::Strategy;
+use tarsy_core::alert::policy::OnAcknowledged;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::plan::Strategy;
 
 /// One worker, and an alert for it.
 pub(crate) struct DeliveryHarness {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lock;
 use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::Delta;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::Delta;
 
 #[derive(Debug, Default)]
 pub(in crate::engine) struct FakeFeed {

@@ -6,11 +6,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::*;
-use crate::investigation::alert::refs::Refs;
-use crate::investigation::alert::{Alert, AlertStatus, Severity};
-use crate::investigation::ids::SessionId;
-use crate::investigation::plan::Plan;
-use crate::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::alert::{Alert, AlertStatus, Severity};
+use tarsy_core::ids::SessionId;
+use tarsy_core::plan::Plan;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 /// An intake that takes a body as its alert's text.
 #[derive(Debug)]

@@ -8,13 +8,13 @@ use tokio::sync::Notify;
 use super::lock;
 use crate::engine::ports::*;
 use crate::engine::run::progress::apply;
-use crate::investigation::alert_update::{AlertUpdate, NumberedUpdate};
-use crate::investigation::execution::entry::Entry;
-use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
-use crate::investigation::execution::recovery::{LostCall, Recovery};
-use crate::investigation::execution::request::rebuilt::StoredCall;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::alert_update::{AlertUpdate, NumberedUpdate};
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::execution::event_refs::{RecordedEntry, event_of_each_entry};
+use tarsy_core::execution::recovery::{LostCall, Recovery};
+use tarsy_core::execution::request::rebuilt::StoredCall;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventDraft, EventType};
 
 /// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold` only blocks
 /// the worker there until the test lets it go on.

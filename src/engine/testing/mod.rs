@@ -26,13 +26,13 @@ pub(super) use self::sessions::FakeSessions;
 pub(super) use super::mutex::lock;
 use super::ports::*;
 use super::world::{Ports, World};
-use crate::investigation::alert::policy::OnResolved;
-use crate::investigation::execution::entry::Entry;
-use crate::investigation::ids::SessionId;
-use crate::investigation::plan::{
+use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::ids::SessionId;
+use tarsy_core::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, StagePlan, Strategy, SuccessPolicy,
 };
-use crate::investigation::testing::agent_plan;
+use tarsy_core::testing::agent_plan;
 
 #[derive(Debug)]
 pub(super) struct Fakes;

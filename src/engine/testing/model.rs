@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::lock;
 use crate::engine::ports::*;
-use crate::investigation::execution::entry::{Answer, Role, ToolCall, Usage};
-use crate::investigation::plan::ToolSpec;
-use crate::investigation::testing::{changing_tool, read_only_tool};
-use crate::investigation::timeline::DeltaKind;
+use tarsy_core::execution::entry::{Answer, Role, ToolCall, Usage};
+use tarsy_core::plan::ToolSpec;
+use tarsy_core::testing::{changing_tool, read_only_tool};
+use tarsy_core::timeline::DeltaKind;
 
 /// What the scripted model does when it has given `n` answers before, failed ones counted.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{FakeJournal, lock};
 use crate::engine::ports::*;
-use crate::investigation::ids::{SessionId, WorkerId};
+use tarsy_core::ids::{SessionId, WorkerId};
 
 /// A store with one alert in it.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use tracing::{Span, info_span};
 
 use super::{TARGET, captures_content, fail};
 use crate::engine::ports::{Message, ModelError, ModelRequest, ToolReply};
-use crate::investigation::execution::entry::{Answer, ToolCall};
-use crate::investigation::execution::fallback;
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::plan::ToolSpec;
+use tarsy_core::execution::entry::{Answer, ToolCall};
+use tarsy_core::execution::fallback;
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::plan::ToolSpec;
 
 /// The value of `gen_ai.operation.name` for a model call.
 pub const CHAT: &str = "chat";

@@ -6,8 +6,8 @@ use tracing::{Span, info_span};
 
 use super::TARGET;
 use crate::engine::ports::{Inherited, Received};
-use crate::investigation::intake::headers::{TRACEPARENT, chosen_session_id};
-use crate::investigation::trace_context::TraceContext;
+use tarsy_core::intake::headers::{TRACEPARENT, chosen_session_id};
+use tarsy_core::trace_context::TraceContext;
 
 const SYSTEM: &str = "nats";
 /// The tokens of a subject that have a closed set of words; the rest is what a producer chose.

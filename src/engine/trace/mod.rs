@@ -17,8 +17,8 @@ use tracing::{Span, info_span};
 use tracing_subscriber::Registry;
 use tracing_subscriber::registry::LookupSpan as _;
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::trace_context::TraceContext;
+use tarsy_core::ids::SessionId;
+use tarsy_core::trace_context::TraceContext;
 
 /// The target of every span that belongs to a trace.
 pub const TARGET: &str = "tarsy::trace";

@@ -4,8 +4,8 @@ use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use super::TARGET;
-use crate::investigation::ids::SessionId;
-use crate::investigation::trace_context::TraceContext;
+use tarsy_core::ids::SessionId;
+use tarsy_core::trace_context::TraceContext;
 
 /// The LLM service answers a call. A trace that begins here has the id of the session, as that of the worker has.
 /// `execution_id` is what the client has sent.

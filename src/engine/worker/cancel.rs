@@ -25,7 +25,7 @@ use crate::engine::ports::{
 use crate::engine::run::registry::RunHandle;
 use crate::engine::run::session::requested_by;
 use crate::engine::world::{Ports, World};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Requests that are looked up at the same time.
 const MAX_CONCURRENT: usize = 8;

@@ -16,10 +16,10 @@ use crate::engine::ports::{
     Arrival, DueNotification, NotificationClaim, NotificationResult, Notifications, Notifier,
     ProviderAnswer,
 };
-use crate::investigation::notification::route::Filter;
-use crate::investigation::notification::template::Template;
-use crate::investigation::notification::{Moment, Notification};
-use crate::investigation::public_url::PublicUrl;
+use tarsy_core::notification::route::Filter;
+use tarsy_core::notification::template::Template;
+use tarsy_core::notification::{Moment, Notification};
+use tarsy_core::public_url::PublicUrl;
 
 /// Messages of a route that are sent at the same time.
 const MAX_CONCURRENT: u32 = 8;

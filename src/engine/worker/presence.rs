@@ -75,7 +75,7 @@ mod tests {
     use crate::engine::ports::Claim;
     use crate::engine::testing::delivery::{DeliveryHarness, SETTLED, until};
     use crate::engine::testing::{FakeDelivery, lock};
-    use crate::investigation::ids::WorkerId;
+    use tarsy_core::ids::WorkerId;
 
     #[tokio::test(start_paused = true)]
     async fn a_worker_announces_its_status_every_five_seconds_and_at_every_change() {

@@ -13,7 +13,7 @@ use super::shared::Shared;
 use crate::engine::ports::{Delivery, Feed, Renewal, Sessions};
 use crate::engine::run::registry::RunHandle;
 use crate::engine::world::World;
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Heartbeats that wait for the broker at the same time.
 const HEARTBEATS_AT_ONCE: usize = 1_000;

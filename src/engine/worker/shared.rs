@@ -15,8 +15,8 @@ use crate::engine::delivery::settler::Settler;
 use crate::engine::ports::ClaimRequest;
 use crate::engine::run::registry::Runs;
 use crate::engine::world::{Ports, World};
-use crate::investigation::alert::policy::OnAcknowledged;
-use crate::investigation::ids::WorkerId;
+use tarsy_core::alert::policy::OnAcknowledged;
+use tarsy_core::ids::WorkerId;
 
 /// How a worker deals with sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,9 +21,9 @@ use crate::engine::run::control::Interrupted;
 use crate::engine::run::instruments;
 use crate::engine::run::session::end_early;
 use crate::engine::world::World;
-use crate::investigation::chain::EarlyEnd;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::headers::chosen_session_id;
+use tarsy_core::chain::EarlyEnd;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::headers::chosen_session_id;
 
 /// Rows of each kind that one sweep takes on.
 const MAX_ROWS: u32 = 100;

@@ -5,16 +5,14 @@ use std::time::Duration;
 use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
-use crate::investigation::execution::entry::{
-    Answer, Finish, ProviderData, RefusedTool, ToolCall, Usage,
-};
-use crate::investigation::native::{
-    CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support,
-};
-use crate::investigation::reasoning::{Piece, PieceKind, Split, Splitter};
-use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{self, GenerateResponse};
+use tarsy_core::execution::entry::{Answer, Finish, ProviderData, RefusedTool, ToolCall, Usage};
+use tarsy_core::native::{
+    CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support,
+};
+use tarsy_core::reasoning::{Piece, PieceKind, Split, Splitter};
+use tarsy_core::timeline::DeltaKind;
 
 /// Assembles these chunks, up to the final one if there is one.
 ///

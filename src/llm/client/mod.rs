@@ -34,13 +34,13 @@ pub use self::request::wire;
 use self::unchecked::UncheckedService;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::engine::trace;
-use crate::investigation::execution::entry::Answer;
-use crate::investigation::intake::headers::TRACEPARENT;
-use crate::investigation::timeline::DeltaKind;
 use crate::llm::pem::FileError;
 use crate::llm::proto::MAX_ANSWER_BYTES;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_core::execution::entry::Answer;
+use tarsy_core::intake::headers::TRACEPARENT;
+use tarsy_core::timeline::DeltaKind;
 use tarsy_mask::Mask;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

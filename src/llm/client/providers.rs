@@ -6,9 +6,9 @@ use tonic::Code;
 
 use super::{Client, failure, request};
 use crate::engine::ports::ModelError;
-use crate::investigation::plan::ProviderPlan;
 use crate::llm::proto::llm_service_client::LlmServiceClient;
 use crate::llm::proto::{CheckProvidersRequest, ProviderCheck};
+use tarsy_core::plan::ProviderPlan;
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 

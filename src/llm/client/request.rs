@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::engine::ports::{Message, ModelRequest};
-use crate::investigation::execution::entry::{ProviderData, ToolCall};
-use crate::investigation::plan::{ProviderPlan, Thinking, ToolSpec};
 use crate::llm::proto;
+use tarsy_core::execution::entry::{ProviderData, ToolCall};
+use tarsy_core::plan::{ProviderPlan, Thinking, ToolSpec};
 
 const ACCEPTED: [&str; 6] = [
     proto::ACCEPT_FINISH,
@@ -140,9 +140,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::investigation::execution::entry::Role;
-    use crate::investigation::ids::{ExecutionId, SessionId};
-    use crate::investigation::plan::{NativeTool, NativeToolsMode, ThinkingLevel};
+    use tarsy_core::execution::entry::Role;
+    use tarsy_core::ids::{ExecutionId, SessionId};
+    use tarsy_core::plan::{NativeTool, NativeToolsMode, ThinkingLevel};
 
     fn sent(provider: ProviderPlan) -> proto::GenerateRequest {
         wire(&ModelRequest {

@@ -45,14 +45,14 @@ use self::security::Security;
 use self::writer::ResponseWriter;
 use crate::config::Concurrency;
 use crate::engine::trace::servers;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::headers::TRACEPARENT;
-use crate::investigation::trace_context::TraceContext;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse,
     MAX_MESSAGE_BYTES,
 };
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::headers::TRACEPARENT;
+use tarsy_core::trace_context::TraceContext;
 
 /// Chunks that may wait for a slow client.
 const STREAM_BUFFER: usize = 32;

@@ -6,7 +6,7 @@ use super::config::ServerConfig;
 use super::list::declared::Declared;
 use super::offer::judged;
 use super::{rules, schema};
-use crate::investigation::plan::ToolSpec;
+use tarsy_core::plan::ToolSpec;
 use tarsy_mask::Mask;
 
 /// A tool of a server.

@@ -6,7 +6,7 @@ use super::config::ServerConfig;
 use super::list::declared::Declared;
 use super::rules::Offered;
 use super::{names, rules, schema};
-use crate::investigation::plan::ToolSpec;
+use tarsy_core::plan::ToolSpec;
 use tarsy_mask::Mask;
 
 /// A tool as its server lists it, and whether a model may call it.

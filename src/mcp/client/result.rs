@@ -4,7 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
 use crate::engine::ports::ToolReply;
-use crate::investigation::visible::visible;
+use tarsy_core::visible::visible;
 use tarsy_mask::Mask;
 
 /// Begins the structured content below a text that does not have it.

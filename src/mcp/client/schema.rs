@@ -3,7 +3,7 @@
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
-use crate::investigation::visible::{has_invisible, visible};
+use tarsy_core::visible::{has_invisible, visible};
 use tarsy_mask::Mask;
 
 /// The rest of a longer description is cut off.

@@ -16,8 +16,8 @@ use super::connection::Connection;
 use super::context::ConnectionContext;
 use super::offer::offer;
 use super::server::Server;
-use crate::investigation::plan::ToolSpec;
 use crate::mcp::Error;
+use tarsy_core::plan::ToolSpec;
 use tarsy_mask::Mask;
 
 /// An older list is requested again, unless the server is busy.

@@ -11,8 +11,8 @@ use hyper::header::HeaderName;
 use ring::{digest, hmac};
 
 use super::Signed;
-use crate::investigation::ids::SessionId;
 use crate::receiver::response::Rejection;
+use tarsy_core::ids::SessionId;
 
 /// Between the time of a signature and the clock of this machine, in seconds.
 const MAX_SKEW_SECS: i64 = 300;

@@ -16,8 +16,8 @@ use hyper::header::HeaderName;
 pub use self::hmac::{Hmac, HmacKeys};
 use self::sns::Sns;
 use super::response::Rejection;
-use crate::investigation::ids::SessionId;
 use crate::listener::Token;
+use tarsy_core::ids::SessionId;
 
 /// The proof that one source asks for.
 #[derive(Debug)]

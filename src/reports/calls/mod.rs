@@ -16,9 +16,9 @@ pub use self::report::{
 };
 pub use self::words::{call_title, message_title, own_form, purpose};
 use super::ModelCallReport;
-use crate::investigation::execution::entry::{Answer, Summary};
-use crate::investigation::execution::request::RequestBody;
-use crate::investigation::execution::state::MessageSource;
+use tarsy_core::execution::entry::{Answer, Summary};
+use tarsy_core::execution::request::RequestBody;
+use tarsy_core::execution::state::MessageSource;
 
 /// A model call of a session with its number.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{NumberedCall, Rebuilt, RebuiltCall};
-use crate::investigation::execution::conversation::Message;
-use crate::investigation::execution::entry::{Answer, Finish, ProviderData, Role, ToolCall, Usage};
-use crate::investigation::execution::request::RequestBody;
-use crate::investigation::execution::state::{MessageForm, MessageSource};
-use crate::investigation::plan::{Thinking, ToolSpec};
+use tarsy_core::execution::conversation::Message;
+use tarsy_core::execution::entry::{Answer, Finish, ProviderData, Role, ToolCall, Usage};
+use tarsy_core::execution::request::RequestBody;
+use tarsy_core::execution::state::{MessageForm, MessageSource};
+use tarsy_core::plan::{Thinking, ToolSpec};
 
 /// A call with more bytes has its messages in pages.
 const MAX_BYTES: usize = 1024 * 1024;

@@ -1,7 +1,7 @@
 //! Words about model calls that the commands and the pages share.
 
 use super::{MessageReport, NumberedCall, OwnForm};
-use crate::investigation::execution::decide::Purpose;
+use tarsy_core::execution::decide::Purpose;
 
 /// The purpose of a call: `turn 3`, `conclusion after turn 8`, `summary in turn 3`.
 pub fn purpose(call: &NumberedCall) -> String {

@@ -2,8 +2,8 @@
 //!
 //! Such text adds no image, HTML, heading or fence to the document, and no link that hides its address.
 
-use crate::investigation::readable::text::{self, Charset};
 use crate::reports::columns::cut;
+use tarsy_core::readable::text::{self, Charset};
 
 /// One line of plain text: a character is escaped where it would have a meaning in Markdown, so that names and commands
 /// can be copied from the text as it is written.

@@ -6,17 +6,17 @@ use chrono::{DateTime, Utc};
 
 use self::markdown::{block, code, inline, quote, written};
 use crate::engine::ports::ToolCallState;
-use crate::investigation::alert::Severity;
-use crate::investigation::execution::event_refs::cited;
-use crate::investigation::readable::format::{self, millis};
-use crate::investigation::readable::results;
-use crate::investigation::readable::text::{self, Charset, short_id};
-use crate::investigation::summary::{below, executive_summary};
-use crate::investigation::timeline::rows::{Source, arguments, footnotes};
 use crate::reports::words::{model, moment, retry_of, state, status_word};
 use crate::reports::{
     AlertReport, ExecutionReport, JoinedAlert, QuestionReport, SessionReport, ToolCallReport,
 };
+use tarsy_core::alert::Severity;
+use tarsy_core::execution::event_refs::cited;
+use tarsy_core::readable::format::{self, millis};
+use tarsy_core::readable::results;
+use tarsy_core::readable::text::{self, Charset, short_id};
+use tarsy_core::summary::{below, executive_summary};
+use tarsy_core::timeline::rows::{Source, arguments, footnotes};
 
 /// Maximum number of lines of the alert in a report.
 const MAX_ALERT_LINES: usize = 60;

@@ -284,7 +284,7 @@ fn not_claiming(worker: &WorkerStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::ids::WorkerId;
+    use tarsy_core::ids::WorkerId;
 
     #[test]
     fn a_paused_worker_has_its_reason_and_one_that_shuts_down_has_none() {

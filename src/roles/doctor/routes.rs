@@ -1,7 +1,7 @@
 //! Says when alerts that always fire are investigated like any other.
 
 use crate::config::Config;
-use crate::investigation::routing::Facts;
+use tarsy_core::routing::Facts;
 
 /// Alerts of kube-prometheus that fire although nothing is wrong: one proves that alerts arrive, the other one lets
 /// Alertmanager inhibit alerts with the severity `info`.

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use super::findings::VertexAi;
 use super::*;
 use crate::config::{Backend, Config, example_of};
-use crate::investigation::plan::Strategy;
+use tarsy_core::plan::Strategy;
 
 /// A port that refuses connections.
 const NO_OLLAMA: &str = "http://127.0.0.1:1";

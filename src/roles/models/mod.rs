@@ -17,9 +17,9 @@ use serde::Serialize;
 
 use crate::config::{Backend, Config, Connection, LlmProvider, Price};
 use crate::engine::plan::provider_plan::{backend, provider_plan};
-use crate::investigation::plan::{NativeTool, Strategy, Thinking};
 use crate::llm::client::{CheckError, Client};
 use crate::llm::proto::ProviderCheck;
+use tarsy_core::plan::{NativeTool, Strategy, Thinking};
 
 pub use self::probe::Answer;
 pub use self::strategy::{Outcome, Reading, StrategyReport};

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::bus::{NewAlert, PART, Priority, SESSION_ID, SubjectSuffix};
 use crate::config::Config;
-use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, Intake, IntakeError, MAX_BODY_BYTES, Part};
+use tarsy_core::alert::{AlertStatus, Severity};
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::{Hints, Intake, IntakeError, MAX_BODY_BYTES, Part};
 
 /// What this machine knows about the alerts that workers take.
 #[derive(Clone, Debug)]

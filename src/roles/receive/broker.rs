@@ -11,8 +11,8 @@ use crate::bus::{
     PARENT_ID, PART, SESSION_ID, SOURCE, TRACEPARENT,
 };
 use crate::config::Receive;
-use crate::investigation::ids::SessionId;
 use crate::receiver::{HeaderRules, InboundAlert, InboundAlerts, PublishError, Published, Queue};
+use tarsy_core::ids::SessionId;
 
 /// While the broker is unavailable. The client of NATS reconnects by itself.
 const UNAVAILABLE_RETRY_DELAY: Duration = Duration::from_secs(5);
@@ -233,7 +233,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::investigation::alert::Severity;
+    use tarsy_core::alert::Severity;
 
     #[test]
     fn every_header_can_be_listed_except_the_parent_of_a_question() {

@@ -23,13 +23,13 @@ use super::connect::Addresses;
 use super::shutdown::print_ready_and_metrics;
 use crate::bus::{Error, Nats};
 use crate::config::{Config, process_env};
-use crate::investigation::intake::{Intake, MAX_BODY_BYTES};
 use crate::listener::{Limits, Token};
 use crate::receiver::{Settings, serve};
 use crate::telemetry::http::Readiness;
 use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
+use tarsy_core::intake::{Intake, MAX_BODY_BYTES};
 
 /// The arguments of the role.
 #[derive(Clone, Debug)]

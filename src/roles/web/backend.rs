@@ -12,8 +12,6 @@ use super::workers::Workers;
 use crate::bus::{self, AllFollower, Backlog, Follower, Nats, TimelineUpdate, TopologySettings};
 use crate::engine::mutex::lock;
 use crate::engine::ports::{Outbox as _, WorkerStatus};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
     AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
@@ -24,6 +22,8 @@ use crate::roles::doctor::{Part, checks_of_web};
 use crate::roles::publishing::submissions::Rules;
 use crate::store::{self, Store};
 use crate::web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 /// For a call of the store or the broker, with the time for a connection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(6);

@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 
 use super::backend::Backend;
 use crate::bus::{self, ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert, SubjectSuffix};
-use crate::investigation::ids::SessionId;
 use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, messages};
 use crate::roles::publishing::{questions, reruns};
 use crate::web::ports::{
     Cooldown, Published, Reader as _, Refusal, Rerun, Submission, Submitted, Unavailable,
 };
+use tarsy_core::ids::SessionId;
 
 /// The end of the subject of every alert of this server: its permissions include no other.
 const SUFFIX: &str = "web";

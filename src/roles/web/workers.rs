@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::bus::Nats;
 use crate::engine::mutex::lock;
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::ids::WorkerId;
+use tarsy_core::ids::WorkerId;
 
 /// A worker publishes its status every five seconds.
 const MAX_AGE: Duration = Duration::from_secs(15);

@@ -16,17 +16,17 @@ use crate::engine::ports::{
     DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal,
     RouteLimit, Threads, Tools,
 };
-use crate::investigation::alert::Alert;
-use crate::investigation::chain::RunStatus;
-use crate::investigation::clock::ClockPlan;
-use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{self, IntakeError, headers, question};
-use crate::investigation::plan::{AgentPlan, Plan};
-use crate::investigation::runbook::FetchedRunbook;
-use crate::investigation::timeline::{EventDraft, EventType};
 use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
+use tarsy_core::alert::Alert;
+use tarsy_core::chain::RunStatus;
+use tarsy_core::clock::ClockPlan;
+use tarsy_core::follow_up::{MAX_QUESTION_BYTES, Thread};
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::{self, IntakeError, headers, question};
+use tarsy_core::plan::{AgentPlan, Plan};
+use tarsy_core::runbook::FetchedRunbook;
+use tarsy_core::timeline::{EventDraft, EventType};
 use tarsy_mask::Mask;
 
 use super::message::{header, hints, named_chain, retry_of};

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::bus::{self, Subject};
 use crate::config::AlertRoute;
 use crate::engine::ports::Received;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, LeftOut};
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::{Hints, LeftOut};
 
 pub(super) fn retry_of(received: &Received) -> Option<SessionId> {
     header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))

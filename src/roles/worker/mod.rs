@@ -49,8 +49,6 @@ use crate::engine::worker::shared::{Settings, Shared, Shutdown};
 use crate::engine::worker::sweeper::Sweeper;
 use crate::engine::worker::timeline_probe::{Timeline, TimelineProbe};
 use crate::engine::world::{Ports, World};
-use crate::investigation::ids::WorkerId;
-use crate::investigation::intake::MAX_BODY_BYTES;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::store::Store;
@@ -58,6 +56,8 @@ use crate::telemetry::http::Readiness;
 use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
+use tarsy_core::ids::WorkerId;
+use tarsy_core::intake::MAX_BODY_BYTES;
 use tarsy_mask::Mask;
 
 /// The addresses and the name of a worker.

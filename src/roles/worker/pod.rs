@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::investigation::ids::WorkerId;
+use tarsy_core::ids::WorkerId;
 
 const LOCK_FILE: &str = "lock";
 const RECORD_FILE: &str = "workers.json";

@@ -5,8 +5,8 @@ use diesel::prelude::*;
 use serde_json::Value;
 
 use crate::engine::ports::StoreError;
-use crate::investigation::alert_update::NumberedUpdate;
-use crate::investigation::ids::SessionId;
+use tarsy_core::alert_update::NumberedUpdate;
+use tarsy_core::ids::SessionId;
 
 use crate::store::rows::number;
 use crate::store::schema::alert_updates;

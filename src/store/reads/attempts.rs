@@ -6,7 +6,7 @@ use diesel::sql_types::{Integer, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::engine::ports::RecordedAttempts;
-use crate::investigation::ids::{ExecutionId, SessionId};
+use tarsy_core::ids::{ExecutionId, SessionId};
 
 use crate::store::rows::number;
 use crate::store::statement::statement;

@@ -21,7 +21,7 @@ macro_rules! one_of {
 /// queries share. Search and labels read the index of `session_words`, and no text.
 macro_rules! filtered {
     ($query:ident, $filter:ident) => {
-        use crate::investigation::search;
+        use tarsy_core::search;
         use crate::store::reads::filter::{self, one_of};
         one_of!($query, alert_sessions::status, $filter.statuses.iter().map(|status| status.as_str()));
         one_of!($query, alerts::severity, $filter.severities.iter().map(|severity| severity.as_str()));
@@ -29,8 +29,8 @@ macro_rules! filtered {
         one_of!($query, alerts::source, $filter.sources.iter());
         if let Some(since) = $filter.since {
             $query = match since {
-                crate::investigation::clock::Moment::At(at) => $query.filter(alert_sessions::created_at.ge(at)),
-                crate::investigation::clock::Moment::Ago(ago) => {
+                tarsy_core::clock::Moment::At(at) => $query.filter(alert_sessions::created_at.ge(at)),
+                tarsy_core::clock::Moment::Ago(ago) => {
                     let begin = filter::ago().bind::<diesel::sql_types::Double, _>(ago.as_secs_f64()).sql(")");
                     $query.filter(alert_sessions::created_at.ge(begin))
                 }
@@ -38,8 +38,8 @@ macro_rules! filtered {
         }
         if let Some(until) = $filter.until {
             $query = match until {
-                crate::investigation::clock::Moment::At(at) => $query.filter(alert_sessions::created_at.lt(at)),
-                crate::investigation::clock::Moment::Ago(ago) => {
+                tarsy_core::clock::Moment::At(at) => $query.filter(alert_sessions::created_at.lt(at)),
+                tarsy_core::clock::Moment::Ago(ago) => {
                     let end = filter::ago().bind::<diesel::sql_types::Double, _>(ago.as_secs_f64()).sql(")");
                     $query.filter(alert_sessions::created_at.lt(end))
                 }

@@ -11,9 +11,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{EventKey, Outbox, StoreError, Tail};
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::timeline::TimelineEvent;
+use crate::reports::stored::StoredOption;
 use crate::reports::{Excerpt, ExcerptPage};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::TimelineEvent;
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;
@@ -81,6 +82,7 @@ statement!(
 #[derive(Queryable)]
 struct Row {
     session_seq: i32,
+    #[diesel(deserialize_as = StoredOption<ExecutionId>)]
     execution_id: Option<ExecutionId>,
     sequence_number: Option<i32>,
     stage: Option<String>,

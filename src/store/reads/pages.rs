@@ -8,7 +8,6 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 
 use super::filter::filtered;
 use crate::engine::ports::RunStatus;
-use crate::investigation::summary;
 use crate::reports::{
     DeadAlert, Facets, LastEvent, MAX_FACETS, SessionEntry, SessionLine, SessionPage, ShownStatus,
     StatusCounts, Tokens,
@@ -17,6 +16,7 @@ use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::schema::{alert_sessions, alerts};
+use tarsy_core::summary;
 
 /// A figure over the rows that a session has in a table.
 macro_rules! of_session {

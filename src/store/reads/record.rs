@@ -8,9 +8,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
-use crate::investigation::execution::event_refs::RecordedEntry;
-use crate::investigation::execution::recovery::{LostCall, Recovery};
-use crate::investigation::ids::ExecutionId;
+use crate::reports::stored::Stored;
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::recovery::{LostCall, Recovery};
+use tarsy_core::ids::ExecutionId;
 
 use crate::store::rows::entry::{StoredEntry, decode};
 use crate::store::rows::number;
@@ -20,15 +21,18 @@ use crate::store::schema::{agent_executions, alert_sessions, entries, session_pl
 #[diesel(table_name = stages, check_for_backend(diesel::pg::Pg))]
 struct StageRow {
     stage_no: i32,
+    #[diesel(deserialize_as = Stored<RunStatus>)]
     status: RunStatus,
 }
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
 struct ExecutionRow {
+    #[diesel(deserialize_as = Stored<ExecutionId>)]
     execution_id: ExecutionId,
     stage_no: i32,
     agent_no: i32,
+    #[diesel(deserialize_as = Stored<RunStatus>)]
     status: RunStatus,
     checkpoint: i32,
     analysis: Option<String>,

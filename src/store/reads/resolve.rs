@@ -4,8 +4,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::investigation::ids::SessionId;
 use crate::reports::IdMatch;
+use tarsy_core::ids::SessionId;
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;
@@ -67,11 +67,12 @@ impl Store {
         let Some(read) = Resolve::new(&digits) else {
             return Ok(IdMatch::None);
         };
-        let ids: Vec<SessionId> = self
+        let ids: Vec<Uuid> = self
             .run(Operation::Command, move |connection| {
                 (&read).get_results(connection)
             })
             .await?;
+        let ids: Vec<SessionId> = ids.into_iter().map(SessionId).collect();
         Ok(match ids.as_slice() {
             [] => IdMatch::None,
             [only] => IdMatch::One(*only),

@@ -5,8 +5,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::read_result::{StoredResult, Timeline};
+use tarsy_core::ids::SessionId;
+use tarsy_core::read_result::{StoredResult, Timeline};
 
 use crate::store::rows::number;
 use crate::store::statement::statement;

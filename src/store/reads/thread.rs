@@ -7,10 +7,11 @@ use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamptz, Uuid
 use uuid::Uuid;
 
 use crate::engine::ports::{RunStatus, StoreError, Threads};
-use crate::investigation::alert::refs::Refs;
-use crate::investigation::alert::{Alert, AlertStatus, Severity};
-use crate::investigation::follow_up::{Exchange, PastCall, Thread};
-use crate::investigation::ids::SessionId;
+use crate::reports::stored::{Stored, StoredOption};
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::alert::{Alert, AlertStatus, Severity};
+use tarsy_core::follow_up::{Exchange, PastCall, Thread};
+use tarsy_core::ids::SessionId;
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;
@@ -38,13 +39,16 @@ statement!(
 /// The investigation, and the alert that it is about.
 #[derive(Queryable)]
 struct ThreadRow {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     session_id: SessionId,
+    #[diesel(deserialize_as = Stored<RunStatus>)]
     status: RunStatus,
     chain: String,
     analysis: Option<String>,
     error: Option<String>,
     alert_type: String,
     title: String,
+    #[diesel(deserialize_as = StoredOption<Severity>)]
     severity: Option<Severity>,
     source: String,
     text: String,
@@ -100,7 +104,7 @@ impl Store {
     pub async fn thread_sessions(&self, session: SessionId) -> Result<Vec<SessionId>, Error> {
         let read = move |connection: &mut PgConnection| {
             use alert_sessions::{created_at, parent_id, session_id};
-            let found: Option<Option<SessionId>> = alert_sessions::table
+            let found: Option<Option<Uuid>> = alert_sessions::table
                 .find(session.0)
                 .select(parent_id)
                 .first(connection)
@@ -108,12 +112,13 @@ impl Store {
             let Some(parent) = found else {
                 return Ok(Vec::new());
             };
-            let root = parent.unwrap_or(session);
-            let questions: Vec<SessionId> = alert_sessions::table
+            let root = parent.map_or(session, SessionId);
+            let questions: Vec<Uuid> = alert_sessions::table
                 .filter(parent_id.eq(root.0))
                 .order((created_at, session_id))
                 .select(session_id)
                 .load(connection)?;
+            let questions = questions.into_iter().map(SessionId);
             Ok(std::iter::once(root).chain(questions).collect())
         };
         self.run(Operation::Command, read).await

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::engine::ports::{CallFailure, ModelCallRecord, StageChange, StoreError, ToolCallRecord};
-use crate::investigation::alert::refs::Refs;
-use crate::investigation::execution::entry::{Answer, Entry, Usage};
-use crate::investigation::plan::ProviderPlan;
-use crate::investigation::timeline::{EventDraft, TimelineEvent};
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::execution::entry::{Answer, Entry, Usage};
+use tarsy_core::plan::ProviderPlan;
+use tarsy_core::timeline::{EventDraft, TimelineEvent};
 
 use super::entry::encode;
 use super::{nul, number, stored};

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use serde_json::Value;
 
-use crate::investigation::execution::entry::{Entry, Role};
+use tarsy_core::execution::entry::{Entry, Role};
 
 use super::nul;
 use crate::store::schema::entries;
@@ -101,14 +101,14 @@ fn content_field(kind: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::execution::entry::{
+    use tarsy_core::execution::entry::{
         About, AlertUpdated, Answer, FailureSource, Finish, NotSent, Outcome, ParsedReply,
         ProviderData, RefusedTool, SentCall, StopReason, Summary, ToolCall, ToolResult, Usage,
     };
-    use crate::investigation::native::{
+    use tarsy_core::native::{
         CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support,
     };
-    use crate::investigation::react::ReplyKind;
+    use tarsy_core::react::ReplyKind;
 
     fn answer() -> Entry {
         Entry::Answer(Answer {

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Number, Value};
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::{EventStatus, EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
 
 use super::number;
 

@@ -5,8 +5,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
+use crate::reports::stored::StoredOption;
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
@@ -42,6 +43,7 @@ sql_word!(CancelOutcome);
 #[derive(Queryable)]
 struct CancelRow {
     outcome: CancelOutcome,
+    #[diesel(deserialize_as = StoredOption<SessionId>)]
     joined: Option<SessionId>,
 }
 

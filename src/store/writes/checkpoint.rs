@@ -9,17 +9,17 @@ use diesel::sql_types::{
 use uuid::Uuid;
 
 use crate::engine::ports::{Appended, Checkpoint, Lease, StoreError};
-use crate::investigation::execution::entry::Entry;
-use crate::investigation::execution::event_refs::event_of_each_entry;
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::execution::event_refs::event_of_each_entry;
 
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::timeline::TimelineEvent;
 use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
 use crate::store::rows::{nul, number, stored};
 use crate::store::schema::{alert_sessions, entries};
 use crate::store::statement::statement;
 use crate::store::tails::{Committed, Verdict};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::timeline::TimelineEvent;
 
 pub(crate) struct Append {
     lease: Lease,

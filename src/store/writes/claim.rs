@@ -7,10 +7,11 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::engine::ports::{Claim, ClaimRequest, Claimed, Inherited, Lease};
-use crate::investigation::ids::{SessionId, WorkerId};
-use crate::investigation::plan::FORMAT_VERSION;
-use crate::investigation::trace_context::TraceContext;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::plan::FORMAT_VERSION;
+use tarsy_core::trace_context::TraceContext;
 
+use crate::reports::stored::Stored;
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
@@ -53,6 +54,7 @@ statement!(FindInherited, "inherited.sql", (SqlUuid, Nullable<Text>), [Array<Sql
 
 #[derive(Queryable)]
 pub(crate) struct InheritedRow {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     session_id: SessionId,
     traceparent: Option<String>,
 }

@@ -7,9 +7,9 @@ use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid
 use serde_json::json;
 
 use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StageEnded};
-use crate::investigation::execution::entry::Mark;
-use crate::investigation::search::analysis_words;
-use crate::investigation::timeline::{EventDraft, EventType, TimelineEvent};
+use tarsy_core::execution::entry::Mark;
+use tarsy_core::search::analysis_words;
+use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::columns::Events;

@@ -11,11 +11,12 @@ use uuid::Uuid;
 use crate::engine::ports::{
     Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError,
 };
-use crate::investigation::execution::entry::Mark;
-use crate::investigation::ids::SessionId;
-use crate::investigation::notification::route::Planned;
-use crate::investigation::notification::summary::{Outcome, Summary};
-use crate::investigation::notification::{Moment, NotificationKey};
+use crate::reports::stored::{Stored, StoredOption};
+use tarsy_core::execution::entry::Mark;
+use tarsy_core::ids::SessionId;
+use tarsy_core::notification::route::Planned;
+use tarsy_core::notification::summary::{Outcome, Summary};
+use tarsy_core::notification::{Moment, NotificationKey};
 
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
@@ -77,6 +78,7 @@ statement!(
 
 #[derive(Queryable)]
 pub(crate) struct DueRow {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     session: SessionId,
     moment: String,
     attempts: i32,
@@ -86,9 +88,11 @@ pub(crate) struct DueRow {
     title: Option<String>,
     severity: Option<String>,
     chain: Option<String>,
+    #[diesel(deserialize_as = StoredOption<RunStatus>)]
     status: Option<RunStatus>,
     is_dead_letter: bool,
     analysis: Option<String>,
+    #[diesel(deserialize_as = StoredOption<Mark>)]
     mark: Option<Mark>,
     error: Option<String>,
     began_at: Option<DateTime<Utc>>,

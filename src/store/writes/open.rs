@@ -20,15 +20,16 @@ use uuid::Uuid;
 use crate::engine::ports::{
     Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError,
 };
-use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
-use crate::investigation::alert_update::{KnownAlert, ReportedAlert, resolved_members};
-use crate::investigation::ids::SessionId;
-use crate::investigation::notification::route::Planned;
-use crate::investigation::search::alert_words;
-use crate::investigation::trace_context::TraceContext;
+use tarsy_core::alert::{AlertStatus, MemberReport, Severity};
+use tarsy_core::alert_update::{KnownAlert, ReportedAlert, resolved_members};
+use tarsy_core::ids::SessionId;
+use tarsy_core::notification::route::Planned;
+use tarsy_core::search::alert_words;
+use tarsy_core::trace_context::TraceContext;
 
 use self::judgement::Judgement;
 use self::limit::LimitColumns;
+use crate::reports::stored::{Stored, StoredOption};
 use crate::store::rows::columns::{self, Changes, Events};
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
@@ -180,6 +181,7 @@ sql_word!(OpenOutcome);
 #[derive(Queryable)]
 struct DecidedRow {
     outcome: OpenOutcome,
+    #[diesel(deserialize_as = Stored<SessionId>)]
     session: SessionId,
     remaining: Option<f64>,
     previous: Option<String>,
@@ -208,6 +210,7 @@ enum Opening {
 #[derive(Queryable)]
 struct DispositionRow {
     outcome: OpenOutcome,
+    #[diesel(deserialize_as = StoredOption<SessionId>)]
     session: Option<SessionId>,
     is_mine: Option<bool>,
     remaining: Option<f64>,

@@ -8,8 +8,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{DeadReason, Disposition, Received, StoreError};
-use crate::investigation::ids::SessionId;
 use crate::reports::DispositionKind;
+use crate::reports::stored::StoredOption;
+use tarsy_core::ids::SessionId;
 
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
@@ -40,7 +41,9 @@ pub(crate) struct ReceivedRow {
     same_body: bool,
     disposition: DispositionKind,
     attempts: i32,
+    #[diesel(deserialize_as = StoredOption<SessionId>)]
     joined: Option<SessionId>,
+    #[diesel(deserialize_as = StoredOption<DeadReason>)]
     dead_reason: Option<DeadReason>,
 }
 

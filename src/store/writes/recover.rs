@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::engine::ports::{DeadReason, Recover, Recovered, RunStatus, StoreError};
-use crate::investigation::execution::entry::StopReason;
-use crate::investigation::execution::recovery::{LostCall, sent};
-use crate::investigation::ids::SessionId;
-use crate::investigation::plan::Plan;
-use crate::investigation::summary::executive_summary;
-use crate::investigation::timeline::{EventType, LOST_COMMITS, TimelineEvent};
+use crate::reports::stored::Stored;
+use tarsy_core::execution::entry::StopReason;
+use tarsy_core::execution::recovery::{LostCall, sent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::plan::Plan;
+use tarsy_core::summary::executive_summary;
+use tarsy_core::timeline::{EventType, LOST_COMMITS, TimelineEvent};
 
 use crate::store::rows::number;
 use crate::store::schema::{
@@ -44,6 +45,7 @@ struct EventRow {
 /// The state of a session whose row is locked.
 #[derive(Queryable)]
 struct Head {
+    #[diesel(deserialize_as = Stored<RunStatus>)]
     status: RunStatus,
     epoch: i32,
     token: Uuid,

@@ -11,8 +11,9 @@ use uuid::Uuid;
 use crate::engine::ports::{
     DeadLetter, DeadReason, EventIdentity, RunStatus, SettlementStatus, StoredMessage,
 };
-use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::reports::DispositionKind;
+use crate::reports::stored::StoredOption;
+use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_mask::Mask;
 
 use crate::store::rows::number;
@@ -48,9 +49,11 @@ statement!(
 #[derive(Queryable)]
 pub(crate) struct SettlementRow {
     disposition: DispositionKind,
+    #[diesel(deserialize_as = StoredOption<RunStatus>)]
     status: Option<RunStatus>,
     settled: bool,
     last_seq: i32,
+    #[diesel(deserialize_as = StoredOption<DeadReason>)]
     dead_reason: Option<DeadReason>,
     detail: String,
     body: Vec<u8>,
@@ -58,6 +61,7 @@ pub(crate) struct SettlementRow {
     subject: String,
     stream_sequence: i64,
     deliveries: i32,
+    #[diesel(deserialize_as = StoredOption<ExecutionId>)]
     last_execution: Option<ExecutionId>,
     last_number: Option<i32>,
     last_type: Option<String>,

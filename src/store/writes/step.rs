@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 
 use crate::engine::ports::{Lease, SessionStep, StageChange};
-use crate::investigation::timeline::{EventDraft, EventType, TimelineEvent};
+use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
 
 use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Changes, Events};

@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::engine::ports::{IdleAlert, Sweep, Swept};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
+use crate::reports::stored::Stored;
 use crate::store::rows::number;
 use crate::store::rows::words::sql_word;
 use crate::store::statement::statement;
@@ -37,6 +38,7 @@ sql_word!(OrphanKind);
 #[derive(Queryable)]
 pub(crate) struct OrphanRow {
     kind: OrphanKind,
+    #[diesel(deserialize_as = Stored<SessionId>)]
     alert_id: SessionId,
     undecided: bool,
     subject: String,

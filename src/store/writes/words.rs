@@ -13,11 +13,11 @@ use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid a
 use uuid::Uuid;
 
 use crate::engine::ports::Worded;
-use crate::investigation::search::Searchable;
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::statement::statement;
+use tarsy_core::search::Searchable;
 
 /// Sessions whose words are looked for by one statement.
 const BATCH: i64 = 200;

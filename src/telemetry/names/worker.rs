@@ -319,7 +319,7 @@ pub(super) const WORKER: &[Metric] = &[
 mod tests {
     use super::*;
     use crate::engine::ports::DeadReason;
-    use crate::investigation::execution::fallback;
+    use tarsy_core::execution::fallback;
 
     #[test]
     fn every_reason_for_a_dead_letter_is_a_label_value() {

@@ -19,8 +19,8 @@ use super::pairs::{Pairs, pairs};
 use super::settings::Settings;
 use super::span::{EndedSpan, Value};
 use crate::config::{Secret, SecretError};
-use crate::investigation::trace_context::TraceContext;
 use crate::telemetry::logs::current_mask;
+use tarsy_core::trace_context::TraceContext;
 use tarsy_mask::Mask;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -13,7 +13,7 @@ use super::export::Queue;
 use super::sampler::Sampler;
 use super::span::{EndedSpan, Fields, OpenSpan, Value};
 use crate::engine::trace::{Place, TARGET};
-use crate::investigation::trace_context::{SpanId, TraceContext, TraceId};
+use tarsy_core::trace_context::{SpanId, TraceContext, TraceId};
 
 /// The layer. Its spans are those of the target [`TARGET`].
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Decides which traces are recorded.
 
-use crate::investigation::trace_context::{TraceContext, TraceId};
+use tarsy_core::trace_context::{TraceContext, TraceId};
 
 /// The values of `OTEL_TRACES_SAMPLER`, in the order of its documentation.
 pub(super) const WORDS: [&str; 6] = [
@@ -73,8 +73,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::investigation::ids::SessionId;
-    use crate::investigation::trace_context::SpanId;
+    use tarsy_core::ids::SessionId;
+    use tarsy_core::trace_context::SpanId;
 
     fn parent(trace_id: TraceId) -> TraceContext {
         TraceContext {

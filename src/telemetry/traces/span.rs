@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tracing::field::{Field, Visit};
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::trace_context::{SpanId, TraceContext, TraceId};
+use tarsy_core::ids::SessionId;
+use tarsy_core::trace_context::{SpanId, TraceContext, TraceId};
 
 /// A longer attribute is cut: a collector refuses large messages. Content that an operator asks for may be long.
 const MAX_ATTRIBUTE_BYTES: usize = 32 * 1024;

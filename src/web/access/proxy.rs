@@ -7,8 +7,8 @@ use axum::http::HeaderMap;
 use axum::http::header::HeaderName;
 
 use super::{Credentials, User};
-use crate::investigation::visible::visible;
 use crate::listener::Token;
+use tarsy_core::visible::visible;
 
 /// The header of the secret.
 pub(super) const SECRET: HeaderName = HeaderName::from_static("x-tarsy-proxy-secret");

@@ -7,11 +7,11 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::{OK, answered, find, query};
-use crate::investigation::ids::SessionId;
 use crate::reports::calls::{CallReport, NumberedCall};
 use crate::web::fault::Fault;
 use crate::web::ports::Backend;
 use crate::web::{Access, Shared, json};
+use tarsy_core::ids::SessionId;
 
 #[derive(Serialize)]
 struct Calls {

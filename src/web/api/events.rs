@@ -12,12 +12,12 @@ use futures_util::stream;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, OK, answered, find, query, sse, unseen};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
 use crate::reports;
 use crate::web::fault::Fault;
 use crate::web::ports::{Backend, Unavailable};
 use crate::web::{Access, Shared, cache, json};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 const DEFAULT_LIMIT: u32 = 500;
 const MAX_LIMIT: u32 = 1_000;

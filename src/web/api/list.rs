@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 
 use crate::config::read::moment::{self, Edge, parse_moment};
 use crate::engine::ports::RunStatus;
-use crate::investigation::alert::Severity;
-use crate::investigation::ids::SessionId;
 use crate::reports::{Label, Questions, SessionFilter, SessionPage};
 use crate::web::fault::Fault;
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
 
 /// Sessions of a page, unless the query has another number.
 const DEFAULT_LIMIT: u32 = 50;

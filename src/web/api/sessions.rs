@@ -6,10 +6,10 @@ use axum::response::Response;
 use serde::Serialize;
 
 use super::{Answer, ListQuery, OK, answered, find, unseen};
-use crate::investigation::ids::SessionId;
 use crate::reports::{SessionEntry, StatusCounts};
 use crate::web::ports::Backend;
 use crate::web::{Shared, json};
+use tarsy_core::ids::SessionId;
 
 #[derive(Serialize)]
 struct Page {

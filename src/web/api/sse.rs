@@ -16,8 +16,6 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answer, answered};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
 use crate::reports::{Excerpt, ExcerptPage};
 use crate::web::fault::Fault;
 use crate::web::frames::{COMMENT, Item, RETRY, frame};
@@ -27,6 +25,8 @@ use crate::web::pages::live::LivePage;
 use crate::web::ports::{Backend, Update};
 use crate::web::stream::{Next, SessionStream};
 use crate::web::{Access, Shared};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 /// Between two looks at the connection to the broker.

@@ -8,11 +8,11 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, answered, find, query};
-use crate::investigation::alert::Severity;
 use crate::web::fault::Fault;
 use crate::web::ports::{Backend, Cooldown, Published, Rerun, Submission, Submitted};
 use crate::web::submissions::{body, request_id, rerunner, submitter};
 use crate::web::{Access, Shared, json};
+use tarsy_core::alert::Severity;
 
 /// The settings of an alert, which is the body.
 #[derive(Debug, Default, Deserialize)]

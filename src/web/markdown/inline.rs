@@ -1,8 +1,8 @@
 //! A run of text: its citations become links to the events.
 
 use super::writer::{Element, Writer};
-use crate::investigation::execution::event_refs::{CitedSource, citations};
-use crate::investigation::ids::SessionId;
+use tarsy_core::execution::event_refs::{CitedSource, citations};
+use tarsy_core::ids::SessionId;
 
 /// What the citations of a text are numbers of, and where they lead.
 #[derive(Clone, Copy, Debug)]

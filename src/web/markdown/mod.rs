@@ -19,8 +19,8 @@ use pulldown_cmark::{Options, Parser, TextMergeStream};
 
 use self::render::Renderer;
 use self::writer::{Element, Writer};
-use crate::investigation::readable::text::{Charset, clean};
 use crate::web::rendering::is_over;
+use tarsy_core::readable::text::{Charset, clean};
 
 /// A longer text is shown as it is. The timeline carries at most as much in one event.
 const MAX_BYTES: usize = 256 * 1024;

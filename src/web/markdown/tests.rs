@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::{Cites, MAX_BYTES, cited_html, html, line};
-use crate::investigation::readable::text::is_invisible;
 use crate::web::testing::data::id;
 use crate::web::testing::markup;
+use tarsy_core::readable::text::is_invisible;
 
 #[test]
 fn markdown_becomes_the_elements_that_are_allowed() {

@@ -4,8 +4,8 @@
 
 use maud::{Markup, PreEscaped, Render as _};
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::text::{Charset, clean};
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::text::{Charset, clean};
 
 /// An element with its fixed attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

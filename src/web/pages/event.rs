@@ -4,10 +4,10 @@ use maud::{Markup, html};
 
 use super::steps::{Context, json, whole_event};
 use super::words::{brief, moment};
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::text::Charset;
-use crate::investigation::timeline::TimelineEvent;
-use crate::investigation::timeline::rows::single;
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::text::Charset;
+use tarsy_core::timeline::TimelineEvent;
+use tarsy_core::timeline::rows::single;
 
 /// The body of an event.
 pub(in crate::web) fn body(id: SessionId, event: &TimelineEvent) -> Markup {

@@ -6,12 +6,12 @@ use maud::{Markup, html};
 
 use super::steps::{self, Agents, Asked, Context, Step};
 use super::words::brief;
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::format;
-use crate::investigation::readable::text::Charset;
-use crate::investigation::timeline::live::{Answer, Live};
-use crate::investigation::timeline::rows::{Row, Rows};
-use crate::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::format;
+use tarsy_core::readable::text::Charset;
+use tarsy_core::timeline::live::{Answer, Live};
+use tarsy_core::timeline::rows::{Row, Rows};
+use tarsy_core::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 
 /// Characters of an unfinished text that a page shows: its end.
 const MAX_TEXT: usize = 400;
@@ -210,9 +210,9 @@ fn end_of(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::ids::ExecutionId;
     use crate::web::testing::data::story;
     use crate::web::testing::markup::{check, texts};
+    use tarsy_core::ids::ExecutionId;
 
     fn delta(epoch: u32, attempt: u32, text: &str) -> Delta {
         let event = &story()[3];

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::words::{NO_TITLE, brief, moment, plain, whole};
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::readable::format;
 use crate::reports::{Check, DeadAlert, Verdict};
 use crate::web::ports::{Lane, Unavailable};
+use tarsy_core::readable::format;
 
 /// What the page shows. A part whose source does not answer says so.
 #[derive(Debug)]

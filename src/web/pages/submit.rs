@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::viewer::Viewer;
 use super::words::{NO_TITLE, brief, sentence, severity, title, whole};
-use crate::investigation::alert::Severity;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::headers::CHAIN;
 use crate::reports::AlertReport;
 use crate::web::ports::Cooldown;
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::headers::CHAIN;
 
 /// The form of a new alert, with what it has already.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use crate::investigation::alert::Severity;
-use crate::investigation::chain::RunStatus;
-use crate::investigation::readable::text::{Charset, clean, one_line};
+use tarsy_core::alert::Severity;
+use tarsy_core::chain::RunStatus;
+use tarsy_core::readable::text::{Charset, clean, one_line};
 
 /// Browsers and servers take no longer address.
 const MAX_ADDRESS_BYTES: usize = 8 * 1024;

@@ -14,8 +14,6 @@ use tokio_util::sync::CancellationToken;
 use super::data::{report, story};
 use crate::engine::mutex::lock;
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
 use crate::listener::Limits;
 use crate::reports::calls::testing::rebuilt;
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
@@ -32,6 +30,8 @@ use crate::web::ports::{
 use crate::web::rendering::Renderer;
 use crate::web::router::router;
 use crate::web::{Settings, Web};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 /// A session whose stored events and whose live ones the test decides.
 #[derive(Debug)]

@@ -4,15 +4,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::engine::ports::ToolCallState;
-use crate::investigation::alert::Severity;
-use crate::investigation::chain::RunStatus;
-use crate::investigation::execution::entry::StopReason;
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::reports::{
     AlertReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionEntry,
     SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
 };
+use tarsy_core::alert::Severity;
+use tarsy_core::chain::RunStatus;
+use tarsy_core::execution::entry::StopReason;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 const OOM_KILLED: &str = include_str!("../../../tests/fixtures/timelines/oom_killed.jsonl");
 

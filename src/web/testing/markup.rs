@@ -235,7 +235,7 @@ fn text(text: &str) -> Result<(), String> {
     let bad = |c: char| {
         c == '>'
             || (c.is_control() && !matches!(c, '\n' | '\t'))
-            || crate::investigation::visible::is_invisible(c)
+            || tarsy_core::visible::is_invisible(c)
     };
     match text.find(bad) {
         Some(at) => Err(format!("a text has {:?}", begin(&text[at..]))),

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tarsy::config::Config;
-use tarsy::investigation::runbook::FetchedRunbook;
 use tarsy::runbooks::{FETCH_TIMEOUT, Runbooks};
+use tarsy_core::runbook::FetchedRunbook;
 use tarsy_mask::Mask;
 
 use crate::support::certificates::localhost_tls;

@@ -3,8 +3,8 @@
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::engine::ports::DeadReason;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use crate::support::process::metric_is;

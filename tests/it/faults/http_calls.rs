@@ -1,8 +1,8 @@
 //! Calls to a tool server over HTTP whose worker is killed.
 
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use crate::support::system::{Setup, TestSystem};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tarsy::bus::{Follower, NewAlert, Priority, SESSION_ID, TimelineUpdate, timeline_subject};
 use tarsy::engine::ports::{Outbox, Sessions};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use crate::adapters::store::fixture::received;

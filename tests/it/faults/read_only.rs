@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use crate::lifecycle::start::is_ready;
 use crate::support::postgres::TestDatabase;

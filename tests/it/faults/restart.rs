@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use super::survive::settled;

@@ -1,8 +1,8 @@
 //! Calls with side effects: each is sent at most once, whichever process dies during it.
 
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use crate::support::system::{Setup, TestSystem};

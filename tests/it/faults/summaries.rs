@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
-use tarsy::investigation::timeline::{EventStatus, EventType, TimelineEvent};
+use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
 use tokio::sync::Notify;
 
 use crate::support::http::provider::{FakeProvider, Received, Reply};

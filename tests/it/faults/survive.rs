@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt as _, stream};
 use tarsy::bus::TimelineUpdate;
 use tarsy::engine::ports::RunStatus;
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use crate::support::postgres_server::proxy::{PostgresProxy, Side};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use crate::support::figures::by_depth;

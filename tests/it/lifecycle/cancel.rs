@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use crate::support::process::Tarsy;
 use crate::support::system::{Setup, TestSystem};

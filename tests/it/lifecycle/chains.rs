@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tarsy::engine::ports::RunStatus;
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 use crate::faults::survive::settled;
 use crate::support::system::{Setup, TestSystem, Timeline};

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use crate::support::http::provider::{FakeProvider, Received, Reply};

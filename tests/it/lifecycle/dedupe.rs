@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 use crate::support::system::{PROVEN, Setup, TestSystem};
 

@@ -8,8 +8,8 @@ use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use tarsy::engine::ports::{DeadReason, Outbox};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use crate::support::process::metric_is;

@@ -1,7 +1,7 @@
 //! Links to the pages: in the output of commands and in the events that end a session, if `web.public_url` is set.
 
 use serde_json::Value;
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use crate::support::system::{Setup, TestSystem};
 

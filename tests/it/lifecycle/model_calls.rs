@@ -4,8 +4,8 @@ mod rebuilt;
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use crate::support::system::{Setup, TestSystem};

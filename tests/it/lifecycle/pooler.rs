@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tarsy::investigation::timeline::EventType;
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_core::timeline::EventType;
 
 use crate::support::process::Tarsy;
 use crate::support::process::ports::free_port;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, RUNBOOK_URL, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 use uuid::Uuid;
 
 use crate::support::certificates::localhost_tls;

@@ -5,7 +5,7 @@
 use async_nats::jetstream::{self, Context};
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use crate::support::figures::by_depth;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tarsy::investigation::execution::decide::{Decision, decide};
-use tarsy::investigation::execution::entry::{Entry, Outcome, Role, StopReason, ToolResult, Usage};
-use tarsy::investigation::execution::event_refs::RecordedEntry;
-use tarsy::investigation::execution::state::State;
-use tarsy::investigation::execution::window::ToolBinding;
-use tarsy::investigation::plan::AgentPlan;
+use tarsy_core::execution::decide::{Decision, decide};
+use tarsy_core::execution::entry::{Entry, Outcome, Role, StopReason, ToolResult, Usage};
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::state::State;
+use tarsy_core::execution::window::ToolBinding;
+use tarsy_core::plan::AgentPlan;
 
 const V1: &str = include_str!("../../fixtures/journals/v1.json");
 const V2: &str = include_str!("../../fixtures/journals/v2.json");

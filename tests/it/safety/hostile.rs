@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use tarsy::investigation::react::read;
+use tarsy_core::react::read;
 
 use super::processor_time::Clock;
 

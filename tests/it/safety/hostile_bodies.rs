@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use tarsy::investigation::intake::decode::{ContentHeaders, decode};
-use tarsy::investigation::intake::{Hints, Intake};
+use tarsy_core::intake::decode::{ContentHeaders, decode};
+use tarsy_core::intake::{Hints, Intake};
 
 use super::processor_time::Clock;
 

@@ -9,8 +9,8 @@ use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt as _;
 use tarsy::bus::{Priority, TIMELINE};
 use tarsy::engine::ports::Outbox;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 use super::system::TestSystem;
 use super::wait::eventually;

@@ -12,10 +12,10 @@ use tarsy::bus::{
     ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate,
 };
 use tarsy::config::{Config, process_env};
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use tarsy::roles::connect::Addresses;
 use tarsy::store::{MIGRATION_TIMEOUT, Store};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use super::gates::Gatekeeper;

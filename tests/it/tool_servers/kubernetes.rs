@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tarsy::config::{Config, example_of};
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::cluster::{Cluster, TOKEN};
 use super::investigation::{Shown, ended, publish, shown};

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::cluster::Cluster;
 use super::investigation::{MARK, Shown, call, ended, publish, shown};

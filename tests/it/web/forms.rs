@@ -1,6 +1,6 @@
 //! What pages send and hand out: the forms of people who may ask and cancel, and the report as a file.
 
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::Web;
 use crate::interfaces::commands::run_with;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use tokio::task::JoinSet;
 
 use super::{Sse, Web};

@@ -1,6 +1,6 @@
 //! The names of people who ask and cancel, from the proxy to the timeline and the terminal.
 
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::Web;
 use crate::support::system::TestSystem;

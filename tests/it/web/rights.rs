@@ -453,7 +453,7 @@ async fn who_asks_stands_in_the_timeline() {
     let asked = web.post(&path, &headers, r#"{"question": "Why?"}"#).await;
     assert_eq!(asked.status, 202, "{asked:?}");
     let session = asked.json()["session_id"].as_str().unwrap().to_owned();
-    let id = tarsy::investigation::ids::SessionId::parse(&session).unwrap();
+    let id = tarsy_core::ids::SessionId::parse(&session).unwrap();
     modes.system.follow(id).await.finish().await;
     let events = web
         .ask(

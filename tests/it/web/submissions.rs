@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tarsy::bus::permissions::NatsRole;
 use tarsy::bus::{MessageKind, Priority};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::Web;
 use crate::support::http::Answer;

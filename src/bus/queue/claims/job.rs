@@ -13,8 +13,8 @@ use crate::bus::headers;
 use crate::bus::names::{ALERTS, Priority};
 use crate::bus::queue::delivery::JetStreamDelivery;
 use crate::engine::ports::{DeadReason, Job, Received, Refusal};
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::headers::chosen_session_id;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::headers::chosen_session_id;
 
 /// A job and the slot that it occupies.
 #[derive(Debug)]

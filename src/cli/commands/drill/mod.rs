@@ -28,12 +28,12 @@ use crate::cli::watch::{Options, TimelineItem};
 use crate::config::{Config, show};
 use crate::drill::{BUILTIN, Drill, Player};
 use crate::engine::ports::Outbox as _;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::roles::connect::{Addresses, topology};
 use crate::roles::drill::{RealModel, SERVER};
 use crate::roles::{drill, migrate};
 use crate::store::{MIGRATION_TIMEOUT, Store};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// The iteration in which the owner is killed. The first one is complete, so the next worker has a journal to replay.
 const KILL_IN_ITERATION: u32 = 2;

@@ -16,9 +16,9 @@ use tokio::process::{Child, Command};
 use super::proof::Counters;
 use crate::cli::commands::output::note;
 use crate::drill::Drill;
-use crate::investigation::timeline::TimelineEvent;
 use crate::roles::connect::{Addresses, LLM_CREDENTIALS};
 use crate::roles::drill::RealModel;
+use tarsy_core::timeline::TimelineEvent;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A process that has not ended this long after SIGTERM is killed.

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::cli::render::format;
 use crate::drill::evidence::Evidence;
-use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::roles::drill::SERVER;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// The width of the first column.
 const WIDTH: usize = 12;
@@ -303,8 +303,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::investigation::ids::SessionId;
-    use crate::investigation::timeline::EventStatus;
+    use tarsy_core::ids::SessionId;
+    use tarsy_core::timeline::EventStatus;
 
     const EVIDENCE: &str = "
 tools:

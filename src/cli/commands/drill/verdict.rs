@@ -10,10 +10,10 @@ use crate::config::{LlmProvider, Price};
 use crate::drill::Drill;
 use crate::drill::evidence::NOT_RECORDED;
 use crate::drill::judging::grade::{Check, Grade, Outcome, Trial};
-use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::reports::words;
 use crate::roles::drill::{RealModel, SERVER};
 use crate::store::{ModelReport, SessionReport};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// Tokens for which a price is given.
 const PRICED_TOKENS: f64 = 1_000_000.0;

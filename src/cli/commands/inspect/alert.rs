@@ -9,12 +9,12 @@ use crate::cli::commands::output::print;
 use crate::cli::commands::{load_config, submit};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::pretty;
-use crate::investigation::alert::{Alert, AlertStatus};
-use crate::investigation::intake::{Hints, Intake, IntakeError, sentences};
-use crate::investigation::sources::Traced;
 use crate::roles::masked::{self, MaskedAlert};
 use crate::roles::secrets;
 use crate::roles::worker::message;
+use tarsy_core::alert::{Alert, AlertStatus};
+use tarsy_core::intake::{Hints, Intake, IntakeError, sentences};
+use tarsy_core::sources::Traced;
 use tarsy_mask::Mask;
 
 /// A body, and what reads it.

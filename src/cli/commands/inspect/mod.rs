@@ -9,8 +9,8 @@ use super::submit;
 use crate::cli::args::{GlobalArgs, InspectCommand, InspectReplyArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::pretty;
-use crate::investigation::plan::ToolSpec;
-use crate::investigation::react;
+use tarsy_core::plan::ToolSpec;
+use tarsy_core::react;
 
 pub(super) fn run(global: &GlobalArgs, command: InspectCommand) -> anyhow::Result<Exit> {
     match command {

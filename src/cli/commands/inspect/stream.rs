@@ -11,18 +11,18 @@ use crate::cli::commands::output::print_json;
 use crate::cli::commands::submit;
 use crate::cli::exit::Exit;
 use crate::engine::ports::ModelError;
-use crate::investigation::execution::absorb;
-use crate::investigation::execution::decide::{Decision, decide};
-use crate::investigation::execution::entry::{Answer, Entry};
-use crate::investigation::execution::results::CallError;
-use crate::investigation::execution::state::State;
-use crate::investigation::plan::{AgentPlan, AnswerCheck, Limits, ResultForm, Strategy};
-use crate::investigation::react::{self, ReplyKind};
-use crate::investigation::timeline::projection::{Measured, project};
-use crate::investigation::timeline::{EventDraft, EventStatus, EventType};
 use crate::llm::client::assemble;
 use crate::llm::json;
 use crate::llm::proto::GenerateResponse;
+use tarsy_core::execution::absorb;
+use tarsy_core::execution::decide::{Decision, decide};
+use tarsy_core::execution::entry::{Answer, Entry};
+use tarsy_core::execution::results::CallError;
+use tarsy_core::execution::state::State;
+use tarsy_core::plan::{AgentPlan, AnswerCheck, Limits, ResultForm, Strategy};
+use tarsy_core::react::{self, ReplyKind};
+use tarsy_core::timeline::projection::{Measured, project};
+use tarsy_core::timeline::{EventDraft, EventStatus, EventType};
 
 /// One line of the output.
 #[derive(Serialize)]

@@ -10,13 +10,13 @@ use crate::cli::args::{GlobalArgs, NotifyCommand, NotifyTestArgs};
 use crate::cli::exit::Exit;
 use crate::config::Config;
 use crate::engine::ports::{Notifier as _, ProviderAnswer};
-use crate::investigation::alert::Severity;
-use crate::investigation::alert::refs::Refs;
-use crate::investigation::ids::SessionId;
-use crate::investigation::notification::summary::{Outcome, Summary};
-use crate::investigation::notification::{Moment, Notification, NotificationKey};
 use crate::notifications::Routes;
 use crate::roles::secrets;
+use tarsy_core::alert::Severity;
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::ids::SessionId;
+use tarsy_core::notification::summary::{Outcome, Summary};
+use tarsy_core::notification::{Moment, Notification, NotificationKey};
 
 pub(super) async fn run(global: &GlobalArgs, command: NotifyCommand) -> anyhow::Result<Exit> {
     let NotifyCommand::Test(args) = command;

@@ -14,11 +14,11 @@ use crate::config::{AlertRoute, Config};
 use crate::engine::plan::narrowing::Narrowing;
 use crate::engine::plan::planner;
 use crate::engine::ports::Received;
-use crate::investigation::intake::{Hints, Intake, Part};
-use crate::investigation::readable::format;
-use crate::investigation::routing::Facts;
 use crate::roles::secrets;
 use crate::roles::worker::message::{hints, named_chain};
+use tarsy_core::intake::{Hints, Intake, Part};
+use tarsy_core::readable::format;
+use tarsy_core::routing::Facts;
 use tarsy_mask::Mask;
 
 /// What becomes of an alert, and why. Fields are added and never removed.

@@ -14,7 +14,7 @@ use crate::cli::render::tables::sources::{self, ListedSource};
 use crate::cli::view::TerminalEnv;
 use crate::config::read::fault::did_you_mean;
 use crate::config::{Config, SourceAuth};
-use crate::investigation::sources::Sources;
+use tarsy_core::sources::Sources;
 
 pub(super) fn run(global: &GlobalArgs, command: SourcesCommand) -> anyhow::Result<Exit> {
     let config = load_config(global)?;

@@ -14,7 +14,7 @@ use crate::cli::render::tables::sources::{self, TestedSample};
 use crate::cli::view::TerminalEnv;
 use crate::config::Config;
 use crate::config::samples::{self, Sample};
-use crate::investigation::intake::{Intake, Part};
+use tarsy_core::intake::{Intake, Part};
 
 /// The result of one sample.
 struct Tested<'s> {

@@ -10,9 +10,9 @@ use crate::bus::{self, Follower, Nats};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::watch::{Options, TimelineItem, Watch, Watched};
-use crate::investigation::ids::SessionId;
-use crate::investigation::public_url::PublicUrl;
 use crate::store::Store;
+use tarsy_core::ids::SessionId;
+use tarsy_core::public_url::PublicUrl;
 
 /// The sources of timelines: the stream, and the database if its address is known.
 pub(crate) struct Sources {

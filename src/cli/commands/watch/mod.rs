@@ -24,9 +24,9 @@ use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::cli::watch::{Options, until};
 use crate::engine::ports::RunStatus;
-use crate::investigation::ids::SessionId;
 use crate::roles::connect::BadAddress;
 use crate::store::SessionFilter;
+use tarsy_core::ids::SessionId;
 
 /// The beginning lists at most so many running sessions.
 const MAX_RUNNING: u32 = 200;

@@ -9,7 +9,7 @@ use crate::cli::commands::database::Database;
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::watch::{Options, Watch};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// Shows each session of the thread to its end, including sessions that begin meanwhile. The exit code is that of the
 /// newest session.

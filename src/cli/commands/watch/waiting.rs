@@ -17,8 +17,8 @@ use crate::cli::messages::{self, Workers};
 use crate::cli::render::format;
 use crate::cli::watch::Waiting;
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::ids::{SessionId, WorkerId};
 use crate::store::Store;
+use tarsy_core::ids::{SessionId, WorkerId};
 
 /// The time before the first report: a session that has begun needs none.
 const FIRST_POLL_DELAY: Duration = Duration::from_millis(300);

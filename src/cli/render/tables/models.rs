@@ -4,8 +4,8 @@ use super::table::fact;
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
 use crate::config::Price;
-use crate::investigation::plan::{Strategy, Thinking};
 use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State, StrategyReport};
+use tarsy_core::plan::{Strategy, Thinking};
 
 /// Columns of the answer's text.
 const ANSWER_COLUMNS: usize = 40;

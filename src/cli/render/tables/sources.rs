@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::table::{Cell, Column, table};
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::text;
-use crate::investigation::alert::AlertStatus;
+use tarsy_core::alert::AlertStatus;
 
 /// A source, as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

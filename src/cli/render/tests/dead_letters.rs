@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{fits, narrow};
 use crate::bus::StoredDeadLetter;
 use crate::cli::render::tables::dead_letters::{self, Remedy};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 fn letter(reason: &str, headers: Value, body: &[u8]) -> StoredDeadLetter {
     StoredDeadLetter {

@@ -11,7 +11,7 @@ mod terminal;
 mod timeline;
 
 use super::style::{Prose, Style};
-use crate::investigation::timeline::TimelineEvent;
+use tarsy_core::timeline::TimelineEvent;
 
 /// An investigation with parallel calls, a takeover by another worker, a failed call, a cut result and escape codes.
 const OOM_KILLED: &str = include_str!("../../../../tests/fixtures/timelines/oom_killed.jsonl");

@@ -3,8 +3,8 @@
 use super::narrow;
 use crate::cli::render::tables::models;
 use crate::config::Price;
-use crate::investigation::plan::{NativeTool, Thinking, ThinkingLevel};
 use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State};
+use tarsy_core::plan::{NativeTool, Thinking, ThinkingLevel};
 
 fn report(name: &str, state: State, key: KeyState) -> ModelReport {
     ModelReport {

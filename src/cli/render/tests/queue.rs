@@ -9,7 +9,7 @@ use super::{fits, narrow};
 use crate::bus::{Backlog, MessageKind, Priority};
 use crate::cli::render::tables::queue::{self, QueuedAlert};
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::ids::{SessionId, WorkerId};
+use tarsy_core::ids::{SessionId, WorkerId};
 
 fn now() -> DateTime<Utc> {
     "2026-11-21T14:02:00Z".parse().unwrap()

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::timeline::{assert_fits, changed, delta, new, print};
 use super::{fits, narrow, story};
 use crate::cli::render::timeline::{Charset, Prose, Style};
-use crate::investigation::timeline::{DeltaKind, EventType, TimelineEvent};
+use tarsy_core::timeline::{DeltaKind, EventType, TimelineEvent};
 
 /// The numbers in the second column of a printed timeline.
 fn numbers(printed: &str) -> Vec<u32> {

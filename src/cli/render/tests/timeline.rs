@@ -5,10 +5,10 @@ use uuid::Uuid;
 
 use super::{fits, narrow, story};
 use crate::cli::render::timeline::{Charset, Style, Timeline};
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::readable::text::{clean, first_sentence};
-use crate::investigation::timeline::rows::{Body, Rows};
-use crate::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::readable::text::{clean, first_sentence};
+use tarsy_core::timeline::rows::{Body, Rows};
+use tarsy_core::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 
 pub(super) fn new(style: Style) -> Timeline {
     Timeline::new(style, story()[0].session_id)

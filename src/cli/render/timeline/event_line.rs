@@ -5,9 +5,9 @@ use super::row::code_line;
 use crate::cli::messages;
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::text;
-use crate::investigation::timeline::rows::meta::Meta;
-use crate::investigation::timeline::rows::{self, Body};
-use crate::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::timeline::rows::meta::Meta;
+use tarsy_core::timeline::rows::{self, Body};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// Columns of the symbol and name of an event.
 const NAME_COLUMNS: usize = 24;

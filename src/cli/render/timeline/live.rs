@@ -2,9 +2,9 @@
 
 use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::timeline::DeltaKind;
-use crate::investigation::timeline::live::Live;
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::timeline::DeltaKind;
+use tarsy_core::timeline::live::Live;
 
 /// The estimated size of a token, until the provider reports its count.
 const BYTES_PER_TOKEN: u64 = 4;

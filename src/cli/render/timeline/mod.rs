@@ -15,11 +15,11 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::messages;
 use crate::cli::render::{format, text};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::live::Live;
-use crate::investigation::timeline::rows::meta::Meta;
-use crate::investigation::timeline::rows::{self, Rows};
-use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::live::Live;
+use tarsy_core::timeline::rows::meta::Meta;
+use tarsy_core::timeline::rows::{self, Rows};
+use tarsy_core::timeline::{Delta, EventType, TimelineEvent};
 
 pub use super::style::{Charset, Prose, Style};
 pub use event_line::event_line;

@@ -2,7 +2,7 @@
 
 use crate::cli::render::style::{Prose as Form, Style};
 use crate::cli::render::{markdown, text};
-use crate::investigation::timeline::rows::Footnotes;
+use tarsy_core::timeline::rows::Footnotes;
 
 /// The printed lines, with one line for each page that the text cites. Only laid out text keeps to `width`: elsewhere a
 /// line of the model is a line.
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::investigation::timeline::rows::footnotes;
+    use tarsy_core::timeline::rows::footnotes;
 
     fn shown(content: &str, citations: &Value) -> String {
         joined(&footnotes(content, Some(citations)))

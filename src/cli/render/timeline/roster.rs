@@ -5,10 +5,10 @@ use serde_json::Value;
 use crate::cli::render::style::Charset;
 use crate::cli::render::text;
 use crate::config::builtin;
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
-use crate::investigation::timeline::rows::meta::Meta;
+use tarsy_core::timeline::rows::meta::Meta;
 
 /// The agents that have appeared so far.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::prose;
 use crate::cli::render::style::{Paint, Prose as Form, Style};
 use crate::cli::render::text::{self, pad, pad_left};
 use crate::cli::render::{format, results};
-use crate::investigation::timeline::rows::{Body, Code, Footnotes, Mark, Row, Tone};
+use tarsy_core::timeline::rows::{Body, Code, Footnotes, Mark, Row, Tone};
 
 /// Columns of an event's number, unless it is longer.
 const SEQ_COLUMNS: usize = 3;
@@ -388,7 +388,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::timeline::{EventType, rows};
+    use tarsy_core::timeline::{EventType, rows};
 
     #[test]
     fn a_long_event_number_takes_its_room_from_the_detail_and_cuts_no_mark() {

@@ -10,11 +10,11 @@ use serde::{Serialize, Serializer};
 pub use self::kind::{NotificationSecret, RouteKind, WebhookAddress};
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::Written;
-use crate::investigation::alert::Severity;
-use crate::investigation::notification::Moment;
-use crate::investigation::notification::route::Filter;
-use crate::investigation::notification::summary::Outcome;
-use crate::investigation::notification::template::Template;
+use tarsy_core::alert::Severity;
+use tarsy_core::notification::Moment;
+use tarsy_core::notification::route::Filter;
+use tarsy_core::notification::summary::Outcome;
+use tarsy_core::notification::template::Template;
 
 /// A provider that needs longer is rather unavailable.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ use super::backend::Backend;
 use crate::config::read::reader::{Field, Map};
 use crate::config::sections::native_tools::NativeTools;
 use crate::config::write::is_default;
-use crate::investigation::plan::{NativeToolsMode, Thinking, ThinkingLevel};
+use tarsy_core::plan::{NativeToolsMode, Thinking, ThinkingLevel};
 
 /// The accepted budgets for thinking, in tokens. The LLM service fits a budget to the model.
 const BUDGETS: RangeInclusive<u64> = 0..=1_000_000;

@@ -10,8 +10,8 @@ use super::names::Names;
 use super::tool_pattern::ToolPattern;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
-use crate::investigation::alert::Severity;
-use crate::investigation::routing::{Facts, Matcher};
+use tarsy_core::alert::Severity;
+use tarsy_core::routing::{Facts, Matcher};
 
 /// Each route is the value of a label in metrics.
 const MAX_ROUTES: usize = 64;

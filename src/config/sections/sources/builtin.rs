@@ -7,7 +7,7 @@ use crate::config::read::context::Context;
 use crate::config::read::fault::{Fault, Faults};
 use crate::config::read::reader::Field;
 use crate::config::read::yaml;
-use crate::investigation::sources::{NamedSource, Reader, Source};
+use tarsy_core::sources::{NamedSource, Reader, Source};
 
 /// Defines the list of sources with their texts, and the list of names.
 macro_rules! builtin {
@@ -15,7 +15,7 @@ macro_rules! builtin {
         /// Each built-in source with its text, in the order of names.
         pub const BUILTIN: &[BuiltinSource] = &[$(BuiltinSource {
             name: $name,
-            text: include_str!(concat!("../../../investigation/sources/builtin/", $name, "/source.yaml")),
+            text: include_str!(concat!("../../../../crates/core/src/sources/builtin/", $name, "/source.yaml")),
         },)*];
 
         /// The names of all built-in sources, those that code reads among them.

@@ -2,8 +2,8 @@
 
 use super::fields::Scope;
 use crate::config::read::reader::{Field, Map};
-use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::sources::{
+use tarsy_core::alert::{AlertStatus, Severity};
+use tarsy_core::sources::{
     Base, Capture, Expression, LabelSource, LinkSource, Pointer, RefSource, Rule, Source, Tag,
     TagRef,
 };

@@ -4,9 +4,7 @@ use serde_json::Value;
 
 use crate::config::read::fault::did_you_mean;
 use crate::config::read::reader::{Field, Map};
-use crate::investigation::sources::{
-    Base, Condition, Expression, Pointer, Sign, TestSign, WordTable, Words,
-};
+use tarsy_core::sources::{Base, Condition, Expression, Pointer, Sign, TestSign, WordTable, Words};
 
 /// What expressions of a source may use.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,7 @@ pub use self::auth::{SourceAuth, SourceSecret};
 pub use self::builtin::{BUILTIN, BUILTIN_SOURCE_NAMES, builtin_sources, parse_source};
 use self::declaration::Origin;
 use crate::config::read::reader::{Field, Map};
-use crate::investigation::sources::{NamedSource, Reader, Source, Sources};
+use tarsy_core::sources::{NamedSource, Reader, Source, Sources};
 
 /// Names that read as another form of fingerprints, or as another path.
 const RESERVED: [&str; 6] = ["header", "json", "text", "question", "generic", "alert"];

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::config::*;
-use crate::investigation::alert::Severity;
-use crate::investigation::intake::{Hints, Intake};
-use crate::investigation::sources::Reader;
+use tarsy_core::alert::Severity;
+use tarsy_core::intake::{Hints, Intake};
+use tarsy_core::sources::Reader;
 
 fn faults(sources: &str) -> String {
     let text = format!("sources:\n{sources}");

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
-use crate::investigation::runbook::RunbookHost;
+use tarsy_core::runbook::RunbookHost;
 
 /// The hosts whose runbooks are fetched and shown to the agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -8,7 +8,7 @@ use crate::config::load::load_section;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
 use crate::config::{Env, Faults};
-use crate::investigation::public_url::PublicUrl;
+use tarsy_core::public_url::PublicUrl;
 
 /// The web server. The token and the secret of a proxy are in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::engine::ports::*;
 use crate::engine::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
 use crate::engine::testing::{FakeDelivery, lock};
-use crate::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 fn other() -> SessionId {
     SessionId(Uuid::from_u128(9))

@@ -13,9 +13,9 @@ use crate::engine::ports::*;
 use crate::engine::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
 use crate::engine::testing::{FakeDelivery, Scene, Turn, lock};
 use crate::engine::worker::renewal::LeaseRenewal;
-use crate::investigation::execution::entry::StopReason;
-use crate::investigation::ids::SessionId;
-use crate::investigation::plan::Strategy;
+use tarsy_core::execution::entry::StopReason;
+use tarsy_core::ids::SessionId;
+use tarsy_core::plan::Strategy;
 
 #[tokio::test]
 async fn a_new_alert_is_investigated_settled_and_then_acknowledged() {

@@ -9,7 +9,7 @@ use crate::engine::delivery::dispatch::Dispatcher;
 use crate::engine::ports::*;
 use crate::engine::testing::delivery::{DeliveryHarness, LEASE, SETTLED, words};
 use crate::engine::testing::lock;
-use crate::investigation::ids::WorkerId;
+use tarsy_core::ids::WorkerId;
 
 const DEAD: WorkerId = WorkerId(Uuid::from_u128(5));
 

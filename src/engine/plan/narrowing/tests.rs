@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::plan::planner::{choose, plan, servers_of};
 use crate::engine::ports::Unavailable;
-use crate::investigation::routing::Facts;
-use crate::investigation::testing::{alert, changing_tool, read_only_tool};
+use tarsy_core::routing::Facts;
+use tarsy_core::testing::{alert, changing_tool, read_only_tool};
 
 const CONFIG: &str = "
 mcp_servers: {k8s: {command: k, allow: [restart]}, pg: {command: p}, logs: {command: l}}

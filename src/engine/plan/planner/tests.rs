@@ -1,7 +1,7 @@
 use super::*;
-use crate::investigation::alert::policy::OnResolved;
-use crate::investigation::plan::{Limits, Strategy};
-use crate::investigation::testing::{alert, changing_tool, read_only_tool};
+use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::plan::{Limits, Strategy};
+use tarsy_core::testing::{alert, changing_tool, read_only_tool};
 
 const CONFIG: &str = r#"
 llm_providers:
@@ -127,7 +127,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             user_prompt: texts.user,
             conclusion_prompt: texts.conclusion,
             answer_check: AnswerCheck::Once,
-            ..crate::investigation::testing::agent_plan(strategy, vec![])
+            ..tarsy_core::testing::agent_plan(strategy, vec![])
         }
     };
     let large = ProviderPlan {

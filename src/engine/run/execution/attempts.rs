@@ -4,8 +4,8 @@
 //! depends on it. The number follows from the timeline instead, which has an event for each claim of the session.
 
 use crate::engine::ports::RecordedAttempts;
-use crate::investigation::execution::decide::{Decision, decide};
-use crate::investigation::execution::state::State;
+use tarsy_core::execution::decide::{Decision, decide};
+use tarsy_core::execution::state::State;
 
 /// Numbers the tries of an execution's model calls.
 #[derive(Clone, Debug, PartialEq, Eq)]

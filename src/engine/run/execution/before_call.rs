@@ -8,11 +8,11 @@ use super::{Execution, now};
 use crate::engine::ports::Journal;
 use crate::engine::run::control::{Interrupted, STORE_BOUND};
 use crate::engine::world::World;
-use crate::investigation::alert::AlertStatus;
-use crate::investigation::alert::policy::OnResolved;
-use crate::investigation::alert_update;
-use crate::investigation::execution::decide::Decision;
-use crate::investigation::execution::entry::{Entry, StopReason};
+use tarsy_core::alert::AlertStatus;
+use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::alert_update;
+use tarsy_core::execution::decide::Decision;
+use tarsy_core::execution::entry::{Entry, StopReason};
 
 /// Whether the model is called next, perhaps after the prompt that forces its conclusion.
 pub(super) fn is_before_call(decision: &Decision) -> bool {

@@ -13,11 +13,11 @@ use crate::engine::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::engine::run::instruments;
 use crate::engine::run::performed::Performed;
 use crate::engine::world::World;
-use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{Entry, Outcome};
-use crate::investigation::execution::event_refs::RecordedEntry;
-use crate::investigation::execution::recovery::{LostCall, sent_by};
-use crate::investigation::timeline::projection::project;
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::entry::{Entry, Outcome};
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::recovery::{LostCall, sent_by};
+use tarsy_core::timeline::projection::project;
 
 /// Tries to write a checkpoint that the store does not finish in time, each with its own retries, before the session is
 /// released.

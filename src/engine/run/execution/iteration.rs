@@ -10,9 +10,9 @@ use super::Execution;
 use crate::engine::run::instruments::{self, IterationEnded};
 use crate::engine::trace;
 use crate::engine::world::World;
-use crate::investigation::execution::decide::{Decision, decide};
-use crate::investigation::execution::entry::{Entry, Usage};
-use crate::investigation::execution::state::State;
+use tarsy_core::execution::decide::{Decision, decide};
+use tarsy_core::execution::entry::{Entry, Usage};
+use tarsy_core::execution::state::State;
 
 /// An iteration, from the model call to its last result.
 pub(super) struct Iteration {

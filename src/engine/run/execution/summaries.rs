@@ -18,10 +18,10 @@ use crate::engine::run::instruments;
 use crate::engine::run::performed::{Performed, millis};
 use crate::engine::trace::gen_ai;
 use crate::engine::world::World;
-use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{Answer, Entry, Summary};
-use crate::investigation::execution::request;
-use crate::investigation::execution::summaries::{
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::entry::{Answer, Entry, Summary};
+use tarsy_core::execution::request;
+use tarsy_core::execution::summaries::{
     LongResult, MAX_AT_ONCE, NotAsked, made, missing, not_asked,
 };
 

@@ -13,9 +13,9 @@ use crate::engine::testing::{
     FakeQueue, FakeSessions, Scene, lock,
 };
 use crate::engine::world::{Ports, World};
-use crate::investigation::execution::entry::Entry;
-use crate::investigation::plan::Strategy;
-use crate::investigation::timeline::EventType;
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::EventType;
 
 const SECRET: &str = "s3cret-0f-the-m0del";
 
@@ -330,7 +330,7 @@ async fn live_text_is_the_stored_text_and_its_offsets_count_the_bytes_that_are_s
 
 #[test]
 fn calls_that_differ_only_in_what_is_hidden_are_no_repetition() {
-    use crate::investigation::execution::state::State;
+    use tarsy_core::execution::state::State;
     let plan = Scene::new(Strategy::NativeThinking, 9, vec![])
         .disk()
         .record

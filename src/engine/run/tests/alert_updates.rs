@@ -3,13 +3,13 @@
 use super::{control, run};
 use crate::engine::ports::RunStatus::Completed;
 use crate::engine::testing::{Death, Scene, Turn};
-use crate::investigation::alert::policy::OnResolved;
-use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::alert_update::AlertUpdate;
-use crate::investigation::execution::entry::{Entry, Role, StopReason};
-use crate::investigation::execution::state::State;
-use crate::investigation::plan::Strategy;
-use crate::investigation::timeline::EventType;
+use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::alert::{AlertStatus, Severity};
+use tarsy_core::alert_update::AlertUpdate;
+use tarsy_core::execution::entry::{Entry, Role, StopReason};
+use tarsy_core::execution::state::State;
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::EventType;
 
 const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {\"pod\": \"a\"}";
 const FOUND: &str = "Thought: enough\nFinal Answer: Cause: y";
@@ -252,13 +252,11 @@ async fn an_alert_that_fires_again_before_the_next_call_concludes_nothing() {
 #[test]
 fn an_update_is_a_message_with_a_fence_in_every_strategy() {
     for (strategy, ..) in scripts() {
-        let plan = crate::investigation::testing::agent_plan(strategy, vec![]);
-        let entry = crate::investigation::alert_update::entry(&[
-            crate::investigation::alert_update::NumberedUpdate {
-                number: 1,
-                update: updates().remove(0),
-            },
-        ]);
+        let plan = tarsy_core::testing::agent_plan(strategy, vec![]);
+        let entry = tarsy_core::alert_update::entry(&[tarsy_core::alert_update::NumberedUpdate {
+            number: 1,
+            update: updates().remove(0),
+        }]);
         let state = State::replay(std::sync::Arc::new(plan), None, entry);
         let [message] = state.messages().try_into().unwrap();
         assert_eq!(message.role, Role::User);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{control, run};
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::plan::Strategy;
-use crate::investigation::timeline::EventType;
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::EventType;
 
 /// Iteration and attempt of each checkpoint with events.
 fn shown(scene: &Scene) -> Vec<(u32, u32)> {

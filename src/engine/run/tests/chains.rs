@@ -10,11 +10,11 @@ use super::{control, draining, run};
 use crate::engine::ports::{RunStatus, SessionEnd};
 use crate::engine::run::control::{Interrupted, ReleaseReason};
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, Outcome, StopReason};
-use crate::investigation::execution::event_refs::RecordedEntry;
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::plan::{AgentPlan, StagePlan, Strategy, SuccessPolicy};
-use crate::investigation::timeline::{EventStatus, EventType};
+use tarsy_core::execution::entry::{Entry, Outcome, StopReason};
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::plan::{AgentPlan, StagePlan, Strategy, SuccessPolicy};
+use tarsy_core::timeline::{EventStatus, EventType};
 
 /// An agent with a model of its own, which has answers of its own.
 fn agent(scene: &Scene, name: &str, turns: Vec<Turn>) -> AgentPlan {

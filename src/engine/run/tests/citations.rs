@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::control;
 use crate::engine::ports::Message;
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::entry::Role;
-use crate::investigation::execution::results::indented;
-use crate::investigation::plan::Strategy;
+use tarsy_core::execution::entry::Role;
+use tarsy_core::execution::results::indented;
+use tarsy_core::plan::Strategy;
 
 const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {}";
 

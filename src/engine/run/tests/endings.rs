@@ -10,9 +10,9 @@ use super::control;
 use crate::engine::ports::RunStatus;
 use crate::engine::run::control::Control;
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
-use crate::investigation::plan::Strategy;
-use crate::investigation::timeline::EventType;
+use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolResult};
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::EventType;
 
 async fn run(scene: &Scene, control: Control) {
     assert_eq!(super::run(scene, control).await, Ok(()));

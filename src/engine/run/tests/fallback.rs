@@ -9,10 +9,10 @@ use crate::config::Config;
 use crate::engine::plan::follow_up;
 use crate::engine::ports::{Listing, RunStatus};
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, StopReason};
-use crate::investigation::plan::{ProviderPlan, Strategy};
-use crate::investigation::testing::thread;
-use crate::investigation::timeline::EventType;
+use tarsy_core::execution::entry::{Entry, StopReason};
+use tarsy_core::plan::{ProviderPlan, Strategy};
+use tarsy_core::testing::thread;
+use tarsy_core::timeline::EventType;
 
 const LOOK: fn(&'static str) -> Turn = |id| Turn::Says("looking", vec![(id, "k8s.get")]);
 

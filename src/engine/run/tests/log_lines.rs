@@ -9,10 +9,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use super::{control, run};
 use crate::engine::run::instruments::{self, Ids};
 use crate::engine::testing::{Scene, Turn, lock};
-use crate::investigation::execution::entry::Entry;
-use crate::investigation::execution::state::State;
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::plan::Strategy;
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::execution::state::State;
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::plan::Strategy;
 
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);

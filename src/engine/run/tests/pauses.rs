@@ -4,10 +4,10 @@ use chrono::{TimeDelta, Utc};
 
 use super::{control, run};
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::clock::ClockPlan;
-use crate::investigation::execution::entry::Role;
-use crate::investigation::plan::Strategy;
-use crate::investigation::testing::alert;
+use tarsy_core::clock::ClockPlan;
+use tarsy_core::execution::entry::Role;
+use tarsy_core::plan::Strategy;
+use tarsy_core::testing::alert;
 
 /// The user messages of the last request. A worker died with the n-th write, and another one went on an hour later.
 async fn shown_an_hour_later(max_iterations: u32, write: u32) -> Vec<String> {

@@ -9,9 +9,9 @@ use super::{control, draining, run};
 use crate::engine::ports::RunStatus;
 use crate::engine::run::control::{Interrupted, ReleaseReason};
 use crate::engine::testing::{Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, StopReason};
-use crate::investigation::plan::Strategy;
-use crate::investigation::timeline::EventType;
+use tarsy_core::execution::entry::{Entry, StopReason};
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::EventType;
 
 /// Codes of the failed calls in the journal.
 fn failures(scene: &Scene) -> Vec<String> {

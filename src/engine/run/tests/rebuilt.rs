@@ -10,12 +10,12 @@ use super::survival::scripts;
 use super::{control, run};
 use crate::engine::ports::{Journal as _, Message, ModelRequest, StageRecord, Timeline};
 use crate::engine::testing::{Death, Disk, Scene, Turn, lock};
-use crate::investigation::clock::ClockPlan;
-use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::request::rebuilt::{CallSite, StoredCall};
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::plan::{AgentPlan, ProviderPlan, Strategy, SummaryPlan};
-use crate::investigation::testing::alert;
+use tarsy_core::clock::ClockPlan;
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::request::rebuilt::{CallSite, StoredCall};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::plan::{AgentPlan, ProviderPlan, Strategy, SummaryPlan};
+use tarsy_core::testing::alert;
 
 /// What the plan of an agent has in addition.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,11 @@ use super::{control, run};
 use crate::engine::ports::{ModelRequest, RunStatus};
 use crate::engine::run::control::{Interrupted, ReleaseReason};
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{Entry, Summary, Usage};
-use crate::investigation::plan::{ProviderPlan, Strategy, SummaryPlan};
-use crate::investigation::read_result;
-use crate::investigation::timeline::{EventStatus, EventType};
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::entry::{Entry, Summary, Usage};
+use tarsy_core::plan::{ProviderPlan, Strategy, SummaryPlan};
+use tarsy_core::read_result;
+use tarsy_core::timeline::{EventStatus, EventType};
 
 /// An agent whose results of more than five tokens are summarised by the model `cheap`, which answers so.
 fn scene(strategy: Strategy, turns: Vec<Turn>, summary: Turn) -> Scene {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::control;
 use crate::engine::ports::RunStatus;
 use crate::engine::testing::{Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, Role, StopReason};
-use crate::investigation::plan::{FORMAT_VERSION, NativeTool, Strategy};
-use crate::investigation::timeline::{DeltaKind, EventStatus, EventType};
+use tarsy_core::execution::entry::{Entry, Role, StopReason};
+use tarsy_core::plan::{FORMAT_VERSION, NativeTool, Strategy};
+use tarsy_core::timeline::{DeltaKind, EventStatus, EventType};
 
 async fn run(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Scene {
     let scene = Scene::new(strategy, max_iterations, turns);
@@ -255,8 +255,7 @@ async fn a_synthesis_is_one_call_over_the_findings_of_the_stage_before() {
         .iter()
         .map(|message| message.content.as_str())
         .collect();
-    let user =
-        crate::investigation::prompt::with_context("The disk is full.", "Cause: found first");
+    let user = tarsy_core::prompt::with_context("The disk is full.", "Cause: found first");
     assert_eq!(shown, ["You are an SRE.", &user]);
     assert!(
         user.contains(

@@ -10,10 +10,10 @@ use crate::engine::ports::RunStatus;
 use crate::engine::run::control::{Control, Interrupted, ReleaseReason};
 use crate::engine::run::session::LeasedSession;
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolCall, ToolResult};
-use crate::investigation::execution::results::lost;
-use crate::investigation::plan::Strategy;
-use crate::investigation::timeline::EventType;
+use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolCall, ToolResult};
+use tarsy_core::execution::results::lost;
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::EventType;
 
 /// Every kind of answer and failure, for every strategy.
 pub(super) fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {

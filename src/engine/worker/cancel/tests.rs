@@ -9,7 +9,7 @@ use crate::engine::run::registry::Registered;
 use crate::engine::testing::delivery::{DeliveryHarness, LEASE, SETTLED, until, words};
 use crate::engine::testing::{BrokerAnswers, FakeCancelRequests, FakeDelivery, lock};
 use crate::engine::worker::cancel::*;
-use crate::investigation::execution::entry::StopReason;
+use tarsy_core::execution::entry::StopReason;
 
 /// A running listener.
 struct Scenario {

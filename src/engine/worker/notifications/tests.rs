@@ -11,9 +11,9 @@ use uuid::Uuid;
 use super::*;
 use crate::engine::mutex::lock;
 use crate::engine::ports::{Backlog, StoreError};
-use crate::investigation::ids::SessionId;
-use crate::investigation::notification::NotificationKey;
-use crate::investigation::notification::summary::{Outcome, Summary};
+use tarsy_core::ids::SessionId;
+use tarsy_core::notification::NotificationKey;
+use tarsy_core::notification::summary::{Outcome, Summary};
 
 /// An outbox that returns these rows, one at a time.
 #[derive(Debug, Default)]

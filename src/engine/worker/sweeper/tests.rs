@@ -6,8 +6,8 @@ use crate::engine::ports::{BrokerUnavailable, Pruned, SettlementStatus, Worded};
 use crate::engine::testing::delivery::{DeliveryHarness, SETTLED, until, words};
 use crate::engine::testing::{FakeDelivery, Fakes, lock};
 use crate::engine::worker::sweeper::*;
-use crate::investigation::execution::entry::StopReason;
-use crate::investigation::intake::headers::SESSION_ID;
+use tarsy_core::execution::entry::StopReason;
+use tarsy_core::intake::headers::SESSION_ID;
 
 fn sweeper(harness: &DeliveryHarness, retention: Retention) -> Sweeper<Fakes> {
     Sweeper::new(&harness.shared, Duration::from_secs(15), retention)

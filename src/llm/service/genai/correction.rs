@@ -1,8 +1,8 @@
 //! A request after the provider refused one of its parameters: models behind names of their own take other ones.
 
-use crate::investigation::plan::option::OUTPUT_LIMIT_FIELD;
 use crate::llm::proto::GenerateRequest;
 use crate::llm::service::provider::{ErrorCode, ProviderError};
+use tarsy_core::plan::option::OUTPUT_LIMIT_FIELD;
 
 /// The words of a provider that does not take a parameter.
 const REFUSALS: [&str; 10] = [

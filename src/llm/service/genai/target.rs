@@ -7,10 +7,10 @@ use ::genai::resolver::{AuthData, Endpoint};
 use ::genai::{Headers, ModelIden, ServiceTarget};
 use url::Url;
 
-use crate::investigation::plan::option;
 use crate::llm::proto::LlmConfig;
 use crate::llm::service::provider::known::{self, Known};
 use crate::llm::service::provider::{self, ErrorCode, ProviderError};
+use tarsy_core::plan::option;
 
 /// A server with the interface of OpenAI that is no known provider.
 const COMPATIBLE: &str = "openai-compatible";

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::error::{ErrorCode, ProviderError};
 use super::timeouts::Timeouts;
-use crate::investigation::plan::option;
 use crate::llm::proto::{GenerateRequest, TEMPERATURE_OPTION, ThinkingConfig};
+use tarsy_core::plan::option;
 
 /// Options of `llm_config` with the same meaning as the fields of `request.thinking`, which come first.
 pub(crate) const LEVEL_OPTION: &str = "thinking_level";

@@ -14,10 +14,10 @@
 use serde_json::Value;
 
 use crate::drill::transcript::{Answer, Chunk};
-use crate::investigation::execution::event_refs::{cited, event_in_heading};
-use crate::investigation::prompt::context_in;
-use crate::investigation::react;
 use crate::llm::proto::{ASSISTANT, ConversationMessage, GenerateRequest};
+use tarsy_core::execution::event_refs::{cited, event_in_heading};
+use tarsy_core::prompt::context_in;
+use tarsy_core::react;
 
 /// The placeholder of the execution id.
 const EXECUTION: &str = "{execution}";
@@ -165,7 +165,7 @@ fn cite(text: &str, shown: &EventNumbers) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::prompt::with_context;
+    use tarsy_core::prompt::with_context;
 
     fn message(role: &str, tool_name: &str, content: &str) -> ConversationMessage {
         ConversationMessage {

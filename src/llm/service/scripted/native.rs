@@ -42,7 +42,7 @@ pub(super) fn grounding(research: &Research, text: &str) -> GroundingDelta {
             ..GroundingSupport::default()
         }
     };
-    let source = |source: &crate::investigation::native::Source| GroundingChunkInfo {
+    let source = |source: &tarsy_core::native::Source| GroundingChunkInfo {
         uri: source.uri.clone(),
         title: source.title.clone(),
     };

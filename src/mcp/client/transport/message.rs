@@ -15,7 +15,7 @@ use super::initialize;
 use super::open::OpenRequests;
 use super::repair;
 use super::skipped::SkippedMessage;
-use crate::investigation::visible::visible;
+use tarsy_core::visible::visible;
 
 /// The code of our error in the place of an answer that cannot be read. Whether the tool did its work is unknown.
 pub(in crate::mcp::client) const UNREADABLE: i32 = -32_768;

@@ -18,8 +18,8 @@ pub(in crate::receiver) use self::confirmation::unsigned_control;
 use self::message::{Kind, Message};
 pub use self::topic::Topic;
 use super::{Proven, Signed};
-use crate::investigation::ids::SessionId;
 use crate::receiver::response::Rejection;
+use tarsy_core::ids::SessionId;
 
 /// SNS repeats a message for an hour at most, with the time of the first try.
 const MAX_AGE: TimeDelta = TimeDelta::hours(1);

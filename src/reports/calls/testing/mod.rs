@@ -3,15 +3,15 @@
 use chrono::DateTime;
 use serde_json::json;
 
-use crate::investigation::execution::conversation::Message;
-use crate::investigation::execution::entry::{Answer, ProviderData, Role, ToolCall, Usage};
-use crate::investigation::execution::request::RequestBody;
-use crate::investigation::execution::state::{MessageForm, MessageSource};
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::plan::{ProviderPlan, ToolSpec};
-use crate::investigation::testing::read_only_tool;
 use crate::reports::calls::{NumberedCall, Rebuilt, RebuiltCall};
 use crate::reports::{ModelCallReport, Tokens};
+use tarsy_core::execution::conversation::Message;
+use tarsy_core::execution::entry::{Answer, ProviderData, Role, ToolCall, Usage};
+use tarsy_core::execution::request::RequestBody;
+use tarsy_core::execution::state::{MessageForm, MessageSource};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::plan::{ProviderPlan, ToolSpec};
+use tarsy_core::testing::read_only_tool;
 
 fn message(role: Role, content: &str) -> Message {
     Message {

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::{ArgumentFit, TOOL, called, tool};
-use crate::investigation::execution::answers::verdict::{CALL_IN_TEXT, Ended, Verdict, verdict};
-use crate::investigation::execution::decide::Purpose;
-use crate::investigation::plan::Strategy;
-use crate::investigation::react::{Reply, ReplyKind};
-use crate::investigation::text_calls::{self, Labels};
-use crate::investigation::visible::is_blank;
 use crate::llm::client::Observed;
+use tarsy_core::execution::answers::verdict::{CALL_IN_TEXT, Ended, Verdict, verdict};
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::plan::Strategy;
+use tarsy_core::react::{Reply, ReplyKind};
+use tarsy_core::text_calls::{self, Labels};
+use tarsy_core::visible::is_blank;
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

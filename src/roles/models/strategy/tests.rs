@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::reading::{native, react as of_text};
 use super::*;
-use crate::investigation::execution::entry::{Answer as ModelAnswer, Finish};
+use tarsy_core::execution::entry::{Answer as ModelAnswer, Finish};
 
 const ARGUMENTS: &str = r#"{"word": "ready", "numbers": [1, 2, 3]}"#;
 const MARKUP: &str = "<tool_call>\n{\"name\": \"tarsy__echo\", \"arguments\": {}}\n</tool_call>";

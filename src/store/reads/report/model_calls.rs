@@ -7,12 +7,6 @@ use diesel::prelude::*;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::event_refs::RecordedEntry;
-use crate::investigation::execution::request::rebuilt::{CallSite, StoredCall};
-use crate::investigation::ids::SessionId;
-use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan};
-use crate::investigation::read_result::Timeline;
 use crate::reports::ModelCallReport;
 use crate::reports::calls::{CallNumber, NumberedCall, Rebuilt, RebuiltCall};
 use crate::store::call::Operation;
@@ -21,6 +15,12 @@ use crate::store::error::Error;
 use crate::store::reads::{record, result};
 use crate::store::rows::number;
 use crate::store::schema::{agent_executions, alert_sessions, llm_interactions, session_plans};
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::request::rebuilt::{CallSite, StoredCall};
+use tarsy_core::ids::SessionId;
+use tarsy_core::plan::{AgentPlan, FORMAT_VERSION, Plan};
+use tarsy_core::read_result::Timeline;
 
 /// A model call, and where its execution stands in the plan.
 #[derive(Debug, Queryable)]

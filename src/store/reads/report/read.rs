@@ -10,10 +10,7 @@ use uuid::Uuid;
 
 use super::model_calls;
 use crate::engine::ports::{DeadReason, RunStatus};
-use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::{Mark, StopReason};
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::EventType;
+use crate::reports::stored::{Stored, StoredOption};
 use crate::reports::{
     AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport,
     SessionReport, ShownStatus, StageReport, ToolCallReport,
@@ -25,24 +22,32 @@ use crate::store::schema::{
     agent_executions, alert_sessions, alert_updates, alerts, llm_interactions, stages,
     timeline_events, tool_interactions,
 };
+use tarsy_core::alert::Severity;
+use tarsy_core::execution::entry::{Mark, StopReason};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = alerts, check_for_backend(diesel::pg::Pg))]
 struct AlertRow {
+    #[diesel(deserialize_as = Stored<SessionId>)]
     alert_id: SessionId,
     received_at: DateTime<Utc>,
     #[diesel(column_name = place)]
     disposition: DispositionKind,
+    #[diesel(deserialize_as = StoredOption<SessionId>)]
     joined_session_id: Option<SessionId>,
     subject: String,
     stream_sequence: i64,
     deliveries: i32,
     headers: Value,
+    #[diesel(deserialize_as = StoredOption<DeadReason>)]
     dead_reason: Option<DeadReason>,
     dead_detail: Option<String>,
     fingerprint: Option<String>,
     alert_type: Option<String>,
     title: Option<String>,
+    #[diesel(deserialize_as = StoredOption<Severity>)]
     severity: Option<Severity>,
     source: Option<String>,
     body: Option<String>,
@@ -57,7 +62,9 @@ struct SessionRow {
     cancel_requested_at: Option<DateTime<Utc>>,
     #[diesel(deserialize_as = ShownStatus)]
     status: RunStatus,
+    #[diesel(deserialize_as = StoredOption<StopReason>)]
     stop_reason: Option<StopReason>,
+    #[diesel(deserialize_as = StoredOption<Mark>)]
     mark: Option<Mark>,
     chain: String,
     worker_name: String,
@@ -67,6 +74,7 @@ struct SessionRow {
     executive_summary: Option<String>,
     final_analysis: Option<String>,
     error: Option<String>,
+    #[diesel(deserialize_as = StoredOption<SessionId>)]
     parent_id: Option<SessionId>,
 }
 

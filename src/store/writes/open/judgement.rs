@@ -3,11 +3,9 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::investigation::alert::Severity;
-use crate::investigation::alert::aggregate::Aggregate;
-use crate::investigation::alert_update::{
-    Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert,
-};
+use tarsy_core::alert::Severity;
+use tarsy_core::alert::aggregate::Aggregate;
+use tarsy_core::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert};
 
 use crate::store::rows::{nul, number};
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::engine::ports::RouteLimit;
-use crate::investigation::alert::Alert;
 use crate::store::rows::{nul, number};
+use tarsy_core::alert::Alert;
 
 /// The sessions of a route with a limit open one after the other: each rival makes one try fail.
 const MAX_TURNS: usize = 100;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::investigation::clock::Moment;
+use tarsy_core::clock::Moment;
 
 fn now() -> DateTime<Utc> {
     DateTime::parse_from_rfc3339("2026-11-28T06:30:00Z")

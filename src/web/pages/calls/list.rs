@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::format;
 use crate::reports::calls::{NumberedCall, purpose};
 use crate::web::pages::words::brief;
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::format;
 
 /// The page of the calls, below its bar.
 pub(in crate::web) fn list(id: SessionId, calls: &[NumberedCall]) -> Markup {

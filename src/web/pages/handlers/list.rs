@@ -168,7 +168,7 @@ fn sum(counts: &StatusCounts, statuses: &[RunStatus]) -> i64 {
 }
 
 /// The session, if a search is the id of one.
-async fn id<B: Backend>(web: &Shared<B>, q: &str) -> Option<crate::investigation::ids::SessionId> {
+async fn id<B: Backend>(web: &Shared<B>, q: &str) -> Option<tarsy_core::ids::SessionId> {
     let part = q.trim();
     let is_id = part.len() >= 6 && part.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     if !is_id {

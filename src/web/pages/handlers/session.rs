@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use super::events::{Loaded, load};
 use super::{Asked, Page};
-use crate::investigation::ids::SessionId;
 use crate::reports::{AlertReport, IdMatch, document};
 use crate::web::api::{find, sse, unseen};
 use crate::web::layout::html_response;
@@ -25,6 +24,7 @@ use crate::web::pages::steps::View;
 use crate::web::pages::viewer::Viewer;
 use crate::web::ports::{Backend, Unavailable};
 use crate::web::{Shared, cache};
+use tarsy_core::ids::SessionId;
 
 /// A shorter session has no folded ranges.
 const SHORT: u32 = 400;

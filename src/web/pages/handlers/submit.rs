@@ -6,9 +6,6 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::{Asked, Page};
-use crate::investigation::alert::Severity;
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::text::{Charset, clean};
 use crate::reports::AlertReport;
 use crate::web::Shared;
 use crate::web::api::{find, unseen};
@@ -17,6 +14,9 @@ use crate::web::pages::shell::{Frame, Place};
 use crate::web::pages::submit::{Again, Submit, again, submit};
 use crate::web::ports::{Backend, Cooldown, Refusal, Rerun, Submission};
 use crate::web::submissions::{body, new_request, request_id, rerunner, submitter};
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::text::{Charset, clean};
 
 /// What a form has. A browser sends its lines with the line breaks of Windows.
 #[derive(Debug, Default)]

@@ -4,14 +4,14 @@ use maud::{Markup, html};
 
 use super::List;
 use super::alike::Group;
-use crate::investigation::chain::RunStatus;
-use crate::investigation::readable::format;
-use crate::investigation::readable::text::{first_sentence, short_id};
-use crate::investigation::timeline::EventType;
 use crate::reports::SessionEntry;
 use crate::web::pages::words::{
     NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title,
 };
+use tarsy_core::chain::RunStatus;
+use tarsy_core::readable::format;
+use tarsy_core::readable::text::{first_sentence, short_id};
+use tarsy_core::timeline::EventType;
 
 /// Characters of a cause or an error.
 const LINE: usize = 320;
@@ -118,7 +118,7 @@ fn line(entry: &SessionEntry) -> Markup {
 fn without_citations(cause: &str) -> String {
     let mut out = String::with_capacity(cause.len());
     let mut done = 0;
-    for citation in crate::investigation::execution::event_refs::citations(cause) {
+    for citation in tarsy_core::execution::event_refs::citations(cause) {
         out.push_str(
             cause
                 .get(done..citation.range.start)

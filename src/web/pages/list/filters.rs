@@ -4,9 +4,9 @@
 use maud::{Markup, html};
 
 use super::{List, PERIODS, Query};
-use crate::investigation::alert::Severity;
 use crate::web::api::{ListQuery, Part};
 use crate::web::pages::words::{brief, plain};
+use tarsy_core::alert::Severity;
 
 /// Characters of a value.
 const VALUE: usize = 120;
@@ -149,7 +149,7 @@ pub(super) fn hidden(list: &List<'_>) -> Markup {
             ul.hid { @for hidden in found {
                 li { a href=(query.with(&hidden.part.without)) {
                     "Without " (name(&hidden.part)) " " b { (value(&hidden.part)) } }
-                    ": " (crate::investigation::readable::format::count(hidden.count, "session")) }
+                    ": " (tarsy_core::readable::format::count(hidden.count, "session")) }
             } }
         } @else if list.hidden.len() > 1 {
             p { "No single one of them hides sessions: " a href=(all.link(&[])) { "show every session" } }

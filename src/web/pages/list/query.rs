@@ -1,9 +1,9 @@
 //! The address of the list: its filter, and which rows of alike sessions are open.
 
 use super::alike::Group;
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::text::short_id;
 use crate::web::api::ListQuery;
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::text::short_id;
 
 /// The period that is shown unless the address has another one.
 pub(in crate::web) const PERIOD: &str = "24h";

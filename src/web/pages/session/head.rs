@@ -6,12 +6,12 @@ use maud::{Markup, html};
 
 use super::Session;
 use super::elsewhere;
-use crate::investigation::chain::RunStatus;
-use crate::investigation::execution::entry::StopReason;
-use crate::investigation::readable::format;
 use crate::reports::{SessionReport, Tokens};
 use crate::web::pages::submit;
 use crate::web::pages::words::{brief, moment, plain, severity, status, title};
+use tarsy_core::chain::RunStatus;
+use tarsy_core::execution::entry::StopReason;
+use tarsy_core::readable::format;
 
 pub(super) fn head(page: &Session<'_>) -> Markup {
     let report = page.report;

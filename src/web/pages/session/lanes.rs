@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use crate::investigation::readable::format;
-use crate::investigation::readable::text::{Charset, one_line};
-use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::web::pages::words::brief;
+use tarsy_core::readable::format;
+use tarsy_core::readable::text::{Charset, one_line};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// Agents with a lane.
 const MAX_LANES: usize = 12;

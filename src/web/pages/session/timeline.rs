@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::lanes::lanes;
 use super::{Events, Session, Span, last_event};
-use crate::investigation::readable::text::short_id;
 use crate::web::pages::steps::{self, Agents, Context, Part, Step, View, cited_events};
 use crate::web::rendering::is_over;
+use tarsy_core::readable::text::short_id;
 
 /// A longer list of rows is drawn as far as it is in the window.
 const MANY_ROWS: usize = 400;

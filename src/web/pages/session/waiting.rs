@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::ids::SessionId;
 use crate::web::pages::words::{moment, queued};
 use crate::web::ports::{Lane, Unavailable};
+use tarsy_core::ids::SessionId;
 
 /// What the page shows.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use crate::investigation::readable::results::Series;
 use crate::web::pages::words::brief;
+use tarsy_core::readable::results::Series;
 
 /// Series of one chart.
 const MAX_SERIES: usize = 8;

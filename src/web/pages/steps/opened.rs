@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use super::{Context, Step, chart};
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::text::{Charset, clean};
-use crate::investigation::readable::{format, results};
-use crate::investigation::timeline::rows::{Body, Footnotes, Row};
-use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::web::markdown;
 use crate::web::pages::words::{address, brief, whole};
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::text::{Charset, clean};
+use tarsy_core::readable::{format, results};
+use tarsy_core::timeline::rows::{Body, Footnotes, Row};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// Bytes of one text in the page of its session. Its own page has all of it.
 const MAX_BYTES: usize = 64 * 1024;

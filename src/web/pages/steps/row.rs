@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use super::fold::Range;
 use super::opened;
 use super::{Agents, Bodies, Context, Step, View};
-use crate::investigation::readable::text::{Charset, clean, first_sentence};
-use crate::investigation::readable::{format, results};
-use crate::investigation::timeline::EventType;
-use crate::investigation::timeline::rows::{Body, Kind, Mark, Row, Tone};
 use crate::web::pages::words::{brief, time};
+use tarsy_core::readable::text::{Charset, clean, first_sentence};
+use tarsy_core::readable::{format, results};
+use tarsy_core::timeline::EventType;
+use tarsy_core::timeline::rows::{Body, Kind, Mark, Row, Tone};
 
 /// Characters of one line of a row.
 const LINE: usize = 240;

@@ -3,9 +3,6 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::investigation::execution::entry::Answer;
-use crate::investigation::readable::text::{Charset, clean};
-use crate::investigation::timeline::TimelineEvent;
 use crate::reports::calls::testing::failed;
 use crate::reports::calls::{CallReport, RebuiltCall};
 use crate::reports::{AlertReport, Facets};
@@ -19,6 +16,9 @@ use crate::web::pages::{calls, event};
 use crate::web::ports::Cooldown;
 use crate::web::testing::data::{at, entry, report, story};
 use crate::web::testing::markup::check;
+use tarsy_core::execution::entry::Answer;
+use tarsy_core::readable::text::{Charset, clean};
+use tarsy_core::timeline::TimelineEvent;
 
 use super::shown;
 
@@ -119,11 +119,7 @@ fn hostile_rerun<'a>(report: &'a AlertReport, chains: &'a [String]) -> Again<'a>
 fn pages(text: &str) -> Vec<String> {
     let (report, events) = everywhere(text);
     let mut live = LivePage::new(report.alert_id);
-    let mut line = entry(
-        "00000010",
-        text,
-        crate::investigation::chain::RunStatus::Failed,
-    );
+    let mut line = entry("00000010", text, tarsy_core::chain::RunStatus::Failed);
     (line.cause, line.error, line.fingerprint) = (
         Some(text.to_owned()),
         Some(text.to_owned()),

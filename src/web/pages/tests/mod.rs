@@ -13,9 +13,9 @@ use super::session::{Events, Session, session, timeline};
 use super::shell::{Frame, Place, page, split};
 use super::steps::View;
 use super::viewer::Viewer;
-use crate::investigation::timeline::TimelineEvent;
 use crate::reports::AlertReport;
 use crate::web::testing::data::at;
+use tarsy_core::timeline::TimelineEvent;
 
 /// The whole page of a session, in its two parts.
 struct Shown {

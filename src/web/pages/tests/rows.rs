@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::investigation::timeline::{EventStatus, TimelineEvent};
 use crate::web::pages::live::LivePage;
 use crate::web::pages::steps::{Context, View, step, steps};
 use crate::web::testing::data::story;
 use crate::web::testing::markup::{check, texts};
+use tarsy_core::timeline::{EventStatus, TimelineEvent};
 
 fn rows(events: &[TimelineEvent], cited: &[u32], view: View) -> Vec<String> {
     let context = Context::new(events[0].session_id, events);

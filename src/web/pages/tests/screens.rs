@@ -1,12 +1,6 @@
 //! Whole pages in their states.
 
 use crate::engine::ports::DeadReason;
-use crate::investigation::alert::Severity;
-use crate::investigation::chain::RunStatus;
-use crate::investigation::execution::entry::{Mark, StopReason};
-use crate::investigation::ids::SessionId;
-use crate::investigation::summary::executive_summary;
-use crate::investigation::timeline::EventType;
 use crate::reports::{AlertReport, DispositionKind, Facets, SessionEntry, StatusCounts};
 use crate::web::assets::{ICON, SCRIPT, STYLE};
 use crate::web::pages::list::{Alike, List, Query, System, list};
@@ -14,6 +8,12 @@ use crate::web::pages::viewer::{Theme, Viewer};
 use crate::web::ports::Unavailable;
 use crate::web::testing::data::{at, elsewhere, ended, entry, id, report, running, story};
 use crate::web::testing::markup::{check, texts};
+use tarsy_core::alert::Severity;
+use tarsy_core::chain::RunStatus;
+use tarsy_core::execution::entry::{Mark, StopReason};
+use tarsy_core::ids::SessionId;
+use tarsy_core::summary::executive_summary;
+use tarsy_core::timeline::EventType;
 
 use super::{shown, shown_to};
 

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::investigation::chain::RunStatus;
 use crate::web::assets::{SCRIPT, STYLE};
 use crate::web::pages::list::{List, Query, System, list};
 use crate::web::testing::data::{at, entry, long, report, story};
 use crate::web::testing::markup::nodes;
+use tarsy_core::chain::RunStatus;
 
 use super::shown;
 

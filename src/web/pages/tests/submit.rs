@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use crate::engine::ports::RunStatus;
-use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::StopReason;
 use crate::reports::{AlertReport, DispositionKind};
 use crate::web::pages::submit::{Again, Submit, again, submit};
 use crate::web::pages::viewer::Viewer;
 use crate::web::ports::Cooldown;
 use crate::web::testing::data::{elsewhere, ended, report, running, story};
 use crate::web::testing::markup::{check, texts};
+use tarsy_core::alert::Severity;
+use tarsy_core::execution::entry::StopReason;
 
 use super::{shown, shown_to};
 

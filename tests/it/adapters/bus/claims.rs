@@ -7,7 +7,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use tarsy::bus::{ClaimSettings, ClaimedJob, Claims, Flow, Nats, NewAlert, Priority};
 use tarsy::engine::ports::{DeadReason, Delivery, Received, Refusal};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tarsy::bus::{AllFollower, TopologySettings};
 use tarsy::engine::ports::Feed;
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::timeline::TimelineEvent;
 
 use super::table::{Table, event, history, new_session};
 use super::{feed, outsider, prepared, within};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tarsy::bus::Nats;
 use tarsy::engine::ports::{Presence, WorkerStatus};
-use tarsy::investigation::ids::WorkerId;
+use tarsy_core::ids::WorkerId;
 use uuid::Uuid;
 
 use super::table::new_session;

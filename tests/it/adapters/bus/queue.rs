@@ -8,7 +8,7 @@ use tarsy::bus::{
     TopologySettings,
 };
 use tarsy::engine::ports::{IdleAlert, Queue};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::claims::{next, start};
 use super::table::new_session;

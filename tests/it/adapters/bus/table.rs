@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tarsy::bus::timeline_subject;
 use tarsy::engine::ports::{EventKey, Outbox, StoreError, Tail};
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{EventStatus, EventType, TimelineEvent};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
 use tokio::sync::watch;
 use uuid::Uuid;
 

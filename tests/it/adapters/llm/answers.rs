@@ -1,9 +1,9 @@
 //! The client receives the answers of the transcript.
 
 use tarsy::drill::transcript::{Chunk, Transcript};
-use tarsy::investigation::execution::entry::{Answer, Finish, ToolCall, Usage};
-use tarsy::investigation::timeline::DeltaKind;
 use tarsy::llm::service::scripted::Options;
+use tarsy_core::execution::entry::{Answer, Finish, ToolCall, Usage};
+use tarsy_core::timeline::DeltaKind;
 
 use super::harness::{Server, ask, continued, failed, request, script, watch};
 
@@ -228,7 +228,7 @@ async fn a_transcript_is_selected_by_name_first_and_then_by_text_of_the_prompt()
     // A later message that contains the text of a transcript does not change the transcript.
     let mut later = continued(request("", "another alert"), &generic);
     later.messages.push(super::harness::message(
-        tarsy::investigation::execution::entry::Role::User,
+        tarsy_core::execution::entry::Role::User,
         OOM_PROMPT,
     ));
     let (_, message, _) = failed(ask(&client, &later).await);

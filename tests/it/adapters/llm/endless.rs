@@ -4,7 +4,6 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use tarsy::investigation::timeline::EventType;
 use tarsy::llm::client::Client;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
@@ -13,6 +12,7 @@ use tarsy::llm::proto::{
     TextDelta, ToolCallDelta,
 };
 use tarsy::llm::service::routes::Routes;
+use tarsy_core::timeline::EventType;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::Server;

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tarsy::drill::transcript::Transcript;
 use tarsy::engine::ports::{Message, Model, ModelError, ModelRequest};
-use tarsy::investigation::execution::entry::{Answer, Role};
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::plan::{ProviderPlan, ToolSpec};
-use tarsy::investigation::timeline::DeltaKind;
 use tarsy::llm::client::Client;
 use tarsy::llm::service::backend::{Backend, Backends};
 use tarsy::llm::service::scripted::{Options, Scripted};
 use tarsy::llm::service::{self, Service};
+use tarsy_core::execution::entry::{Answer, Role};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::plan::{ProviderPlan, ToolSpec};
+use tarsy_core::timeline::DeltaKind;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;

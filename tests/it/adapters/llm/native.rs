@@ -1,7 +1,7 @@
 //! Reports on a provider's own tools, over a real stream.
 
-use tarsy::investigation::execution::entry::{Answer, Finish};
-use tarsy::investigation::native::{CodePart, Grounding, Source, Support, citations};
+use tarsy_core::execution::entry::{Answer, Finish};
+use tarsy_core::native::{CodePart, Grounding, Source, Support, citations};
 
 use super::harness::{Server, request, script, watch};
 

@@ -1,6 +1,6 @@
 //! The output limit of the request after an answer that was cut off at it, in a session whose worker is killed.
 
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use crate::support::http::provider::{FakeProvider, Received, Reply};
 use crate::support::system::{Setup, TestSystem};

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use tarsy::investigation::timeline::EventType;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use tarsy::llm::proto::{
@@ -12,6 +11,7 @@ use tarsy::llm::proto::{
     TextDelta, ThinkingConfig,
 };
 use tarsy::llm::service::routes::Routes;
+use tarsy_core::timeline::EventType;
 use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;

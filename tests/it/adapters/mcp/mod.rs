@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsy::engine::ports::{Listing, ToolReply, ToolRequest, Tools};
-use tarsy::investigation::execution::entry::ToolCall;
 use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport};
+use tarsy_core::execution::entry::ToolCall;
 use tarsy_mask::Mask;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

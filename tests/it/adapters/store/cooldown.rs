@@ -12,9 +12,9 @@ use tarsy::engine::ports::{
     CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus,
     SessionEnd, Sessions, SettlementStatus, StoreError,
 };
-use tarsy::investigation::alert::{AlertStatus, Severity};
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::{CancelAnswer, ConnectOptions, Store};
+use tarsy_core::alert::{AlertStatus, Severity};
+use tarsy_core::ids::SessionId;
 use tokio::{sync::Barrier, task::JoinSet};
 use uuid::Uuid;
 

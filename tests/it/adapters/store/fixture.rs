@@ -11,20 +11,20 @@ use tarsy::engine::ports::{
     ModelCallRecord, OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions,
     StageBegin, StageChange, StoreError, ToolCallRecord, ToolCallState,
 };
-use tarsy::investigation::alert::policy::{OnAcknowledged, OnResolved};
-use tarsy::investigation::alert::refs::Refs;
-use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
-use tarsy::investigation::execution::decide::Purpose;
-use tarsy::investigation::execution::entry::{
+use tarsy::store::{MIGRATIONS, Store};
+use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::alert::{Alert, AlertStatus, Severity};
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::entry::{
     Answer, Entry, Finish, ProviderData, Role, StopReason, ToolCall, Usage,
 };
-use tarsy::investigation::ids::{ExecutionId, SessionId, WorkerId};
-use tarsy::investigation::plan::{
+use tarsy_core::ids::{ExecutionId, SessionId, WorkerId};
+use tarsy_core::plan::{
     AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan,
     Strategy, SuccessPolicy,
 };
-use tarsy::investigation::timeline::{EventDraft, EventType};
-use tarsy::store::{MIGRATIONS, Store};
+use tarsy_core::timeline::{EventDraft, EventType};
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;

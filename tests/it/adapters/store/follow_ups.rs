@@ -9,11 +9,11 @@ use tarsy::engine::ports::{
     CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd,
     Sessions, SettlementStatus, Sweep, Swept, Threads,
 };
-use tarsy::investigation::alert::Alert;
-use tarsy::investigation::follow_up::{Exchange, PastCall};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{SessionFilter, Store};
+use tarsy_core::alert::Alert;
+use tarsy_core::follow_up::{Exchange, PastCall};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::fixture::{
     alert, checkpoint, completed, investigated, new_id, open_request, received, revert_through,

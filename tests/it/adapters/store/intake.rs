@@ -8,10 +8,10 @@ use tarsy::engine::ports::{
     DeadLetter, DeadReason, Disposition, Journal, OpenRequest, Opened, Outbox, Refusal, Sessions,
     SettlementStatus, StoreError, StoredMessage,
 };
-use tarsy::investigation::alert::{Alert, AlertStatus};
-use tarsy::investigation::alert_update::Change;
-use tarsy::investigation::timeline::TimelineEvent;
 use tarsy::store::{CancelAnswer, IdMatch, SessionFilter};
+use tarsy_core::alert::{Alert, AlertStatus};
+use tarsy_core::alert_update::Change;
+use tarsy_core::timeline::TimelineEvent;
 
 use super::fixture::{alert, completed, new_id, open_request, open_session, received, settled};
 use crate::support::postgres::TestDatabase;

@@ -12,9 +12,9 @@ use tarsy::engine::ports::{
     Renewal, RunStatus, SessionEnd, SessionStep, Sessions, SettlementStatus, StageChange, StageEnd,
     StoreError,
 };
-use tarsy::investigation::ids::{SessionId, WorkerId};
-use tarsy::investigation::trace_context::TraceContext;
 use tarsy::store::CancelAnswer;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::trace_context::TraceContext;
 use uuid::Uuid;
 
 use super::fixture::{

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tarsy::engine::ports::{
     Disposition, Journal, OpenRequest, Opened, Outbox, SessionEnd, Sessions,
 };
-use tarsy::investigation::alert::Severity;
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_core::alert::Severity;
 
 use super::fixture::{completed, investigated, new_id, open_request, open_session, received};
 use crate::proofs::checkpoints::relay::Relay;

@@ -6,13 +6,13 @@ use tarsy::engine::ports::{
     Arrival, DeadReason, DueNotification, Journal, Lease, NotificationClaim, NotificationResult,
     Notifications, Refusal, Sessions,
 };
-use tarsy::investigation::alert::Severity;
-use tarsy::investigation::alert::refs::Refs;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::notification::Moment;
-use tarsy::investigation::notification::route::{Filter, Filters, NamedFilter};
-use tarsy::investigation::notification::summary::Outcome;
 use tarsy::store::Store;
+use tarsy_core::alert::Severity;
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::ids::SessionId;
+use tarsy_core::notification::Moment;
+use tarsy_core::notification::route::{Filter, Filters, NamedFilter};
+use tarsy_core::notification::summary::Outcome;
 use tokio::task::JoinSet;
 
 use super::fixture::{completed, new_id, open_request, open_session, received, settled, steal};

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use tarsy::engine::ports::{Claim, Journal, Opened, Sessions};
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_core::ids::SessionId;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use tarsy::investigation::clock::Moment;
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::{IdMatch, SessionFilter, Store};
+use tarsy_core::clock::Moment;
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;

@@ -4,9 +4,9 @@ use serde_json::json;
 use tarsy::engine::ports::{
     Checkpoint, Journal, OpenRequest, Opened, Sessions, StoredResult, Timeline, ToolCallRecord,
 };
-use tarsy::investigation::execution::entry::{Entry, ToolCall, ToolResult};
-use tarsy::investigation::ids::ExecutionId;
-use tarsy::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::execution::entry::{Entry, ToolCall, ToolResult};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::fixture::{checkpoint, completed, new_id, open_request, received, running_session};
 use crate::support::postgres::TestDatabase;

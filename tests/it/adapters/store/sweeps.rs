@@ -9,9 +9,9 @@ use serde_json::json;
 use tarsy::engine::ports::{
     DeadReason, IdleAlert, Journal, OpenRequest, Opened, Received, Refusal, Sessions, Sweep, Swept,
 };
-use tarsy::investigation::alert::Severity;
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;

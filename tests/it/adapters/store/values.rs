@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use tarsy::engine::ports::{Journal, Outbox, RunStatus, Sessions, StoreError};
-use tarsy::investigation::alert::Severity;
-use tarsy::investigation::chain::LaterWord;
-use tarsy::investigation::execution::entry::{Entry, Mark, ToolResult};
-use tarsy::investigation::execution::event_refs::RecordedEntry;
-use tarsy::investigation::native::Grounding;
-use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::reports::{SessionFilter, SessionPage};
+use tarsy_core::alert::Severity;
+use tarsy_core::chain::LaterWord;
+use tarsy_core::execution::entry::{Entry, Mark, ToolResult};
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::native::Grounding;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::fixture::{checkpoint, completed, investigated, prompt, running_session};
 use crate::support::postgres::TestDatabase;

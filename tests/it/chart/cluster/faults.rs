@@ -2,7 +2,7 @@
 //! emptied.
 
 use serde_json::{Value, json};
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::lifecycle::{completed, publish, resumed, servers, values};
 use super::{Cluster, text};

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use super::super::helm::IMAGE;
@@ -160,8 +160,7 @@ fn assert_no_call_is_repeated(system: &TestSystem, incidents: usize) {
         .database
         .text("SELECT string_agg(execution_id::text, ' ') FROM agent_executions");
     for id in ids.split(' ') {
-        let calls =
-            system.model_calls_of(tarsy::investigation::ids::ExecutionId(id.parse().unwrap()));
+        let calls = system.model_calls_of(tarsy_core::ids::ExecutionId(id.parse().unwrap()));
         assert!(
             !calls.is_empty() && calls.iter().all(|count| *count == 1),
             "{id}: {calls:?}"

@@ -6,8 +6,8 @@ use std::time::Instant;
 use diesel::prelude::*;
 use serde_json::json;
 use tarsy::engine::ports::Outbox;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::{ASKED, CALLED, TOOL, arrivals, losses, publish, setup, transcripts};
 use crate::support::nats::NatsServer;

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use tarsy::engine::ports::Outbox;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::{ASKED, CALLED, Pair, TOOL, arrivals, losses};
 use crate::support::system::follow_on;

@@ -9,8 +9,8 @@ mod backup;
 use std::time::{Duration, Instant};
 
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 use uuid::Uuid;
 
 use crate::support::gates::Arrived;

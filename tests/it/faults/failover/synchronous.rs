@@ -1,6 +1,6 @@
 //! Synchronous replication: a failover loses nothing.
 
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 use super::{CALLED, Pair, arrivals, losses};
 

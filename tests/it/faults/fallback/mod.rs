@@ -6,7 +6,7 @@ mod resume;
 mod three;
 
 use serde_json::Value;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 use crate::support::http::provider::{FakeProvider, Received, Reply};
 use crate::support::system::{Setup, TestSystem};

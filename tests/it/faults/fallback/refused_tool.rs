@@ -1,7 +1,7 @@
 //! A provider that refuses one tool: the investigation goes on without it, also with another worker.
 
 use serde_json::Value;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::{CALL, FOUND, parsed};
 use crate::support::http::provider::{FakeProvider, Received, Reply};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::FOUND;
 use crate::support::http::provider::{FakeProvider, Reply};

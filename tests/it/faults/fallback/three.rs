@@ -1,7 +1,7 @@
 //! One session over three providers, each of which checks that it was sent nothing that belongs to another one.
 
 use serde_json::{Value, json};
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::fallbacks;
 use crate::support::http;

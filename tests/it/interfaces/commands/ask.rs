@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
 use tarsy::engine::ports::Outbox;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use super::run;

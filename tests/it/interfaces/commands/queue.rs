@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::engine::ports::{Presence as _, WorkerStatus};
-use tarsy::investigation::ids::{SessionId, WorkerId};
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use super::run;

@@ -1,8 +1,8 @@
 //! `tarsy sessions`.
 
 use serde_json::json;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use super::run;

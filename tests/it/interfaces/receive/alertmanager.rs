@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::{Receiver, metrics_of};
 use crate::support::http;
@@ -107,7 +107,7 @@ async fn investigated(system: &TestSystem, name: &str) -> String {
         "SELECT alert_id::text FROM alerts WHERE place = 'opened' AND alert_type = '{name}'"
     ));
     let mut timeline = system
-        .follow(tarsy::investigation::ids::SessionId::parse(&id).unwrap())
+        .follow(tarsy_core::ids::SessionId::parse(&id).unwrap())
         .await;
     assert_eq!(
         timeline.finish().await.event_type,

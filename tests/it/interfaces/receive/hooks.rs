@@ -1,8 +1,8 @@
 //! The paths of sources: `POST /hooks/<source>`.
 
 use serde_json::{Value, json};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::{Receiver, metrics_of};
 use crate::support::http::{self, head};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::engine::ports::{Queue as _, Received};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use super::Receiver;

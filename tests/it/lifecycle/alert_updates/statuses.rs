@@ -1,8 +1,8 @@
 //! What the status of an alert does to its running investigation, with incidents of PagerDuty.
 
 use serde_json::{Value, json};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 use super::{AGENTS, HOUR, NOTICE, entries, join, publish, start_with, worker};
 use crate::support::system::TestSystem;

@@ -1,8 +1,8 @@
 //! No role logs or prints a secret, whatever its input is and whatever fails.
 
 use serde_json::Value;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use crate::interfaces::receive::metrics_of;
 use crate::support::http;

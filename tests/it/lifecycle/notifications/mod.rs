@@ -7,7 +7,7 @@ mod slack;
 mod webhook;
 
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use crate::support::system::{Setup, TestSystem};

@@ -1,7 +1,7 @@
 //! A route with a limit of an hour, on real workers.
 
 use serde_json::json;
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::{events_of, publish, start, webhook};
 use crate::interfaces::commands::run_with;

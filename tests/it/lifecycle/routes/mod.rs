@@ -5,8 +5,8 @@ mod limits;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 use crate::support::process::metric_is;
 use crate::support::system::{PROVEN, Setup, TestSystem};

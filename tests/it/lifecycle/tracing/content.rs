@@ -22,7 +22,7 @@ async fn content_is_exported_on_request_and_masked() {
     let (code, out) = submit.finished().await;
     assert_eq!(code, 0, "{}", submit.log());
     traced
-        .completed(tarsy::investigation::ids::SessionId::parse(out.trim()).unwrap())
+        .completed(tarsy_core::ids::SessionId::parse(out.trim()).unwrap())
         .await;
     let spans = traced.ended(&mut [&mut worker]).await;
 

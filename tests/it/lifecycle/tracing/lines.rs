@@ -168,7 +168,7 @@ async fn lines_have_the_trace_of_the_producer_although_nothing_is_exported() {
     let mut submit = Tarsy::spawn("submit", &["submit", file.to_str().unwrap()], &variables);
     let (code, out) = submit.finished().await;
     assert_eq!(code, 0, "{}", submit.log());
-    let session = tarsy::investigation::ids::SessionId::parse(out.trim()).unwrap();
+    let session = tarsy_core::ids::SessionId::parse(out.trim()).unwrap();
     system.follow(session).await.finish().await;
     crate::faults::survive::settled(&system, session).await;
     let found: Vec<Value> = lines(&worker)

@@ -10,8 +10,8 @@ mod slow_collector;
 mod transport;
 mod whole_trace;
 
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use self::collector::{Collector, Span};
 use crate::support::process::Tarsy;

@@ -68,7 +68,7 @@ async fn a_question_links_to_the_investigation_that_it_is_about() {
     let mut ask = traced.spawn("ask", &["ask", &id, "Was it the limit?", "--no-watch"]);
     let (code, out) = ask.finished().await;
     assert_eq!(code, 0, "{}", ask.log());
-    let question = tarsy::investigation::ids::SessionId::parse(out.trim()).unwrap();
+    let question = tarsy_core::ids::SessionId::parse(out.trim()).unwrap();
     traced.completed(question).await;
     let spans = traced.ended(&mut [&mut worker]).await;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 use tokio::net::TcpListener;
 
 use crate::support::process::ports::free_address;

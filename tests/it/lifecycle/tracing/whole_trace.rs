@@ -195,7 +195,7 @@ async fn a_webhook_continues_the_trace_of_its_client_or_begins_one() {
         }
         assert_eq!(answer.status, 202, "{answer:?}");
         let id = answer.json()["session_id"].as_str().unwrap().to_owned();
-        let session = tarsy::investigation::ids::SessionId::parse(&id).unwrap();
+        let session = tarsy_core::ids::SessionId::parse(&id).unwrap();
         traced.completed(session).await;
         sessions.push(id);
     }
@@ -244,6 +244,6 @@ async fn a_webhook_continues_the_trace_of_its_client_or_begins_one() {
     );
     assert_ne!(
         traces[1].0,
-        trace_of(tarsy::investigation::ids::SessionId::parse(&sessions[1]).unwrap())
+        trace_of(tarsy_core::ids::SessionId::parse(&sessions[1]).unwrap())
     );
 }

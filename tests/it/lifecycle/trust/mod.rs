@@ -3,8 +3,8 @@
 mod permissions;
 mod webhooks;
 
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use crate::support::system::TestSystem;
 

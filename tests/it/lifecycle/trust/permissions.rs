@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Event, HeaderMap};
 use serde_json::json;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 

@@ -7,8 +7,8 @@ mod odd;
 mod tests;
 mod timeline;
 
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::facts::{Event, Facts};
 

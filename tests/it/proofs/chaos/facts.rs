@@ -10,8 +10,8 @@ use diesel::sql_types::{
 };
 use serde_json::Value;
 use tarsy::engine::ports::Outbox as _;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 use uuid::Uuid;
 
 use super::faults::InjectedFault;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use chrono::Duration;
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::facts::Facts;
 use super::watchers::time;

@@ -9,7 +9,7 @@ use async_nats::jetstream::Context;
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
 use tarsy::bus::{ConnectRetry, Nats, Options};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -17,10 +17,10 @@ use serde_json::json;
 use tarsy::engine::ports::{
     Checkpoint, Claim, ClaimRequest, Journal, Lease, Sessions, StoreError, Sweep, Swept,
 };
-use tarsy::investigation::execution::entry::{Entry, ToolResult};
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_core::execution::entry::{Entry, ToolResult};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventDraft, EventType};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use uuid::Uuid;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Text, Uuid as SqlUuid};
 use tarsy::engine::ports::StoreError;
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use super::WriteRecord;

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use tarsy::config::ConfiguredSources;
 use tarsy::engine::ports::{Journal as _, OpenRequest, Opened, Sessions as _};
-use tarsy::investigation::alert::{Alert, AlertStatus};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::intake::{Hints, Intake};
 use tarsy::store::Store;
+use tarsy_core::alert::{Alert, AlertStatus};
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::{Hints, Intake};
 
 use self::profile::Profile;
 use self::script::{Delivery, Message, script};

@@ -18,8 +18,8 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use chrono::{DateTime, Utc};
 use futures_util::{StreamExt as _, stream};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use crate::support::system::TestSystem;

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::{assert_all_completed, ended, paced, publish_many};
 use crate::support::figures::{by_depth, from_env};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tarsy::config::Retention;
 use tarsy::engine::ports::{Journal as _, Pruned, RunStatus, Sessions as _, Sweep};
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, SessionFilter, Store, migrate};
+use tarsy_core::ids::SessionId;
 use tokio::task::JoinSet;
 
 use crate::adapters::store::fixture::{

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 use super::{assert_all_completed, ended, paced, publish_many};
 use crate::support::figures::{Figures, between, is_proof};

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::{Alert, assert_all_completed, ended, paced, publish};
 use crate::support::figures::{Figures, by_depth};

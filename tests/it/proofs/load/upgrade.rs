@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use std::time::Duration;
 
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::{assert_all_completed, ended, paced, publish_many};
 use crate::support::postgres::TestDatabase;
@@ -85,7 +85,7 @@ fn handed_over(timelines: &Timelines, from: &str, to: &str) -> usize {
         let name = |key: &str| metadata[key].as_str().unwrap_or_default().to_owned();
         name("previous_worker").starts_with(from) && name("worker").starts_with(to)
     };
-    let resumed = |event: &&tarsy::investigation::timeline::TimelineEvent| {
+    let resumed = |event: &&tarsy_core::timeline::TimelineEvent| {
         event.event_type == EventType::SessionResumed && went(&event.metadata)
     };
     timelines

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
-use tarsy::investigation::execution::entry::ToolCall;
-use tarsy::investigation::plan::ToolSpec;
 use tarsy::mcp::{ServerConfig, Servers};
+use tarsy_core::execution::entry::ToolCall;
+use tarsy_core::plan::ToolSpec;
 use tarsy_mask::Mask;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

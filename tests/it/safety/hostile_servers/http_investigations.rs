@@ -1,6 +1,6 @@
 //! Whole investigations with tools of a hostile server over HTTP.
 
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 
 use super::http_server::{HostileHttp, TOKEN};
 use super::investigations::{MAX_GROWTH, publish, recording, results};

@@ -12,18 +12,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tarsy::engine::ports::{Checkpoint, Journal as _, Opened, SessionEnd, Sessions as _};
-use tarsy::investigation::alert::refs::Refs;
-use tarsy::investigation::execution::entry::Entry;
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::notification::summary::{Outcome, Summary};
-use tarsy::investigation::notification::{
-    Moment, Notification, NotificationKey, slack, teams, webhook,
-};
-use tarsy::investigation::search::{alert_words, analysis_words, label_query, query};
-use tarsy::investigation::summary::executive_summary;
-use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::reports::SessionFilter;
 use tarsy::store::Store;
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::notification::summary::{Outcome, Summary};
+use tarsy_core::notification::{Moment, Notification, NotificationKey, slack, teams, webhook};
+use tarsy_core::search::{alert_words, analysis_words, label_query, query};
+use tarsy_core::summary::executive_summary;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 use self::shapes::{BYTES, Shape};
 use super::processor_time::Clock;

@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{ACCEPT_CODES, ConversationMessage, GenerateRequest, LlmConfig};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use tarsy_mask::Mask;
 use uuid::Uuid;
 

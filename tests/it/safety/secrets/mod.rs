@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID, TimelineUpdate};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use tarsy_mask::Mask;
 use uuid::Uuid;
 

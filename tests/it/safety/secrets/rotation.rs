@@ -1,7 +1,7 @@
 //! A token of a tool server is replaced while an investigation runs: the old one and the new one are masked.
 
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::{dump, publish, stream};
 use crate::support::grpc_recorder::GrpcRecorder;

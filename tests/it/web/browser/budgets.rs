@@ -5,7 +5,7 @@
 
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use serde_json::{Value, json};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use super::driver::Browser;

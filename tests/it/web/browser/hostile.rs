@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use super::driver::Browser;

@@ -6,7 +6,7 @@ use super::driver::Browser;
 use super::{OVERFLOW, web_of};
 use crate::support::system::TestSystem;
 use crate::web::Web;
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 /// A system with one investigation that is over, its web server and the server's address.
 struct Ended {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::interfaces::commands::run_with;

@@ -9,10 +9,8 @@ use crate::cli::commands::output::{note, print};
 use crate::cli::commands::submit;
 use crate::cli::exit::Exit;
 use crate::config::{Config, source_name_fault};
-use crate::investigation::intake::guess::{
-    Guess, GuessedLabels, GuessedLink, GuessedWords, WordMeaning,
-};
-use crate::investigation::intake::{Hints, Intake};
+use tarsy_core::intake::guess::{Guess, GuessedLabels, GuessedLink, GuessedWords, WordMeaning};
+use tarsy_core::intake::{Hints, Intake};
 
 const NAME: &str = "my-source";
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::samples;
-use crate::investigation::alert::Alert;
+use tarsy_core::alert::Alert;
 
 /// The alert of a body for the source that is guessed from `first`.
 fn read(first: &Value, body: &Value) -> Alert {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{items, owned, text};
 use super::work::{Parsed, Work};
-use crate::investigation::native::CodePart;
+use tarsy_core::native::CodePart;
 
 pub(super) fn read(blocks: &[Value]) -> Parsed {
     let (mut work, mut calls) = (Work::default(), Vec::new());

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::fields::{items, owned, text, texts};
 use super::work::{Parsed, Sources, Work};
-use crate::investigation::native::CodePart;
+use tarsy_core::native::CodePart;
 
 pub(super) fn read(contents: &[Value]) -> Parsed {
     let (mut work, mut calls) = (Work::default(), Vec::new());

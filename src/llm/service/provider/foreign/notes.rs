@@ -4,7 +4,7 @@
 //! programs and outputs stand in fences that they cannot close.
 
 use super::work::{FoundPage, ReadPage, Work};
-use crate::investigation::native::{CodePart, runs};
+use tarsy_core::native::{CodePart, runs};
 
 const BEGIN: &str = "[Notes on this answer: work of the model's provider]";
 const END: &str = "[End of the notes]";

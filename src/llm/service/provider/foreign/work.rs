@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::investigation::native::CodePart;
+use tarsy_core::native::CodePart;
 
 /// The work of an answer, and the names of its calls as the provider knows them, in order.
 #[derive(Debug, Default)]

@@ -23,9 +23,9 @@ use super::fault::Refusal;
 use super::pace::StreamPace;
 use super::reason::reason;
 use super::{BearerToken, HttpFault, MAX_MESSAGE_BYTES};
-use crate::investigation::intake::headers::TRACEPARENT;
 use crate::mcp::client::transport::message;
 use crate::mcp::client::transport::open::OpenRequests;
+use tarsy_core::intake::headers::TRACEPARENT;
 
 /// The longest body of a refusal that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::body::without_bom;
-use crate::investigation::visible::visible;
+use tarsy_core::visible::visible;
 
 /// A longer reason is cut.
 const MAX_REASON_CHARS: usize = 500;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 use tarsy::bus::{FeedSettings, JetStreamFeed, MAX_EVENT_BYTES, timeline_subject};
 use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 use super::table::{Table, event, history, new_session, on_stream, until_on_stream};
 use super::{connect, feed, outsider, prepared, recorder, within};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tarsy::engine::ports::{EventIdentity, Feed};
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::timeline::TimelineEvent;
 
 use super::super::table::{Table, event, new_session, on_stream, until_on_stream};
 use super::super::{feed, outsider, prepared, within};

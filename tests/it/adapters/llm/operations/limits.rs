@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tarsy::config::Concurrency;
 use tarsy::engine::ports::ModelError;
-use tarsy::investigation::execution::entry::Role;
 use tarsy::llm::service::scripted::Options;
 use tarsy::llm::service::{self, RequestLimits};
+use tarsy_core::execution::entry::Role;
 use tokio_util::sync::CancellationToken;
 
 use super::super::gates::Gatekeeper;

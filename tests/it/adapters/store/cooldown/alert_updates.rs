@@ -4,14 +4,12 @@
 use std::time::Duration;
 
 use tarsy::engine::ports::{Journal, OpenRequest, Opened, SessionEnd, Sessions};
-use tarsy::investigation::alert::Severity::{Critical, High, Low, Normal};
-use tarsy::investigation::alert::aggregate::Aggregate;
-use tarsy::investigation::alert::{AlertStatus, MemberReport, Severity};
-use tarsy::investigation::alert_update::{
-    Change, KnownAlert, MAX_UPDATES, ReportedAlert, resolved_members,
-};
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::Store;
+use tarsy_core::alert::Severity::{Critical, High, Low, Normal};
+use tarsy_core::alert::aggregate::Aggregate;
+use tarsy_core::alert::{AlertStatus, MemberReport, Severity};
+use tarsy_core::alert_update::{Change, KnownAlert, MAX_UPDATES, ReportedAlert, resolved_members};
+use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 
 use crate::adapters::store::fixture::{

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tarsy::engine::ports::Sessions as _;
-use tarsy::investigation::alert::Severity;
-use tarsy::investigation::clock::Moment;
 use tarsy::reports::{Facets, SessionFilter, SessionPage};
 use tarsy::store::Store;
+use tarsy_core::alert::Severity;
+use tarsy_core::clock::Moment;
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;

@@ -9,9 +9,9 @@ use tarsy::engine::ports::{
     DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd,
     Sessions,
 };
-use tarsy::investigation::alert::Severity;
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;

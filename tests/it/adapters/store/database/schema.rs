@@ -5,10 +5,10 @@ use std::path::Path;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
-use tarsy::investigation::timeline::EventType;
 use tarsy::store::{
     ConnectOptions, Error, MIGRATION_TIMEOUT, MIGRATIONS, Schema, check_schema, schema_version,
 };
+use tarsy_core::timeline::EventType;
 
 use crate::adapters::store::fixture::revert_through;
 use crate::support::postgres::TestDatabase;

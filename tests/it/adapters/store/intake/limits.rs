@@ -7,12 +7,12 @@ use tarsy::engine::ports::{
     Claim, Disposition, JoinRequest, Journal, OpenRequest, Opened, Outbox, RouteLimit, RunStatus,
     Sessions,
 };
-use tarsy::investigation::alert::AlertStatus;
-use tarsy::investigation::alert::policy::OnAcknowledged;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::notification::Moment;
-use tarsy::investigation::notification::summary::Outcome;
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_core::alert::AlertStatus;
+use tarsy_core::alert::policy::OnAcknowledged;
+use tarsy_core::ids::SessionId;
+use tarsy_core::notification::Moment;
+use tarsy_core::notification::summary::Outcome;
 use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::adapters::store::fixture::{

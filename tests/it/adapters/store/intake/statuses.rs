@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use tarsy::engine::ports::{
     Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd, Sessions,
 };
-use tarsy::investigation::alert::AlertStatus;
-use tarsy::investigation::alert::policy::{OnAcknowledged, OnResolved};
-use tarsy::investigation::alert_update::Change;
-use tarsy::investigation::execution::entry::StopReason;
-use tarsy::investigation::ids::SessionId;
 use tarsy::store::{CancelAnswer, Store};
+use tarsy_core::alert::AlertStatus;
+use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
+use tarsy_core::alert_update::Change;
+use tarsy_core::execution::entry::StopReason;
+use tarsy_core::ids::SessionId;
 
 use super::summaries;
 use crate::adapters::store::fixture::{completed, new_id, open_request, received};

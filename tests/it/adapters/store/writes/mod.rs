@@ -9,9 +9,9 @@ use tarsy::engine::ports::{
     Checkpoint, ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep,
     StageChange, StageEnd, StageRecord, StoreError,
 };
-use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
-use tarsy::investigation::execution::event_refs::RecordedEntry;
-use tarsy::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolResult};
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::fixture::{begin_stage, checkpoint, now, plan, prompt, running_session};
 use crate::support::postgres::TestDatabase;

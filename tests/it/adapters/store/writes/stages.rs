@@ -6,8 +6,8 @@ use tarsy::engine::ports::{
     SessionRecord, Sessions as _, StageBegun, StageChange, StageEnd, StageEnded, StageRecord,
     StoreError,
 };
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::super::fixture::{
     begin_stage, checkpoint, completed, investigated, new_id, open_request, plan, received,
@@ -50,13 +50,7 @@ fn ended(step: u32, status: RunStatus) -> SessionEnd {
 async fn the_first_stage_begins_with_the_session_once_and_a_question_comes_before_it() {
     let database = TestDatabase::create().await;
     let (relay, store) = store_behind_a_relay(&database).await;
-    let root = investigated(
-        &store,
-        "fp",
-        tarsy::investigation::alert::Severity::Low,
-        completed(),
-    )
-    .await;
+    let root = investigated(&store, "fp", tarsy_core::alert::Severity::Low, completed()).await;
     for (parent, before) in [(None, 1), (Some(root), 2)] {
         let id = new_id();
         store

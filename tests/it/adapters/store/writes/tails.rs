@@ -4,7 +4,7 @@ use serde_json::json;
 use tarsy::engine::ports::{
     Journal as _, Outbox as _, RunStatus, SessionStep, StageChange, StageEnd,
 };
-use tarsy::investigation::timeline::{EventDraft, EventType};
+use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::super::fixture::{checkpoint, completed, now, running_session};
 use crate::support::postgres::TestDatabase;
@@ -63,12 +63,11 @@ async fn the_tail_of_a_session_has_the_rows_of_the_table() {
     assert_eq!(passed_on.committed, table);
     assert_eq!(table.len(), 8);
     // Their texts are the same, too: the stream gets the bytes that a read of the table would give.
-    let texts =
-        |events: &mut dyn Iterator<Item = &tarsy::investigation::timeline::TimelineEvent>| {
-            events
-                .map(|event| serde_json::to_string(event).unwrap())
-                .collect::<Vec<_>>()
-        };
+    let texts = |events: &mut dyn Iterator<Item = &tarsy_core::timeline::TimelineEvent>| {
+        events
+            .map(|event| serde_json::to_string(event).unwrap())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(
         texts(&mut passed_on.committed.iter()),
         texts(&mut table.iter())

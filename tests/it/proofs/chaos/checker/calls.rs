@@ -2,8 +2,8 @@
 
 use chrono::Duration;
 use serde_json::Value;
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use super::{Violation, add, resumes};

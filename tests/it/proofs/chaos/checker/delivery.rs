@@ -1,8 +1,8 @@
 //! Guarantees 1 and 8: dispositions of alerts.
 
 use chrono::{DateTime, Utc};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 
 use super::{Violation, add};
 use crate::proofs::chaos::facts::{Alert, Event, Facts, Session};

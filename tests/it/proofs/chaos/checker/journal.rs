@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
 use super::{Violation, add};
@@ -90,7 +90,7 @@ pub(super) fn provider_data_comes_back(facts: &Facts, violations: &mut Vec<Viola
         .iter()
         .filter_map(|(id, entries)| Some((id, entries.first()?.session_id)))
     {
-        let session = tarsy::investigation::ids::SessionId(session);
+        let session = tarsy_core::ids::SessionId(session);
         if facts.is_odd(session) {
             // Its provider keeps no state that could be computed again.
             continue;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Duration, Utc};
 use serde_json::{Value, json};
-use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{EventStatus, EventType, TimelineEvent};
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
 use uuid::Uuid;
 
 use super::check;

@@ -1,7 +1,7 @@
 //! Guarantee 7: one order, in the table, on the stream and for every watcher.
 
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::TimelineEvent;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::TimelineEvent;
 
 use super::{Violation, add};
 use crate::proofs::chaos::facts::{Facts, Shown, Watched};

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::stream::{Config, StorageType};
 use chrono::{DateTime, Utc};
 use tarsy::bus::{ConnectRetry, Error, Nats, NewAlert, Options, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
-use tarsy::investigation::timeline::EventType;
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::EventType;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 

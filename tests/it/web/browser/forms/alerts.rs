@@ -1,7 +1,7 @@
 //! The forms that queue an alert: one that a person writes, and one that is investigated again.
 
 use serde_json::json;
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::super::OVERFLOW;
 use super::super::accessible::in_each_width;

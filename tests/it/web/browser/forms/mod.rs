@@ -3,7 +3,7 @@
 mod alerts;
 
 use serde_json::{Value, json};
-use tarsy::investigation::ids::SessionId;
+use tarsy_core::ids::SessionId;
 
 use super::Web;
 use super::driver::Browser;

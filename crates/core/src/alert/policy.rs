@@ -1,0 +1,143 @@
+//! What the status of an alert does, as far as operators choose it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Alert, AlertStatus};
+
+/// What a running investigation does when its whole alert is resolved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnResolved {
+    /// It goes on: the model gets the change before its next call, and looks for the cause.
+    #[default]
+    Continue,
+    /// The next answer of the model is its last one.
+    Conclude,
+    /// It is cancelled.
+    Cancel,
+}
+
+impl OnResolved {
+    pub const ALL: [Self; 3] = [Self::Continue, Self::Conclude, Self::Cancel];
+
+    /// The word in configuration and store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::Conclude => "conclude",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
+/// What becomes of an acknowledged alert without an open investigation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnAcknowledged {
+    /// It ends: a person has it.
+    #[default]
+    End,
+    /// It is investigated like one that fires.
+    Investigate,
+}
+
+impl OnAcknowledged {
+    pub const ALL: [Self; 2] = [Self::End, Self::Investigate];
+
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::End => "end",
+            Self::Investigate => "investigate",
+        }
+    }
+}
+
+impl Alert {
+    /// Whether it needs an investigation if there is none.
+    pub fn is_investigated(&self, on_acknowledged: OnAcknowledged) -> bool {
+        match self.status {
+            AlertStatus::Firing => true,
+            AlertStatus::Acknowledged => on_acknowledged == OnAcknowledged::Investigate,
+            AlertStatus::Resolved | AlertStatus::Test | AlertStatus::Ignored => false,
+        }
+    }
+
+    /// The same alert, as one that asks for nothing for this reason. A resolution and a test stay what they are.
+    #[must_use]
+    pub fn ignored(self, because: String) -> Self {
+        match self.status {
+            AlertStatus::Resolved | AlertStatus::Test | AlertStatus::Ignored => self,
+            AlertStatus::Firing | AlertStatus::Acknowledged => Self {
+                status: AlertStatus::Ignored,
+                ignored_because: Some(because),
+                members: Vec::new(),
+                reports: Vec::new(),
+                ..self
+            },
+        }
+    }
+
+    /// Why it ends without an investigation, for people.
+    pub fn not_investigated_because(&self) -> String {
+        match self.status {
+            AlertStatus::Firing | AlertStatus::Resolved => {
+                "resolved before it was investigated".to_owned()
+            }
+            AlertStatus::Acknowledged => "acknowledged: a person has it".to_owned(),
+            AlertStatus::Test => format!("test of {} arrived", self.source),
+            AlertStatus::Ignored => match &self.ignored_because {
+                Some(why) => format!("ignored: {why}"),
+                None => "ignored".to_owned(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::alert;
+
+    #[test]
+    fn each_status_is_investigated_or_ends_with_its_reason() {
+        let ends = |status, why: Option<&str>, on| {
+            let alert = Alert {
+                status,
+                ignored_because: why.map(str::to_owned),
+                ..alert("Disk")
+            };
+            (!alert.is_investigated(on)).then(|| alert.not_investigated_because())
+        };
+        let source = alert("Disk").source;
+        for (status, why, expected) in [
+            (AlertStatus::Firing, None, None),
+            (
+                AlertStatus::Resolved,
+                None,
+                Some("resolved before it was investigated".to_owned()),
+            ),
+            (
+                AlertStatus::Acknowledged,
+                None,
+                Some("acknowledged: a person has it".to_owned()),
+            ),
+            (
+                AlertStatus::Test,
+                None,
+                Some(format!("test of {source} arrived")),
+            ),
+            (
+                AlertStatus::Ignored,
+                Some("a note"),
+                Some("ignored: a note".to_owned()),
+            ),
+        ] {
+            assert_eq!(ends(status, why, OnAcknowledged::End), expected);
+        }
+        assert_eq!(
+            ends(AlertStatus::Acknowledged, None, OnAcknowledged::Investigate),
+            None
+        );
+    }
+}

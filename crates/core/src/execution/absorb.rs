@@ -1,0 +1,382 @@
+//! Turns a model's answer, or the failure of a model call, into the entries of the next checkpoint.
+//!
+//! The parsed form is stored with the answer, so a replay never parses a text again.
+
+use std::collections::HashSet;
+
+use super::answers::verdict::Verdict;
+use super::answers::{check, cut, proof};
+use super::cited_events;
+use super::entry::{
+    Answer, Entry, FailureSource, Mark, Outcome, ParsedReply, StopReason, ToolCall,
+};
+use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try_again};
+use super::state::{AnswerSoFar, State};
+use super::unmasked::note_masked_calls;
+use super::window::EXCEEDED;
+use crate::react::{self, Reply, ReplyKind};
+use crate::visible::is_blank;
+use tarsy_mask::MASKED;
+
+/// The entries for an answer.
+///
+/// Each call gets an id that is unique within the execution, and `read_only` from the plan. A final answer, or the
+/// answer after `concluding`, ends the execution.
+pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
+    let mut entries = entries_of(state, answer);
+    if let Some(Entry::Answer(answer)) = entries.first_mut() {
+        note_masked_calls(answer);
+    }
+    entries
+}
+
+fn entries_of(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let strategy = state.plan().strategy;
+    let last = state.next_is_last();
+    if last || !strategy.binds_tools() {
+        drop_calls(&mut answer);
+    }
+    match state.verdict(&answer) {
+        Verdict::Take => taken(state, answer),
+        Verdict::Keep => kept(state, answer),
+        Verdict::AskAgain => cut::asked_again(state, answer),
+        Verdict::Switch(code) => cut::switched(state, answer, code),
+        Verdict::Fail(code) => cut::failed(state, answer, code),
+    }
+}
+
+/// An answer that the model has ended.
+fn taken(state: &State, answer: Answer) -> Vec<Entry> {
+    let (strategy, last) = (state.plan().strategy, state.next_is_last());
+    if state.is_empty_answer(&answer) {
+        return empty(state, answer);
+    }
+    match (strategy.writes_calls(), last) {
+        (_, true) => concluded(state, answer),
+        (true, false) => read(state, answer),
+        (false, false) => called(state, answer),
+    }
+}
+
+/// The last answer, cut off for the second time. Without a text, the first one stands.
+fn kept(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let analysis = cut::analysis_of(state, &mut answer);
+    let analysis = state.without_call(&analysis);
+    let analysis = if is_blank(analysis) {
+        state.answer_so_far().map(|so_far| &*so_far.analysis)
+    } else {
+        Some(analysis)
+    };
+    match analysis {
+        Some(analysis) => {
+            let end = completed(
+                state,
+                analysis,
+                Last {
+                    mark: Some(Mark::Incomplete),
+                    answer: Some(&answer),
+                },
+            );
+            vec![Entry::Answer(answer), end]
+        }
+        None => {
+            let code = state.end_of(&answer).code();
+            cut::failed(state, answer, code)
+        }
+    }
+}
+
+/// Drops calls that will have no result, together with the provider's own form of the answer: it contains the calls,
+/// and no provider accepts it without their results.
+pub(super) fn drop_calls(answer: &mut Answer) {
+    if !answer.calls.is_empty() {
+        answer.calls.clear();
+        answer.provider_data = None;
+        if let Some(unmasked) = &mut answer.unmasked {
+            unmasked.calls.clear();
+        }
+    }
+}
+
+/// Error codes of the LLM service that a retry cannot remove: an operator has to change the configuration.
+const PERMANENT: [&str; 4] = [
+    "credentials",
+    "invalid_backend",
+    "invalid_request",
+    "model_not_found",
+];
+/// The code of a stream that broke after the first piece of the answer.
+const PARTIAL: &str = "partial_stream_error";
+/// The code of a repeated empty answer.
+const EMPTY: &str = "empty";
+
+/// The entries for a model call without an answer. A permanent `code` ends the execution. Any other is a failed
+/// iteration whose error is added to the conversation, if it fits in the context window. A strategy without tools has
+/// no results to blank: for it an exceeded window is permanent, too.
+pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
+    let CallError { message, timeout } = error;
+    // A stream that stalls after its first piece broke like any other: its words do not make it a time-out.
+    let is_late = code != PARTIAL && is_timeout(message);
+    let error = CallError {
+        message,
+        timeout: timeout || is_late,
+    };
+    let is_permanent =
+        PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
+    let next = if is_permanent {
+        Some(given_up(state, message))
+    } else {
+        (code != EXCEEDED).then(|| try_again(state.plan().strategy, message))
+    };
+    std::iter::once(failure(FailureSource::Model, code, error))
+        .chain(next)
+        .collect()
+}
+
+pub(super) fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
+    Entry::Failed {
+        error: error.message.to_owned(),
+        timeout: error.timeout,
+        source,
+        code: code.to_owned(),
+    }
+}
+
+/// The end of an execution whose model calls failed. A failed synthesis ends with the analyses that it should have
+/// combined.
+pub fn given_up(state: &State, error: &str) -> Entry {
+    let synthesises = state.plan().strategy.synthesises();
+    match state.context().filter(|_| synthesises) {
+        Some(analyses) => {
+            // Analyses that cite nothing prove nothing, combined or not.
+            let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
+            let (analysis, reason) = (analyses.to_owned(), StopReason::SynthesisFailed);
+            Entry::Ended {
+                outcome: Outcome::Completed {
+                    analysis,
+                    reason,
+                    mark,
+                },
+            }
+        }
+        None => {
+            let step = if synthesises {
+                "synthesis LLM call failed: "
+            } else {
+                ""
+            };
+            without_answer(
+                state,
+                Outcome::Failed {
+                    error: format!("{step}{error}"),
+                    reason: StopReason::Error,
+                },
+            )
+        }
+    }
+}
+
+/// The end of an execution that gets no further answer. An earlier one that was whole, or the last one that was cut
+/// off, takes its place.
+pub fn without_answer(state: &State, outcome: Outcome) -> Entry {
+    match state.answer_so_far() {
+        Some(AnswerSoFar { analysis, mark }) => completed(
+            state,
+            analysis,
+            Last {
+                mark: *mark,
+                answer: None,
+            },
+        ),
+        None => Entry::Ended { outcome },
+    }
+}
+
+/// The first empty answer gets feedback; a second consecutive one is a failed iteration.
+pub(super) fn empty(state: &State, answer: Answer) -> Vec<Entry> {
+    let strategy = state.plan().strategy;
+    if state.empty_answers() == 0 {
+        let request = if state.next_is_last() {
+            empty_last_answer(strategy)
+        } else {
+            empty_answer(strategy)
+        };
+        return vec![Entry::Answer(answer), request];
+    }
+    let error = CallError {
+        message: "the model gave an empty answer again",
+        timeout: false,
+    };
+    let failure = failure(FailureSource::Answer, EMPTY, error);
+    vec![
+        Entry::Answer(answer),
+        failure,
+        try_again(strategy, error.message),
+    ]
+}
+
+/// An answer with structured calls. Without a call it is the final answer.
+fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let calls = std::mem::take(&mut answer.calls);
+    let mut seen = HashSet::new();
+    answer.calls = (1..)
+        .zip(calls)
+        .map(|(n, call)| identified(state, call, n, &mut seen))
+        .collect();
+    let ended = answer
+        .calls
+        .is_empty()
+        .then(|| ended_with(state, &answer.text, &answer));
+    std::iter::once(Entry::Answer(answer))
+        .chain(ended)
+        .collect()
+}
+
+/// The entry after a final answer: its end, or the request for another one if it has faults.
+fn ended_with(state: &State, analysis: &str, answer: &Answer) -> Entry {
+    let end = || {
+        completed(
+            state,
+            analysis,
+            Last {
+                mark: None,
+                answer: Some(answer),
+            },
+        )
+    };
+    check::ask_again(state, analysis, answer).unwrap_or_else(end)
+}
+
+/// An answer in the `ReAct` format, whose text has to be parsed.
+fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let mut reply = parse_masked_and_original(state, &mut answer);
+    if reply
+        .final_answer
+        .as_deref()
+        .is_some_and(|text| state.text_call(text).is_some())
+    {
+        reply = react::call_in_answer(reply);
+    }
+    let (kind, quotes) = (reply.kind, reply.quotes);
+    answer.reading = Some(Box::new(ParsedReply {
+        kind,
+        thought: reply.thought,
+        problem: reply.problem,
+        quotes,
+    }));
+    let next = match reply.kind {
+        ReplyKind::Final => vec![ended_with(
+            state,
+            &reply.final_answer.unwrap_or_default(),
+            &answer,
+        )],
+        ReplyKind::Action => {
+            let call = ToolCall {
+                id: String::new(),
+                tool: reply.action.unwrap_or_default(),
+                arguments: reply.arguments_text.unwrap_or_default(),
+                read_only: false,
+            };
+            answer.calls = vec![identified(state, call, 1, &mut HashSet::new())];
+            Vec::new()
+        }
+        ReplyKind::UnknownTool | ReplyKind::Malformed => {
+            vec![Entry::Feedback {
+                content: reply.feedback.unwrap_or_default(),
+                about: None,
+            }]
+        }
+    };
+    std::iter::once(Entry::Answer(answer)).chain(next).collect()
+}
+
+/// Parses the masked text. The original text decides whether it is a call, and of which tool: the mask may hide the
+/// arguments, but it does not turn a call into something else.
+fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
+    let tools = state.plan().tools.as_slice();
+    let reply = react::read_within(&answer.text, tools, state.quote_context());
+    let Some(unmasked) = &mut answer.unmasked else {
+        return reply;
+    };
+    unmasked.calls.clear();
+    let written = react::read_within(&unmasked.text, tools, state.quote_context());
+    // A call that is a quotation in one of the two texts is no call.
+    if written.kind != ReplyKind::Action || reply.quotes {
+        return reply;
+    }
+    let tool = written.action.clone().unwrap_or_default();
+    let arguments = written.arguments_text.clone().unwrap_or_default();
+    unmasked.calls.push(ToolCall {
+        id: String::new(),
+        tool,
+        arguments,
+        read_only: false,
+    });
+    if reply.kind == ReplyKind::Action && reply.action == written.action {
+        return reply;
+    }
+    let arguments_text = Some(format!("{{\"arguments\":\"{MASKED}\"}}"));
+    Reply {
+        thought: reply.thought,
+        problem: None,
+        feedback: None,
+        arguments_text,
+        ..written
+    }
+}
+
+/// The last answer, whatever it requests.
+fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let analysis = cut::analysis_of(state, &mut answer);
+    let end = completed(
+        state,
+        &analysis,
+        Last {
+            mark: None,
+            answer: Some(&answer),
+        },
+    );
+    vec![Entry::Answer(answer), end]
+}
+
+/// The answer that ends an execution.
+#[derive(Clone, Copy)]
+struct Last<'a> {
+    /// The mark that it has because of its end.
+    mark: Option<Mark>,
+    /// `None` if it is an entry already.
+    answer: Option<&'a Answer>,
+}
+
+fn completed(state: &State, analysis: &str, last: Last<'_>) -> Entry {
+    let mark = last.mark.max(proof::mark(state, analysis, last.answer));
+    let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
+    let analysis = match state.citable() {
+        Some(known) => cited_events::marked(analysis, &known),
+        None => analysis.to_owned(),
+    };
+    Entry::Ended {
+        outcome: Outcome::Completed {
+            analysis,
+            reason,
+            mark,
+        },
+    }
+}
+
+/// Gives a call a unique id: providers repeat ids or omit them.
+fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>) -> ToolCall {
+    let taken = call.id.is_empty() || state.knows_call(&call.id) || seen.contains(&call.id);
+    let id = if taken {
+        format!("call-{}-{n}", state.iteration() + 1)
+    } else {
+        call.id
+    };
+    seen.insert(id.clone());
+    let read_only = state.tool(&call.tool).is_some_and(|spec| spec.read_only);
+    ToolCall {
+        id,
+        read_only,
+        ..call
+    }
+}

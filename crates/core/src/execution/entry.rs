@@ -1,0 +1,400 @@
+//! Entries: the append-only records in the journal of an execution.
+//!
+//! An entry with a role is a message of the conversation with the model; an entry without one is a fact that decisions
+//! depend on.
+
+mod about;
+mod alert_updated;
+mod finish;
+mod mark;
+mod not_sent;
+mod refused_tool;
+mod stop_reason;
+mod summary;
+mod usage;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::native::{CodePart, Grounding};
+use crate::react::ReplyKind;
+
+pub use about::{About, Fault};
+pub use alert_updated::AlertUpdated;
+pub use finish::Finish;
+pub use mark::{Mark, with_text};
+pub use not_sent::NotSent;
+pub use refused_tool::RefusedTool;
+pub use stop_reason::StopReason;
+pub use summary::Summary;
+pub use usage::Usage;
+
+/// One record of the journal, appended once and never changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Entry {
+    /// A message that opens the conversation.
+    Prompt {
+        /// System or user.
+        role: Role,
+        content: String,
+    },
+    /// The model's answer, with the calls that were parsed from it.
+    Answer(Answer),
+    /// The result of a tool call.
+    ToolResult(ToolResult),
+    /// The result of a call in the `ReAct` format: the model reads it as a user message, `Observation: …`.
+    Observation(ToolResult),
+    /// A message of the loop to the model.
+    Feedback {
+        content: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        about: Option<About>,
+    },
+    /// Alerts that joined the session have changed its alert: a message to the model.
+    AlertUpdated(AlertUpdated),
+    /// Fact: a model or tool call gave no answer.
+    Failed {
+        /// For people.
+        error: String,
+        timeout: bool,
+        source: FailureSource,
+        /// The error code of the LLM service, e.g. `context_window_exceeded`; empty for a failed tool call.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
+    },
+    /// Fact: a call that may change something is about to be sent.
+    Started { call_id: String },
+    /// Fact: such a call was sent and its outcome is unknown; it is never sent again.
+    Lost { call_id: String },
+    /// Fact: the database lost commits, and these calls of the lost steps may have been sent. Every open call that may
+    /// change something counts as sent, and so does the next call with the same identity as one of these.
+    SentBefore {
+        /// Number of the loss within the session, from 1.
+        recovery: u32,
+        calls: Vec<SentCall>,
+    },
+    /// Fact: the execution continues with another of the plan's providers.
+    Switched {
+        /// Index into the plan's providers.
+        provider: usize,
+    },
+    /// Fact: the next answer is the last one.
+    Concluding { reason: StopReason },
+    /// Fact: the conversation has a note in place of each tool result up to this entry number (from 1).
+    Elided { up_to: u32 },
+    /// Fact: a summary stands in the place of a long result, or could not be made.
+    Summarised(Summary),
+    /// Fact: a deadline, a cancel request or a budget stops the execution.
+    Stopped { reason: StopReason },
+    /// Fact: the execution has ended.
+    Ended { outcome: Outcome },
+}
+
+/// The result of a tool call, or the reason why there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: String,
+    /// The full name, `server.tool`.
+    pub tool: String,
+    /// The text that the model reads: flattened, masked, cut to the limit.
+    pub content: String,
+    /// The tool reports a failure, or gave no result.
+    pub is_error: bool,
+    /// Bytes of the whole result, which is stored, if the text is only a part of it; otherwise 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub whole_bytes: u64,
+    /// Why the call was not sent; `None` for one that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_sent: Option<NotSent>,
+}
+
+/// serde passes a reference.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is that of `skip_serializing_if`"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The author of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    System,
+    /// The alert, feedback.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool, by its result.
+    Tool,
+}
+
+impl Role {
+    /// The word that is stored and sent.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// A model's answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub text: String,
+    /// The reasoning, as far as the provider returns it.
+    pub thinking: String,
+    /// The tool calls, in the order to run them; their ids are unique within the execution.
+    pub calls: Vec<ToolCall>,
+    pub usage: Usage,
+    /// Why it ended. It decides whether the answer counts ([`verdict`](super::answers::verdict)).
+    #[serde(default)]
+    pub finish: Finish,
+    /// The provider has signed the reasoning. The signature is a part of its own state.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_signed: bool,
+    /// Code that the provider ran, with its results, as received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code_executions: Vec<CodePart>,
+    /// Sources of the answer, as received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groundings: Vec<Grounding>,
+    /// The parsed text of an answer in the `ReAct` format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Box<ParsedReply>>,
+    /// State of the provider, which the next request returns byte for byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_data: Option<Box<ProviderData>>,
+    /// Ids of the calls whose arguments are masked here; the original arguments are needed to send them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masked_calls: Vec<String>,
+    /// The tools that it was made without, because the provider refuses them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_tools: Vec<RefusedTool>,
+    /// The answer before the mask, until its calls are sent.
+    #[serde(skip)]
+    pub unmasked: Option<Box<Unmasked>>,
+}
+
+/// The text and calls of an answer before the mask. They are never stored and never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Unmasked {
+    pub text: String,
+    /// In the order of the masked calls.
+    pub calls: Vec<ToolCall>,
+}
+
+impl fmt::Debug for Unmasked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unmasked")
+            .field("calls", &self.calls.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A parsed text in the `ReAct` format. Its call, if it has one, is in [`Answer::calls`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParsedReply {
+    pub kind: ReplyKind,
+    /// The reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought: Option<String>,
+    /// For people: the fault of the answer, or the lines of its arguments that were not understood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Its call or final answer is an exact quotation of an untrusted text. If the model repeats it, it counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quotes: bool,
+}
+
+/// A tool call that the model requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Unique within the execution.
+    pub id: String,
+    /// The full name, `server.tool`.
+    pub tool: String,
+    /// A JSON object as a string: the text of the model where it wrote JSON.
+    pub arguments: String,
+    /// From the frozen plan, not from the current tool list of the server.
+    pub read_only: bool,
+}
+
+/// A call that may have been sent by a step whose commit was lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentCall {
+    /// The full name, `server.tool`.
+    pub tool: String,
+    /// [`identity`](super::recovery::identity) of the call.
+    pub identity: String,
+}
+
+/// Opaque state of a provider: stored with the answer and returned with the next request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderData {
+    pub provider: String,
+    pub model: String,
+    /// Format of the payload.
+    pub format: String,
+    /// Stored in a column of its own, never as JSON text.
+    #[serde(skip)]
+    pub payload: Vec<u8>,
+}
+
+/// The call that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureSource {
+    Model,
+    Tool,
+    /// An answer that cannot be used, empty or cut off. It is the entry before this one and counts as the iteration.
+    Answer,
+}
+
+/// How an execution ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Outcome {
+    Completed {
+        /// The final answer.
+        analysis: String,
+        reason: StopReason,
+        /// What readers have to know of the analysis.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<Mark>,
+    },
+    Failed {
+        /// For people.
+        error: String,
+        reason: StopReason,
+    },
+    Cancelled,
+    /// The session's deadline passed.
+    TimedOut,
+}
+
+impl Entry {
+    /// The role of the message; `None` for a fact.
+    pub fn role(&self) -> Option<Role> {
+        match self {
+            Self::Prompt { role, .. } => Some(*role),
+            Self::Answer(_) => Some(Role::Assistant),
+            Self::ToolResult(_) => Some(Role::Tool),
+            Self::Observation(_) | Self::Feedback { .. } | Self::AlertUpdated(_) => {
+                Some(Role::User)
+            }
+            Self::Failed { .. }
+            | Self::Started { .. }
+            | Self::Lost { .. }
+            | Self::SentBefore { .. }
+            | Self::Switched { .. }
+            | Self::Concluding { .. }
+            | Self::Elided { .. }
+            | Self::Summarised(_)
+            | Self::Stopped { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
+
+    /// The final answer, if this is the end of a completed execution.
+    pub fn analysis(&self) -> Option<&str> {
+        if let Self::Ended {
+            outcome: Outcome::Completed { analysis, .. },
+        } = self
+        {
+            Some(analysis)
+        } else {
+            None
+        }
+    }
+
+    /// The error of a failed call.
+    pub fn error(&self) -> Option<&str> {
+        if let Self::Failed { error, .. } = self {
+            Some(error)
+        } else {
+            None
+        }
+    }
+
+    /// Code and error of a failed model call, or of an answer that cannot be used.
+    pub fn model_failure(&self) -> Option<(&str, &str)> {
+        let Self::Failed {
+            source: FailureSource::Model | FailureSource::Answer,
+            code,
+            error,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        Some((code, error))
+    }
+
+    /// Index of the provider that takes over.
+    pub fn switched_to(&self) -> Option<usize> {
+        if let Self::Switched { provider } = self {
+            Some(*provider)
+        } else {
+            None
+        }
+    }
+
+    /// The answer of the model.
+    pub fn answer(&self) -> Option<&Answer> {
+        if let Self::Answer(answer) = self {
+            Some(answer)
+        } else {
+            None
+        }
+    }
+
+    /// The result of a call, in either form.
+    pub fn result(&self) -> Option<&ToolResult> {
+        if let Self::ToolResult(result) | Self::Observation(result) = self {
+            Some(result)
+        } else {
+            None
+        }
+    }
+
+    /// The call that this entry starts or loses, or has the result or its summary of.
+    pub fn call_id(&self) -> Option<&str> {
+        if let Self::Summarised(summary) = self {
+            return Some(&summary.call_id);
+        }
+        if let Self::Started { call_id } | Self::Lost { call_id } = self {
+            return Some(call_id);
+        }
+        self.result().map(|result| result.call_id.as_str())
+    }
+
+    /// The value of the `kind` column.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Prompt { .. } => "prompt",
+            Self::Answer(_) => "answer",
+            Self::ToolResult(_) => "tool_result",
+            Self::Observation(_) => "observation",
+            Self::Feedback { .. } => "feedback",
+            Self::AlertUpdated(_) => "alert_updated",
+            Self::Failed { .. } => "failed",
+            Self::Started { .. } => "started",
+            Self::Lost { .. } => "lost",
+            Self::SentBefore { .. } => "sent_before",
+            Self::Switched { .. } => "switched",
+            Self::Concluding { .. } => "concluding",
+            Self::Elided { .. } => "elided",
+            Self::Summarised(_) => "summarised",
+            Self::Stopped { .. } => "stopped",
+            Self::Ended { .. } => "ended",
+        }
+    }
+}

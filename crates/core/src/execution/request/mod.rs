@@ -1,0 +1,61 @@
+//! The request of a model call, as a function of the state. The engine sends it, and [`rebuilt`] makes it again for
+//! people who want to see what the model saw. So there is one way to make it.
+
+pub mod rebuilt;
+
+use super::conversation::Message;
+use super::decide::{ModelCall, Purpose};
+use super::state::State;
+use super::summaries::{LongResult, request};
+use super::window::ToolBinding;
+use crate::plan::{ProviderPlan, ToolSpec};
+
+/// What a model is asked: a request without the ids of session and execution, and without its time-out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestBody {
+    /// The request within its execution: the number of the iteration; of a summary also that of the result's event.
+    pub name: String,
+    /// Whom to ask, and how.
+    pub provider: ProviderPlan,
+    /// The whole conversation.
+    pub messages: Vec<Message>,
+    /// What may be called; empty for nothing.
+    pub tools: Vec<ToolSpec>,
+    /// Whether the service forgets what it has cached for the execution: another provider has answered before.
+    pub clear_cache: bool,
+}
+
+/// The request for the next step. `None`: the plan has no such provider.
+pub fn of_step(state: &State, call: ModelCall) -> Option<RequestBody> {
+    let mut provider = state.plan().providers.get(call.provider)?.clone();
+    if state.was_cut_at_limit() {
+        provider = provider.after_cut();
+    }
+    if call.purpose == Purpose::Conclusion {
+        // A conclusion rests on what was found before.
+        provider.native_tools.clear();
+    }
+    Some(RequestBody {
+        name: (state.iteration() + 1).to_string(),
+        provider,
+        messages: state.messages(),
+        tools: if call.tools == ToolBinding::Bound {
+            state.offered_tools()
+        } else {
+            Vec::new()
+        },
+        clear_cache: call.is_taken_over,
+    })
+}
+
+/// The request for a summary of `text`, the whole result. `None`: the plan has no summaries.
+pub fn of_summary(state: &State, long: &LongResult, text: &str) -> Option<RequestBody> {
+    let plan = state.plan();
+    Some(RequestBody {
+        name: format!("{}:summary:{}", state.iteration(), long.event),
+        provider: plan.summaries.as_ref()?.provider.clone(),
+        messages: request::messages(plan, state.entries(), long, text),
+        tools: Vec::new(),
+        clear_cache: false,
+    })
+}

@@ -1,0 +1,345 @@
+//! The entries for the result of a tool call, and for a call without a result.
+//!
+//! A model with bound tools gets a tool result; in the `ReAct` format it gets an observation, which is a user message.
+
+use super::entry::{Entry, FailureSource, NotSent, ToolCall, ToolResult};
+use crate::plan::{Strategy, ToolSpec};
+
+/// The text of a tool's reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    pub content: String,
+    /// The tool reports a failure.
+    pub is_error: bool,
+    /// As in [`ToolResult`].
+    pub whole_bytes: u64,
+}
+
+/// Why a model or tool call gave no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallError<'a> {
+    pub message: &'a str,
+    pub timeout: bool,
+}
+
+/// Prefix of every observation.
+const OBSERVATION: &str = "Observation: ";
+
+/// The result of a call whose outcome is unknown.
+const OUTCOME_UNKNOWN: &str = "the connection was lost after this call was sent. Its outcome is unknown and it is \
+    not sent again. Check the present state before you decide what to do.";
+
+/// The result of a call whose original arguments are not known any more.
+pub(super) const NOT_SENT: &str = "this call was not sent: its arguments hold something that is masked, and the worker that knew \
+    them has stopped. Make it again if it is still needed.";
+
+/// The result of a call that the model repeated too often.
+pub(super) const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
+    their results stand above.";
+
+/// The result of a call of a tool that the model's provider refuses.
+pub(super) const REFUSED_BY_PROVIDER: &str = "this call was not run: the tool is not available, because the provider of \
+    your model refuses its definition. Work with the other tools.";
+
+/// The result of a call for which no time was left.
+const NO_TIME_LEFT: &str =
+    "not sent, no time left: the calls before it used up the time of this iteration";
+
+/// The entry for the output of a tool.
+pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
+    let ToolOutput {
+        content,
+        is_error,
+        whole_bytes,
+    } = output;
+    let content = match (strategy.writes_calls(), is_error) {
+        (false, _) => content,
+        (true, false) => format!("{OBSERVATION}{content}"),
+        (true, true) => format!("{}{content}", failed_execution(&call.tool)),
+    };
+    entry(
+        strategy,
+        call,
+        ToolOutput {
+            content,
+            is_error,
+            whole_bytes,
+        },
+    )
+}
+
+/// The entries for a call without an answer: a result for the model, and the failure.
+pub fn unanswered(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> Vec<Entry> {
+    let CallError { message, timeout } = error;
+    // PostgreSQL stores no NUL, and a replay has to read the same text as this run.
+    let error = &message.replace('\0', "");
+    let observed = format!("Tool execution failed: {error}");
+    let failed = Entry::Failed {
+        error: format!("{}: {error}", call.tool),
+        timeout: timeout || is_timeout(error),
+        source: FailureSource::Tool,
+        code: String::new(),
+    };
+    vec![
+        refusal(
+            strategy,
+            call,
+            if strategy.writes_calls() {
+                &observed
+            } else {
+                error
+            },
+        ),
+        failed,
+    ]
+}
+
+/// The entries for a call that did not reach its server.
+pub fn not_reached(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> Vec<Entry> {
+    unsent(unanswered(strategy, call, error), NotSent::Unavailable)
+}
+
+/// The entry for a call whose arguments cannot be sent; `faults` say why.
+pub fn unfit(strategy: Strategy, call: &ToolCall, faults: String) -> Entry {
+    let output = ToolOutput {
+        content: faults,
+        is_error: true,
+        whole_bytes: 0,
+    };
+    marked(answered(strategy, call, output), NotSent::UnfitArguments)
+}
+
+/// The entries for a call that was sent and whose outcome is unknown.
+pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
+    vec![
+        Entry::Lost {
+            call_id: call.id.clone(),
+        },
+        refusal(strategy, call, OUTCOME_UNKNOWN),
+    ]
+}
+
+/// The entries for a call that was not sent because the time of its iteration is used up. It counts as a time-out.
+pub fn no_time_left(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
+    unsent(
+        unanswered(
+            strategy,
+            call,
+            CallError {
+                message: NO_TIME_LEFT,
+                timeout: true,
+            },
+        ),
+        NotSent::NoTime,
+    )
+}
+
+/// The entry for a structured call of a tool that is not offered.
+pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> Entry {
+    let names: Vec<&str> = tools.iter().map(|spec| spec.name.as_str()).collect();
+    let error = format!(
+        "unknown tool '{}'. Available tools: {}",
+        call.tool,
+        names.join(", ")
+    );
+    not_sent(strategy, call, &error, NotSent::UnknownTool)
+}
+
+/// The result of a call that was not sent.
+pub(super) fn not_sent(strategy: Strategy, call: &ToolCall, error: &str, why: NotSent) -> Entry {
+    marked(refusal(strategy, call, error), why)
+}
+
+fn unsent(entries: Vec<Entry>, why: NotSent) -> Vec<Entry> {
+    entries
+        .into_iter()
+        .map(|entry| marked(entry, why))
+        .collect()
+}
+
+/// The result with the reason why its call was not sent; any other entry stays the same.
+fn marked(mut entry: Entry, why: NotSent) -> Entry {
+    if let Entry::ToolResult(result) | Entry::Observation(result) = &mut entry {
+        result.not_sent = Some(why);
+    }
+    entry
+}
+
+/// The result of a call that no tool answered.
+fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
+    let content = if strategy.writes_calls() {
+        format!("{OBSERVATION}Error - {error}")
+    } else {
+        format!("Error: {error}")
+    };
+    entry(
+        strategy,
+        call,
+        ToolOutput {
+            content,
+            is_error: true,
+            whole_bytes: 0,
+        },
+    )
+}
+
+/// The feedback on the third answer with the same calls.
+pub fn repeats_itself() -> Entry {
+    let content = "You have now made the same call with the same arguments three times in a row. Its result will not \
+        change: use what it says, look somewhere else, or give your final answer. If you make it once more, it is not \
+        run, and your next turn is the last one.";
+    Entry::Feedback {
+        content: content.to_owned(),
+        about: None,
+    }
+}
+
+/// The feedback on an empty answer after which another iteration may follow.
+pub fn empty_answer(strategy: Strategy) -> Entry {
+    after_empty(if strategy.writes_calls() {
+        "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
+    } else {
+        "Call a tool, or give your final answer as text."
+    })
+}
+
+/// The feedback on an empty answer that should have been the last one.
+pub fn empty_last_answer(strategy: Strategy) -> Entry {
+    after_empty(if strategy.writes_calls() {
+        "Write your \"Final Answer:\" now."
+    } else {
+        "Give your answer now, as text. No tool can be called."
+    })
+}
+
+fn after_empty(request: &str) -> Entry {
+    Entry::Feedback {
+        content: format!("Your previous response was empty. {request}"),
+        about: None,
+    }
+}
+
+/// Whether the text of an error says that it is a time-out. Servers and providers have no common code for it.
+pub fn is_timeout(error: &str) -> bool {
+    let error = error.to_lowercase();
+    [
+        "timeout",
+        "timed out",
+        "deadline exceeded",
+        "deadline_exceeded",
+    ]
+    .iter()
+    .any(|words| error.contains(words))
+}
+
+/// The feedback after a model call without an answer.
+pub fn try_again(strategy: Strategy, error: &str) -> Entry {
+    let head = if strategy.writes_calls() {
+        OBSERVATION
+    } else {
+        ""
+    };
+    // In one line: the message of a provider may quote the request.
+    let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
+    Entry::Feedback {
+        content: format!("{head}Error from previous attempt: {error}. Please try again."),
+        about: None,
+    }
+}
+
+/// The output of the tool in an observation.
+pub fn plain<'a>(tool: &str, observation: &'a str) -> &'a str {
+    let output = observation.strip_prefix(OBSERVATION).unwrap_or(observation);
+    observation
+        .strip_prefix(failed_execution(tool).as_str())
+        .unwrap_or(output)
+}
+
+/// The observation with a heading before the output of the tool.
+pub fn numbered(observation: &str, heading: &str) -> String {
+    format!(
+        "{OBSERVATION}{heading}{}",
+        observation.strip_prefix(OBSERVATION).unwrap_or(observation)
+    )
+}
+
+/// The observation with a heading and every line of the output indented below it.
+pub fn framed(observation: &str, heading: &str) -> String {
+    let head = format!("{OBSERVATION}{}", heading.trim_end());
+    format!(
+        "{}\n{}",
+        head.trim_end(),
+        indented(observation.strip_prefix(OBSERVATION).unwrap_or(observation))
+    )
+}
+
+/// The text with every line indented. Every Unicode line break ends a line.
+pub fn indented(text: &str) -> String {
+    const DEPTH: &str = "    ";
+    let ends = [
+        '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+    ];
+    let mut out = String::with_capacity(text.len() + text.len() / 16 + DEPTH.len());
+    let mut rest = text;
+    loop {
+        let (line, behind) = rest
+            .split_at_checked(rest.find(ends).unwrap_or(rest.len()))
+            .unwrap_or((rest, ""));
+        out.push_str(DEPTH);
+        out.push_str(line);
+        let Some(end) = behind.chars().next() else {
+            return out;
+        };
+        out.push('\n');
+        rest = behind
+            .strip_prefix("\r\n")
+            .or_else(|| behind.strip_prefix(end))
+            .unwrap_or_default();
+    }
+}
+
+/// The entry of a result with another text; any other entry stays the same.
+pub(super) fn with_text(entry: &Entry, text: &str) -> Entry {
+    if let Entry::Observation(result) = entry {
+        return Entry::Observation(ToolResult {
+            content: format!("{OBSERVATION}{text}"),
+            ..result.clone()
+        });
+    }
+    if let Entry::ToolResult(result) = entry {
+        return Entry::ToolResult(ToolResult {
+            content: text.to_owned(),
+            ..result.clone()
+        });
+    }
+    entry.clone()
+}
+
+fn failed_execution(tool: &str) -> String {
+    format!("{OBSERVATION}Error executing {tool}: ")
+}
+
+fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
+    let ToolOutput {
+        content,
+        is_error,
+        whole_bytes,
+    } = output;
+    let (call_id, tool) = (call.id.clone(), call.tool.clone());
+    let result = ToolResult {
+        call_id,
+        tool,
+        content,
+        is_error,
+        whole_bytes,
+        not_sent: None,
+    };
+    if strategy.writes_calls() {
+        Entry::Observation(result)
+    } else {
+        Entry::ToolResult(result)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,473 @@
+//! The state of an execution: a fold over the entries of its journal.
+//!
+//! [`State::apply`] is the only mutation. Every input of a decision is an entry, so a replay of the journal on another
+//! machine leads to the same decision.
+
+mod answers;
+mod calls;
+mod citable;
+mod messages;
+mod provider;
+mod refused_tools;
+mod summaries;
+mod times;
+mod updates;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+pub use self::answers::AnswerSoFar;
+pub use self::messages::{MessageForm, MessageSource};
+use self::updates::Updates;
+use super::conversation::RenderOptions;
+use super::entry::{
+    Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage,
+};
+use super::event_refs::RecordedEntry;
+use super::repeats::Repeats;
+use super::results::{CallError, plain};
+use super::summaries::{LongResult, long_result};
+use super::unmasked::OriginalArguments;
+use super::window::{ToolBinding, Window};
+use crate::plan::{AgentPlan, Strategy, ToolSpec};
+use crate::react::{QuoteContext, UntrustedHeaders};
+use crate::read_result;
+
+/// The progress of an execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    plan: Arc<AgentPlan>,
+    context: Option<String>,
+    entries: Vec<Entry>,
+    options: Vec<RenderOptions>,
+    call_ids: HashSet<String>,
+    iteration: u32,
+    timeouts: Timeouts,
+    failures: Failures,
+    empty_answers: u32,
+    cut_answers: u32,
+    so_far: Option<AnswerSoFar>,
+    was_asked_again: bool,
+    has_looked: bool,
+    repeats: Repeats,
+    has_feedback: bool,
+    provider: usize,
+    provider_is_new: bool,
+    refused_tools: Vec<String>,
+    open: Vec<OpenCall>,
+    long_results: Vec<LongResult>,
+    recovery: u32,
+    sent_before: Vec<SentCall>,
+    original_arguments: OriginalArguments,
+    /// How many calls the last answer had.
+    asked: usize,
+    concluding: Option<Concluding>,
+    stopped: Option<StopReason>,
+    ended: Option<Outcome>,
+    usage: Usage,
+    tool_calls: u32,
+    window: Window,
+    untrusted: UntrustedHeaders,
+    was_rejected_as_quotation: bool,
+    updates: Updates,
+    last_entry_at: Option<DateTime<Utc>>,
+}
+
+/// A call without a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    pub call: ToolCall,
+    /// It may have been sent.
+    pub started: bool,
+}
+
+/// Consecutive time-outs. An answer of the model or of a tool resets the count, so one batch of calls counts once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Timeouts {
+    in_a_row: u32,
+    last: String,
+}
+
+/// Model calls without a usable answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Failures {
+    /// Since the last answer with a text or calls.
+    in_a_row: u32,
+    /// The error of the last model call, if it failed.
+    last: Option<String>,
+}
+
+/// The next answer is the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Concluding {
+    reason: StopReason,
+    /// Number of iterations before the conclusion was forced.
+    after: u32,
+}
+
+impl State {
+    /// The state after `entries`. `context` holds the findings of earlier stages, a part of the opening prompt.
+    pub fn replay(
+        plan: Arc<AgentPlan>,
+        context: Option<String>,
+        entries: impl IntoIterator<Item = impl Into<RecordedEntry>>,
+    ) -> Self {
+        let mut state = Self {
+            window: Window::new(&plan),
+            plan,
+            context,
+            entries: Vec::new(),
+            options: Vec::new(),
+            call_ids: HashSet::new(),
+            iteration: 0,
+            timeouts: Timeouts::default(),
+            failures: Failures::default(),
+            empty_answers: 0,
+            cut_answers: 0,
+            so_far: None,
+            was_asked_again: false,
+            has_looked: false,
+            repeats: Repeats::default(),
+            has_feedback: false,
+            provider: 0,
+            provider_is_new: false,
+            refused_tools: Vec::new(),
+            open: Vec::new(),
+            long_results: Vec::new(),
+            recovery: 0,
+            sent_before: Vec::new(),
+            original_arguments: OriginalArguments::default(),
+            asked: 0,
+            concluding: None,
+            stopped: None,
+            ended: None,
+            usage: Usage::default(),
+            tool_calls: 0,
+            untrusted: UntrustedHeaders::default(),
+            was_rejected_as_quotation: false,
+            updates: Updates::default(),
+            last_entry_at: None,
+        };
+        for entry in entries {
+            state.apply(entry);
+        }
+        state
+    }
+
+    /// Applies one entry, with its time and the number of its event if it has them.
+    pub fn apply(&mut self, entry: impl Into<RecordedEntry>) {
+        let RecordedEntry {
+            mut entry,
+            event,
+            at,
+        } = entry.into();
+        if let Entry::Answer(answer) = &mut entry {
+            self.original_arguments = OriginalArguments::take(answer);
+        }
+        let options = RenderOptions {
+            time: self.stated_time(&entry, at),
+            ..self.render_options(&entry, event)
+        };
+        self.last_entry_at = at.or(self.last_entry_at);
+        let owed_room = self.window.owes_room();
+        self.window.apply(&entry, options, self.tool_binding());
+        self.add_untrusted(&entry);
+        match &entry {
+            Entry::Prompt { .. } => {}
+            Entry::Feedback { about, .. } => self.read_feedback(about.as_ref()),
+            Entry::AlertUpdated(updated) => self.updates.known = updated.upto,
+            Entry::Answer(answer) => self.answered(answer),
+            Entry::Failed {
+                error,
+                timeout,
+                source,
+                ..
+            } => {
+                self.fail(
+                    CallError {
+                        message: error,
+                        timeout: *timeout,
+                    },
+                    *source,
+                );
+            }
+            Entry::Started { call_id } => {
+                for open in self.open.iter_mut().filter(|open| open.call.id == *call_id) {
+                    open.started = true;
+                }
+            }
+            Entry::ToolResult(result) | Entry::Observation(result) => {
+                self.read_result(result);
+                self.long_results
+                    .extend(long_result(&self.plan, &entry, event));
+            }
+            Entry::Summarised(summary) => self.summarise(summary),
+            // The result of the lost call follows in the same checkpoint and closes it.
+            Entry::Lost { .. } => self.has_looked = true,
+            Entry::SentBefore { recovery, calls } => {
+                self.recovery = *recovery;
+                self.sent_before.extend(calls.iter().cloned());
+                for open in self.open.iter_mut().filter(|open| !open.call.read_only) {
+                    open.started = true;
+                }
+            }
+            Entry::Switched { provider } => self.switch(*provider),
+            Entry::Concluding { reason } => {
+                self.concluding = Some(Concluding {
+                    reason: *reason,
+                    after: self.iteration,
+                });
+                self.failures = Failures::default();
+                (self.empty_answers, self.cut_answers) = (0, 0);
+            }
+            Entry::Elided { up_to } => {
+                self.repeats.blank(*up_to);
+                // The results were blanked because the provider refused the request: that failure is handled.
+                if owed_room {
+                    self.failures.last = None;
+                    self.failures.in_a_row = self.failures.in_a_row.saturating_sub(1);
+                }
+            }
+            Entry::Stopped { reason } => self.stopped = Some(*reason),
+            Entry::Ended { outcome } => self.ended = Some(outcome.clone()),
+        }
+        self.entries.push(entry);
+        self.options.push(options);
+    }
+
+    fn read_result(&mut self, result: &ToolResult) {
+        let is_offered = self.tool(&result.tool).is_some() && !self.is_refused(&result.tool);
+        // An older journal does not say which calls were not sent.
+        let may_run = is_offered && !self.repeats.are_refused() && self.calls_left() > 0;
+        let is_run = may_run && result.not_sent.is_none();
+        self.tool_calls += u32::from(is_run);
+        self.has_looked |= is_run && !read_result::is_own(&result.tool);
+        self.timeouts = Timeouts::default();
+        self.open.retain(|open| open.call.id != result.call_id);
+    }
+
+    /// Records the headers of an untrusted text, so that an answer that only quotes it is recognised (`ReAct`).
+    fn add_untrusted(&mut self, entry: &Entry) {
+        if self.plan.strategy != Strategy::React {
+            return;
+        }
+        if let Entry::Prompt {
+            role: Role::User,
+            content,
+        } = entry
+        {
+            self.untrusted.add(content);
+        } else if let Entry::Observation(ToolResult { tool, content, .. }) = entry {
+            self.untrusted.add(plain(tool, content));
+        } else if let Entry::AlertUpdated(updated) = entry {
+            self.untrusted.add(&updated.content);
+        }
+    }
+
+    fn render_options(&self, entry: &Entry, event: Option<u32>) -> RenderOptions {
+        let (has_effect, form) = (
+            self.may_have_changed_something(entry),
+            self.plan.result_form,
+        );
+        RenderOptions {
+            event,
+            has_effect,
+            form,
+            read_back: self.read_back(entry),
+            summary: None,
+            time: None,
+        }
+    }
+
+    fn may_have_changed_something(&self, entry: &Entry) -> bool {
+        let mut changing = self
+            .open
+            .iter()
+            .map(|open| &open.call)
+            .filter(|call| !call.read_only);
+        entry
+            .result()
+            .is_some_and(|result| changing.any(|call| call.id == result.call_id))
+    }
+
+    fn answered(&mut self, answer: &Answer) {
+        self.provider_is_new = false;
+        self.add_refused(answer);
+        self.updates.answered = self.updates.known;
+        self.failures.last = None;
+        self.judge(answer);
+        self.iteration += 1;
+        self.timeouts = Timeouts::default();
+        self.has_feedback = false;
+        self.was_rejected_as_quotation = answer
+            .reading
+            .as_ref()
+            .is_some_and(|reading| reading.quotes);
+        self.usage = self.usage.plus(answer.usage);
+        if !answer.masked_calls.is_empty() {
+            // Two calls may differ only in the masked parts of their arguments.
+            self.repeats = Repeats::default();
+        }
+        self.repeats.add(
+            &answer.calls,
+            u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX),
+        );
+        self.call_ids
+            .extend(answer.calls.iter().map(|call| call.id.clone()));
+        self.asked = answer.calls.len();
+        self.long_results.clear();
+        let calls = answer.calls.iter().cloned();
+        self.open = calls
+            .map(|call| OpenCall {
+                started: self.take_sent_before(&call),
+                call,
+            })
+            .collect();
+    }
+
+    fn fail(&mut self, error: CallError<'_>, source: FailureSource) {
+        let CallError { message, timeout } = error;
+        match source {
+            FailureSource::Model | FailureSource::Answer => {
+                // A failed call counts as an iteration; an empty answer was counted already.
+                self.iteration += u32::from(source == FailureSource::Model);
+                self.failures = Failures {
+                    in_a_row: self.failures.in_a_row + 1,
+                    last: Some(message.to_owned()),
+                };
+            }
+            FailureSource::Tool => {}
+        }
+        let in_a_row = if timeout {
+            self.timeouts.in_a_row + 1
+        } else {
+            0
+        };
+        self.timeouts = Timeouts {
+            in_a_row,
+            last: message.to_owned(),
+        };
+    }
+
+    /// The untrusted texts that a `ReAct` answer may quote.
+    pub fn quote_context(&self) -> QuoteContext<'_> {
+        QuoteContext {
+            untrusted: &self.untrusted,
+            was_rejected_as_quotation: self.was_rejected_as_quotation,
+        }
+    }
+
+    /// The frozen plan.
+    pub fn plan(&self) -> &AgentPlan {
+        &self.plan
+    }
+
+    /// The findings of earlier stages.
+    pub fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// The event numbers of the results, as the model sees them.
+    pub fn events(&self) -> impl Iterator<Item = u32> {
+        self.options.iter().filter_map(|options| options.event)
+    }
+
+    /// The journal so far.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Number of finished model calls, failed ones included.
+    pub fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// Consecutive time-outs of model and tools.
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts.in_a_row
+    }
+
+    /// The error text of the last time-out; empty without one.
+    pub fn last_timeout(&self) -> &str {
+        &self.timeouts.last
+    }
+
+    /// The error of the last model call, if it failed.
+    pub fn model_failure(&self) -> Option<&str> {
+        self.failures.last.as_deref()
+    }
+
+    /// Consecutive model calls without a usable answer.
+    pub fn model_failures(&self) -> u32 {
+        self.failures.in_a_row
+    }
+
+    /// Whether the next answer is the last one, whatever its content.
+    pub fn next_is_last(&self) -> bool {
+        self.concluding.is_some() || !self.plan.strategy.uses_tools()
+    }
+
+    /// The plan's description of a tool; `None` for a tool that is not offered.
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.plan.tools.iter().find(|spec| spec.name == name)
+    }
+
+    /// Number of the last loss of commits in the journal; 0 for none.
+    pub fn recovery(&self) -> u32 {
+        self.recovery
+    }
+
+    /// Why the next answer is the last one.
+    pub fn concluding(&self) -> Option<StopReason> {
+        self.concluding.map(|concluding| concluding.reason)
+    }
+
+    /// Number of iterations before a forced conclusion; of all iterations without one.
+    pub fn iterations_used(&self) -> u32 {
+        self.concluding
+            .map_or(self.iteration, |concluding| concluding.after)
+    }
+
+    /// Why the execution has to stop.
+    pub fn stopped(&self) -> Option<StopReason> {
+        self.stopped
+    }
+
+    /// Whether the execution ends without another call: it was cancelled, or the session's deadline passed.
+    pub fn is_stopped_at_once(&self) -> bool {
+        matches!(
+            self.stopped,
+            Some(StopReason::Cancelled | StopReason::Deadline)
+        )
+    }
+
+    /// The outcome, after the end.
+    pub fn ended(&self) -> Option<&Outcome> {
+        self.ended.as_ref()
+    }
+
+    /// Sum of the tokens of all answers.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Number of tool calls that were sent and have a result.
+    pub fn tool_calls(&self) -> u32 {
+        self.tool_calls
+    }
+
+    /// The use of the model's context window.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Whether the next request includes the tool definitions.
+    pub fn tool_binding(&self) -> ToolBinding {
+        match self.plan.strategy.binds_tools() && self.concluding.is_none() {
+            true => ToolBinding::Bound,
+            false => ToolBinding::Unbound,
+        }
+    }
+}

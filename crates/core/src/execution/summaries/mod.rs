@@ -1,0 +1,153 @@
+//! Summaries of long results: which results get one, the request for it, and the result with a summary in its place.
+//!
+//! A result is stored first, cut as always. Then a model is asked, and its summary is the fact `summarised`, which
+//! replaces the text of the result in the conversation. So a crash loses at most a summary: it is made again if it was
+//! not committed. Without a summary the cut result stays.
+
+pub mod request;
+
+use super::answers::verdict::{Ended, Verdict, verdict};
+use super::cut::{ReadBack, bytes_of};
+use super::decide::Purpose;
+use super::entry::{Answer, Entry, Summary, ToolResult};
+use super::results::{plain, with_text};
+use crate::plan::{AgentPlan, Strategy};
+use crate::read_result;
+
+/// Summaries that are made at the same time and committed together.
+pub const MAX_AT_ONCE: usize = 4;
+
+/// A result that needs a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LongResult {
+    pub call_id: String,
+    /// The full name, `server.tool`.
+    pub tool: String,
+    /// Number of the result's event.
+    pub event: u32,
+    /// Bytes of the whole result.
+    pub bytes: u64,
+    /// The longest summary.
+    pub max_tokens: u32,
+}
+
+/// The result of this entry, if the plan wants a summary of it. An error is short or is cut: its words count.
+pub(super) fn long_result(
+    plan: &AgentPlan,
+    entry: &Entry,
+    event: Option<u32>,
+) -> Option<LongResult> {
+    let (summaries, result, event) = (plan.summaries.as_ref()?, entry.result()?, event?);
+    let ToolResult {
+        call_id,
+        tool,
+        content,
+        is_error,
+        whole_bytes,
+        ..
+    } = result;
+    let over = summaries
+        .over_tokens(tool)
+        .filter(|_| !is_error && tool != read_result::TOOL)?;
+    let bytes = (*whole_bytes).max(u64::try_from(plain(tool, content).len()).unwrap_or(u64::MAX));
+    let max_tokens = over.min(plan.limits.max_tool_result_tokens);
+    let is_long = bytes > u64::try_from(bytes_of(over)).unwrap_or(u64::MAX);
+    is_long.then(|| LongResult {
+        call_id: call_id.clone(),
+        tool: tool.clone(),
+        event,
+        bytes,
+        max_tokens,
+    })
+}
+
+/// The summary from the model's answer.
+pub fn made(long: &LongResult, answer: &Answer) -> Summary {
+    let (text, limit, usage) = (answer.text.trim(), bytes_of(long.max_tokens), answer.usage);
+    let ended = Ended {
+        finish: answer.finish,
+        has_calls: false,
+        has_text_call: false,
+        before: 0,
+    };
+    if verdict(ended, Strategy::SingleCall, Purpose::Summary) != Verdict::Take {
+        let error = format!("the summary does not count: {}", answer.finish.in_words());
+        return Summary {
+            usage,
+            ..missing(long, error)
+        };
+    }
+    let kept = text
+        .get(..text.floor_char_boundary(limit))
+        .unwrap_or_default();
+    let content = if kept.len() < text.len() {
+        format!("{kept}\n[the summary is cut here]")
+    } else {
+        kept.to_owned()
+    };
+    let error = if content.is_empty() {
+        "the model gave an empty summary".to_owned()
+    } else {
+        String::new()
+    };
+    Summary {
+        call_id: long.call_id.clone(),
+        content,
+        error,
+        usage,
+    }
+}
+
+/// The fact that there is no summary.
+pub fn missing(long: &LongResult, error: String) -> Summary {
+    Summary {
+        call_id: long.call_id.clone(),
+        error,
+        ..Summary::default()
+    }
+}
+
+/// Why no model is asked for a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotAsked {
+    NotStored,
+    NoTime,
+    NoProvider,
+}
+
+impl NotAsked {
+    const ALL: [Self; 3] = [Self::NotStored, Self::NoTime, Self::NoProvider];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::NotStored => "the result is not stored",
+            Self::NoTime => "no time is left in this iteration",
+            Self::NoProvider => "no provider",
+        }
+    }
+}
+
+/// The fact that no model was asked for a summary.
+pub fn not_asked(long: &LongResult, why: NotAsked) -> Summary {
+    missing(long, why.as_str().to_owned())
+}
+
+impl Summary {
+    /// Whether a model was asked for it. The error of a call has its code in front, so none is one of these.
+    pub fn was_asked_for(&self) -> bool {
+        NotAsked::ALL.iter().all(|why| self.error != why.as_str())
+    }
+}
+
+/// The entry of a result with the summary in place of its text.
+pub(super) fn in_place(entry: &Entry, summary: &Summary, read_back: ReadBack) -> Entry {
+    let whole = match read_back {
+        ReadBack::With(tool) => format!("{tool} shows the whole result"),
+        ReadBack::No => "the whole result is stored".to_owned(),
+    };
+    let head = format!("[a summary of the result by a model; {whole}]");
+    with_text(entry, &format!("{head}\n{}", summary.content))
+}
+
+#[cfg(test)]
+mod tests;

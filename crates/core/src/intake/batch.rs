@@ -1,0 +1,189 @@
+//! Bodies with many alerts: lists of bodies, the worst of too many, and the names of the rest.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::reading::Reading;
+use super::{IntakeError, Part, plain};
+use crate::alert::{AlertStatus, Severity};
+use crate::sources::Note;
+
+/// Of a message with more alerts the worst are kept, and the text of the worst one names the others.
+pub const MAX_PARTS: usize = 32;
+/// Of a list with more elements the worst are read.
+const MAX_ELEMENTS: usize = 1_024;
+/// The places of bodies in a list; the alerts of one body are so far apart.
+const PLACES: u32 = 1 << 20;
+/// More names of alerts that are left out are counted.
+const MAX_NAMES: usize = 30;
+/// The rank of what fires.
+const FIRING: u8 = 4;
+/// The keys of an object that is a pair, in lower case.
+const PAIR_KEYS: [&str; 9] = [
+    "name", "key", "label", "title", "field", "value", "val", "short", "type",
+];
+
+/// A parsed alert with its place in the message.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    pub(super) index: u32,
+    pub(super) reading: Reading,
+}
+
+impl Numbered {
+    /// A text in a list of bodies.
+    pub(super) fn text(text: &str) -> Self {
+        Self {
+            index: 0,
+            reading: plain::read_text(text),
+        }
+    }
+}
+
+/// How much an alert needs an investigation: more is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Urgency {
+    rank: u8,
+    pub(super) severity: Severity,
+}
+
+impl Urgency {
+    pub(super) fn of(status: AlertStatus, severity: Severity) -> Self {
+        let rank = match status {
+            AlertStatus::Firing => FIRING,
+            // An end that is left out would leave an investigation of its alert uninformed.
+            AlertStatus::Resolved => 3,
+            AlertStatus::Acknowledged => 2,
+            AlertStatus::Test => 1,
+            AlertStatus::Ignored => 0,
+        };
+        Self { rank, severity }
+    }
+
+    pub(super) fn is_firing(self) -> bool {
+        self.rank == FIRING
+    }
+}
+
+/// The alerts of a list while it is read.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    readings: Vec<Numbered>,
+    pub(super) no_alerts: usize,
+    /// Elements that were not read, because there are too many.
+    unread: usize,
+}
+
+impl Batch {
+    pub(super) fn push(&mut self, numbered: Numbered) {
+        self.readings.push(numbered);
+    }
+
+    /// Adds the alerts of the body at this place of a list. The first alert of a body has the place of the body, and no
+    /// place depends on the other bodies.
+    pub(super) fn extend(&mut self, outer: u32, readings: Vec<Numbered>) {
+        let place = |index: u32| index.saturating_mul(PLACES).saturating_add(outer);
+        let numbered = readings
+            .into_iter()
+            .map(|Numbered { index, reading }| Numbered {
+                index: place(index),
+                reading,
+            });
+        self.readings.extend(numbered);
+    }
+
+    /// # Errors
+    /// When there is no alert.
+    pub(super) fn finish(mut self) -> Result<Vec<Numbered>, IntakeError> {
+        let first = self.readings.first_mut().ok_or(IntakeError::Empty)?;
+        if self.no_alerts > 0 {
+            first.reading.notes.push(Note::NoAlerts(self.no_alerts));
+        }
+        if self.unread > 0 {
+            first.reading.notes.push(Note::Unread(self.unread));
+        }
+        Ok(self.readings)
+    }
+}
+
+/// Whether a list has bodies of alerts, and is not one body: a list of numbers, or of names with their values.
+pub(super) fn has_bodies(items: &[Value]) -> bool {
+    let is_pair = |item: &Value| {
+        item.as_object().is_some_and(|fields| {
+            let is_known = |key: &String| PAIR_KEYS.contains(&key.to_lowercase().as_str());
+            fields.len() <= 4 && fields.contains_key("value") && fields.keys().all(is_known)
+        })
+    };
+    let objects = || {
+        items
+            .iter()
+            .filter(|item| item.as_object().is_some_and(|fields| !fields.is_empty()))
+    };
+    objects().next().is_some() && !objects().all(is_pair)
+}
+
+/// The worst elements of a list that is too long, in their order and with their places.
+pub(super) fn worst(
+    elements: Vec<Value>,
+    urgency: impl Fn(&Value) -> Urgency,
+    batch: &mut Batch,
+) -> Vec<(u32, Value)> {
+    let mut elements: Vec<(u32, Value)> = (0..).zip(elements).collect();
+    if elements.len() > MAX_ELEMENTS {
+        batch.unread = elements.len() - MAX_ELEMENTS;
+        elements.sort_by_cached_key(|(index, element)| (Reverse(urgency(element)), *index));
+        elements.truncate(MAX_ELEMENTS);
+        elements.sort_by_key(|(index, _)| *index);
+    }
+    elements
+}
+
+/// Keeps the worst alerts of too many, in their order. The worst one names the others.
+pub(super) fn keep_worst(parts: &mut Vec<Part>) {
+    if parts.len() <= MAX_PARTS {
+        return;
+    }
+    let urgency = |part: &Part| Urgency::of(part.alert.status, part.alert.severity);
+    let mut order: Vec<(Reverse<Urgency>, u32)> = parts
+        .iter()
+        .map(|part| (Reverse(urgency(part)), part.index))
+        .collect();
+    order.sort_unstable();
+    order.truncate(MAX_PARTS);
+    let is_kept = |part: &Part| order.contains(&(Reverse(urgency(part)), part.index));
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    for part in parts.iter().filter(|part| !is_kept(part)) {
+        *names.entry(&part.alert.alert_type).or_default() += 1;
+    }
+    let note = left_out(&names);
+    parts.retain(is_kept);
+    let worst = order.first().map(|(_, index)| *index);
+    if let Some(worst) = parts.iter_mut().find(|part| Some(part.index) == worst) {
+        worst.alert.text.push_str(&note);
+    }
+}
+
+fn left_out(names: &BTreeMap<&str, usize>) -> String {
+    let count: usize = names.values().sum();
+    let mut by_number: Vec<(&str, usize)> =
+        names.iter().map(|(name, count)| (*name, *count)).collect();
+    by_number.sort_by_key(|(_, count)| Reverse(*count));
+    let name = |(name, count): &(&str, usize)| {
+        if *count > 1 {
+            format!("{name} ({count})")
+        } else {
+            (*name).to_owned()
+        }
+    };
+    let mut shown: Vec<String> = by_number.iter().take(MAX_NAMES).map(name).collect();
+    let more = by_number.len().saturating_sub(MAX_NAMES);
+    if more > 0 {
+        shown.push(format!("{more} other names"));
+    }
+    format!(
+        "\n[{count} more alerts of this message were left out, none of them worse: {}]",
+        shown.join(", ")
+    )
+}

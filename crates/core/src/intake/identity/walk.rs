@@ -1,0 +1,370 @@
+//! Finds the values of a body that may be part of its key, and what each of them names.
+
+use serde_json::Value;
+
+use super::form;
+use super::named::Named;
+use super::words::{
+    AREAS, AROUND, BESIDE, CONDITIONS, ID_ENDS, INCIDENTS, LABELS, MESSAGES, RESOURCES,
+};
+use crate::sources::{WordList, key_pieces, pieces};
+
+const MAX_DEPTH: usize = 8;
+const MAX_PARTS: usize = 512;
+/// Of a longer text the beginning names the problem. A key counts whole.
+const MAX_TEXT_BYTES: usize = 1_024;
+
+/// What a value names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// The sender's own key.
+    Key,
+    /// One that may be the name of a resource.
+    Soft,
+    ConditionId,
+    Condition,
+    /// A word of what happened, without its state: `Upgrade` of `UpgradeFailed`.
+    Reason,
+    /// The same in a field that may say what happened to the alert.
+    Event,
+    /// The id of an incident, which is enough.
+    Incident,
+    /// The id of an alert, which may be that of its rule.
+    Alert,
+    Resource,
+    /// A place that many resources share.
+    Area,
+    Label,
+    /// `name` of nothing.
+    Name,
+    Title,
+    Text,
+    /// Any other value that looks like an id.
+    Exact,
+    Other,
+}
+
+/// A value of a body.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) class: Class,
+    /// The key with its object, whatever is around them.
+    pub(super) word: String,
+    pub(super) value: String,
+    pub(super) pointer: String,
+    /// For an id: of what.
+    pub(super) id_of: Option<String>,
+    /// For a name: of what.
+    pub(super) name_of: Option<String>,
+}
+
+/// Where a search is.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pointer: String,
+    /// What the object is: `alertgroup`, `host`. Empty if it only surrounds others.
+    pub(super) noun: String,
+    in_labels: bool,
+    depth: usize,
+}
+
+/// All parts of a body.
+pub(super) fn parts(value: &Value) -> Vec<Part> {
+    let mut found = Vec::new();
+    let place = Place {
+        pointer: String::new(),
+        noun: String::new(),
+        in_labels: false,
+        depth: 0,
+    };
+    walk(value, &place, &mut found);
+    found
+}
+
+fn walk(value: &Value, place: &Place, found: &mut Vec<Part>) {
+    if place.depth > MAX_DEPTH || found.len() >= MAX_PARTS {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            // The name of an event of Kubernetes is another one at each time.
+            let is_event =
+                fields.contains_key("involvedObject") || fields.contains_key("regarding");
+            for (key, value) in fields
+                .iter()
+                .filter(|(key, _)| !is_event || *key != "metadata")
+            {
+                field(key, value, place, found);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                element(item, at, items.len(), place, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn field(key: &str, value: &Value, place: &Place, found: &mut Vec<Part>) {
+    let key_pieces = key_pieces(key);
+    let pointer = format!(
+        "{}/{}",
+        place.pointer,
+        key.replace('~', "~0").replace('/', "~1")
+    );
+    match value {
+        Value::Object(_) | Value::Array(_) => {
+            if let Some(below) = below(&key_pieces, value, place) {
+                let place = Place {
+                    pointer,
+                    depth: place.depth + 1,
+                    ..below
+                };
+                walk_list_of_scalars(&key_pieces, value, &place, found);
+                walk(value, &place, found);
+            }
+        }
+        Value::String(_) | Value::Number(_) => {
+            found.extend(part(
+                &key_pieces,
+                value,
+                &Place {
+                    pointer,
+                    ..place.clone()
+                },
+            ));
+        }
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// `hosts: [db-3]` are values of `hosts`, and `tags: [env:prod]` has a value of `env`.
+fn walk_list_of_scalars(key: &[String], value: &Value, place: &Place, found: &mut Vec<Part>) {
+    for item in value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|item| item.is_string())
+    {
+        let text = item.as_str().unwrap_or_default();
+        match text.split_once([':', '=']).filter(|_| place.in_labels) {
+            Some((name, value)) => {
+                found.extend(part(&key_pieces(name), &Value::from(value), place))
+            }
+            None => found.extend(part(key, item, place)),
+        }
+    }
+}
+
+/// One of a list: a pair of a name and a value is a label; an object counts if it is the only one, because a list of
+/// several has what was measured.
+fn element(item: &Value, at: usize, count: usize, place: &Place, found: &mut Vec<Part>) {
+    let Some(fields) = item.as_object() else {
+        return;
+    };
+    let place = Place {
+        pointer: format!("{}/{at}", place.pointer),
+        depth: place.depth + 1,
+        ..place.clone()
+    };
+    let named = ["name", "key", "title", "tag", "label"]
+        .iter()
+        .find_map(|key| fields.get(*key)?.as_str());
+    if let (Some(name), Some(value @ (Value::String(_) | Value::Number(_)))) =
+        (named, fields.get("value"))
+    {
+        let pointer = format!("{}/value", place.pointer);
+        found.extend(part(
+            &key_pieces(name),
+            value,
+            &Place {
+                pointer,
+                in_labels: true,
+                ..place
+            },
+        ));
+    } else if count == 1 || place.in_labels {
+        walk(item, &place, found);
+    }
+}
+
+/// The place of an object with this key; `None` for one that names nothing.
+fn below(key: &[String], value: &Value, place: &Place) -> Option<Place> {
+    let pieces: Vec<&str> = key.iter().map(String::as_str).collect();
+    let has = |words: &WordList| pieces.iter().any(|piece| words.contains(piece));
+    let last = pieces.last().copied().unwrap_or_default();
+    if LABELS.contains(pieces.concat().as_str()) || LABELS.contains(last) {
+        return Some(Place {
+            in_labels: true,
+            noun: String::new(),
+            ..place.clone()
+        });
+    }
+    let is_state = [
+        "status",
+        "state",
+        "severity",
+        "priority",
+        "urgency",
+        "conditions",
+    ]
+    .contains(&last);
+    // `result_groups` are what was measured.
+    let is_measured = pieces.len() > 1 && matches!(pieces.first(), Some(&"result" | &"results"));
+    // An object with others in it is more than a state.
+    let is_flat = value
+        .as_object()
+        .is_none_or(|fields| fields.values().all(|value| !value.is_object()));
+    if has(&BESIDE) || is_state && is_flat || is_measured {
+        return None;
+    }
+    Some(Place {
+        noun: noun_of(&pieces, place),
+        ..place.clone()
+    })
+}
+
+/// What an object is, by the last piece of its key that is a noun: `incident` of `public_incident.incident_created_v2`.
+fn noun_of(pieces: &[&str], place: &Place) -> String {
+    if let [.., "alert" | "incident", "group"] = pieces {
+        return "alertgroup".to_owned();
+    }
+    // `component_update` is a message about a component.
+    if let [.., last] = pieces
+        && MESSAGES.contains(last)
+        && !AROUND.contains(last)
+    {
+        return (*last).to_owned();
+    }
+    let is_noun = |piece: &&&str| is_noun(piece);
+    match pieces.iter().rev().find(is_noun) {
+        Some(noun) if !AROUND.contains(noun) => (*noun).to_owned(),
+        Some(_) => place.noun.clone(),
+        None if pieces.is_empty() => place.noun.clone(),
+        None => pieces.concat(),
+    }
+}
+
+fn is_noun(piece: &str) -> bool {
+    [CONDITIONS, RESOURCES, AREAS, AROUND]
+        .iter()
+        .any(|nouns| nouns.contains(piece))
+        || INCIDENTS.contains(&piece)
+}
+
+fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
+    let text = match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    let key: Vec<&str> = key.iter().map(String::as_str).collect();
+    let named = Named {
+        word: key.concat(),
+        key: &key,
+        place,
+        is_number: value.is_number() || text.parse::<f64>().is_ok(),
+    };
+    let beginning = text
+        .get(..text.floor_char_boundary(MAX_TEXT_BYTES))
+        .unwrap_or_default();
+    let class = if place.in_labels {
+        named.of_label()?
+    } else {
+        named.class(beginning)?
+    };
+    let text = if class == Class::Key {
+        text
+    } else {
+        beginning.to_owned()
+    };
+    let value = match class {
+        Class::Title | Class::Name => form::title(&text)?,
+        Class::Condition => form::condition(&text)?,
+        // JSON and markup in a text have what was measured.
+        Class::Text if text.starts_with(['{', '[', '<', '&']) => return None,
+        Class::Text => form::title(&text).or_else(|| form::stable_text(&text))?,
+        Class::Reason => reason(&text)?,
+        Class::Event => event(&text)?,
+        Class::Other if text.contains(char::is_whitespace) => {
+            form::title(&text).and_then(|text| form::name(&text))?
+        }
+        Class::Key | Class::Soft => text.clone(),
+        Class::ConditionId
+        | Class::Incident
+        | Class::Alert
+        | Class::Resource
+        | Class::Area
+        | Class::Label
+        | Class::Exact
+        | Class::Other => form::name(&text)?,
+    };
+    let value = Some(value).filter(|value| !value.is_empty() && value != "0" && value != "-1")?;
+    if class == Class::Other && form::is_all_state(&text) {
+        return None;
+    }
+    let class = if class == Class::Other {
+        class_of_form(&text)
+    } else {
+        class
+    };
+    let stem = named.stem();
+    let is_id = ID_ENDS.contains(named.last()) && !place.in_labels;
+    let is_name = !place.in_labels
+        && key
+            .iter()
+            .any(|piece| ["name", "display", "title"].contains(piece));
+    Some(Part {
+        class,
+        word: named.full_word(),
+        value,
+        pointer: place.pointer.clone(),
+        id_of: stem.clone().filter(|_| is_id),
+        name_of: stem.filter(|_| is_name && !is_id),
+    })
+}
+
+/// The same of an event, unless it is about the alert and not about its problem: `incident_reassigned`.
+fn event(text: &str) -> Option<String> {
+    const OF_ALERTS: [&str; 13] = [
+        "incident",
+        "alert",
+        "alarm",
+        "issue",
+        "problem",
+        "ticket",
+        "case",
+        "notification",
+        "item",
+        "occurrence",
+        "repeat",
+        "repeated",
+        "reactivated",
+    ];
+    let is_lifecycle = pieces(text)
+        .iter()
+        .any(|piece| OF_ALERTS.contains(&piece.as_str()));
+    if is_lifecycle { None } else { reason(text) }
+}
+
+/// The class of a value whose key says nothing.
+fn class_of_form(text: &str) -> Class {
+    if form::is_sentence(text) {
+        Class::Text
+    } else if form::is_exact(text) {
+        Class::Exact
+    } else {
+        Class::Other
+    }
+}
+
+/// The pieces of a word of what happened, without its states.
+fn reason(text: &str) -> Option<String> {
+    let pieces = pieces(text);
+    let of_text = |piece: &String| {
+        form::title(piece).is_some() && !["not", "item", "group"].contains(&piece.as_str())
+    };
+    let kept: Vec<String> = pieces.into_iter().filter(of_text).collect();
+    (!kept.is_empty()).then(|| kept.join(" "))
+}

@@ -1,0 +1,101 @@
+//! Bodies of no known form that have their alerts in a list: `{"alerts": [{"name": …}, {"name": …}]}`.
+
+use serde_json::{Map, Value};
+
+use super::words;
+use crate::intake::fingerprint::is_severity_key;
+use crate::intake::identity::plain;
+
+/// Lists of alerts, whatever stands beside them.
+const ALERTS: [&str; 4] = ["alerts", "alarms", "problems", "incidents"];
+/// Lists of alerts in a body that says nothing about itself; otherwise they may be the history of one alert.
+const OTHERS: [&str; 8] = [
+    "events",
+    "notifications",
+    "records",
+    "issues",
+    "results",
+    "items",
+    "data",
+    "messages",
+];
+
+/// Fields with a status, in lower case without separators.
+const STATUSES: [&str; 20] = [
+    "notificationtype",
+    "status",
+    "state",
+    "alertstatus",
+    "alertstate",
+    "currentstatus",
+    "currentstate",
+    "newstatus",
+    "newstate",
+    "servicestate",
+    "hoststate",
+    "statename",
+    "checkstatename",
+    "alerttypefriendlyname",
+    "eventtype",
+    "eventname",
+    "action",
+    "type",
+    "event",
+    "notificationevent",
+];
+
+/// A body for each alert of the list: its fields, and those fields of the whole that it does not have. `None` for a
+/// body that is one alert.
+pub(super) fn elements(value: &Value) -> Option<Vec<Value>> {
+    let fields = value.as_object()?;
+    let list = |names: &[&str]| {
+        let found = fields
+            .iter()
+            .find(|(key, _)| names.contains(&plain(key).as_str()));
+        found
+            .and_then(|(key, value)| Some((key, value.as_array().filter(|items| items.len() > 1)?)))
+    };
+    let is_alert = |item: &Value| {
+        item.as_object()
+            .is_some_and(|item| has(item, &words::TITLES) && says_state(item))
+    };
+    let are_alerts =
+        |items: &[Value]| items.iter().filter(|item| is_alert(item)).take(2).count() > 1;
+    let alerts = list(&ALERTS).filter(|(_, items)| are_alerts(items));
+    let (key, items) = alerts.or_else(|| {
+        let says_nothing =
+            !has(fields, &words::TITLES) && !has(fields, &words::NAMES) && !says_state(fields);
+        list(&OTHERS).filter(|(_, items)| says_nothing && are_alerts(items))
+    })?;
+    let shared: Map<String, Value> = fields
+        .iter()
+        .filter(|(name, _)| *name != key)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let with_shared = |item: &Value| match item {
+        Value::Object(own) => {
+            let mut fields = shared.clone();
+            // A group of the same name may say otherwise than its alert in another spelling.
+            fields.retain(|name, _| !own.keys().any(|key| plain(key) == plain(name)));
+            fields.extend(own.clone());
+            Value::Object(fields)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            item.clone()
+        }
+    };
+    Some(items.iter().map(with_shared).collect())
+}
+
+fn has(fields: &Map<String, Value>, names: &[&str]) -> bool {
+    fields
+        .iter()
+        .any(|(key, value)| value.is_string() && names.contains(&plain(key).as_str()))
+}
+
+fn says_state(fields: &Map<String, Value>) -> bool {
+    has(fields, &STATUSES)
+        || fields
+            .iter()
+            .any(|(key, value)| value.is_string() && is_severity_key(key))
+}

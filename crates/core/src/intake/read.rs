@@ -1,0 +1,496 @@
+//! Reads a body with the sources of a configuration: recognises its source, and makes an alert of each part.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::batch::{self, Batch, Numbered, Urgency, worst};
+use super::declared::{self, Extract};
+use super::decode::decode;
+use super::reading::{Message, Reading};
+use super::{Hints, IntakeError, envelope, plain, webhook};
+use crate::alert::{Alert, AlertStatus};
+use crate::sources::{NamedSource, Note, Reader, Source, Sources, Traced};
+
+pub use super::batch::MAX_PARTS;
+
+/// Unless the configuration says otherwise.
+const MAX_ALERT_BYTES: usize = 512 * 1024;
+
+/// Reads bodies with the sources of a configuration. Without any source it knows the webhooks of Alertmanager and
+/// Grafana, JSON of any form, and text.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    sources: Arc<Sources>,
+    max_alert_bytes: usize,
+}
+
+impl Default for Intake {
+    fn default() -> Self {
+        Self::new(Arc::default())
+    }
+}
+
+/// One alert of a message, with what is known beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The place of the alert in the list of its message, from 0: the value of `Tarsy-Part`.
+    pub index: u32,
+    pub alert: Alert,
+    pub labels: BTreeMap<String, String>,
+    /// Web addresses by their names.
+    pub links: BTreeMap<String, String>,
+    /// Where each field came from. Not masked.
+    pub trace: Vec<Traced>,
+    pub notes: Vec<Note>,
+}
+
+/// How a body is read.
+enum Form<'s> {
+    Declared {
+        name: &'s str,
+        source: &'s Source,
+        note: Option<Note>,
+    },
+    Read(Vec<Reading>),
+}
+
+/// A declared source with the body around its list.
+#[derive(Debug)]
+pub(super) struct Ranking<'s> {
+    source: &'s Source,
+    body: Value,
+}
+
+impl Ranking<'_> {
+    pub(super) fn urgency(&self, element: &Value) -> Urgency {
+        let mut element = element.clone();
+        self.source.embed_element(&mut element);
+        let mapped = self.source.map(&self.body, Some(&element));
+        Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+    }
+}
+
+impl Intake {
+    pub fn new(sources: Arc<Sources>) -> Self {
+        Self {
+            sources,
+            max_alert_bytes: MAX_ALERT_BYTES,
+        }
+    }
+
+    /// With another limit from which a body is reduced, in bytes.
+    #[must_use]
+    pub fn with_max_alert_bytes(self, max_alert_bytes: usize) -> Self {
+        Self {
+            max_alert_bytes,
+            ..self
+        }
+    }
+
+    /// A larger body is reduced before it is read.
+    pub fn max_alert_bytes(&self) -> usize {
+        self.max_alert_bytes
+    }
+
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Every alert of a message, in its order and never empty; of more than [`MAX_PARTS`] the worst. Of several with
+    /// one fingerprint the last counts; ignored ones are left out beside others. The hints about one alert, title and
+    /// fingerprint, do not count for several.
+    ///
+    /// # Errors
+    /// When the body is not text, or is empty.
+    pub fn read(&self, body: &[u8], hints: &Hints) -> Result<Vec<Part>, IntakeError> {
+        let parts = self.read_all(body, hints, None)?;
+        let has_alerts = parts
+            .iter()
+            .any(|part| part.alert.status != AlertStatus::Ignored);
+        let mut kept: Vec<Part> = Vec::new();
+        for part in parts {
+            if has_alerts && part.alert.status == AlertStatus::Ignored {
+                continue;
+            }
+            kept.retain(|known| known.alert.fingerprint != part.alert.fingerprint);
+            kept.push(part);
+        }
+        batch::keep_worst(&mut kept);
+        Ok(kept)
+    }
+
+    /// One alert of a message: the one that `hints.part` names, otherwise the first.
+    ///
+    /// # Errors
+    /// When the body is not text, is empty, or has no such alert.
+    pub fn part(&self, body: &[u8], hints: &Hints) -> Result<Part, IntakeError> {
+        let parts = self.read(body, hints)?;
+        let Some(wanted) = hints.part else {
+            return parts.into_iter().next().ok_or(IntakeError::Empty);
+        };
+        match parts.into_iter().find(|part| part.index == wanted) {
+            Some(part) => Ok(part),
+            // One that another of its fingerprint follows, or that lies behind the last.
+            None => self
+                .read_all(body, hints, Some(wanted))?
+                .into_iter()
+                .next()
+                .ok_or(IntakeError::Empty),
+        }
+    }
+
+    /// The alert of [`Self::part`].
+    ///
+    /// # Errors
+    /// When the body is not text, is empty, or has no such alert.
+    pub fn normalise(&self, body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
+        self.part(body, hints).map(|part| part.alert)
+    }
+
+    fn read_all(
+        &self,
+        body: &[u8],
+        hints: &Hints,
+        only: Option<u32>,
+    ) -> Result<Vec<Part>, IntakeError> {
+        let decoded = decode(body, hints.content())?;
+        let mut readings = match decoded.value {
+            Some(value) => self.read_value(value, hints)?,
+            None => vec![Numbered {
+                index: 0,
+                reading: plain::read_text(&decoded.text),
+            }],
+        };
+        let has_several = readings.len() > 1;
+        let message = Message {
+            body: decoded.text.as_bytes(),
+            hints,
+            sources: &self.sources,
+            has_several,
+        };
+        readings.retain(|numbered| only.is_none_or(|only| only == numbered.index));
+        let finish = |Numbered { index, mut reading }: Numbered| {
+            reading
+                .notes
+                .extend(decoded.repairs.iter().copied().map(Note::Repaired));
+            self.noted(reading, hints).finish(message, index)
+        };
+        readings.into_iter().map(finish).collect()
+    }
+
+    /// The alerts of a body, or those of each body in a list.
+    fn read_value(&self, mut value: Value, hints: &Hints) -> Result<Vec<Numbered>, IntakeError> {
+        value.sort_all_objects();
+        let value = self.opened(value, hints);
+        if !self.is_list_of_bodies(&value, hints) {
+            return self.read_one(value, hints);
+        }
+        let Value::Array(bodies) = value else {
+            return Err(IntakeError::Empty);
+        };
+        let mut batch = Batch::default();
+        for (outer, body) in worst(
+            bodies,
+            |body| plain::urgency(body, hints.received_at),
+            &mut batch,
+        ) {
+            let read = match body {
+                Value::String(text) if !text.trim().is_empty() => Ok(vec![Numbered::text(&text)]),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                    Err(IntakeError::Empty)
+                }
+                Value::Array(_) | Value::Object(_) => {
+                    self.read_one(self.opened(body, hints), hints)
+                }
+            };
+            match read {
+                Ok(readings) => batch.extend(outer, readings),
+                Err(IntakeError::Empty | IntakeError::Undecodable) => batch.no_alerts += 1,
+            }
+        }
+        batch.finish()
+    }
+
+    /// Whether a value is a list with a body in each of its elements, and no body that is itself a list.
+    fn is_list_of_bodies(&self, value: &Value, hints: &Hints) -> bool {
+        let Some(items) = value.as_array().filter(|items| batch::has_bodies(items)) else {
+            return false;
+        };
+        let named = hints
+            .source
+            .as_deref()
+            .and_then(|name| self.sources.get(name));
+        match named.map(|named| (named, &named.reader)) {
+            Some((named, Reader::Declared(source))) => {
+                !source.takes_lists() && !named.fits_body(value)
+            }
+            Some((_, Reader::Alertmanager(_) | Reader::Grafana(_))) | None => {
+                self.sources.fitting(value).is_empty()
+                    && of_code(value, hints).is_none()
+                    && !items.is_empty()
+            }
+        }
+    }
+
+    /// The alerts of one body, with their places in its list.
+    fn read_one(&self, mut value: Value, hints: &Hints) -> Result<Vec<Numbered>, IntakeError> {
+        let (name, source, note) = match self.form(&value, hints)? {
+            Form::Read(readings) => {
+                let numbered = |(index, reading)| Numbered { index, reading };
+                return Ok((0..).zip(readings).map(numbered).collect());
+            }
+            Form::Declared { name, source, note } => (name, source, note),
+        };
+        source.embed(&mut value);
+        let Some(elements) = source.take_elements(&mut value) else {
+            let extract = Extract {
+                body: &value,
+                element: None,
+            };
+            let reading = with_note(declared::read(name, source, extract), note.as_ref());
+            return Ok(vec![Numbered { index: 0, reading }]);
+        };
+        if elements.is_empty() {
+            return Ok(vec![Numbered {
+                index: 0,
+                reading: declared::without_elements(name, &value),
+            }]);
+        }
+        let mut batch = Batch::default();
+        let urgency = |element: &Value| {
+            let mapped = source.map(&value, Some(element));
+            Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+        };
+        for (index, element) in worst(elements, urgency, &mut batch) {
+            if matches!(element, Value::Null | Value::Bool(_) | Value::Number(_)) {
+                batch.no_alerts += 1;
+                continue;
+            }
+            let extract = Extract {
+                body: &value,
+                element: Some(&element),
+            };
+            let reading = with_note(declared::read(name, source, extract), note.as_ref());
+            batch.push(Numbered { index, reading });
+        }
+        let without = || {
+            vec![Numbered {
+                index: 0,
+                reading: declared::without_elements(name, &value),
+            }]
+        };
+        Ok(batch.finish().unwrap_or_else(|_| without()))
+    }
+
+    /// What ranks the elements of the list of a body by the words of its source; `None` if it declares no list. The
+    /// text is JSON with some of the elements.
+    pub(super) fn ranking(&self, text: &str, hints: &Hints) -> Option<Ranking<'_>> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        value.sort_all_objects();
+        let mut value = self.opened(value, hints);
+        if self.is_list_of_bodies(&value, hints) {
+            return None;
+        }
+        let Form::Declared { source, .. } = self.form(&value, hints).ok()? else {
+            return None;
+        };
+        source.embed(&mut value);
+        source.take_elements(&mut value)?;
+        Some(Ranking {
+            source,
+            body: value,
+        })
+    }
+
+    /// The body without its envelopes, unless a source of the user reads it in them.
+    fn opened(&self, value: Value, hints: &Hints) -> Value {
+        if self.is_of_user(&value, hints) {
+            value
+        } else {
+            envelope::open(value)
+        }
+    }
+
+    /// Whether a source of the user reads the body as it is, in its envelope.
+    fn is_of_user(&self, value: &Value, hints: &Hints) -> bool {
+        let named = hints
+            .source
+            .as_deref()
+            .and_then(|name| self.sources.get(name))
+            .and_then(NamedSource::declared);
+        self.sources.of_user(value).is_some()
+            || named.is_some_and(|source| source.understands(value))
+    }
+
+    fn form<'s>(&'s self, value: &Value, hints: &Hints) -> Result<Form<'s>, IntakeError> {
+        let named = hints
+            .source
+            .as_deref()
+            .and_then(|name| self.sources.get(name));
+        if let Some(NamedSource { name, reader }) = named {
+            return Ok(match reader {
+                Reader::Declared(_) if is_empty(value) => return Err(IntakeError::Empty),
+                Reader::Declared(source) if named.is_some_and(|named| named.accepts(value)) => {
+                    Form::Declared {
+                        name,
+                        source,
+                        note: None,
+                    }
+                }
+                Reader::Declared(source) => self.form_of_another(name, source, value, hints)?,
+                Reader::Alertmanager(_) | Reader::Grafana(_) => {
+                    self.form_of_code(name, value, hints)?
+                }
+            });
+        }
+        let declared = |source: &'s NamedSource| {
+            source.declared().map(|declared| Form::Declared {
+                name: &source.name,
+                source: declared,
+                note: None,
+            })
+        };
+        if let Some(form) = self.sources.of_user(value).and_then(declared) {
+            return Ok(form);
+        }
+        if let Some(readings) = of_code(value, hints) {
+            return Ok(Form::Read(readings));
+        }
+        match self.sources.of_builtin(value).and_then(declared) {
+            Some(form) => Ok(form),
+            None => Ok(Form::Read(of_json(value, hints)?)),
+        }
+    }
+
+    /// The form of a body for a source that code reads. Older versions of its vendor send other forms, which a built-in
+    /// source may know.
+    fn form_of_code<'s>(
+        &'s self,
+        name: &'s str,
+        value: &Value,
+        hints: &Hints,
+    ) -> Result<Form<'s>, IntakeError> {
+        let declared = || {
+            self.sources
+                .of_builtin(value)
+                .and_then(NamedSource::declared)
+        };
+        let readings = match (of_code(value, hints), declared()) {
+            (Some(readings), _) => readings,
+            (None, Some(source)) => {
+                return Ok(Form::Declared {
+                    name,
+                    source,
+                    note: None,
+                });
+            }
+            (None, None) => of_json(value, hints)?,
+        };
+        Ok(Form::Read(
+            readings
+                .into_iter()
+                .map(|reading| Reading {
+                    source: name.to_owned(),
+                    ..reading
+                })
+                .collect(),
+        ))
+    }
+
+    /// The form of a body that does not fit the declared source of its path: that of another source, or of any JSON.
+    /// What the source itself would drop by a default fires here.
+    fn form_of_another<'s>(
+        &'s self,
+        name: &'s str,
+        own: &'s Source,
+        value: &Value,
+        hints: &Hints,
+    ) -> Result<Form<'s>, IntakeError> {
+        let other = self
+            .sources
+            .of_user(value)
+            .or_else(|| self.sources.of_builtin(value));
+        let declared = other.and_then(|other| Some((&other.name, other.declared()?)));
+        let code = of_code(value, hints);
+        if let (None, Some((other, source))) = (&code, declared) {
+            let note = Some(Note::OtherForm(format!("as one of {other}")));
+            return Ok(Form::Declared { name, source, note });
+        }
+        if code.is_none() && own.understands(value) {
+            return Ok(Form::Declared {
+                name,
+                source: own,
+                note: Some(Note::OtherForm("by it nevertheless".to_owned())),
+            });
+        }
+        let (readings, read_as) = match code {
+            Some(readings) => (readings, "as a group of alerts"),
+            None => (of_json(value, hints)?, "by the names of its fields"),
+        };
+        let note = Note::OtherForm(read_as.to_owned());
+        let named = |reading: Reading| {
+            with_note(
+                Reading {
+                    source: name.to_owned(),
+                    ..reading
+                },
+                Some(&note),
+            )
+        };
+        Ok(Form::Read(readings.into_iter().map(named).collect()))
+    }
+
+    /// Notes a header with an unknown source.
+    fn noted(&self, mut reading: Reading, hints: &Hints) -> Reading {
+        if let Some(name) = hints
+            .source
+            .as_deref()
+            .filter(|name| !self.sources.contains(name))
+        {
+            reading.notes.push(Note::UnknownSource(name.to_owned()));
+        }
+        reading
+    }
+}
+
+fn with_note(mut reading: Reading, note: Option<&Note>) -> Reading {
+    reading.notes.extend(note.cloned());
+    reading
+}
+
+/// JSON of a form that code knows.
+fn of_code(value: &Value, hints: &Hints) -> Option<Vec<Reading>> {
+    let at = hints.received_at;
+    webhook::read_api(value, at).or_else(|| {
+        let left_out = hints
+            .left_out
+            .as_ref()
+            .map_or(0, |left_out| left_out.firing);
+        Some(vec![webhook::read(value, at)?.with_left_out(left_out)])
+    })
+}
+
+/// JSON of no declared source.
+fn of_json(value: &Value, hints: &Hints) -> Result<Vec<Reading>, IntakeError> {
+    match value {
+        Value::Null => Err(IntakeError::Empty),
+        Value::String(text) => Ok(vec![plain::read_text(text)]),
+        Value::Bool(_) | Value::Number(_) => Ok(vec![plain::read_text(&value.to_string())]),
+        Value::Array(_) | Value::Object(_) if is_empty(value) => Err(IntakeError::Empty),
+        Value::Array(_) | Value::Object(_) => {
+            Ok(of_code(value, hints).unwrap_or_else(|| plain::read_all(value, hints.received_at)))
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

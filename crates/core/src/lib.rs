@@ -1,0 +1,44 @@
+//! The core: the state of an investigation and its next step. Pure: no async, no I/O, no clock, no randomness.
+//!
+//! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`mask`] removes its
+//! secrets, and a frozen [`plan`] with its prompts is made for it; [`clock`] has the times that they state. Each
+//! [`execution`] is a fold over the entries of its journal. [`reasoning`] takes a model's reasoning out of its text,
+//! [`react`] parses calls that a model writes as text, [`text_calls`] finds those that its server should have read,
+//! [`native`] reads what the tools of a provider did. [`chain`] joins executions to stages and a session; [`timeline`]
+//! projects the journals to events for people. [`search`] makes the words by which a
+//! session is found. [`follow_up`] plans a question about a finished investigation; a
+//! [`notification`] reports one to a chat or a program.
+
+pub mod ids;
+pub mod trace_context;
+pub mod alert;
+pub mod alert_update;
+pub mod visible;
+pub mod readable;
+pub mod public_url;
+pub mod sources;
+pub mod intake;
+pub mod routing;
+pub mod clock;
+pub mod plan;
+pub mod runbook;
+mod tool_descriptions;
+pub mod prompt;
+pub mod missing_tools;
+pub mod execution;
+pub mod read_result;
+mod code;
+pub mod reasoning;
+pub mod react;
+pub mod text_calls;
+pub mod native;
+pub mod chain;
+pub mod summary;
+pub mod search;
+pub mod notification;
+pub mod timeline;
+pub mod follow_up;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;

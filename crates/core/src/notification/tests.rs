@@ -1,0 +1,104 @@
+//! The notification that the tests of each provider write.
+
+use chrono::{TimeDelta, TimeZone as _, Utc};
+
+use super::summary::{Outcome, Summary};
+use super::{Moment, Notification, NotificationKey, slack, teams, webhook};
+use crate::alert::Severity;
+use crate::alert::refs::Refs;
+use crate::execution::entry::Mark;
+use crate::ids::SessionId;
+
+pub(super) const ANALYSIS: &str = "Cause: the heap limit leaves no room [5]\nSure: likely, the exit code fits\nEvidence:\n- exit 137 [5]\n- limit 512Mi \
+     [7]\nDo next: `kubectl set resources deploy/a_b --limits=memory=1Gi` then wait\nNot seen: the heap dump";
+
+pub(super) fn summary() -> Summary {
+    let began_at = Utc.with_ymd_and_hms(2026, 11, 23, 12, 0, 0).unwrap();
+    Summary {
+        title: "KubePodOOMKilled checkout".to_owned(),
+        severity: Some(Severity::Critical),
+        chain: Some("kubernetes".to_owned()),
+        outcome: Some(Outcome::Completed),
+        analysis: Some(ANALYSIS.to_owned()),
+        mark: None,
+        error: None,
+        refs: Refs::default(),
+        began_at: Some(began_at),
+        ended_at: Some(began_at + TimeDelta::milliseconds(6_100)),
+    }
+}
+
+pub(super) fn notification() -> Notification {
+    let session = SessionId::parse("019a2b3c-0000-7000-8000-000000000001").unwrap();
+    Notification {
+        key: NotificationKey {
+            session,
+            route: "on-call".to_owned(),
+            moment: Moment::Ended,
+        },
+        summary: summary(),
+        url: Some(format!("https://tarsy.example.com/sessions/{session}")),
+        template: None,
+        may_repeat: false,
+    }
+}
+
+/// A notification whose texts try to be markup, and are too long.
+pub(super) fn hostile() -> Notification {
+    let hostile = "<!channel> <@U1> <https://evil.example|x> **b** [x](https://evil.example) <at>all</at> \u{202e}& ";
+    let summary = Summary {
+        title: hostile.repeat(100),
+        analysis: Some(format!("Cause: {}", hostile.repeat(1_000))),
+        chain: Some(hostile.repeat(10)),
+        ..summary()
+    };
+    Notification {
+        summary,
+        ..notification()
+    }
+}
+
+#[test]
+fn the_idempotency_key_depends_on_session_route_and_moment_alone() {
+    let key = notification().key;
+    let other = NotificationKey {
+        moment: Moment::Started,
+        ..key.clone()
+    };
+    assert_eq!(key.id(), notification().key.id());
+    let id = key.id();
+    let third = NotificationKey {
+        route: "other".to_owned(),
+        ..key
+    };
+    assert!(id != other.id() && id != third.id());
+}
+
+#[test]
+fn each_message_about_an_analysis_has_the_sentence_of_its_mark() {
+    for mark in Mark::ALL {
+        let marked = Notification {
+            summary: Summary {
+                mark: Some(mark),
+                ..summary()
+            },
+            ..notification()
+        };
+        let messages = [
+            slack::message(&marked),
+            teams::message(&marked),
+            webhook::message(&marked),
+        ];
+        assert!(
+            messages
+                .iter()
+                .all(|message| message.to_string().contains(mark.sentence())),
+            "{messages:#?}"
+        );
+        let sign = |message: &serde_json::Value| message.to_string().contains('⚠');
+        assert!(
+            messages.iter().take(2).all(sign),
+            "a marked analysis is no success"
+        );
+    }
+}

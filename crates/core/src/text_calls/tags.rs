@@ -1,0 +1,97 @@
+//! Tags around calls that no list has: each provider invents one, and its name says what it is.
+
+use super::{names_tool, offered};
+use crate::plan::ToolSpec;
+
+/// The longest beginning of a tag that is read.
+const MAX_HEAD_CHARS: usize = 48;
+/// Bytes behind the beginning of a tag that have to hold the name of a tool.
+const REACH_BYTES: usize = 300;
+/// What the letters of a tag around a call have in them.
+const WORDS: [&str; 11] = [
+    "toolcall",
+    "functioncall",
+    "toolrequest",
+    "toolcode",
+    "tooluse",
+    "usetool",
+    "mcptool",
+    "invoke",
+    "toolinvocation",
+    "calledtool",
+    "callingtool",
+];
+/// Tags that are those of a call if the name of an offered tool stands in them.
+const NAMING: [&str; 4] = ["function", "functionname", "tool", "toolname"];
+
+/// How a tag and the call in it are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    Call,
+    /// A call, or the mention of one.
+    Mention,
+}
+
+/// The tags in a prose text, and how each one is read.
+pub(super) fn found(prose: &str, tools: &[ToolSpec]) -> Vec<(usize, Reading)> {
+    let tags = prose.match_indices(['<', '[']);
+    let tags =
+        tags.filter_map(|(at, open)| Some((at, read(prose.get(at + open.len()..)?, open, tools)?)));
+    let recipients = prose
+        .match_indices("to=")
+        .filter(|(at, _)| is_recipient(prose, *at, tools));
+    tags.chain(recipients.map(|(at, _)| (at, Reading::Call)))
+        .collect()
+}
+
+/// `to=functions.server__tool`: the recipient of a message, without the tokens around it.
+fn is_recipient(prose: &str, at: usize, tools: &[ToolSpec]) -> bool {
+    let begins = prose
+        .get(..at)
+        .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+    let name = prose.get(at + "to=".len()..).unwrap_or_default();
+    begins && offered(name.strip_prefix("functions.").unwrap_or(name), tools).is_some()
+}
+
+fn read(inner: &str, open: &str, tools: &[ToolSpec]) -> Option<Reading> {
+    let is_end = |letter: char| matches!(letter, '>' | ']' | '{' | '(' | '=' | '"' | '\n' | '<');
+    let length = inner
+        .char_indices()
+        .take(MAX_HEAD_CHARS)
+        .find(|(_, letter)| is_end(*letter))
+        .map(|(at, _)| at)?;
+    let (head, rest) = inner.split_at_checked(length)?;
+    if head.starts_with('/') {
+        return None;
+    }
+    let is_closed = rest.starts_with(['>', ']']);
+    let behind = if is_closed { rest.get(1..)? } else { rest };
+    let behind = behind
+        .get(..behind.floor_char_boundary(REACH_BYTES))
+        .unwrap_or_default();
+    let content = behind.trim_start();
+    let has_structure = is_closed && content.starts_with(['{', '[', '<']);
+    let letters: String = head
+        .chars()
+        .filter(|letter| letter.is_alphabetic())
+        .flat_map(char::to_lowercase)
+        .collect();
+    let is_of_call = WORDS.iter().any(|word| letters.contains(word));
+    let is_naming = NAMING.contains(&letters.as_str());
+    let is_call = match open {
+        "[" => is_of_call && has_structure,
+        _ if is_of_call => {
+            has_structure || names_tool(behind, tools) || (is_closed && content.is_empty())
+        }
+        _ if is_naming => names_tool(behind, tools),
+        // The name of a tool is the name of the tag.
+        _ => is_closed && (has_structure || content.is_empty()) && offered(head, tools) == Some(""),
+    };
+    let is_mention =
+        open == "[" && is_of_call && rest.starts_with(['{', '(']) && names_tool(head, tools);
+    match (is_call, is_mention) {
+        (true, _) => Some(Reading::Call),
+        (false, true) => Some(Reading::Mention),
+        (false, false) => None,
+    }
+}

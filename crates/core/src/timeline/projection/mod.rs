@@ -1,0 +1,446 @@
+//! The projection from the journal to the timeline: the events of the entries of one checkpoint.
+//!
+//! Each failure has one event. The result event of a tool call also covers its failure. A failure without a tool call
+//! (a model call without an answer, an answer that was not understood or is empty, an unknown tool) is an `error` event
+//! whose metadata has its `kind`.
+
+mod native;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::alert::{AlertStatus, Severity};
+use crate::execution::cited_events;
+use crate::execution::entry::{
+    About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, NotSent, Outcome, ParsedReply,
+    StopReason, Summary, ToolCall, ToolResult,
+};
+use crate::execution::recovery::identity;
+use crate::execution::results;
+use crate::execution::state::State;
+use crate::react::ReplyKind;
+use crate::timeline::{EventDraft, EventType};
+use crate::visible::is_blank;
+
+/// Measurements of a checkpoint's calls; they are a part of events, never of decisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Duration of the model call in milliseconds.
+    pub model_ms: u64,
+    /// Whether the failed model call may succeed later, as the LLM service reports it; `None` without a failure.
+    pub retryable: Option<bool>,
+    /// Per call id.
+    pub tools: BTreeMap<String, MeasuredTool>,
+    /// Durations of the model calls for summaries in milliseconds, per id of the summarised call.
+    pub summaries_ms: BTreeMap<String, u64>,
+}
+
+/// Measurements of one tool call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeasuredTool {
+    /// Duration in milliseconds.
+    pub took_ms: u64,
+    /// Bytes of the whole result.
+    pub bytes: u64,
+    /// The limit that the result was cut to.
+    pub cut_to_tokens: Option<u32>,
+}
+
+/// The events of `entries`, which are about to be appended to `state`, in this order: thinking, code and sources of the
+/// provider's own tools, text or final analysis, calls, results. A `ReAct` text becomes the events of its sections.
+pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
+    let analysis = entries.iter().find_map(Entry::analysis);
+    let after = entries.iter().skip(1).map(Some).chain([None]);
+    let events = |(entry, next): (&Entry, Option<&Entry>)| match entry {
+        Entry::Ended { outcome } => ended(state, outcome, entries),
+        Entry::ToolResult(shown) => result(
+            state,
+            shown,
+            &shown.content,
+            Around { entries, next },
+            measured,
+        ),
+        Entry::Observation(shown) => result(
+            state,
+            shown,
+            results::plain(&shown.tool, &shown.content),
+            Around { entries, next },
+            measured,
+        ),
+        Entry::Answer(answer) => answered(state, answer, End { analysis, entries }, measured),
+        Entry::Failed {
+            error,
+            timeout,
+            source,
+            code,
+        } => {
+            let event = |kind: &str| {
+                let event = EventDraft::new(
+                    EventType::Error,
+                    error,
+                    json!({"kind": kind, "timeout": timeout}),
+                );
+                let is_call = *source == FailureSource::Model;
+                let code = (is_call && !code.is_empty()).then_some(code.as_str());
+                event
+                    .with("code", code)
+                    .with("retryable", measured.retryable.filter(|_| is_call))
+                    .failed()
+            };
+            error_kind(*source, code).map(event).into_iter().collect()
+        }
+        Entry::Switched { provider } => vec![switched(state, *provider, entries)],
+        Entry::AlertUpdated(updated) => vec![alert_updated(updated)],
+        Entry::Summarised(summary) => vec![summarised(state, summary, measured)],
+        Entry::Prompt { .. }
+        | Entry::Feedback { .. }
+        | Entry::Started { .. }
+        | Entry::Lost { .. }
+        | Entry::SentBefore { .. }
+        | Entry::Concluding { .. }
+        | Entry::Elided { .. }
+        | Entry::Stopped { .. } => Vec::new(),
+    };
+    entries.iter().zip(after).flat_map(events).collect()
+}
+
+/// The event of a switch to the provider with this index. Its reason is the failure in the same checkpoint.
+fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
+    let name = |index: usize| {
+        state
+            .plan()
+            .providers
+            .get(index)
+            .map_or("another provider", |plan| plan.name.as_str())
+    };
+    let (from, to) = (name(state.provider()), name(provider));
+    let (code, reason) = entries
+        .iter()
+        .find_map(Entry::model_failure)
+        .unwrap_or_default();
+    let why = if code.is_empty() {
+        String::new()
+    } else {
+        format!(" ({code})")
+    };
+    let content = format!("{from} has failed{why}: {to} goes on");
+    let metadata = json!({"from": from, "to": to, "code": code, "reason": reason});
+    EventDraft::new(EventType::ProviderFallback, content, metadata)
+}
+
+/// The event of an update of the alert.
+fn alert_updated(updated: &AlertUpdated) -> EventDraft {
+    let AlertUpdated {
+        content,
+        upto,
+        firing,
+        resolved,
+        severity,
+        status,
+    } = updated;
+    let metadata = json!({"update": upto, "firing": firing, "resolved": resolved});
+    EventDraft::new(EventType::AlertUpdated, content, metadata)
+        .with("severity", severity.map(Severity::as_str))
+        .with("status", status.map(AlertStatus::as_str))
+}
+
+/// The event of a summary, or of the failure to make one. The whole result stays in the store in either case.
+fn summarised(state: &State, summary: &Summary, measured: &Measured) -> EventDraft {
+    let long = state
+        .long_results()
+        .iter()
+        .find(|long| long.call_id == summary.call_id);
+    let provider = state
+        .plan()
+        .summaries
+        .as_ref()
+        .map(|summaries| &summaries.provider);
+    let metadata = json!({
+        "tool_name": long.map(|long| long.tool.as_str()), "call_id": summary.call_id,
+        "result_event": long.map(|long| long.event), "bytes": long.map(|long| long.bytes),
+        "provider": provider.map(|provider| provider.name.as_str()),
+        "model": provider.map(|provider| provider.model.as_str()),
+        "took_ms": measured.summaries_ms.get(&summary.call_id), "tokens": summary.usage.total(),
+    });
+    if summary.content.is_empty() {
+        let content = format!("no summary, the result stays cut: {}", summary.error);
+        return EventDraft::new(EventType::McpToolSummary, content, metadata).failed();
+    }
+    EventDraft::new(EventType::McpToolSummary, &summary.content, metadata)
+}
+
+/// The kind of the error event. A tool's failure has none: its result event covers it.
+fn error_kind(source: FailureSource, code: &str) -> Option<&str> {
+    match source {
+        FailureSource::Model => Some("model"),
+        // `empty`, or the reason why the answer does not count.
+        FailureSource::Answer => Some(code),
+        FailureSource::Tool => None,
+    }
+}
+
+/// The event of an end that no answer and no failed call has an event for.
+fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft> {
+    let answers = entries
+        .iter()
+        .any(|entry| matches!(entry, Entry::Answer(_)));
+    let is_failure = |entry: &Entry| {
+        matches!(
+            entry,
+            Entry::Failed {
+                source: FailureSource::Model | FailureSource::Answer,
+                ..
+            }
+        )
+    };
+    let is_covered = state.model_failure().is_some() || entries.iter().any(is_failure);
+    match outcome {
+        Outcome::Completed {
+            analysis,
+            reason,
+            mark,
+        } if !answers => {
+            let metadata = json!({"fallback": true, "stop_reason": reason.as_str()});
+            let event = EventDraft::new(EventType::FinalAnalysis, analysis, metadata);
+            vec![event.with("mark", mark.map(Mark::as_str))]
+        }
+        Outcome::Failed { error, reason } if !is_covered => {
+            let metadata = json!({"kind": reason.as_str(), "timeout": false});
+            vec![EventDraft::new(EventType::Error, error, metadata).failed()]
+        }
+        Outcome::Completed { .. }
+        | Outcome::Failed { .. }
+        | Outcome::Cancelled
+        | Outcome::TimedOut => Vec::new(),
+    }
+}
+
+/// The entries of the checkpoint in which a result stands.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    entries: &'a [Entry],
+    /// The entry after the result: the failure of the call, if it has no answer.
+    next: Option<&'a Entry>,
+}
+
+impl Around<'_> {
+    /// Whether the call was sent and its outcome is unknown.
+    fn has_lost(self, call: &str) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Lost { call_id } if call_id == call))
+    }
+}
+
+/// The event of a result. Its metadata distinguishes an error of the tool, a call without an answer, and a lost call.
+fn result(
+    state: &State,
+    shown: &ToolResult,
+    content: &str,
+    around: Around<'_>,
+    measured: &Measured,
+) -> Vec<EventDraft> {
+    let ToolResult {
+        call_id,
+        tool,
+        is_error,
+        not_sent,
+        ..
+    } = shown;
+    if state.tool(tool).is_none() {
+        // The error event in the place of the call covers it.
+        return Vec::new();
+    }
+    let measured = measured.tools.get(call_id).copied().unwrap_or_default();
+    let metadata = json!({
+        "tool_name": tool, "call_id": call_id, "is_error": is_error, "took_ms": measured.took_ms,
+        "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
+    });
+    let event = EventDraft::new(EventType::ToolResult, content, metadata);
+    let event = event.with("not_sent", not_sent.map(NotSent::as_str));
+    if around.has_lost(call_id) {
+        return vec![event.with("lost", Some(true))];
+    }
+    let Some(Entry::Failed {
+        timeout,
+        source: FailureSource::Tool,
+        ..
+    }) = around.next
+    else {
+        return vec![event];
+    };
+    vec![
+        event
+            .with("no_answer", Some(true))
+            .with("timeout", Some(*timeout)),
+    ]
+}
+
+/// What follows an answer in its checkpoint.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    /// The final analysis, if the answer ends the execution.
+    analysis: Option<&'a str>,
+    entries: &'a [Entry],
+}
+
+impl<'a> End<'a> {
+    fn mark(self) -> Option<Mark> {
+        let Some(Entry::Ended {
+            outcome: Outcome::Completed { mark, .. },
+        }) = self.entries.last()
+        else {
+            return None;
+        };
+        *mark
+    }
+
+    /// The faults for which a whole answer is asked for once more.
+    fn faults(self) -> Option<&'a [Fault]> {
+        self.entries.iter().find_map(|entry| {
+            let Entry::Feedback {
+                about: Some(About::Answer(faults)),
+                ..
+            } = entry
+            else {
+                return None;
+            };
+            Some(faults.as_slice())
+        })
+    }
+}
+
+fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -> Vec<EventDraft> {
+    let mut events: Vec<EventDraft> = refused_tools(state, answer).into_iter().collect();
+    if !answer.thinking.trim().is_empty() {
+        let metadata = json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
+        let event = EventDraft::new(EventType::LlmThinking, &answer.thinking, metadata);
+        events.push(event.with("signed", answer.is_signed.then_some(true)));
+    }
+    let thought = answer
+        .reading
+        .as_ref()
+        .and_then(|reading| reading.thought.as_deref());
+    if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+        let metadata = json!({"took_ms": measured.model_ms, "source": "react"});
+        events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
+    }
+    events.extend(native::events(state.plan().strategy, answer));
+    if let Some(analysis) = end.analysis {
+        events.push(
+            final_analysis(state, answer, analysis, measured)
+                .with("mark", end.mark().map(Mark::as_str)),
+        );
+    } else if let Some(reading) = answer.reading.as_ref().filter(|_| end.faults().is_none()) {
+        events.extend(misunderstood(reading));
+    } else if !is_blank(&answer.text) {
+        let cited = native::citations(state.plan().strategy, answer, &answer.text);
+        let asked_again = asked_again(state, answer, end);
+        let metadata = if cited.is_some() || asked_again.is_some() {
+            json!({})
+        } else {
+            Value::Null
+        };
+        let event = EventDraft::new(EventType::LlmResponse, &answer.text, metadata)
+            .with("citations", cited);
+        events.push(event.with("asked_again", asked_again));
+    }
+    let left_out = answer
+        .reading
+        .as_ref()
+        .and_then(|reading| reading.problem.as_deref());
+    events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
+    events
+}
+
+/// The event of the tools that the provider has refused before this answer.
+fn refused_tools(state: &State, answer: &Answer) -> Option<EventDraft> {
+    let refused = state.newly_refused(answer);
+    let names: Vec<&str> = refused
+        .iter()
+        .map(|refused| refused.tool.as_str())
+        .collect();
+    let provider = state
+        .plan()
+        .providers
+        .get(state.provider())
+        .map_or("the provider", |plan| plan.name.as_str());
+    let content = format!(
+        "{provider} refuses the definition of {}: the investigation goes on without",
+        names.join(", ")
+    );
+    let metadata =
+        json!({"kind": "refused_tools", "timeout": false, "provider": provider, "tools": refused});
+    (!refused.is_empty()).then(|| EventDraft::new(EventType::Error, content, metadata).failed())
+}
+
+/// Why the answer does not count, or does not count yet; `None` for one that does.
+fn asked_again(state: &State, answer: &Answer, end: End<'_>) -> Option<Vec<&'static str>> {
+    if let Some(faults) = end.faults() {
+        return Some(faults.iter().map(|fault| fault.as_str()).collect());
+    }
+    state.why_not_taken(answer).map(|reason| vec![reason])
+}
+
+/// The event of a call, or the error for an unknown tool.
+fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
+    if state.tool(&call.tool).is_none() {
+        let content = format!("The answer asks for an unknown tool '{}'", call.tool);
+        let metadata = json!({"kind": ReplyKind::UnknownTool.as_str(), "timeout": false, "tool_name": call.tool, "call_id": call.id});
+        return EventDraft::new(EventType::Error, content, metadata).failed();
+    }
+    let metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
+    EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
+        .with("warning", left_out)
+        .with(
+            "identity",
+            (!call.read_only).then(|| identity(&call.tool, &call.arguments)),
+        )
+}
+
+/// The event of the end, with the pages that support its words and the cited numbers that belong to no known result.
+fn final_analysis(
+    state: &State,
+    answer: &Answer,
+    analysis: &str,
+    measured: &Measured,
+) -> EventDraft {
+    let forced = state.concluding();
+    let unknown = state
+        .citable()
+        .map(|known| cited_events::unknown(analysis, &known))
+        .unwrap_or_default();
+    let metadata = json!({"took_ms": measured.model_ms, "finish_reason": answer.finish});
+    EventDraft::new(EventType::FinalAnalysis, analysis, metadata)
+        .with("forced_conclusion", forced.map(|_| true))
+        .with("stop_reason", forced.map(StopReason::as_str))
+        .with("iterations_used", forced.map(|_| state.iterations_used()))
+        .with(
+            "max_iterations",
+            forced.map(|_| state.plan().limits.max_iterations),
+        )
+        .with(
+            "citations",
+            native::citations(state.plan().strategy, answer, analysis),
+        )
+        .with(
+            "unknown_citations",
+            (!unknown.is_empty()).then_some(unknown),
+        )
+}
+
+/// The error for an answer without a valid call or end.
+fn misunderstood(reading: &ParsedReply) -> Option<EventDraft> {
+    let content = match (reading.kind, reading.problem.as_deref().unwrap_or_default()) {
+        (ReplyKind::Malformed, problem) => {
+            format!("The answer was not understood: it has {problem}")
+        }
+        (ReplyKind::UnknownTool, problem) => format!("The answer asks for an {problem}"),
+        (ReplyKind::Final | ReplyKind::Action, _) => return None,
+    };
+    let metadata = json!({"kind": reading.kind.as_str(), "timeout": false});
+    Some(EventDraft::new(EventType::Error, content, metadata).failed())
+}

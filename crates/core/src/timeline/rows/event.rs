@@ -1,0 +1,272 @@
+//! The row of each event.
+
+use serde_json::Value;
+
+use crate::execution::entry::Mark as ProofMark;
+use crate::native::Retrieval;
+use crate::timeline::{EventStatus, EventType, TimelineEvent};
+
+use super::footnotes::{Footnotes, footnotes};
+use super::meta::{self, Meta};
+use super::row::{Body, Kind, Mark, Row, Tone};
+use super::{code, session};
+use crate::readable::text::Charset;
+use crate::readable::{format, results, text};
+
+/// Lines of an error that are shown where there is little room.
+const MAX_ERROR_LINES: usize = 10;
+/// Lines of a change of the alert that are shown where there is little room.
+const MAX_UPDATE_LINES: usize = 12;
+/// Lines of a question that are shown where there is little room.
+const MAX_QUESTION_LINES: usize = 10;
+
+/// The row of an event; `tool` is the name of the call that the event belongs to.
+pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset) -> Row {
+    let meta = Meta::new(&event.metadata, charset);
+    let content = text::clean(&event.content, charset);
+    let mut row = match &event.event_type {
+        EventType::LlmThinking => thinking(event),
+        EventType::LlmResponse => Row::new(Kind::Thinking, "response", Body::Folded(cited(event))),
+        EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, charset),
+        EventType::ToolResult | EventType::McpToolSummary => result(event, tool, charset),
+        EventType::Error => error(event, &meta, content),
+        EventType::UserQuestion => question(&meta, content),
+        EventType::ExecutiveSummary => {
+            Row::line(Kind::Analysis, "summary", &content).toned(Tone::Good)
+        }
+        EventType::FinalAnalysis => final_analysis(event, &meta),
+        EventType::CodeExecution => code::row(event, &meta, &content),
+        EventType::GoogleSearchResult => search("Google Search", &meta, &content),
+        EventType::UrlContextResult => search("URL Context", &meta, &content),
+        EventType::ProviderFallback => {
+            Row::line(Kind::Fallback, "fallback", &content).toned(Tone::Caution)
+        }
+        EventType::SessionStarted => session::started(&meta, &content),
+        EventType::SessionResumed => session::resumed(&meta, &content),
+        EventType::StageStarted => session::stage(event, &meta, Kind::Start, "started"),
+        EventType::StageCompleted => session::stage(event, &meta, Kind::End, "completed"),
+        EventType::AlertJoined => session::alert_joined(&meta, &content),
+        EventType::AlertUpdated => Row::new(
+            Kind::Joined,
+            "alert changed",
+            whole(content, MAX_UPDATE_LINES),
+        ),
+        EventType::AlertResolved => Row::line(Kind::Joined, "resolved", &content),
+        EventType::AlertAcknowledged => Row::line(Kind::Joined, "acknowledged", &content),
+        EventType::SessionCompleted => session::completed(&meta),
+        EventType::SessionFailed if meta.text("stop_reason").as_deref() == Some("limited") => {
+            session::end(&meta, content, "limited", Tone::Caution)
+        }
+        EventType::SessionFailed => session::end(&meta, content, "failed", Tone::Bad),
+        EventType::SessionCancelled => session::end(&meta, content, "cancelled", Tone::Bad),
+        EventType::SessionTimedOut => session::end(&meta, content, "timed out", Tone::Bad),
+        EventType::Joined => Row::line(Kind::Joined, "joined", &content),
+        EventType::Unknown(word) => {
+            Row::line(Kind::Unknown, &text::one_line(word, charset), &content).toned(Tone::Caution)
+        }
+    };
+    row.took_ms = meta.number("took_ms").or(row.took_ms);
+    if event.truncated {
+        row.marks.push(Mark::new("cut", Tone::Caution));
+    }
+    row.tokens = tokens(&meta).filter(|_| !event.event_type.is_end());
+    row
+}
+
+fn thinking(event: &TimelineEvent) -> Row {
+    let row = Row::new(
+        Kind::Thinking,
+        "thinking",
+        Body::Folded(Footnotes::none(&event.content)),
+    );
+    let is_signed = event
+        .metadata
+        .get("signed")
+        .and_then(Value::as_bool)
+        .unwrap_or_default();
+    let signed = is_signed.then(|| Mark::new("signed", Tone::Quiet));
+    Row {
+        marks: signed.into_iter().collect(),
+        ..row
+    }
+    .toned(Tone::Quiet)
+}
+
+fn question(meta: &Meta<'_>, content: String) -> Row {
+    let row = Row::new(Kind::Start, "question", whole(content, MAX_QUESTION_LINES));
+    let by = meta
+        .text("asked_by")
+        .map(|by| Mark::new(format!("by {by}"), Tone::Quiet));
+    Row {
+        name_tone: Tone::Strong,
+        marks: by.into_iter().collect(),
+        ..row
+    }
+}
+
+fn final_analysis(event: &TimelineEvent, meta: &Meta<'_>) -> Row {
+    let row = Row::new(
+        Kind::Analysis,
+        "final analysis",
+        Body::Prose {
+            text: cited(event),
+            limit: None,
+        },
+    );
+    let proof = meta.text("mark").map(|code| ProofMark::parse(&code));
+    let name_tone = if proof.is_some() {
+        Tone::Caution
+    } else {
+        Tone::Good
+    };
+    let marks = proof
+        .map(|mark| Mark::new(mark.word(), Tone::Bad))
+        .into_iter()
+        .collect();
+    Row {
+        name_tone,
+        marks,
+        ..row
+    }
+}
+
+fn whole(text: String, limit: usize) -> Body {
+    Body::Whole {
+        text,
+        limit: Some(limit),
+    }
+}
+
+/// The text of an event, with the pages that it cites.
+fn cited(event: &TimelineEvent) -> Footnotes {
+    footnotes(&event.content, event.metadata.get("citations"))
+}
+
+fn call(event: &TimelineEvent, tool: Option<String>, charset: Charset) -> Row {
+    let arguments = meta::arguments(&event.content, charset);
+    let row = Row::new(
+        Kind::Call,
+        tool.unwrap_or_else(|| "tool call".to_owned()),
+        Body::Line(arguments),
+    );
+    Row {
+        name_tone: Tone::Strong,
+        ..row
+    }
+}
+
+fn result(event: &TimelineEvent, tool: Option<String>, charset: Charset) -> Row {
+    let meta = Meta::new(&event.metadata, charset);
+    let line = results::line(&event.content);
+    let line = text::one_line(line.as_deref().unwrap_or(&event.content), charset);
+    let body = Body::Result {
+        line,
+        whole: event.content.clone(),
+    };
+    let mut row = Row::new(
+        Kind::Result,
+        tool.unwrap_or_else(|| "tool result".to_owned()),
+        body,
+    );
+    row.name_tone = Tone::Strong;
+    if meta.is_set("is_error") || event.status == EventStatus::Failed {
+        row = row.toned(Tone::Bad);
+    }
+    if event.event_type == EventType::McpToolSummary {
+        row.marks.push(Mark::new("summary", Tone::Quiet));
+    }
+    if meta.is_set("lost") {
+        row.marks.push(Mark::new("outcome unknown", Tone::Caution));
+    }
+    row.marks.extend(meta.number("bytes").map(Mark::bytes));
+    row.marks
+        .extend(meta.number("cut_to_tokens").map(|tokens| Mark {
+            long: format!("cut to {} tokens", format::tokens(tokens)),
+            short: "cut".to_owned(),
+            tone: Tone::Caution,
+        }));
+    row
+}
+
+fn error(event: &TimelineEvent, meta: &Meta<'_>, content: String) -> Row {
+    let kind = meta
+        .text("kind")
+        .map(|kind| format!("{kind} "))
+        .unwrap_or_default();
+    let name = if meta.is_set("timeout") {
+        "timeout"
+    } else {
+        "error"
+    };
+    let tool = meta
+        .text("tool_name")
+        .filter(|tool| !event.content.contains(tool.as_str()));
+    let content = tool
+        .map(|tool| format!("{tool}: {content}"))
+        .unwrap_or(content);
+    let mut row = Row::new(
+        Kind::Error,
+        format!("{kind}{name}"),
+        whole(content, MAX_ERROR_LINES),
+    )
+    .toned(Tone::Bad);
+    row.marks
+        .extend(meta.text("code").map(|code| Mark::new(code, Tone::Quiet)));
+    row
+}
+
+fn search(name: &str, meta: &Meta<'_>, content: &str) -> Row {
+    let sources = meta.list("sources");
+    if sources.is_empty() {
+        let prefixes = [name, ":", " ", "→", "->"];
+        let content = prefixes
+            .iter()
+            .fold(content, |text, prefix| text.trim_start_matches(prefix));
+        return Row::line(Kind::Search, name, content);
+    }
+    let queries: Vec<_> = meta
+        .list("queries")
+        .iter()
+        .filter_map(Value::as_str)
+        .map(|q| format!("'{q}' "))
+        .collect();
+    let charset = meta.charset;
+    let arrow = charset.arrow();
+    let found = format::count(sources.len(), "source");
+    let queries = text::one_line(&queries.join(", "), charset);
+    let mut row = Row::line(Kind::Search, name, &format!("{queries} {arrow} {found}"));
+    row.sources = sources
+        .iter()
+        .map(|source| self::source(source, charset))
+        .collect();
+    row.unread = meta
+        .list("retrievals")
+        .iter()
+        .filter_map(|page| not_read(page, charset))
+        .collect();
+    row
+}
+
+fn source(source: &Value, charset: Charset) -> String {
+    let meta = Meta::new(source, charset);
+    let uri = meta.text("uri").or_else(|| meta.text("url"));
+    text::join([meta.text("title"), uri], "  ")
+}
+
+/// A page that the provider could not read, with the reason.
+fn not_read(page: &Value, charset: Charset) -> Option<String> {
+    let failure = serde_json::from_value::<Retrieval>(page.clone())
+        .ok()?
+        .failure()?;
+    let failure = text::one_line(&format!("not read: {failure}"), charset);
+    Some(text::join(
+        [Meta::new(page, charset).text("url"), Some(failure)],
+        "  ",
+    ))
+}
+
+/// A model call's tokens.
+fn tokens(meta: &Meta<'_>) -> Option<String> {
+    let usage = Some(session::usage(meta)).filter(|usage| !usage.is_empty());
+    usage.or_else(|| Some(format!("{} tokens", format::tokens(meta.number("tokens")?))))
+}
