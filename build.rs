@@ -1,11 +1,7 @@
-//! Compiles the protocol with protox (no protoc needed), watches the embedded migrations, lists the samples
-//! of sources and names the build.
+//! Compiles the protocol with protox (no protoc needed), watches the embedded migrations and names the build.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-const SOURCES: &str = "crates/core/src/sources/builtin";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=proto");
@@ -22,55 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tonic_prost_build::configure()
         .codec_path("crate::llm::codec::SmallBuffers")
         .compile_fds(compiler.file_descriptor_set())?;
-    embed_samples()?;
     name_the_build()
-}
-
-/// Writes the list of the samples of built-in sources, which `tarsy sources test` reads.
-fn embed_samples() -> Result<(), Box<dyn std::error::Error>> {
-    println!("cargo:rerun-if-changed={SOURCES}");
-    let mut list = String::from("&[\n");
-    for source in entries(&Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join(SOURCES))? {
-        let samples = source.join("samples");
-        for incident in if samples.is_dir() {
-            entries(&samples)?
-        } else {
-            Vec::new()
-        } {
-            for body in entries(&incident)?
-                .into_iter()
-                .filter(|path| path.extension().is_some_and(|end| end == "json"))
-            {
-                let name = |path: &Path| {
-                    path.file_name()
-                        .unwrap_or_default()
-                        .to_string_lossy()
-                        .into_owned()
-                };
-                let (source, incident, file) = (name(&source), name(&incident), name(&body));
-                let expected = body.with_extension("expected.yaml");
-                writeln!(
-                    list,
-                    "Embedded {{ source: {source:?}, incident: {incident:?}, file: {file:?}, \
-                     body: include_bytes!({body:?}), expected: include_str!({expected:?}) }},"
-                )?;
-            }
-        }
-    }
-    list.push_str("]\n");
-    std::fs::write(
-        Path::new(&std::env::var("OUT_DIR")?).join("samples.rs"),
-        list,
-    )?;
-    Ok(())
-}
-
-fn entries(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut entries = std::fs::read_dir(folder)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()?;
-    entries.sort();
-    Ok(entries)
 }
 
 /// Sets the variables that `tarsy_build_info` reads. The commit comes from `TARSY_COMMIT` alone: a build that asked git

@@ -14,7 +14,6 @@
 
 pub mod bus;
 pub mod cli;
-pub mod config;
 pub mod drill;
 pub mod engine;
 pub mod listener;

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::address::{Address, Login};
-use crate::config::{Secret, SecretError};
+use tarsy_config::{Secret, SecretError};
 
 /// The login and the files of TLS. By default the login of the URL, and no files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

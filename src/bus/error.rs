@@ -8,8 +8,8 @@ use async_nats::jetstream::stream::StorageType;
 
 use super::names::{ALERTS, DEAD_LETTERS, TIMELINE};
 use super::topology::fields::Difference;
-use crate::config::SecretError;
 use crate::engine::ports::BrokerUnavailable;
+use tarsy_config::SecretError;
 use tarsy_core::ids::SessionId;
 
 /// An operation on the broker failed.

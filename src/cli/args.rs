@@ -30,10 +30,10 @@ use tracing::level_filters::LevelFilter;
 use crate::bus::{NatsCredentials, SubjectSuffix};
 use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
-use crate::config::url_pattern::UrlPattern;
 use crate::llm::client::Credentials;
 use crate::roles::shutdown::StopOn;
 use crate::store::Secrets;
+use tarsy_config::url_pattern::UrlPattern;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 

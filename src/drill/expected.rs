@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::config::read::yaml;
+use tarsy_config::read::yaml;
 use tarsy_core::execution::event_refs::cited;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::evidence::EvidenceError;
 use super::transcript::{Transcript, TranscriptError};
 use super::{Drill, EVIDENCE, Recorded};
-use crate::config::Faults;
+use tarsy_config::Faults;
 
 const ALERT: &str = "alert.json";
 const CONFIG: &str = "tarsy.yaml";

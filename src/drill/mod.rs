@@ -19,7 +19,7 @@ use std::path::Path;
 use self::evidence::{Evidence, EvidenceError};
 use self::expected::Expected;
 use self::judging::rubric::Rubric;
-use crate::config::Faults;
+use tarsy_config::Faults;
 
 pub use builtin::{BUILTIN, builtin};
 pub use folder::{FolderError, Player, transcript_files};
@@ -136,7 +136,7 @@ impl Drill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use tarsy_config::Config;
 
     #[test]
     fn every_builtin_drill_can_be_read() {

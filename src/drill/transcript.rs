@@ -15,8 +15,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
 use super::repeat;
-use crate::config::read::units::parse_duration;
-use crate::config::read::yaml::{self, YamlError};
+use tarsy_config::read::units::parse_duration;
+use tarsy_config::read::yaml::{self, YamlError};
 
 pub use native::{Code, CodeResult, Research, Resting};
 pub use question::Question;

@@ -45,9 +45,9 @@ use self::server::Server;
 use self::slot::ConnectionSlot;
 use self::tool_cache::CachedServer;
 use super::Error;
-use crate::config::server_name_fault;
 use crate::engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use crate::engine::trace;
+use tarsy_config::server_name_fault;
 use tarsy_core::plan::ToolSpec;
 use tarsy_mask::Mask;
 

@@ -17,9 +17,9 @@ use std::time::Duration;
 use reqwest::Client;
 
 use self::secret::Secrets;
-use crate::config::{NotificationRoute, RouteKind, WebhookAddress};
 use crate::engine::ports::{Arrival, Notifier, ProviderAnswer};
 use crate::outgoing;
+use tarsy_config::{NotificationRoute, RouteKind, WebhookAddress};
 use tarsy_core::notification::{Notification, slack as slack_text, teams, webhook};
 use tarsy_mask::Mask;
 

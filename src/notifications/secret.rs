@@ -3,7 +3,7 @@
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
-use crate::config::{NotificationSecret, process_env};
+use tarsy_config::{NotificationSecret, process_env};
 use tarsy_mask::Mask;
 
 /// A secret is shorter.

@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 use super::endpoint::Endpoint;
 use super::response::Rejection;
 use super::{InboundAlert, Settings};
-use crate::config::{AlertRoute, BUILTIN_SOURCE_NAMES};
+use tarsy_config::{AlertRoute, BUILTIN_SOURCE_NAMES};
 use tarsy_core::alert::{AlertStatus, Severity};
 use tarsy_core::intake::{Hints, IntakeError, MAX_BODY_BYTES, Part, headers};
 use tarsy_core::routing::Facts;

@@ -21,8 +21,8 @@ use hyper::body::Bytes;
 pub use server::serve;
 
 use self::proof::Proof;
-use crate::config::Routes;
 use crate::listener::{Limits, Token};
+use tarsy_config::Routes;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::Intake;

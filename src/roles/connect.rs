@@ -8,11 +8,11 @@ use anyhow::bail;
 use crate::bus::{
     self, Bound, ConnectRetry, Layout, Layouts, Nats, NatsCredentials, Options, TopologySettings,
 };
-use crate::config::{Config, Env, Faults, Secret, StreamLimits, environment_fault};
 use crate::llm::client::{Client, ClientCertificate, Credentials};
 use crate::llm::pem::FileError;
 use crate::llm::token::TokenSource;
 use crate::store::{ConnectOptions, Error, Schema, Secrets, check_for_worker};
+use tarsy_config::{Config, Env, Faults, Secret, StreamLimits, environment_fault};
 
 /// The addresses of the servers.
 #[derive(Clone)]

@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use crate::bus::{LoginSource, NatsCertificate, NatsCredentials};
-use crate::config::{Env, Faults, Secret, environment_fault};
 use crate::store::Secrets;
+use tarsy_config::{Env, Faults, Secret, environment_fault};
 
 const CREDS: &str = "NATS_CREDS_FILE";
 const NKEY: &str = "NATS_NKEY_FILE";

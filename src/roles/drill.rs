@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 
-use crate::config::{
+use crate::drill::{Drill, FolderError, builtin};
+use tarsy_config::{
     Config, LlmProvider, McpProgram, McpServer, McpTransport, Template, process_env,
 };
-use crate::drill::{Drill, FolderError, builtin};
 
 /// The name of the MCP server that serves the evidence.
 pub const SERVER: &str = "drill";

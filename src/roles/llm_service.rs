@@ -9,7 +9,6 @@ use tokio::net::TcpListener;
 
 use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
 use super::shutdown::{Signals, print_ready_and_metrics};
-use crate::config::{LlmService, environment_fault};
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::drill::transcript_files;
@@ -27,6 +26,7 @@ use crate::telemetry::http::Readiness;
 use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
+use tarsy_config::{LlmService, environment_fault};
 use tarsy_mask::Mask;
 
 /// The arguments of the role.
@@ -195,10 +195,10 @@ fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Concurrency, LlmServiceTls};
     use crate::llm::service::labels;
     use crate::llm::service::provider::known;
     use crate::telemetry::label_values;
+    use tarsy_config::{Concurrency, LlmServiceTls};
 
     fn options(listen: &str, token: Option<&str>) -> Options {
         Options {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::connect::{Addresses, topology};
 use crate::bus::TopologyChanges;
-use crate::config::Config;
 use crate::store;
+use tarsy_config::Config;
 
 /// The changes of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 pub use self::files::SecretFiles;
-use crate::config::{
+use tarsy_config::{
     Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth,
     SourceSecret, Template, process_env,
 };

@@ -8,13 +8,13 @@ use anyhow::{Context as _, bail};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{
-    Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, ToolProbe,
-    process_env,
-};
 use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
 use crate::mcp::{
     HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
+};
+use tarsy_config::{
+    Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, ToolProbe,
+    process_env,
 };
 use tarsy_core::execution::cut::{ReadBack, cut};
 use tarsy_core::execution::entry::ToolCall;

@@ -23,7 +23,6 @@ use tokio::time::Instant;
 
 use self::client::NoPage;
 use self::token::Tokens;
-use crate::config;
 use tarsy_core::runbook::{FetchedRunbook, RunbookHost};
 use tarsy_mask::Mask;
 
@@ -77,7 +76,7 @@ impl Cached {
 impl Runbooks {
     /// Prepares the client. Nothing is fetched before an alert needs it. `timeout` is the longest time for a page with
     /// its redirects; [`FETCH_TIMEOUT`] outside tests.
-    pub fn new(config: &config::Runbooks, timeout: Duration, mask: Mask) -> Self {
+    pub fn new(config: &tarsy_config::Runbooks, timeout: Duration, mask: Mask) -> Self {
         let private = config
             .private_hosts
             .iter()

@@ -8,7 +8,7 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 
 use super::location::{GITHUB, GITHUB_RAW};
-use crate::config::{RunbookSource, RunbookToken, process_env};
+use tarsy_config::{RunbookSource, RunbookToken, process_env};
 use tarsy_core::runbook::{RunbookHost, is_listed};
 use tarsy_mask::Mask;
 

@@ -12,7 +12,7 @@ use super::pool::{self, Addresses, Limits, Newest, Pool};
 use super::tails::Tails;
 use super::writes::prune::Positions;
 use super::writes::words::History;
-use crate::config::Secret;
+use tarsy_config::Secret;
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;
 use tarsy_mask::Mask;

@@ -6,13 +6,13 @@ use diesel::prelude::*;
 use diesel::sql_types::SmallInt;
 use uuid::Uuid;
 
-use crate::config::Retention;
 use crate::engine::ports::{
     CancelOutcome, Claim, ClaimRequest, Disposition, Inherited, JoinRequest, Lease, OpenRequest,
     Opened, Pruned, Received, Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus,
     StoreError, StoredMessage, Sweep, Swept, Worded,
 };
 use crate::reports::DispositionKind;
+use tarsy_config::Retention;
 use tarsy_core::ids::{SessionId, WorkerId};
 
 use super::call::{Operation, once};

@@ -9,6 +9,14 @@
 //! session is found. [`follow_up`] plans a question about a finished investigation; a
 //! [`notification`] reports one to a chat or a program.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
+
 pub mod ids;
 pub mod trace_context;
 pub mod alert;
@@ -39,6 +47,10 @@ pub mod notification;
 pub mod timeline;
 pub mod follow_up;
 #[cfg(any(test, feature = "testing"))]
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "the tests of this crate use the rest")
+)]
 pub mod testing;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,14 @@
 //! obviously is no secret (`null`, `${DB_PASSWORD}`, `<set to the key …>`): an investigation needs to see that a
 //! password is missing.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
+
 mod bytes;
 mod decoded_view;
 mod spans;

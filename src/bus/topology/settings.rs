@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::stream::{Placement, StorageType};
 
 use crate::bus::names::{ALERTS, DEAD_LETTERS, TIMELINE};
-use crate::config::{StreamPlacement, StreamStorage};
+use tarsy_config::{StreamPlacement, StreamStorage};
 
 /// A bound of a stream: an age, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

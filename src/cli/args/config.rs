@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::config::{EXAMPLES, example_of};
+use tarsy_config::{EXAMPLES, example_of};
 
 /// Arguments of `config example`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]

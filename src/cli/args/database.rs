@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::values::duration;
-use crate::config::Retention;
+use tarsy_config::Retention;
 
 /// Arguments of `migrate`.
 #[derive(Args, Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::checks::JsonArgs;
-use crate::config::source_name_fault;
+use tarsy_config::source_name_fault;
 
 /// The commands about the sources of alerts.
 #[derive(Clone, Debug, Subcommand)]

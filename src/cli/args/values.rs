@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::Utc;
 
-use crate::config::read::moment::{ACCEPTED, Edge, parse_moment};
-use crate::config::read::units::parse_duration;
 use crate::drill::BUILTIN;
+pub use tarsy_config::read::moment::{ACCEPTED, Edge, parse_moment};
+use tarsy_config::read::units::parse_duration;
 use tarsy_core::clock::Moment;
 
 /// The longest duration of an argument: a hundred years.

@@ -13,9 +13,9 @@ use crate::cli::args::{DoctorArgs, GlobalArgs, HealthArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::view::TerminalEnv;
-use crate::config::find;
 use crate::roles::doctor;
 use crate::roles::models::Ask;
+use tarsy_config::find;
 
 pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Result<Exit> {
     let style = TerminalEnv::of_process().style();

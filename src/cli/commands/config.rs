@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
-use crate::config::{
+use crate::roles::init::{self, Existing};
+use crate::roles::secrets::may_be_secret;
+use tarsy_config::{
     Composed, Config, EXAMPLE, EXAMPLES, Fault, Resolved, Template, compose, describe, example_of,
     find, hints, process_env, show,
 };
-use crate::roles::init::{self, Existing};
-use crate::roles::secrets::may_be_secret;
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {

@@ -18,10 +18,10 @@ use crate::cli::args::{
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::dead_letters::{self, Remedy};
 use crate::cli::view::TerminalEnv;
-use crate::config::Config;
 use crate::roles::masked::dead_letter;
 use crate::roles::publishing::reruns;
 use crate::roles::secrets;
+use tarsy_config::Config;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::MAX_BODY_BYTES;
 use tarsy_mask::Mask;

@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use super::output::{note, print};
 use crate::cli::args::{GlobalArgs, InitArgs};
 use crate::cli::exit::Exit;
-use crate::config::{Config, FILE, process_env};
 use crate::roles::init::{self, Existing, LOCAL_OLLAMA};
+use tarsy_config::{Config, FILE, process_env};
 
 /// Columns of the name of a finding.
 const FOUND_COLUMNS: usize = 28;

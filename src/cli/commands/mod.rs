@@ -35,12 +35,12 @@ pub use shell::answer_shell;
 use crate::bus;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
-use crate::config::{Config, Faults, Web, find, process_env};
 use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
 use crate::roles::{credentials, secrets};
 use crate::store;
 use crate::telemetry::logs;
 use crate::telemetry::traces::{Settings, Traces};
+use tarsy_config::{Config, Faults, Web, find, process_env};
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;
 

@@ -8,8 +8,8 @@ use crate::cli::args::{GlobalArgs, ModelsArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::models;
 use crate::cli::view::TerminalEnv;
-use crate::config::find;
 use crate::roles::models::{Ask, State, report};
+use tarsy_config::find;
 
 /// For a directory without a configuration.
 const NO_FILE: &str = "there is no tarsy.yaml: a recording knows the alerts of `tarsy drill --list` only; any other alert \

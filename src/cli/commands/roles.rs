@@ -13,7 +13,6 @@ use crate::cli::args::{
     EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs,
 };
 use crate::cli::exit::Exit;
-use crate::config::{LlmService, find, process_env};
 use crate::drill::evidence::Evidence;
 use crate::drill::gate::Gates;
 use crate::llm::service::scripted::Unknown;
@@ -25,6 +24,7 @@ use crate::roles::worker::pod::Pod;
 use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, web, worker};
 use crate::store::Schema;
 use crate::telemetry::logs;
+use tarsy_config::{LlmService, find, process_env};
 
 pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;

@@ -17,8 +17,8 @@ use crate::bus::{CHAIN, FORCE, LEFT_OUT, TRACEPARENT};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::ViewArgs;
-use crate::config::{Config, process_env};
 use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, Rules, messages};
+use tarsy_config::{Config, process_env};
 use tarsy_core::ids::SessionId;
 use tarsy_core::trace_context::TraceContext;
 

@@ -14,8 +14,8 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::config::read::units::parse_duration;
-use crate::config::read::yaml::{self, YamlError};
+use tarsy_config::read::units::parse_duration;
+use tarsy_config::read::yaml::{self, YamlError};
 
 use self::series::Series;
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::config::read::units::parse_duration;
+use tarsy_config::read::units::parse_duration;
 
 /// The kinds of Kubernetes objects, each with its other names.
 const KINDS: [&[&str]; 16] = [

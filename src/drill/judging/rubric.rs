@@ -4,10 +4,10 @@
 //! names only the cause, the evidence that proves it and the actions that are forbidden. `grade` compares a report with
 //! it.
 
-use crate::config::read::context::Context;
-use crate::config::read::reader::{Field, Map};
-use crate::config::read::yaml;
-use crate::config::{Fault, Faults};
+use tarsy_config::read::context::Context;
+use tarsy_config::read::reader::{Field, Map};
+use tarsy_config::read::yaml;
+use tarsy_config::{Fault, Faults};
 
 /// The file beside the alert of a drill.
 const FILE: &str = "rubric.yaml";

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::grade::{Grade, Outcome, Trial};
 use super::rubric::Rubric;
-use crate::config::read::yaml;
 use crate::drill::evidence::Evidence;
 use crate::drill::{BUILTIN, Drill};
+use tarsy_config::read::yaml;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
 

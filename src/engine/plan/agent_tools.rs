@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::stage_agents::{settings, strategy};
-use crate::config::{Config, Settings};
+use tarsy_config::{Config, Settings};
 use tarsy_core::plan::ToolSpec;
 
 /// Tools of servers in a request: OpenAI accepts 128 functions, and one of them may be tarsy's own.

@@ -6,8 +6,8 @@ use super::agent_tools::agent_tools;
 use super::error::PlanError;
 use super::planner::{Route, callable};
 use super::stage_agents::settings;
-use crate::config::{AlertRoute, Config, ToolPattern};
 use crate::engine::ports::Listing;
+use tarsy_config::{AlertRoute, Config, ToolPattern};
 use tarsy_core::plan::ToolSpec;
 
 /// The patterns of a route and of a header. A tool has to be named by both, as far as they are given.

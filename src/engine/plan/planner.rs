@@ -12,8 +12,8 @@ use super::provider_choices::provider_names;
 use super::provider_plan;
 use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy, synthesis};
 use super::summaries;
-use crate::config::{AgentChain, Config, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
+use tarsy_config::{AgentChain, Config, Settings, Stage};
 use tarsy_core::alert::Alert;
 use tarsy_core::missing_tools::{without_servers, without_tools};
 use tarsy_core::plan::{

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::planner::Route;
 use super::stage_agents::{needs_synthesis, settings, synthesis};
-use crate::config::{Config, Settings};
+use tarsy_config::{Config, Settings};
 
 /// The providers of each agent of the chain, in the order in which they are called: the chain works when one of each
 /// works.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::stage_agents;
-use crate::config::{Backend, Connection, Generation, LlmProvider, Settings, VertexAi};
+use tarsy_config::{Backend, Connection, Generation, LlmProvider, Settings, VertexAi};
 use tarsy_core::plan::option;
 use tarsy_core::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
 
@@ -124,7 +124,7 @@ fn options(connection: &Connection) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use tarsy_config::Config;
     use tarsy_core::plan::{Thinking, ThinkingLevel};
     use tarsy_core::testing::read_only_tool;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
+use tarsy_config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
 use tarsy_core::plan::{Limits, Strategy};
 
 /// The provider with native thinking in a synthesis.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::{PlanError, undefined};
 use super::provider_plan;
-use crate::config::{Config, Settings};
+use tarsy_config::{Config, Settings};
 use tarsy_core::plan::{ProviderPlan, SummaryPlan};
 
 /// The plan of the summaries, for results of these servers; `None` if the configuration asks for none. `providers` are

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::dead_letter::Refusal;
 use super::journal::StoreError;
 use super::sessions::RouteLimit;
-use crate::config::AlertRoute;
+use tarsy_config::AlertRoute;
 use tarsy_core::alert::Alert;
 use tarsy_core::follow_up::Thread;
 use tarsy_core::ids::SessionId;

@@ -11,7 +11,7 @@ use super::journal::{Lease, StageBegun, StoreError};
 use super::pruned::Pruned;
 use super::settlement::{SettlementStatus, StoredMessage};
 use super::sweep::{Sweep, Swept};
-use crate::config::Retention;
+use tarsy_config::Retention;
 use tarsy_core::alert::Alert;
 use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::alert_update::Change;

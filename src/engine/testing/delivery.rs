@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{FakeDelivery, FakeSessions, Fakes, Scene, Turn, lock};
-use crate::config;
 use crate::engine::delivery::dispatch::Dispatcher;
 use crate::engine::ports::*;
 use crate::engine::run::control::Control;
@@ -81,9 +80,9 @@ impl DeliveryHarness {
             worker_name: "w1".to_owned(),
             cooldown: Duration::from_hours(1),
             on_acknowledged: OnAcknowledged::default(),
-            limits: config::Worker {
+            limits: tarsy_config::Worker {
                 lease: LEASE,
-                ..config::Worker::default()
+                ..tarsy_config::Worker::default()
             },
         };
         let timeline = watch::Sender::new(Timeline::Accepting);

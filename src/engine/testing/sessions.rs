@@ -260,7 +260,7 @@ impl Sessions for FakeSessions {
 
     async fn prune(
         &self,
-        _retention: crate::config::Retention,
+        _retention: tarsy_config::Retention,
         _limit: u32,
     ) -> Result<Pruned, StoreError> {
         self.ask("prune", "")?;

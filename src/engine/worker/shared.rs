@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use super::outage::Outages;
 use super::timeline_probe::Timeline;
-use crate::config;
 use crate::engine::delivery::redelivery::RedeliveryBackoff;
 use crate::engine::delivery::settler::Settler;
 use crate::engine::ports::ClaimRequest;
@@ -29,7 +28,7 @@ pub struct Settings {
     pub cooldown: Duration,
     /// What becomes of an acknowledged alert that has no open investigation.
     pub on_acknowledged: OnAcknowledged,
-    pub limits: config::Worker,
+    pub limits: tarsy_config::Worker,
 }
 
 /// Deliveries that are recorded at the same time. In a burst for thousands of slots the others wait: all at once would

@@ -12,7 +12,6 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
-use crate::config::Retention;
 use crate::engine::delivery::settle::{SettleError, Settled, settle};
 use crate::engine::ports::{
     Claim, Claimed, DeadReason, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept,
@@ -21,6 +20,7 @@ use crate::engine::run::control::Interrupted;
 use crate::engine::run::instruments;
 use crate::engine::run::session::end_early;
 use crate::engine::world::World;
+use tarsy_config::Retention;
 use tarsy_core::chain::EarlyEnd;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::chosen_session_id;

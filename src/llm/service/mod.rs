@@ -43,13 +43,13 @@ use self::routes::Routes;
 use self::running::Running;
 use self::security::Security;
 use self::writer::ResponseWriter;
-use crate::config::Concurrency;
 use crate::engine::trace::servers;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse,
     MAX_MESSAGE_BYTES,
 };
+use tarsy_config::Concurrency;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::TRACEPARENT;
 use tarsy_core::trace_context::TraceContext;

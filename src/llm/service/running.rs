@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::labels::ProviderLabel;
-use crate::config::Concurrency;
+use tarsy_config::Concurrency;
 
 /// The calls that run.
 #[derive(Debug)]

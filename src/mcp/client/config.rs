@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{McpServer, ServerScope, Worker};
+use tarsy_config::{McpServer, ServerScope, Worker};
 
 /// The configuration of an MCP server.
 #[derive(Clone, Debug)]

@@ -79,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::server_name_fault;
+    use tarsy_config::server_name_fault;
 
     /// The name that a provider gets, as the LLM service writes it.
     fn wire(server: &str, tool: &str) -> String {

@@ -1,6 +1,6 @@
 //! Says when alerts that always fire are investigated like any other.
 
-use crate::config::Config;
+use tarsy_config::Config;
 use tarsy_core::routing::Facts;
 
 /// Alerts of kube-prometheus that fire although nothing is wrong: one proves that alerts arrive, the other one lets
@@ -35,7 +35,7 @@ pub(super) fn always_firing(config: &Config) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::EXAMPLE;
+    use tarsy_config::EXAMPLE;
 
     #[test]
     fn the_route_for_alerts_that_always_fire_is_named_until_it_is_there() {

@@ -8,8 +8,8 @@ use super::findings::{
 };
 use super::ollama::{LOCAL_OLLAMA, Ollama, Place, ToolSupport};
 use super::starters::Starter;
-use crate::config::default_models::{GEMINI, LOCAL};
-use crate::config::example_of;
+use tarsy_config::default_models::{GEMINI, LOCAL};
+use tarsy_config::example_of;
 
 /// A provider of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]

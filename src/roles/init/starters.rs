@@ -1,6 +1,6 @@
 //! The providers that a first configuration can use, each with a model to begin with.
 
-use crate::config::default_models::{CLAUDE, DefaultModel, GEMINI, GPT, GROK};
+use tarsy_config::default_models::{CLAUDE, DefaultModel, GEMINI, GPT, GROK};
 
 /// A provider with a key, and a model to begin with.
 #[derive(Debug, PartialEq, Eq)]

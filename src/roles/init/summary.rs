@@ -5,7 +5,7 @@ use super::findings::{
     CLUSTER_SERVER, ClusterAccess, Findings, OLLAMA_HOST, ServerProgram, VertexAi,
 };
 use super::ollama::{Ollama, Place, ToolSupport};
-use crate::config::default_models::LOCAL;
+use tarsy_config::default_models::LOCAL;
 
 /// One line for each finding: its name and what follows from it.
 pub fn found(findings: &Findings) -> Vec<(String, String)> {

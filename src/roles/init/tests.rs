@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::findings::VertexAi;
 use super::*;
-use crate::config::{Backend, Config, example_of};
+use tarsy_config::{Backend, Config, example_of};
 use tarsy_core::plan::Strategy;
 
 /// A port that refuses connections.
@@ -76,7 +76,7 @@ impl Machine {
         let text = configuration(&findings, Path::new("/etc/tarsy"));
         // The file is loaded where other variables are set, too.
         for env in [
-            &(|name: &str| self.variables.get(name).cloned()) as crate::config::Env<'_>,
+            &(|name: &str| self.variables.get(name).cloned()) as tarsy_config::Env<'_>,
             &|_| None,
         ] {
             if let Err(faults) = Config::parse("tarsy.yaml", &text, env) {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::config::LlmProvider;
 use crate::llm::client::CheckError;
 use crate::llm::proto::ProviderCheck;
+use tarsy_config::LlmProvider;
 
 /// The setting or command after a check that found an error.
 pub(super) fn of_check(check: &ProviderCheck, name: &str, llm: &LlmProvider) -> Option<String> {

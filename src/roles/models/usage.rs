@@ -1,6 +1,6 @@
 //! Where a configuration uses a provider. Pure.
 
-use crate::config::{Config, Settings, Synthesis};
+use tarsy_config::{Config, Settings, Synthesis};
 
 /// The places that name a provider, such as `default`, `agent sre` or `chain k8s, synthesis`; none for a provider that
 /// is only defined.

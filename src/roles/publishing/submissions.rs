@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::bus::{NewAlert, PART, Priority, SESSION_ID, SubjectSuffix};
-use crate::config::Config;
+use tarsy_config::Config;
 use tarsy_core::alert::{AlertStatus, Severity};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, Intake, IntakeError, MAX_BODY_BYTES, Part};

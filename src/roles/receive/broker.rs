@@ -10,8 +10,8 @@ use crate::bus::{
     self, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, LEFT_OUT, Nats, NewAlert,
     PARENT_ID, PART, SESSION_ID, SOURCE, TRACEPARENT,
 };
-use crate::config::Receive;
 use crate::receiver::{HeaderRules, InboundAlert, InboundAlerts, PublishError, Published, Queue};
+use tarsy_config::Receive;
 use tarsy_core::ids::SessionId;
 
 /// While the broker is unavailable. The client of NATS reconnects by itself.
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn every_header_can_be_listed_except_the_parent_of_a_question() {
         let all = Receive {
-            headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(),
+            headers: tarsy_config::RECEIVE_HEADERS.map(str::to_owned).into(),
             ..Receive::default()
         };
         let HeaderRules {

@@ -22,13 +22,13 @@ use self::token::{TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, invalid};
 use super::connect::Addresses;
 use super::shutdown::print_ready_and_metrics;
 use crate::bus::{Error, Nats};
-use crate::config::{Config, process_env};
 use crate::listener::{Limits, Token};
 use crate::receiver::{Settings, serve};
 use crate::telemetry::http::Readiness;
 use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
+use tarsy_config::{Config, process_env};
 use tarsy_core::intake::{Intake, MAX_BODY_BYTES};
 
 /// The arguments of the role.

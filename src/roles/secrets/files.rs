@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{add_named, add_passwords, is_harmless, is_named_secret};
-use crate::config::{
+use tarsy_config::{
     Config, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret,
     process_env,
 };
@@ -120,7 +120,7 @@ impl SecretFiles {
             McpTransport::Http(address) => self.add_all(address.token_file.as_deref()),
             McpTransport::Stdio(program) => {
                 let resolve =
-                    |template: &crate::config::Template| template.resolve(&process_env).ok();
+                    |template: &tarsy_config::Template| template.resolve(&process_env).ok();
                 let variable = program
                     .env
                     .get(KUBECONFIG)

@@ -26,7 +26,6 @@ use super::connect::{Addresses, topology};
 use super::publishing::submissions::Rules;
 use super::shutdown::print_ready_and_metrics;
 use crate::bus::{Error, Nats};
-use crate::config::Config;
 use crate::listener::Limits;
 use crate::store::{ConnectOptions, Schema, Store, check_schema};
 use crate::telemetry::http::Readiness;
@@ -34,6 +33,7 @@ use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 use crate::web::{Settings, serve};
+use tarsy_config::Config;
 
 /// The arguments of the role.
 #[derive(Clone, Debug)]

@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
-use crate::config::Config;
 use crate::engine::mutex::lock;
 use crate::engine::run::masked::Masked;
 use crate::engine::worker::probes::{PROVIDERS, Remedies};
@@ -23,6 +22,7 @@ use crate::roles::connect::{Addresses, topology, wait_for_schema};
 use crate::roles::tools;
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
+use tarsy_config::Config;
 use tarsy_mask::Mask;
 
 /// Between two checks of a broker that is connected, but whose streams cannot be read yet.

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use crate::bus::{self, MessageKind};
-use crate::config::{AlertRoute, Config};
 use crate::engine::plan::follow_up;
 use crate::engine::plan::narrowing::Narrowing;
 use crate::engine::plan::planner::{self, PlanError};
@@ -18,6 +17,7 @@ use crate::engine::ports::{
 };
 use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
+use tarsy_config::{AlertRoute, Config};
 use tarsy_core::alert::Alert;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::clock::ClockPlan;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::bus::{self, Subject};
-use crate::config::AlertRoute;
 use crate::engine::ports::Received;
+use tarsy_config::AlertRoute;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, LeftOut};
 

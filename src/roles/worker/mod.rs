@@ -36,7 +36,6 @@ use crate::bus::{
     ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery,
     JetStreamFeed, Nats, QueueMonitor,
 };
-use crate::config::Config;
 use crate::engine::delivery::dispatch::Dispatcher;
 use crate::engine::ports::{Inherited, Intake};
 use crate::engine::run::masked::Masked;
@@ -56,6 +55,7 @@ use crate::telemetry::http::Readiness;
 use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
+use tarsy_config::Config;
 use tarsy_core::ids::WorkerId;
 use tarsy_core::intake::MAX_BODY_BYTES;
 use tarsy_mask::Mask;

@@ -10,8 +10,8 @@ use deadpool::managed::{BuildError, PoolError};
 use diesel::ConnectionError;
 use diesel::result::DatabaseErrorKind;
 
-use crate::config::SecretError;
 use crate::engine::ports::StoreError;
+use tarsy_config::SecretError;
 
 /// Why a call to the store failed.
 #[derive(Debug, thiserror::Error)]

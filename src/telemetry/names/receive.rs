@@ -2,7 +2,7 @@
 
 use super::common::TOOL_BUCKETS;
 use super::metric::{Metric, counter, gauge, seconds};
-use crate::config::BUILTIN_SOURCE_NAMES;
+use tarsy_config::BUILTIN_SOURCE_NAMES;
 
 /// Beside the built-in sources: forms that belong to no source, and the sources of users.
 const OTHERS: [&str; 3] = ["json", "text", "custom"];

@@ -19,7 +19,7 @@ use self::otlp::Collector;
 use self::recorder::Export;
 pub use self::recorder::Recorder;
 pub use self::settings::Settings;
-use crate::config::{Faults, environment_fault};
+use tarsy_config::{Faults, environment_fault};
 
 /// The export of a process; without a collector it does nothing.
 #[derive(Debug, Default)]

@@ -18,8 +18,8 @@ use super::connector::SecureConnector;
 use super::pairs::{Pairs, pairs};
 use super::settings::Settings;
 use super::span::{EndedSpan, Value};
-use crate::config::{Secret, SecretError};
 use crate::telemetry::logs::current_mask;
+use tarsy_config::{Secret, SecretError};
 use tarsy_core::trace_context::TraceContext;
 use tarsy_mask::Mask;
 

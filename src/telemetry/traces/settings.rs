@@ -8,7 +8,7 @@ use url::Url;
 
 use super::pairs::{Pairs, pairs};
 use super::sampler::{Sampler, WORDS};
-use crate::config::{Env, Faults, Secret, environment_fault};
+use tarsy_config::{Env, Faults, Secret, environment_fault};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Whether prompts, answers, arguments and results are attributes.

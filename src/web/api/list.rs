@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::config::read::moment::{self, Edge, parse_moment};
 use crate::engine::ports::RunStatus;
 use crate::reports::{Label, Questions, SessionFilter, SessionPage};
 use crate::web::fault::Fault;
+pub use tarsy_config::read::moment::{self, Edge, parse_moment};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 

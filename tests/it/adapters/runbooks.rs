@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tarsy::config::Config;
 use tarsy::runbooks::{FETCH_TIMEOUT, Runbooks};
+use tarsy_config::Config;
 use tarsy_core::runbook::FetchedRunbook;
 use tarsy_mask::Mask;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tarsy::cli::args::Cli;
-use tarsy::config::{Config, LlmService};
+use tarsy_config::{Config, LlmService};
 
 use super::helm::{Case, Helm, own_containers, text};
 

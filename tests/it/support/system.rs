@@ -11,9 +11,9 @@ use serde_json::Value;
 use tarsy::bus::{
     ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate,
 };
-use tarsy::config::{Config, process_env};
 use tarsy::roles::connect::Addresses;
 use tarsy::store::{MIGRATION_TIMEOUT, Store};
+use tarsy_config::{Config, process_env};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;

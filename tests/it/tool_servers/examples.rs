@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use tarsy::config::{Config, example_of};
+use tarsy_config::{Config, example_of};
 
 /// A tool of a recorded list.
 #[derive(Deserialize)]

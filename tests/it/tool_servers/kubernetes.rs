@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
-use tarsy::config::{Config, example_of};
+use tarsy_config::{Config, example_of};
 use tarsy_core::timeline::EventType;
 
 use super::cluster::{Cluster, TOKEN};

@@ -25,13 +25,13 @@ use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::{TerminalEnv, ViewArgs};
 use crate::cli::watch::{Options, TimelineItem};
-use crate::config::{Config, show};
 use crate::drill::{BUILTIN, Drill, Player};
 use crate::engine::ports::Outbox as _;
 use crate::roles::connect::{Addresses, topology};
 use crate::roles::drill::{RealModel, SERVER};
 use crate::roles::{drill, migrate};
 use crate::store::{MIGRATION_TIMEOUT, Store};
+use tarsy_config::{Config, show};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 

@@ -6,13 +6,13 @@ use serde_json::json;
 use crate::cli::commands::output::{print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
-use crate::config::{LlmProvider, Price};
 use crate::drill::Drill;
 use crate::drill::evidence::NOT_RECORDED;
 use crate::drill::judging::grade::{Check, Grade, Outcome, Trial};
 use crate::reports::words;
 use crate::roles::drill::{RealModel, SERVER};
 use crate::store::{ModelReport, SessionReport};
+use tarsy_config::{LlmProvider, Price};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// Tokens for which a price is given.

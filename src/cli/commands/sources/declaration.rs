@@ -7,8 +7,8 @@ use super::{is_of_user, unknown_source};
 use crate::cli::args::SourcesShowArgs;
 use crate::cli::commands::output::{print, print_json};
 use crate::cli::exit::Exit;
-use crate::config::read::yaml;
-use crate::config::{BUILTIN, Config};
+use tarsy_config::read::yaml;
+use tarsy_config::{BUILTIN, Config};
 
 /// The keys of a source in the order in which a body is read.
 const ORDER: [&str; 19] = [
@@ -72,7 +72,7 @@ fn declaration(config: &Config, name: &str) -> anyhow::Result<String> {
     }
     Ok(format!(
         "{by_code}{}",
-        crate::config::yaml(&Value::Object(fields))
+        tarsy_config::yaml(&Value::Object(fields))
     ))
 }
 

@@ -12,8 +12,8 @@ use crate::cli::args::{GlobalArgs, JsonArgs, SourcesCommand};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::sources::{self, ListedSource};
 use crate::cli::view::TerminalEnv;
-use crate::config::read::fault::did_you_mean;
-use crate::config::{Config, SourceAuth};
+use tarsy_config::read::fault::did_you_mean;
+use tarsy_config::{Config, SourceAuth};
 use tarsy_core::sources::Sources;
 
 pub(super) fn run(global: &GlobalArgs, command: SourcesCommand) -> anyhow::Result<Exit> {

@@ -12,8 +12,8 @@ use crate::cli::exit::Exit;
 use crate::cli::render::format;
 use crate::cli::render::tables::sources::{self, TestedSample};
 use crate::cli::view::TerminalEnv;
-use crate::config::Config;
-use crate::config::samples::{self, Sample};
+use tarsy_config::Config;
+use tarsy_config::samples::{self, Sample};
 use tarsy_core::intake::{Intake, Part};
 
 /// The result of one sample.

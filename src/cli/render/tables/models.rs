@@ -3,8 +3,8 @@
 use super::table::fact;
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
-use crate::config::Price;
 use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State, StrategyReport};
+use tarsy_config::Price;
 use tarsy_core::plan::{Strategy, Thinking};
 
 /// Columns of the answer's text.

@@ -2,8 +2,8 @@
 
 use super::narrow;
 use crate::cli::render::tables::models;
-use crate::config::Price;
 use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State};
+use tarsy_config::Price;
 use tarsy_core::plan::{NativeTool, Thinking, ThinkingLevel};
 
 fn report(name: &str, state: State, key: KeyState) -> ModelReport {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::cli::render::style::Charset;
 use crate::cli::render::text;
-use crate::config::builtin;
+use tarsy_config::builtin;
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 

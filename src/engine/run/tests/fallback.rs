@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::{control, run};
-use crate::config::Config;
 use crate::engine::plan::follow_up;
 use crate::engine::ports::{Listing, RunStatus};
 use crate::engine::testing::{Death, Scene, Turn, lock};
+use tarsy_config::Config;
 use tarsy_core::execution::entry::{Entry, StopReason};
 use tarsy_core::plan::{ProviderPlan, Strategy};
 use tarsy_core::testing::thread;

@@ -10,8 +10,8 @@ use super::error::{ErrorCode, ProviderError};
 use super::key::{ApiKey, Environment};
 use super::known::{self, Known};
 use super::status::{AddressStatus, KeyStatus, ProviderStatus};
-use crate::config::url_pattern::{UrlPattern, glob};
 use crate::llm::proto::LlmConfig;
+use tarsy_config::url_pattern::{UrlPattern, glob};
 
 /// The option that permits a variable.
 const KEY_OPTION: &str = "--allow-key-env";

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::error::{ErrorCode, ProviderError};
-use crate::config::Connection;
 use crate::llm::service::call::Deadline;
+use tarsy_config::Connection;
 
 /// The limits of one attempt. The deadline of the client limits them further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nkeys::KeyPair;
 use serde_json::json;
 use tarsy::bus::{ConnectRetry, LoginSource, Nats, NatsCertificate, NatsCredentials, Options};
-use tarsy::config::Secret;
+use tarsy_config::Secret;
 
 use super::{LIMIT, within};
 use crate::support::certificates::{Authority, Pair};

@@ -1,7 +1,7 @@
 //! Servers and storage of streams that NATS refuses: each error names the setting.
 
 use tarsy::bus::{Layout, Layouts, TopologySettings, TopologyStatus, Weakness};
-use tarsy::config::{StreamPlacement, StreamStorage};
+use tarsy_config::{StreamPlacement, StreamStorage};
 
 use super::{connect, connect_to};
 use crate::support::nats::{NatsCluster, NatsServer};

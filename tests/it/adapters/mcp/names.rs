@@ -96,7 +96,7 @@ async fn three_hundred_tools_are_listed_and_an_agent_gets_as_many_as_fit() {
     assert_eq!(listing.tools.len(), 300);
     let config = "mcp_servers: {odd: {command: x}}\nagents:\n  all: {}\n  some: {tools: ['odd.tool_29*']}\n\
                   agent_chains: {c: {stages: [{agents: [{name: all}, {name: some}]}]}}";
-    let config = tarsy::config::Config::parse("f", config, &|_| None).unwrap();
+    let config = tarsy_config::Config::parse("f", config, &|_| None).unwrap();
     let shares = agents_with_tools(&config, &listing.tools);
     let counts: Vec<_> = shares
         .iter()

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::Pid;
-use tarsy::config::ServerScope;
 use tarsy::engine::ports::{Lease, ToolReply, ToolRequest, Tools as _};
 use tarsy::mcp::{HttpConfig, ServerConfig, Servers, StdioConfig, Transport};
+use tarsy_config::ServerScope;
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::ids::SessionId;
 use tarsy_mask::Mask;

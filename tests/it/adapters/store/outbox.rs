@@ -270,7 +270,7 @@ async fn a_row_without_a_route_is_given_up_and_then_goes_with_its_session() {
     let lease = open_session(&store, id, "fp").await.lease;
     finish(&store, lease).await;
     settled(&store, id).await.unwrap();
-    let retention = tarsy::config::Retention::of_all(Duration::ZERO);
+    let retention = tarsy_config::Retention::of_all(Duration::ZERO);
     assert!(
         store
             .prune_some(retention, 10)

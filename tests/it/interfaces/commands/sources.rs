@@ -32,7 +32,7 @@ fn config(folder: &Path, text: &str) -> String {
 
 fn builtin(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("crates/core/src/sources/builtin")
+        .join("crates/config/sources")
         .join(path)
 }
 

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use tarsy::config::ConfiguredSources;
 use tarsy::engine::ports::{Journal as _, OpenRequest, Opened, Sessions as _};
 use tarsy::store::Store;
+use tarsy_config::ConfiguredSources;
 use tarsy_core::alert::{Alert, AlertStatus};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, Intake};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tarsy::config::Retention;
 use tarsy::engine::ports::{Journal as _, Pruned, RunStatus, Sessions as _, Sweep};
 use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, SessionFilter, Store, migrate};
+use tarsy_config::Retention;
 use tarsy_core::ids::SessionId;
 use tokio::task::JoinSet;
 

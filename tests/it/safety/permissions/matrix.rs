@@ -3,7 +3,7 @@
 use serde_json::json;
 use tarsy::bus::permissions::NatsRole;
 use tarsy::bus::{ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
-use tarsy::config::Secret;
+use tarsy_config::Secret;
 use uuid::Uuid;
 
 use super::wire_client::WireClient;

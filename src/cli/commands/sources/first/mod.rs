@@ -8,7 +8,7 @@ use crate::cli::args::SourcesInitArgs;
 use crate::cli::commands::output::{note, print};
 use crate::cli::commands::submit;
 use crate::cli::exit::Exit;
-use crate::config::{Config, source_name_fault};
+use tarsy_config::{Config, source_name_fault};
 use tarsy_core::intake::guess::{Guess, GuessedLabels, GuessedLink, GuessedWords, WordMeaning};
 use tarsy_core::intake::{Hints, Intake};
 

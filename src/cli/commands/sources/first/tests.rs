@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::config::samples;
+use tarsy_config::samples;
 use tarsy_core::alert::Alert;
 
 /// The alert of a body for the source that is guessed from `first`.

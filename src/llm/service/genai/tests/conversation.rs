@@ -1,6 +1,5 @@
 //! Requests to the backend.
 
-use crate::config::url_pattern::UrlPattern;
 use crate::llm::proto::{
     ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, GenerateRequest,
     GenerateResponse, LlmConfig,
@@ -15,6 +14,7 @@ pub(super) use crate::llm::service::provider::tests::conversation::{
 };
 use crate::llm::service::provider::tests::conversation::{TIMEOUTS, answer, message, tool};
 use crate::llm::service::provider::tests::endpoint::Endpoint;
+use tarsy_config::url_pattern::UrlPattern;
 
 /// A request of a client that accepts everything.
 pub(super) fn request(provider: &str, model: &str) -> GenerateRequest {

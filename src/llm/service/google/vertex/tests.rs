@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{endpoint, model_url, regional};
-use crate::config::url_pattern::UrlPattern;
 use crate::llm::proto::{ErrorInfo, GenerateRequest, LlmConfig};
 use crate::llm::service::backend::Backend;
 use crate::llm::service::call::Deadline;
@@ -17,6 +16,7 @@ use crate::llm::service::provider::key::Environment;
 use crate::llm::service::provider::tests::conversation::{TIMEOUTS, answer, error, lines, message};
 use crate::llm::service::provider::tests::endpoint::{Endpoint, Reply};
 use crate::llm::service::provider::tests::log::Log;
+use tarsy_config::url_pattern::UrlPattern;
 
 const KEY: &str = include_str!("../../../../../tests/fixtures/google/account.pem");
 const TOKEN: &str = r#"{"access_token":"token-1-secret","expires_in":3600,"token_type":"Bearer"}"#;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tarsy::config::Concurrency;
 use tarsy::engine::ports::ModelError;
 use tarsy::llm::service::scripted::Options;
 use tarsy::llm::service::{self, RequestLimits};
+use tarsy_config::Concurrency;
 use tarsy_core::execution::entry::Role;
 use tokio_util::sync::CancellationToken;
 

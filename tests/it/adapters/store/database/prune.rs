@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use tarsy::config::Retention;
 use tarsy::engine::ports::{
     DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd,
     Sessions,
 };
 use tarsy::store::{ConnectOptions, Store};
+use tarsy_config::Retention;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tokio::task::JoinSet;

@@ -1,0 +1,157 @@
+//! The configuration: values that are parsed once and passed down.
+//!
+//! `load` reads a file into a [`Config`]. `read` turns YAML into a tree with lines and reads typed values from it, so
+//! that all faults are reported at once. `sections` knows the keys of each section, `write` the form of values in a
+//! file, and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an
+//! environment variable.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
+
+mod examples;
+mod compose;
+pub mod default_models;
+mod load;
+mod secret;
+pub mod read;
+pub mod samples;
+pub mod sections;
+mod show;
+mod hints;
+mod write;
+pub mod url_pattern;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use tarsy_core::notification::route::{Filters, NamedFilter};
+use tarsy_core::plan::SuccessPolicy;
+
+pub use compose::{ComposeError, Composed, compose};
+pub use examples::{EXAMPLES, Example, example_of};
+pub use hints::hints;
+pub use load::{FILE, find, process_env};
+pub use read::fault::{Fault, Faults, render_faults};
+pub use read::template::{Resolved, Template, TemplateError};
+pub use secret::{Secret, SecretError, environment_fault};
+pub use sections::agents::Agent;
+pub use sections::chains::{AgentChain, Stage, StageAgent};
+pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
+pub use sections::native_tools::NativeTools;
+pub use sections::notifications::{
+    NotificationRoute, NotificationSecret, RouteKind, WebhookAddress,
+};
+pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
+pub use sections::retention::{Database, Retention};
+pub use sections::routes::{AlertRoute, Routes};
+pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
+pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
+pub use sections::settings::Settings;
+pub use sections::sources::{
+    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth, SourceSecret,
+    builtin_sources, parse_source, source_name_fault,
+};
+pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
+pub use sections::synthesis::Synthesis;
+pub use sections::tool_pattern::ToolPattern;
+pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
+pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
+pub use sections::web::{Web, WebAllow, WebAuth, WebProxyHeaders};
+pub use sections::worker::{Dedupe, Masking, Worker};
+pub use show::{describe, show, yaml};
+
+/// The commented example that `config example` prints. It has no faults, whichever variables are set.
+pub const EXAMPLE: &str = include_str!("../../../examples/tarsy.yaml");
+
+/// The names of the provider, agent and chain that exist if the file defines none.
+pub mod builtin {
+    /// Replays a recording, so it needs no key.
+    pub const PROVIDER: &str = "scripted";
+    /// Investigates every alert.
+    pub const AGENT: &str = "sre";
+    /// Accepts every alert type.
+    pub const CHAIN: &str = "default";
+    /// Combines the analyses of several agents.
+    pub const SYNTHESIS: &str = "synthesis";
+}
+
+/// Looks up an environment variable.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The complete configuration; absent keys of the file have their defaults.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config {
+    /// Never empty.
+    pub llm_providers: BTreeMap<String, LlmProvider>,
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// Never empty.
+    pub agents: BTreeMap<String, Agent>,
+    /// Never empty.
+    pub agent_chains: BTreeMap<String, AgentChain>,
+    /// Which alert is treated how.
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub routes: Routes,
+    pub defaults: Defaults,
+    pub worker: Worker,
+    pub streams: Streams,
+    pub dedupe: Dedupe,
+    pub receive: Receive,
+    pub llm_service: LlmService,
+    pub web: Web,
+    /// The routes of notifications by their names.
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub notifications: BTreeMap<String, NotificationRoute>,
+    /// The sources of alerts that the file defines.
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub sources: ConfiguredSources,
+    pub runbooks: Runbooks,
+    pub database: Database,
+    pub retention: Retention,
+    pub masking: Masking,
+}
+
+impl Config {
+    /// What the routes of notifications want, for the store.
+    pub fn notification_filters(&self) -> Filters {
+        let route = |(name, route): (&String, &NotificationRoute)| NamedFilter {
+            name: name.clone(),
+            filter: route.filter.clone(),
+        };
+        Filters(self.notifications.iter().map(route).collect())
+    }
+
+    /// The longest cooldown of any alert.
+    pub fn longest_cooldown(&self) -> Duration {
+        let of_routes = self.routes.iter().filter_map(|route| route.cooldown);
+        of_routes.fold(self.dedupe.cooldown, Duration::max)
+    }
+
+    /// The chains that a file defines, for processes other than workers, whose file may be another one; `None` when
+    /// only the built-in chain is known.
+    pub fn named_chains(&self) -> Option<Vec<&str>> {
+        let names: Vec<&str> = self.agent_chains.keys().map(String::as_str).collect();
+        (names != [builtin::CHAIN]).then_some(names)
+    }
+}
+
+/// The lowest layer of all settings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Defaults {
+    /// The chain for alert types that no chain lists; always a defined chain.
+    #[serde(serialize_with = "write::written")]
+    pub chain: String,
+    pub success_policy: SuccessPolicy,
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub synthesis: Synthesis,
+    #[serde(flatten)]
+    pub settings: Settings,
+}

@@ -1,0 +1,56 @@
+//! What the fields of one file share: the environment, and the faults that were found.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use super::fault::Fault;
+use super::template::{Resolved, Template, TemplateError};
+use crate::Env;
+
+/// The environment and the collected faults of one file.
+pub struct Context<'e> {
+    env: Env<'e>,
+    faults: RefCell<Vec<Fault>>,
+    resolved: RefCell<Resolved>,
+}
+
+impl<'e> Context<'e> {
+    pub fn new(env: Env<'e>) -> Self {
+        Self {
+            env,
+            faults: RefCell::default(),
+            resolved: RefCell::default(),
+        }
+    }
+
+    /// A text with its variables replaced, whose values no fault shows.
+    pub(super) fn resolve(&self, template: &Template) -> Result<String, TemplateError> {
+        let text = template.resolve(self.env)?;
+        self.resolved
+            .borrow_mut()
+            .add(template, self.env, |_, _| true);
+        Ok(text)
+    }
+
+    /// The faults, sorted by line. None shows the value of a variable.
+    pub fn into_faults(self) -> Vec<Fault> {
+        let (mut faults, resolved) = (self.faults.into_inner(), self.resolved.into_inner());
+        for fault in &mut faults {
+            fault.problem = resolved.unresolved(&fault.problem);
+        }
+        faults.sort_by_key(|fault| fault.line);
+        faults
+    }
+
+    pub(super) fn fault(&self, key: String, line: usize, problem: String) {
+        self.faults.borrow_mut().push(Fault { key, line, problem });
+    }
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("faults", &self.faults)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,318 @@
+//! `llm_service`: who may call the LLM service, which keys and addresses a request may name, and its limits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::read::reader::{Field, Map};
+use crate::url_pattern::UrlPattern;
+use crate::write::{bytes, is_default, written};
+
+/// The settings of `tarsy llm-service`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LlmService {
+    /// Patterns of variables that requests may use as keys, beside those of known providers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub allow_key_env: Vec<String>,
+    /// Patterns of addresses that requests may name, beside those of known providers.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub allow_base_url: Vec<UrlPattern>,
+    /// The file with the bearer tokens that clients may send, one on each line.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub token_file: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub tls: Option<LlmServiceTls>,
+    /// The number of calls of each provider that may run at the same time.
+    pub concurrency: Concurrency,
+    /// How long running answers may continue after a stop signal.
+    #[serde(serialize_with = "written")]
+    pub drain_timeout: Duration,
+    /// The size of the largest request.
+    #[serde(serialize_with = "bytes")]
+    pub max_request_bytes: u64,
+    /// The number of messages that a request may have.
+    pub max_messages: u32,
+    /// The number of tools that a request may have.
+    pub max_tools: u32,
+}
+
+/// The files of TLS, in PEM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LlmServiceTls {
+    /// The certificate of the service, followed by those of its issuers.
+    #[serde(serialize_with = "written")]
+    pub certificate: String,
+    /// The private key of the certificate.
+    #[serde(serialize_with = "written")]
+    pub key: String,
+    /// The authorities whose certificates clients have to show; absent: clients need none.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub client_ca: Option<String>,
+}
+
+/// The limits of calls that run at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Concurrency {
+    /// The limit of a provider that has none of its own.
+    pub default: u32,
+    /// The limits by the word in `llm_providers.<name>.provider`.
+    #[serde(flatten)]
+    pub by_provider: BTreeMap<String, u32>,
+}
+
+impl Default for Concurrency {
+    fn default() -> Self {
+        Self {
+            default: 256,
+            by_provider: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for LlmService {
+    fn default() -> Self {
+        Self {
+            allow_key_env: Vec::new(),
+            allow_base_url: Vec::new(),
+            token_file: None,
+            tls: None,
+            concurrency: Concurrency::default(),
+            drain_timeout: Duration::from_secs(30),
+            max_request_bytes: 64 * MIB,
+            max_messages: 10_000,
+            max_tools: 1_024,
+        }
+    }
+}
+
+const MIB: u64 = 1024 * 1024;
+const MAX_CALLS: u32 = 65_536;
+const MAX_ITEMS: u32 = 1_000_000;
+
+impl LlmService {
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
+        let built_in = Self::default();
+        Self {
+            allow_key_env: map
+                .list("allow_key_env", variable_pattern)
+                .unwrap_or_default(),
+            allow_base_url: map.list("allow_base_url", url_pattern).unwrap_or_default(),
+            token_file: map.get("token_file").and_then(|field| file(&field)),
+            tls: map
+                .get("tls")
+                .map(|field| field.section(LlmServiceTls::read)),
+            concurrency: map.section("concurrency", Concurrency::read),
+            drain_timeout: map
+                .duration("drain_timeout", 0..=3_600)
+                .unwrap_or(built_in.drain_timeout),
+            max_request_bytes: map
+                .bytes("max_request_bytes", MIB..=1024 * MIB)
+                .unwrap_or(built_in.max_request_bytes),
+            max_messages: map
+                .number("max_messages", 1..=MAX_ITEMS)
+                .unwrap_or(built_in.max_messages),
+            max_tools: map
+                .number("max_tools", 1..=MAX_ITEMS)
+                .unwrap_or(built_in.max_tools),
+        }
+    }
+}
+
+impl LlmServiceTls {
+    fn read(map: &mut Map<'_>) -> Self {
+        let mut required = |key| {
+            map.required(key, PEM_FILE)
+                .and_then(|field| file(&field))
+                .unwrap_or_default()
+        };
+        let (certificate, key) = (required("certificate"), required("key"));
+        Self {
+            certificate,
+            key,
+            client_ca: map.get("client_ca").and_then(|field| file(&field)),
+        }
+    }
+}
+
+const PEM_FILE: &str = "the path of a PEM file";
+
+impl Concurrency {
+    /// The words of all providers that a limit may name, in the order of the documentation.
+    pub const PROVIDERS: [&str; 16] = [
+        "google",
+        "openai",
+        "anthropic",
+        "xai",
+        "mistral",
+        "groq",
+        "deepseek",
+        "openrouter",
+        "together",
+        "fireworks",
+        "cohere",
+        "azure",
+        "bedrock",
+        "ollama",
+        "openai-compatible",
+        "scripted",
+    ];
+
+    fn read(map: &mut Map<'_>) -> Self {
+        let default = map
+            .number("default", 1..=MAX_CALLS)
+            .unwrap_or_else(|| Self::default().default);
+        let mut by_provider = BTreeMap::new();
+        for word in Self::PROVIDERS {
+            if let Some(limit) = map.number(word, 1..=MAX_CALLS) {
+                by_provider.insert(word.to_owned(), limit);
+            }
+        }
+        Self {
+            default,
+            by_provider,
+        }
+    }
+
+    /// The limit of a provider.
+    pub fn of(&self, provider: &str) -> u32 {
+        self.by_provider
+            .get(provider)
+            .copied()
+            .unwrap_or(self.default)
+    }
+}
+
+fn file(field: &Field<'_>) -> Option<String> {
+    let text = field.text()?;
+    if text.trim().is_empty() {
+        field.expected("the path of a file");
+        return None;
+    }
+    Some(text)
+}
+
+/// A pattern of names of variables. Any other text may be a key itself, so it is not shown.
+fn variable_pattern(field: &Field<'_>) -> Option<String> {
+    let text = field.text()?;
+    if !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*')
+    {
+        return Some(text);
+    }
+    field.fault(
+        "not a pattern of variables; accepted: a name such as TEAM_*_KEY, * for any characters"
+            .to_owned(),
+    );
+    None
+}
+
+fn url_pattern(field: &Field<'_>) -> Option<UrlPattern> {
+    let text = field.text()?;
+    let pattern = UrlPattern::parse(&text);
+    if pattern.is_err() {
+        field.expected("scheme://host[:port][/path] with http or https, * for any characters");
+    }
+    pattern.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn each_fault_names_its_key_and_shows_no_key_of_a_provider() {
+        let text = "llm_service:\n  allow_key_env: [TEAM_*, sk-12345]\n  allow_base_url: [llm.example.com]\n  tls: {key: ''}\n  \
+                    concurrency: {gogle: 1, openai: 0}\n  drain_timeout: 2h\n  max_request_bytes: 1KiB\n  max_tool: 1\n";
+        let faults = Config::parse("f", text, &none).unwrap_err().faults;
+        let shown: Vec<String> = faults
+            .iter()
+            .map(|fault| format!("{} {} {}", fault.line, fault.key, fault.problem))
+            .collect();
+        let [
+            key,
+            url,
+            certificate,
+            tls_key,
+            limit,
+            provider,
+            drain,
+            size,
+            unknown,
+        ] = shown.as_slice()
+        else {
+            panic!("{shown:#?}")
+        };
+        assert_eq!(
+            key,
+            "2 llm_service.allow_key_env[1] not a pattern of variables; accepted: a name such as TEAM_*_KEY, * for any \
+             characters"
+        );
+        assert_eq!(
+            url,
+            "3 llm_service.allow_base_url[0] \"llm.example.com\"; accepted: scheme://host[:port][/path] with http or https, \
+             * for any characters"
+        );
+        assert_eq!(
+            certificate,
+            "4 llm_service.tls.certificate missing; accepted: the path of a PEM file"
+        );
+        assert_eq!(
+            tls_key,
+            "4 llm_service.tls.key \"\"; accepted: the path of a file"
+        );
+        assert_eq!(
+            limit,
+            "5 llm_service.concurrency.openai 0; accepted: a whole number (1 to 65536)"
+        );
+        assert!(provider.starts_with(
+            "5 llm_service.concurrency.gogle unknown key; accepted: default, google, openai"
+        ));
+        assert!(provider.ends_with("(did you mean google?)"), "{provider}");
+        assert!(
+            drain.starts_with("6 llm_service.drain_timeout \"2h\"; accepted: a duration"),
+            "{drain}"
+        );
+        assert!(
+            size.starts_with("7 llm_service.max_request_bytes \"1KiB\"; accepted: a size"),
+            "{size}"
+        );
+        assert!(unknown.ends_with("(did you mean max_tools?)"), "{unknown}");
+    }
+
+    #[test]
+    fn the_service_reads_its_own_section_and_ignores_faults_of_the_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tarsy.yaml");
+        let load = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            LlmService::load(Some(&file), &none)
+        };
+        let others = "mcp_servers: {a: {command: '${NOT_SET}'}}\nwroker: {}\n";
+        let read = load(&format!(
+            "{others}llm_service: {{concurrency: {{google: 3}}}}\n"
+        ))
+        .unwrap();
+        assert_eq!(
+            (read.concurrency.of("google"), read.concurrency.of("openai")),
+            (3, 256)
+        );
+        assert_eq!(load(others), Ok(LlmService::default()));
+        assert_eq!(LlmService::load(None, &none), Ok(LlmService::default()));
+        let faults = load(&format!("{others}llm_service: {{max_tools: 0}}\n")).unwrap_err();
+        assert_eq!(faults.faults.len(), 1);
+        assert!(
+            faults.to_string().contains("llm_service.max_tools"),
+            "{faults}"
+        );
+        std::fs::remove_file(&file).unwrap();
+        assert!(LlmService::load(Some(&file), &none).is_err());
+    }
+}

@@ -1,0 +1,281 @@
+//! The kinds of routes: Slack, Microsoft Teams, and a generic webhook. The address of a chat is a secret, so it comes
+//! from a file or a variable; both are read again for every message.
+
+use crate::read::reader::{Field, Map};
+
+/// The API of Slack.
+const SLACK_API: &str = "https://slack.com/api";
+/// The words of `kind`.
+const KINDS: [&str; 3] = ["slack", "teams", "webhook"];
+
+/// Where a secret is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotificationSecret {
+    File(String),
+    /// The name of a variable.
+    Variable(String),
+}
+
+/// The address of a generic webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WebhookAddress {
+    /// An address without a secret.
+    Plain(String),
+    Secret(NotificationSecret),
+}
+
+/// How a route is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteKind {
+    /// An incoming webhook of Slack, which is bound to a channel.
+    SlackWebhook { url: NotificationSecret },
+    /// The API of Slack with a bot's token: a thread for each session.
+    SlackBot {
+        token: NotificationSecret,
+        /// The id of a channel.
+        channel: String,
+        /// Other channels, in the threads of whose messages about alerts it may reply.
+        thread_channels: Vec<String>,
+        /// The address of the API; another one only for other clouds of Slack.
+        api_url: String,
+    },
+    /// A workflow of Microsoft Teams that posts an Adaptive Card.
+    Teams { url: NotificationSecret },
+    /// JSON for a program.
+    Webhook {
+        url: WebhookAddress,
+        /// Signs the requests.
+        secret: Option<NotificationSecret>,
+    },
+}
+
+impl RouteKind {
+    /// The words of kinds, for metrics.
+    pub const WORDS: [&str; 3] = KINDS;
+
+    /// The word of the kind.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::SlackWebhook { .. } | Self::SlackBot { .. } => "slack",
+            Self::Teams { .. } => "teams",
+            Self::Webhook { .. } => "webhook",
+        }
+    }
+
+    /// The secrets that a message of this route needs.
+    pub fn secrets(&self) -> Vec<&NotificationSecret> {
+        match self {
+            Self::SlackWebhook { url } | Self::Teams { url } => vec![url],
+            Self::SlackBot { token, .. } => vec![token],
+            Self::Webhook { url, secret } => {
+                let of_url = if let WebhookAddress::Secret(secret) = url {
+                    Some(secret)
+                } else {
+                    None
+                };
+                of_url.into_iter().chain(secret).collect()
+            }
+        }
+    }
+
+    /// Other channels in which it may reply.
+    pub(super) fn thread_channels(&self) -> &[String] {
+        match self {
+            Self::SlackBot {
+                thread_channels, ..
+            } => thread_channels,
+            Self::SlackWebhook { .. } | Self::Teams { .. } | Self::Webhook { .. } => &[],
+        }
+    }
+
+    pub(super) fn read(map: &mut Map<'_>) -> Option<Self> {
+        let kind = map
+            .required("kind", &KINDS.join(", "))
+            .and_then(|field| field.word(&KINDS));
+        match kind.as_deref()? {
+            "slack" => slack(map),
+            "teams" => Some(Self::Teams {
+                url: required(map, Keys::URL)?,
+            }),
+            _ => webhook(map),
+        }
+    }
+
+    /// The keys and texts as they are written.
+    pub(super) fn keys(&self) -> Vec<(&'static str, &str)> {
+        let mut keys = vec![("kind", self.as_str())];
+        match self {
+            Self::SlackWebhook { url } | Self::Teams { url } => keys.push(Keys::URL.of(url)),
+            Self::SlackBot {
+                token,
+                channel,
+                thread_channels: _,
+                api_url,
+            } => {
+                keys.extend([Keys::TOKEN.of(token), ("channel", channel)]);
+                keys.extend((api_url != SLACK_API).then_some(("api_url", api_url.as_str())));
+            }
+            Self::Webhook { url, secret } => {
+                keys.push(match url {
+                    WebhookAddress::Plain(url) => ("url", url),
+                    WebhookAddress::Secret(url) => Keys::URL.of(url),
+                });
+                keys.extend(secret.as_ref().map(|secret| Keys::SECRET.of(secret)));
+            }
+        }
+        keys
+    }
+}
+
+fn slack(map: &mut Map<'_>) -> Option<RouteKind> {
+    let (url, token) = (secret(map, Keys::URL), secret(map, Keys::TOKEN));
+    let (channel, api_url) = (
+        map.get("channel"),
+        map.get("api_url").and_then(|field| field.url()),
+    );
+    let thread_channels = map.list("thread_channels", |field| {
+        let channel = field.text()?;
+        if !is_channel(&channel) {
+            field.expected(CHANNEL);
+        }
+        Some(channel)
+    });
+    match (url, token) {
+        (Some(_), None) if thread_channels.is_some() => {
+            map.missing(
+                "token_file",
+                "the token of a bot beside thread_channels: an incoming webhook cannot reply",
+            );
+            None
+        }
+        (Some(url), None) => {
+            if let Some(field) = channel {
+                field.fault(
+                    "an incoming webhook has its own channel; accepted: token_file or token_env beside it".into(),
+                );
+                return None;
+            }
+            Some(RouteKind::SlackWebhook { url })
+        }
+        (None, Some(token)) => {
+            let Some(field) = channel else {
+                map.missing("channel", CHANNEL);
+                return None;
+            };
+            let channel = field.text()?;
+            if !is_channel(&channel) {
+                field.expected(CHANNEL);
+                return None;
+            }
+            let api_url = api_url.unwrap_or_else(|| SLACK_API.to_owned());
+            let api_url = api_url.trim_end_matches('/').to_owned();
+            let thread_channels = thread_channels.unwrap_or_default();
+            Some(RouteKind::SlackBot {
+                token,
+                channel,
+                thread_channels,
+                api_url,
+            })
+        }
+        (Some(_), Some(_)) => {
+            map.missing(
+                "url_file",
+                "either the URL of an incoming webhook or a token with a channel, not both",
+            );
+            None
+        }
+        (None, None) => {
+            map.missing(
+                "url_file",
+                "url_file or url_env of an incoming webhook, or token_file or token_env with channel",
+            );
+            None
+        }
+    }
+}
+
+const CHANNEL: &str = "the id of a channel such as C0123456789, not its name";
+
+fn is_channel(text: &str) -> bool {
+    text.len() > 1
+        && text.starts_with(['C', 'D', 'G'])
+        && text
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+}
+
+fn webhook(map: &mut Map<'_>) -> Option<RouteKind> {
+    let plain = map.get("url");
+    let (of_file, key) = (secret(map, Keys::URL), secret(map, Keys::SECRET));
+    let url = match (plain, of_file) {
+        (Some(field), None) => WebhookAddress::Plain(field.url()?),
+        (None, Some(secret)) => WebhookAddress::Secret(secret),
+        (Some(field), Some(_)) => {
+            field.fault("a second address; accepted: one of url, url_file, url_env".to_owned());
+            return None;
+        }
+        (None, None) => {
+            map.missing("url", "a URL, or url_file or url_env if it has a secret");
+            return None;
+        }
+    };
+    Some(RouteKind::Webhook { url, secret: key })
+}
+
+/// The two keys that name where a secret is.
+#[derive(Clone, Copy)]
+struct Keys {
+    file: &'static str,
+    variable: &'static str,
+}
+
+impl Keys {
+    const URL: Self = Self {
+        file: "url_file",
+        variable: "url_env",
+    };
+    const TOKEN: Self = Self {
+        file: "token_file",
+        variable: "token_env",
+    };
+    const SECRET: Self = Self {
+        file: "secret_file",
+        variable: "secret_env",
+    };
+
+    fn of(self, secret: &NotificationSecret) -> (&'static str, &str) {
+        match secret {
+            NotificationSecret::File(file) => (self.file, file),
+            NotificationSecret::Variable(name) => (self.variable, name),
+        }
+    }
+}
+
+fn required(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
+    let found = secret(map, keys);
+    if found.is_none() && !map.has(keys.file) && !map.has(keys.variable) {
+        map.missing(
+            keys.file,
+            &format!(
+                "{}, or {} with the name of a variable",
+                keys.file, keys.variable
+            ),
+        );
+    }
+    found
+}
+
+fn secret(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
+    let (file, variable) = (map.get(keys.file), map.get(keys.variable));
+    if let Some(variable) = variable.as_ref().filter(|_| file.is_some()) {
+        variable.fault(format!(
+            "a second source; accepted: either {} or {}",
+            keys.file, keys.variable
+        ));
+    }
+    let path = |field: &Field<'_>| field.text().map(NotificationSecret::File);
+    match file {
+        Some(file) => path(&file),
+        None => variable?.variable_name().map(NotificationSecret::Variable),
+    }
+}

@@ -1,0 +1,127 @@
+//! `notifications`: where messages about investigations go, and which of them each route gets.
+
+mod kind;
+
+use std::time::Duration;
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+pub use self::kind::{NotificationSecret, RouteKind, WebhookAddress};
+use crate::read::reader::{Field, Map};
+use crate::write::Written;
+use tarsy_core::alert::Severity;
+use tarsy_core::notification::Moment;
+use tarsy_core::notification::route::Filter;
+use tarsy_core::notification::summary::Outcome;
+use tarsy_core::notification::template::Template;
+
+/// A provider that needs longer is rather unavailable.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A route: a chat or a program that learns about investigations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationRoute {
+    pub kind: RouteKind,
+    pub filter: Filter,
+    /// For one attempt with all its requests.
+    pub timeout: Duration,
+    /// The words about an ended investigation; `None` for the usual form.
+    pub template: Option<Template>,
+    /// The words about one that begins.
+    pub started_template: Option<Template>,
+}
+
+impl NotificationRoute {
+    /// `chains` are the names of the defined chains.
+    pub(crate) fn read(field: &Field<'_>, chains: &[String]) -> Option<Self> {
+        field.section(|map| {
+            let on = map.list("when", |field| field.choice(&Moment::ALL, Moment::as_str));
+            let filter = Filter {
+                on: on
+                    .filter(|moments| !moments.is_empty())
+                    .unwrap_or_else(|| vec![Moment::Ended]),
+                chains: map
+                    .list("chains", |field| field.reference(chains))
+                    .unwrap_or_default(),
+                severities: map.list("severities", severity).unwrap_or_default(),
+                outcomes: map
+                    .list("outcomes", |field| {
+                        field.choice(&Outcome::ALL, Outcome::as_str)
+                    })
+                    .unwrap_or_default(),
+            };
+            let timeout = map.duration("timeout", 1..=60).unwrap_or(DEFAULT_TIMEOUT);
+            let (template, started_template) =
+                (template(map, "template"), template(map, "started_template"));
+            Some(Self {
+                kind: RouteKind::read(map)?,
+                filter,
+                timeout,
+                template,
+                started_template,
+            })
+        })
+    }
+}
+
+fn severity(field: &Field<'_>) -> Option<Severity> {
+    field.choice(&Severity::ALL, Severity::as_str)
+}
+
+fn template(map: &mut Map<'_>, key: &'static str) -> Option<Template> {
+    let field = map.get(key)?;
+    let text = field.text()?;
+    Template::parse(&text)
+        .inspect_err(|fault| field.fault(fault.to_string()))
+        .ok()
+}
+
+impl Serialize for NotificationRoute {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            kind,
+            filter,
+            timeout,
+            template,
+            started_template,
+        } = self;
+        let mut map = serializer.serialize_map(None)?;
+        for (key, text) in kind.keys() {
+            map.serialize_entry(key, &text.to_owned().form())?;
+        }
+        map.serialize_entry("when", &words(&filter.on, Moment::as_str))?;
+        let lists = [
+            (
+                "thread_channels",
+                kind.thread_channels()
+                    .iter()
+                    .map(|channel| channel.form())
+                    .collect(),
+            ),
+            ("chains", filter.chains.iter().map(Written::form).collect()),
+            ("severities", words(&filter.severities, Severity::as_str)),
+            ("outcomes", words(&filter.outcomes, Outcome::as_str)),
+        ];
+        for (key, list) in lists.iter().filter(|(_, list)| !list.is_empty()) {
+            map.serialize_entry(key, list)?;
+        }
+        map.serialize_entry("timeout", &timeout.form())?;
+        for (key, template) in [
+            ("template", template),
+            ("started_template", started_template),
+        ] {
+            if let Some(template) = template {
+                map.serialize_entry(key, &template.as_str().to_owned().form())?;
+            }
+        }
+        map.end()
+    }
+}
+
+fn words<T: Copy>(values: &[T], word: fn(T) -> &'static str) -> Vec<String> {
+    values.iter().map(|value| word(*value).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! The backend of the LLM service that sends the requests for a provider.
+
+use serde::Serialize;
+
+use crate::read::reader::Field;
+
+/// A backend of the LLM service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// Replays a recording.
+    Scripted,
+    /// Uses Gemini's own protocol.
+    GoogleNative,
+    /// Supports all other providers. `langchain` is its older name.
+    Genai,
+}
+
+impl Backend {
+    /// The word in plans and requests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scripted => "scripted",
+            Self::GoogleNative => "google-native",
+            Self::Genai => "genai",
+        }
+    }
+
+    /// The backend for a provider, unless the configuration names one.
+    pub(super) fn of_provider(provider: &str) -> Self {
+        match provider {
+            "scripted" => Self::Scripted,
+            "google" => Self::GoogleNative,
+            _ => Self::Genai,
+        }
+    }
+}
+
+const BACKENDS: [(&str, Backend); 4] = [
+    ("google-native", Backend::GoogleNative),
+    ("genai", Backend::Genai),
+    ("langchain", Backend::Genai),
+    ("scripted", Backend::Scripted),
+];
+
+/// The configured backend; reports a fault if it does not support the provider.
+pub(super) fn read(field: &Field<'_>, provider: Option<&str>) -> Option<Backend> {
+    let (word, backend) = field.choice(&BACKENDS, |known| known.0)?;
+    let fits = match backend {
+        Backend::GoogleNative => provider == Some("google"),
+        Backend::Scripted => provider == Some("scripted"),
+        Backend::Genai => provider != Some("scripted"),
+    };
+    if let (false, Some(provider)) = (fits, provider) {
+        field.fault(format!(
+            "backend {word:?} does not support {provider}; accepted: {}",
+            Backend::of_provider(provider).as_str()
+        ));
+    }
+    Some(backend)
+}

@@ -1,0 +1,156 @@
+//! `mcp_servers`: the servers that offer tools, and the tools that models may call.
+
+mod probe;
+mod scope;
+pub(crate) mod transport;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub use self::probe::ToolProbe;
+pub use self::scope::ServerScope;
+use self::transport::McpTransport;
+use super::settings::summarize_over;
+use crate::read::reader::{Field, Map};
+use crate::write::{is_default, written};
+use tarsy_core::read_result;
+
+/// An MCP server: how the worker reaches it, and which of its tools models may call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct McpServer {
+    #[serde(flatten)]
+    pub transport: McpTransport,
+    /// Which sessions share a connection.
+    pub scope: ServerScope,
+    /// Whether no investigation that uses the server begins while it is unavailable.
+    pub required: bool,
+    /// The time limit of a call without an answer or a report of progress.
+    #[serde(serialize_with = "written")]
+    pub tool_timeout: Duration,
+    /// The time limit of a call whose server reports progress.
+    #[serde(serialize_with = "written")]
+    pub max_tool_timeout: Duration,
+    /// Calls of a worker that are in flight at the same time; further ones wait.
+    pub max_concurrent_calls: u32,
+    /// Tools (without the server's name) that count as read-only even if the server does not declare it.
+    #[serde(serialize_with = "written")]
+    pub read_only: Vec<String>,
+    /// Tools that a model may call although they may change something. Each such call is sent at most once.
+    #[serde(serialize_with = "written")]
+    pub allow: Vec<String>,
+    /// If present, only these tools are offered, as far as the other keys permit.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub tools: Option<Vec<String>>,
+    /// Tools that are never offered; overrides the other keys.
+    #[serde(serialize_with = "written")]
+    pub deny: Vec<String>,
+    /// Whether a tool counts as read-only if its server declares it.
+    pub trust_hints: bool,
+    /// A longer result is summarised by a model, in tokens; 0 for no summaries. By default the value of the agent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub summarize_over: Option<u32>,
+    /// What `tarsy doctor` calls; by default a read-only tool without required arguments.
+    #[serde(skip_serializing_if = "is_default")]
+    pub probe: Option<ToolProbe>,
+}
+
+impl McpServer {
+    /// The time limit of a call without progress, unless the configuration names another one.
+    pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+    /// The time limit of a call with progress, unless the configuration names another one.
+    pub const MAX_TOOL_TIMEOUT: Duration = Duration::from_secs(600);
+    /// The calls in flight, unless the configuration names another number: twice those of one session.
+    pub const MAX_CONCURRENT_CALLS: u32 = 32;
+
+    /// A server with the settings that it has when a file names only its transport.
+    pub fn new(transport: McpTransport) -> Self {
+        Self {
+            transport,
+            scope: ServerScope::Worker,
+            required: false,
+            tool_timeout: Self::TOOL_TIMEOUT,
+            max_tool_timeout: Self::MAX_TOOL_TIMEOUT,
+            max_concurrent_calls: Self::MAX_CONCURRENT_CALLS,
+            read_only: Vec::new(),
+            allow: Vec::new(),
+            tools: None,
+            deny: Vec::new(),
+            trust_hints: true,
+            summarize_over: None,
+            probe: None,
+        }
+    }
+
+    pub(crate) fn read(name: &str, field: &Field<'_>) -> Self {
+        if name == read_result::SERVER {
+            field.fault(format!(
+                "{name:?} is the name of the built-in tools; choose another one"
+            ));
+        } else if let Some(fault) = server_name_fault(name) {
+            field.fault(format!(
+                "{name:?}: {fault}: the name becomes a part of tool names"
+            ));
+        }
+        field.section(Self::of)
+    }
+
+    fn of(map: &mut Map<'_>) -> Self {
+        let transport = McpTransport::of(map);
+        let tool_timeout = map
+            .duration("tool_timeout", 1..=3_600)
+            .unwrap_or(Self::TOOL_TIMEOUT);
+        Self {
+            transport,
+            scope: ServerScope::read(map),
+            required: map.flag("required").unwrap_or(false),
+            tool_timeout,
+            max_tool_timeout: Self::max_tool_timeout(map, tool_timeout),
+            max_concurrent_calls: map
+                .number("max_concurrent_calls", 1..=1_000)
+                .unwrap_or(Self::MAX_CONCURRENT_CALLS),
+            read_only: map.texts("read_only"),
+            allow: map.texts("allow"),
+            tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
+            deny: map.texts("deny"),
+            trust_hints: map.flag("trust_hints").unwrap_or(true),
+            summarize_over: summarize_over(map),
+            probe: ToolProbe::read(map),
+        }
+    }
+
+    fn max_tool_timeout(map: &mut Map<'_>, tool_timeout: Duration) -> Duration {
+        let default = Self::MAX_TOOL_TIMEOUT.max(tool_timeout);
+        let Some(field) = map.get("max_tool_timeout") else {
+            return default;
+        };
+        let Some(longest) = field.duration(1..=3_600) else {
+            return default;
+        };
+        if longest < tool_timeout {
+            field.fault(
+                "less than tool_timeout; accepted: the same or more, because progress extends a call".to_owned(),
+            );
+        }
+        longest
+    }
+}
+
+/// The longest name of a server: providers accept 64 characters for `server__tool`, and a tool may need some of them
+/// for a hash.
+const MAX_NAME_BYTES: usize = 40;
+
+/// Why a server cannot have this name; `None` when it can. The name becomes a part of the names of its tools.
+pub fn server_name_fault(name: &str) -> Option<&'static str> {
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Some("must begin with a letter");
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Some("must have at most 40 characters");
+    }
+    if name.contains("__") || name.ends_with('_') {
+        return Some("must not contain __ or end with _");
+    }
+    let is_accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (!name.chars().all(is_accepted)).then_some("may contain only letters, digits, _ and -")
+}

@@ -1,0 +1,201 @@
+//! The settings that every level may have: defaults < agent < chain < stage < stage agent.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::names::Names;
+use super::native_tools::NativeTools;
+use super::tool_pattern::ToolPattern;
+use crate::read::reader::{Field, Map};
+use crate::write::{is_default, written};
+use tarsy_core::plan::Strategy;
+
+/// One layer of an agent's settings; an absent value comes from the layer below.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub iteration_strategy: Option<Strategy>,
+    /// The name of a provider.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub llm_provider: Option<String>,
+    /// The names of the providers that take over, one after another, when `llm_provider` has failed; replaces the list
+    /// of the layer below. By default none.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub fallback_providers: Option<Vec<String>>,
+    /// Above the provider's own layer; without effect for providers that have no native tools.
+    #[serde(skip_serializing_if = "is_default")]
+    pub native_tools: NativeTools,
+    /// The MCP servers whose tools the agent may call; replaces the list of the layer below. By default all servers.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub mcp_servers: Option<Vec<String>>,
+    /// The tools of these servers that the agent may call, as far as the servers' own keys permit; replaces the list of
+    /// the layer below. By default all of them.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub tools: Option<Vec<ToolPattern>>,
+    /// The number of model calls after which the conclusion is forced.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_iterations: Option<u32>,
+    /// The time limit of one iteration, for its model call and its tool calls together.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub iteration_timeout: Option<Duration>,
+    /// The number of consecutive time-outs that ends the execution.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_timeouts: Option<u32>,
+    /// The longest tool result that the model gets, in tokens.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_tool_result_tokens: Option<u32>,
+    /// A longer tool result is summarised by a model, in tokens; 0 for no summaries. A server may have its own value.
+    #[serde(skip_serializing_if = "is_default")]
+    pub summarize_over: Option<u32>,
+    /// The name of the provider that summarises; by default the agent's own.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub summarize_with: Option<String>,
+    /// The total of tokens after which the conclusion is forced; 0 for no limit.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_tokens: Option<u32>,
+}
+
+impl Settings {
+    /// This layer with absent values from a lower one.
+    #[must_use]
+    pub fn over(&self, lower: &Self) -> Self {
+        Self {
+            iteration_strategy: self.iteration_strategy.or(lower.iteration_strategy),
+            llm_provider: self
+                .llm_provider
+                .clone()
+                .or_else(|| lower.llm_provider.clone()),
+            fallback_providers: self
+                .fallback_providers
+                .clone()
+                .or_else(|| lower.fallback_providers.clone()),
+            native_tools: self.native_tools.over(lower.native_tools),
+            mcp_servers: self
+                .mcp_servers
+                .clone()
+                .or_else(|| lower.mcp_servers.clone()),
+            tools: self.tools.clone().or_else(|| lower.tools.clone()),
+            max_iterations: self.max_iterations.or(lower.max_iterations),
+            iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
+            max_timeouts: self.max_timeouts.or(lower.max_timeouts),
+            max_tool_result_tokens: self.max_tool_result_tokens.or(lower.max_tool_result_tokens),
+            summarize_over: self.summarize_over.or(lower.summarize_over),
+            summarize_with: self
+                .summarize_with
+                .clone()
+                .or_else(|| lower.summarize_with.clone()),
+            max_tokens: self.max_tokens.or(lower.max_tokens),
+        }
+    }
+
+    pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
+        let strategy = map.get("iteration_strategy");
+        let llm_provider = map.reference("llm_provider", &names.providers);
+        let fallbacks = map.get("fallback_providers");
+        Self {
+            iteration_strategy: strategy
+                .and_then(|field| field.choice(&Strategy::ALL, Strategy::as_str)),
+            fallback_providers: fallbacks
+                .and_then(|field| fallback_providers(&field, llm_provider.as_deref(), names)),
+            llm_provider,
+            native_tools: map
+                .get("native_tools")
+                .map(|field| NativeTools::read(&field))
+                .unwrap_or_default(),
+            mcp_servers: map.list("mcp_servers", |field| field.reference(&names.servers)),
+            tools: map.list("tools", |field| ToolPattern::read(field, names)),
+            max_iterations: map.number("max_iterations", 1..=1_000),
+            iteration_timeout: map.duration("iteration_timeout", 1..=3_600),
+            max_timeouts: map.number("max_timeouts", 1..=100),
+            max_tool_result_tokens: map.number("max_tool_result_tokens", 100..=1_000_000),
+            summarize_over: summarize_over(map),
+            summarize_with: map.reference("summarize_with", &names.providers),
+            max_tokens: map.number("max_tokens", 0..=1_000_000_000),
+        }
+    }
+}
+
+/// The size of results that are summarised, in tokens: `5k`, `5k tokens`, 0 for none.
+pub(crate) fn summarize_over(map: &mut Map<'_>) -> Option<u32> {
+    map.tokens("summarize_over", 0..=1_000_000)
+        .and_then(|tokens| u32::try_from(tokens).ok())
+}
+
+/// The defined names of a list. Reports a name that is repeated, and the provider that the list is for: `main` of the
+/// same layer, or the only one.
+fn fallback_providers(list: &Field<'_>, main: Option<&str>, names: &Names) -> Option<Vec<String>> {
+    let only = if let [only] = names.providers.as_slice() {
+        Some(only.as_str())
+    } else {
+        None
+    };
+    let main = main.or(only);
+    let mut read: Vec<String> = Vec::new();
+    for field in list.list()? {
+        let Some(name) = field.reference(&names.providers) else {
+            continue;
+        };
+        if main == Some(name.as_str()) {
+            field.fault(format!(
+                "{name:?} is the llm_provider that the others take over from"
+            ));
+        } else if read.contains(&name) {
+            field.fault(format!("{name:?} is in the list already"));
+        } else {
+            read.push(name);
+        }
+    }
+    Some(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    /// The configuration of three providers, with `rest` from line 5.
+    fn parsed(rest: &str) -> Result<Config, String> {
+        let providers = "llm_providers:\n  a: {provider: scripted}\n  b: {provider: scripted}\n  c: {provider: scripted}\n";
+        Config::parse("f", &format!("{providers}{rest}"), &|_| None)
+            .map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn a_repeated_fallback_provider_is_a_fault_at_its_line() {
+        let faults = parsed(
+            "defaults:\n  llm_provider: a\n  fallback_providers:\n  - b\n  - a\n  - b\n  - d\nagents:\n  sre: {fallback_providers: b}\n",
+        )
+        .unwrap_err();
+        let expected = "f: 4 faults
+  defaults.fallback_providers[1]   line 9    \"a\" is the llm_provider that the others take over from
+  defaults.fallback_providers[2]   line 10   \"b\" is in the list already
+  defaults.fallback_providers[3]   line 11   \"d\" is not defined; defined: a, b, c (did you mean a?)
+  agents.sre.fallback_providers    line 13   \"b\"; expected a list";
+        assert_eq!(faults, expected);
+    }
+
+    #[test]
+    fn the_only_provider_is_no_fallback_of_itself() {
+        let text =
+            "llm_providers: {a: {provider: scripted}}\nagents: {sre: {fallback_providers: [a]}}";
+        let faults = Config::parse("f", text, &|_| None).unwrap_err().to_string();
+        assert!(
+            faults.contains("agents.sre.fallback_providers[0]"),
+            "{faults}"
+        );
+    }
+
+    #[test]
+    fn the_nearest_list_of_fallback_providers_replaces_the_others() {
+        let config =
+            parsed("defaults: {llm_provider: a, fallback_providers: [b, c]}\nagents: {sre: {fallback_providers: []}}")
+                .unwrap();
+        let (lower, upper) = (&config.defaults.settings, &config.agents["sre"].settings);
+        assert_eq!(upper.over(lower).fallback_providers, Some(vec![]));
+        let names = ["b", "c"].map(str::to_owned).to_vec();
+        assert_eq!(
+            crate::Settings::default().over(lower).fallback_providers,
+            Some(names)
+        );
+    }
+}

@@ -1,0 +1,281 @@
+//! `web`: the web server, and the address that leads people to it.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::load::load_section;
+use crate::read::reader::{Field, Map};
+use crate::write::{is_default, written};
+use crate::{Env, Faults};
+use tarsy_core::public_url::PublicUrl;
+
+/// The web server. The token and the secret of a proxy are in the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Web {
+    /// Where people reach the pages, such as `https://tarsy.example.com`: links lead there, and requests have to name
+    /// its host. Absent: nothing carries a link.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub public_url: Option<PublicUrl>,
+    /// Further host names, without ports, under which programs reach the server.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hosts: Vec<String>,
+    /// How users are known; by default `token` if there is one in the environment, else `none`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub auth: Option<WebAuth>,
+    /// The headers that the proxy replaces. Absent: either family, but a request with headers of both is refused.
+    #[serde(skip_serializing_if = "is_default")]
+    pub proxy_headers: Option<WebProxyHeaders>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub allow: WebAllow,
+    /// The number of connections that may be open at the same time. Each open page of a running session has one.
+    pub connections: u32,
+    /// The number of connections that one address may open. A proxy in front of the server is one address.
+    pub connections_per_address: u32,
+    /// The number of streams of events that one user, or one address without users, may have open.
+    pub streams_per_user: u32,
+}
+
+/// How users of the web server are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WebAuth {
+    /// Everyone may read. Only on a loopback address.
+    None,
+    /// By one token.
+    Token,
+    /// By a proxy that names the user in headers.
+    Proxy,
+}
+
+impl WebAuth {
+    const ALL: [Self; 3] = [Self::None, Self::Token, Self::Proxy];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Token => "token",
+            Self::Proxy => "proxy",
+        }
+    }
+}
+
+/// The headers in which a proxy names the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebProxyHeaders {
+    /// `X-Forwarded-User`, `-Email`, `-Preferred-Username` and `-Groups`.
+    XForwarded,
+    /// `X-Auth-Request-User` and its like.
+    XAuthRequest,
+}
+
+impl WebProxyHeaders {
+    const ALL: [Self; 2] = [Self::XForwarded, Self::XAuthRequest];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::XForwarded => "x-forwarded",
+            Self::XAuthRequest => "x-auth-request",
+        }
+    }
+}
+
+/// The groups that may do more than read, and those that may see what models were asked; `*` is every user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WebAllow {
+    /// May ask questions about investigations.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub ask: Vec<String>,
+    /// May cancel investigations.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub cancel: Vec<String>,
+    /// May investigate an alert again.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub rerun: Vec<String>,
+    /// May submit an alert.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub submit: Vec<String>,
+    /// May see the requests to models, which have the instructions of operators. By default every reader.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_everyone")]
+    pub prompts: Vec<String>,
+}
+
+impl Default for WebAllow {
+    fn default() -> Self {
+        let none = Vec::new;
+        Self {
+            ask: none(),
+            cancel: none(),
+            rerun: none(),
+            submit: none(),
+            prompts: everyone(),
+        }
+    }
+}
+
+fn everyone() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+fn is_everyone(groups: &[String]) -> bool {
+    groups == everyone()
+}
+
+impl WebAllow {
+    fn read(map: &mut Map<'_>) -> Self {
+        let prompts = map.list("prompts", Field::text).unwrap_or_else(everyone);
+        let [ask, cancel, rerun, submit] =
+            ["ask", "cancel", "rerun", "submit"].map(|right| map.texts(right));
+        Self {
+            ask,
+            cancel,
+            rerun,
+            submit,
+            prompts,
+        }
+    }
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        Self {
+            public_url: None,
+            hosts: Vec::new(),
+            auth: None,
+            proxy_headers: None,
+            allow: WebAllow::default(),
+            connections: 2_048,
+            connections_per_address: 512,
+            streams_per_user: 64,
+        }
+    }
+}
+
+impl Web {
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
+        let built_in = Self::default();
+        let public_url = map.get("public_url").and_then(|field| {
+            // The fault shows no value that may have a password.
+            let url = PublicUrl::parse(&field.url()?);
+            if url.is_none() {
+                field.expected("a URL such as https://tarsy.example.com");
+            }
+            url
+        });
+        let hosts = map.list("hosts", |field| host(field)).unwrap_or_default();
+        let auth = map
+            .get("auth")
+            .and_then(|field| field.choice(&WebAuth::ALL, WebAuth::as_str));
+        let families = &WebProxyHeaders::ALL;
+        let proxy_headers = map
+            .get("proxy_headers")
+            .and_then(|field| field.choice(families, WebProxyHeaders::as_str));
+        let allow = map.section("allow", WebAllow::read);
+        let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
+        let connections = number("connections", built_in.connections);
+        let connections_per_address =
+            number("connections_per_address", built_in.connections_per_address);
+        let streams_per_user = number("streams_per_user", built_in.streams_per_user);
+        Self {
+            public_url,
+            hosts,
+            auth,
+            proxy_headers,
+            allow,
+            connections,
+            connections_per_address,
+            streams_per_user,
+        }
+    }
+
+    /// Loads this section of a file and ignores the others, whose variables may be set on other machines only.
+    ///
+    /// # Errors
+    /// All faults of the section; an unreadable file has one fault.
+    pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
+        load_section(path, env, "web", Self::read)
+    }
+}
+
+fn host(field: &Field<'_>) -> Option<String> {
+    let text = field.text()?;
+    let is_name = !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    if !is_name {
+        field.expected("a host name without a port");
+    }
+    is_name.then(|| text.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Web, String> {
+        Config::parse("tarsy.yaml", text, &|_| None)
+            .map(|config| config.web)
+            .map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn the_section_is_read_and_unknown_values_are_refused() {
+        assert_eq!(read(""), Ok(Web::default()));
+        let text = "web: {public_url: 'https://tarsy.example.com/', hosts: [tarsy-web.ns.svc], auth: proxy, proxy_headers: x-auth-request, \
+                    allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops], prompts: []}, connections: 10}";
+        let expected = Web {
+            public_url: PublicUrl::parse("https://tarsy.example.com/"),
+            hosts: vec!["tarsy-web.ns.svc".to_owned()],
+            auth: Some(WebAuth::Proxy),
+            proxy_headers: Some(WebProxyHeaders::XAuthRequest),
+            allow: WebAllow {
+                ask: vec!["*".to_owned()],
+                cancel: vec!["sre".to_owned()],
+                rerun: vec!["sre".to_owned()],
+                submit: vec!["ops".to_owned()],
+                prompts: Vec::new(),
+            },
+            connections: 10,
+            ..Web::default()
+        };
+        assert_eq!(read(text), Ok(expected));
+        for wrong in [
+            "{hosts: ['a:1']}",
+            "{auth: oidc}",
+            "{proxy_headers: x-real}",
+            "{connections: 0}",
+            "{streams_per_user: 0}",
+        ] {
+            assert!(read(&format!("web: {wrong}")).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_public_url_is_an_address_of_the_web_without_a_secret() {
+        assert_eq!(read(""), Ok(Web::default()));
+        let web = read("web: {public_url: 'https://tarsy.example.com/'}").unwrap();
+        assert_eq!(
+            web.public_url.map(|url| url.to_string()).as_deref(),
+            Some("https://tarsy.example.com")
+        );
+        for (text, why) in [
+            (
+                "web: {public_url: 'https://a:w0rd@h'}",
+                "a user name, a query or a fragment",
+            ),
+            ("web: {public_url: h}", "begins with http:// or https://"),
+            (
+                "web: {public_url: 'https://:x'}",
+                "a URL such as https://tarsy.example.com",
+            ),
+            ("web: {public-url: h}", "did you mean public_url?"),
+        ] {
+            let faults = read(text).unwrap_err();
+            assert!(faults.contains(why) && !faults.contains("w0rd"), "{faults}");
+        }
+    }
+}
