@@ -14,15 +14,12 @@
 
 pub mod bus;
 pub mod cli;
-pub mod drill;
-pub mod engine;
 pub mod listener;
 pub mod llm;
 pub mod mcp;
 pub mod notifications;
 pub mod outgoing;
 pub mod receiver;
-pub mod reports;
 pub mod roles;
 pub mod runbooks;
 pub mod store;

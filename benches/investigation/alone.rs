@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tarsy::bus::{ClaimSettings, Claims, Flow};
-use tarsy::engine::ports::{Delivery as _, Journal as _};
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{ConversationMessage, GenerateRequest, LlmConfig};
+use tarsy_engine::ports::{Delivery as _, Journal as _};
 use tokio::sync::{Semaphore, watch};
 use tonic::transport::Endpoint;
 

@@ -12,8 +12,8 @@ use super::error::Error;
 use super::headers::{self, ASKED_BY};
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
 use super::stream::get::last_on_subject;
-use crate::engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
 
 /// Characters of a name that are shown.
 const MAX_NAME: usize = 100;

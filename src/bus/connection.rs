@@ -13,7 +13,7 @@ use super::address::{Address, Login, without_credentials};
 use super::credentials::{ClientCertificate, Credentials};
 use super::error::{Error, within};
 use super::servers::{self, ServerChanges};
-use crate::engine::backoff::Backoff;
+use tarsy_engine::backoff::Backoff;
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 const PING_INTERVAL: Duration = Duration::from_secs(10);

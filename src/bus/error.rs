@@ -8,9 +8,9 @@ use async_nats::jetstream::stream::StorageType;
 
 use super::names::{ALERTS, DEAD_LETTERS, TIMELINE};
 use super::topology::fields::Difference;
-use crate::engine::ports::BrokerUnavailable;
 use tarsy_config::SecretError;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::BrokerUnavailable;
 
 /// An operation on the broker failed.
 #[derive(Debug, thiserror::Error)]

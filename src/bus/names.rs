@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::engine::ports::DeadReason;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_engine::ports::DeadReason;
 
 /// The queue of alerts and of questions.
 pub const ALERTS: &str = "TARSY_ALERTS";

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::connection::Nats;
 use super::error::Error;
 use super::names::{ALL_WORKERS, worker_subject};
-use crate::engine::ports::{Presence, WorkerStatus};
+use tarsy_engine::ports::{Presence, WorkerStatus};
 
 /// Further workers are not listed.
 const MAX_WORKERS: usize = 10_000;

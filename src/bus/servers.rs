@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::address::Address;
 use super::connection::Nats;
 use super::error::Error;
-use crate::engine::mutex::lock;
 use tarsy_config::Secret;
+use tarsy_engine::mutex::lock;
 
 /// Between two reads of the file.
 const FILE_INTERVAL: Duration = Duration::from_secs(2);

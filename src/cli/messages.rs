@@ -7,8 +7,8 @@ use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
 use tarsy_core::ids::SessionId;
 
-pub use crate::reports::words::unavailable;
 pub use tarsy_core::readable::text::short_id as short;
+pub use tarsy_reports::words::unavailable;
 
 /// No session has begun; alerts may wait.
 pub const NO_SESSION: &str = "there is no session yet; tarsy queue shows what waits";

@@ -45,10 +45,10 @@ use self::server::Server;
 use self::slot::ConnectionSlot;
 use self::tool_cache::CachedServer;
 use super::Error;
-use crate::engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
-use crate::engine::trace;
 use tarsy_config::server_name_fault;
 use tarsy_core::plan::ToolSpec;
+use tarsy_engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
+use tarsy_engine::trace;
 use tarsy_mask::Mask;
 
 /// For the end of all children: two seconds for calls in flight, then twice three seconds for the process.

@@ -20,8 +20,8 @@ use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
-use crate::drill::evidence::{Evidence, EvidenceTool, Recorded};
-use crate::drill::gate::{Gates, Passage};
+use tarsy_drill::evidence::{Evidence, EvidenceTool, Recorded};
+use tarsy_drill::gate::{Gates, Passage};
 
 /// The exit code after a gate with the result `fail`, which simulates a crash during a call.
 const FAILED_AT_GATE: i32 = 70;

@@ -13,9 +13,9 @@ use std::time::Duration;
 use reqwest::Response;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-use crate::engine::ports::{Arrival, ProviderAnswer};
 use crate::outgoing;
 use tarsy_core::visible::visible;
+use tarsy_engine::ports::{Arrival, ProviderAnswer};
 use tarsy_mask::Mask;
 
 /// Of the body of an answer, the part that a reason quotes, in characters.

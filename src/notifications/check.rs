@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Routes, answer, secret, signature, slack};
-use crate::engine::ports::ProviderAnswer;
 use tarsy_config::{RouteKind, WebhookAddress};
+use tarsy_engine::ports::ProviderAnswer;
 
 /// Shorter than the limit of a check of `tarsy doctor`.
 const MAX_TIMEOUT: Duration = Duration::from_secs(8);

@@ -17,10 +17,10 @@ use std::time::Duration;
 use reqwest::Client;
 
 use self::secret::Secrets;
-use crate::engine::ports::{Arrival, Notifier, ProviderAnswer};
 use crate::outgoing;
 use tarsy_config::{NotificationRoute, RouteKind, WebhookAddress};
 use tarsy_core::notification::{Notification, slack as slack_text, teams, webhook};
+use tarsy_engine::ports::{Arrival, Notifier, ProviderAnswer};
 use tarsy_mask::Mask;
 
 /// The routes with their HTTP client.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{answer, signature};
-use crate::engine::ports::ProviderAnswer;
+use tarsy_engine::ports::ProviderAnswer;
 
 /// Sends a body; the status says what became of it.
 pub(super) async fn json(client: &Client, url: Url, body: &Value) -> ProviderAnswer {

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use super::answer::{self, retry_after, unavailable};
 use super::secret;
-use crate::engine::ports::{Arrival, ProviderAnswer};
 use tarsy_core::alert::refs::{self, SlackThread};
 use tarsy_core::notification::{Notification, slack};
+use tarsy_engine::ports::{Arrival, ProviderAnswer};
 
 /// Pages of the channel in which a message is searched.
 const MAX_PAGES: usize = 5;

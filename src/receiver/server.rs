@@ -20,10 +20,10 @@ use super::readers::Readers;
 use super::request::{Read, Reading, handshake};
 use super::response::{Accepted, Rejection, Report, response};
 use super::{Queue, Settings};
-use crate::engine::trace::{self, servers};
 use crate::listener::http;
 use tarsy_core::intake::headers::TRACEPARENT;
 use tarsy_core::trace_context::TraceContext;
+use tarsy_engine::trace::{self, servers};
 
 /// Longer than a body and the queue may take together.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);

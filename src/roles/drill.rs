@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 
-use crate::drill::{Drill, FolderError, builtin};
 use tarsy_config::{
     Config, LlmProvider, McpProgram, McpServer, McpTransport, Template, process_env,
 };
+use tarsy_drill::{Drill, FolderError, builtin};
 
 /// The name of the MCP server that serves the evidence.
 pub const SERVER: &str = "drill";
@@ -127,7 +127,7 @@ pub fn count_calls(config: &mut Config, file: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drill::BUILTIN;
+    use tarsy_drill::BUILTIN;
 
     #[test]
     fn a_real_model_is_read_as_it_was_written_and_takes_the_place_of_the_recording() {

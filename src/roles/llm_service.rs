@@ -9,9 +9,6 @@ use tokio::net::TcpListener;
 
 use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
 use super::shutdown::{Signals, print_ready_and_metrics};
-use crate::drill::gate::Gates;
-use crate::drill::transcript::Transcript;
-use crate::drill::transcript_files;
 use crate::llm::service::backend::{Backend, Backends};
 use crate::llm::service::genai::Genai;
 use crate::llm::service::google::Google;
@@ -27,6 +24,9 @@ use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 use tarsy_config::{LlmService, environment_fault};
+use tarsy_drill::gate::Gates;
+use tarsy_drill::transcript::Transcript;
+use tarsy_drill::transcript_files;
 use tarsy_mask::Mask;
 
 /// The arguments of the role.

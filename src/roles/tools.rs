@@ -8,7 +8,6 @@ use anyhow::{Context as _, bail};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
 use crate::mcp::{
     HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
 };
@@ -19,6 +18,7 @@ use tarsy_config::{
 use tarsy_core::execution::cut::{ReadBack, cut};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::{Limits, ToolSpec};
+use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
 
 use super::{secrets, users};

@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 use super::connect::Store;
 use super::error::Error;
 use super::pool::{Object, Pool};
-use crate::engine::backoff::Backoff;
+use tarsy_engine::backoff::Backoff;
 
 /// Declares the operations with the words that name them in metrics.
 macro_rules! operations {

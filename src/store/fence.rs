@@ -5,9 +5,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{Lease, RunStatus, StoreError};
-use crate::reports::stored::Stored;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{Lease, RunStatus, StoreError};
+use tarsy_reports::stored::Stored;
 
 use super::rows::number;
 use super::statement::statement;

@@ -3,14 +3,14 @@
 use diesel::pg::PgConnection;
 use uuid::Uuid;
 
-use crate::engine::ports::{
-    Appended, Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep,
-    StoreError, StoredResult, Timeline,
-};
 use tarsy_core::alert_update::NumberedUpdate;
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::LostCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_engine::ports::{
+    Appended, Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep,
+    StoreError, StoredResult, Timeline,
+};
 
 use super::call::Operation;
 use super::connect::Store;

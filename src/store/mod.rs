@@ -2,7 +2,7 @@
 //!
 //! Owns the schema, every SQL statement and the rules of writing: a write is one statement in autocommit, fenced by
 //! epoch and token, and is sent again with the same bytes while its outcome is unknown. The store knows neither the
-//! broker nor the models; the engine calls it through [`crate::engine::ports`].
+//! broker nor the models; the engine calls it through [`tarsy_engine::ports`].
 
 mod address;
 mod connect;
@@ -25,11 +25,6 @@ mod notifications;
 pub mod writes;
 pub mod reads;
 
-pub use crate::reports::{
-    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, IdMatch, JoinedAlert,
-    ModelReport, QuestionReport, SessionFilter, SessionLine, SessionReport, StageReport, Tokens,
-    ToolCallReport,
-};
 pub use call::OPERATIONS;
 pub use compatibility::{MIGRATIONS, Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Secrets, Store};
@@ -38,4 +33,9 @@ pub use error::Error;
 pub use fit::{DatabaseFit, database_fit};
 pub use migrate::{MIGRATION_TIMEOUT, Migrated, migrate};
 pub use reads::list::MAX_COUNTED;
+pub use tarsy_reports::{
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, IdMatch, JoinedAlert,
+    ModelReport, QuestionReport, SessionFilter, SessionLine, SessionReport, StageReport, Tokens,
+    ToolCallReport,
+};
 pub use writes::cancel::CancelAnswer;

@@ -7,12 +7,12 @@ use diesel::prelude::*;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::engine::ports::{
+use tarsy_core::notification::NotificationKey;
+use tarsy_core::notification::route::{Filters, Planned};
+use tarsy_engine::ports::{
     Backlog, DueNotification, JoinRequest, NotificationClaim, NotificationResult, Notifications,
     OpenRequest, StoreError,
 };
-use tarsy_core::notification::NotificationKey;
-use tarsy_core::notification::route::{Filters, Planned};
 
 use super::call::{Operation, once};
 use super::connect::Store;

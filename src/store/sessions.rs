@@ -6,14 +6,14 @@ use diesel::prelude::*;
 use diesel::sql_types::SmallInt;
 use uuid::Uuid;
 
-use crate::engine::ports::{
+use tarsy_config::Retention;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_engine::ports::{
     CancelOutcome, Claim, ClaimRequest, Disposition, Inherited, JoinRequest, Lease, OpenRequest,
     Opened, Pruned, Received, Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus,
     StoreError, StoredMessage, Sweep, Swept, Worded,
 };
-use crate::reports::DispositionKind;
-use tarsy_config::Retention;
-use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_reports::DispositionKind;
 
 use super::call::{Operation, once};
 use super::connect::Store;

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, Weak};
 
 use diesel::result::QueryResult;
 
-use crate::engine::mutex::lock;
-use crate::engine::ports::{StoreError, Tail};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::mutex::lock;
+use tarsy_engine::ports::{StoreError, Tail};
 
 /// The tails that a publisher holds. Clones share them.
 #[derive(Clone, Debug, Default)]

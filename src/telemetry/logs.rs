@@ -20,7 +20,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::lines::{Lines, NoFields};
 use super::traces::Recorder;
-use crate::engine::trace::TARGET;
+use tarsy_engine::trace::TARGET;
 
 /// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 
 use super::ports::Update;
-use crate::reports;
 use tarsy_core::timeline::TimelineEvent;
 
 /// How long a browser waits before it connects again, in milliseconds.
@@ -75,7 +74,7 @@ pub(super) fn frame(event: &str, id: Option<u32>, data: &str) -> Bytes {
 
 fn json(value: &impl serde::Serialize) -> String {
     // Serialisation fails only for a map whose keys are not strings; an update has none.
-    reports::json::line(value).unwrap_or_default()
+    tarsy_reports::json::line(value).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use tokio_util::task::TaskTracker;
 
 use super::frames::Item;
 use super::ports::{Backend, Timelines, Unavailable, Updates};
-use crate::engine::mutex::lock;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::mutex::lock;
 
 /// A reader that is so many items behind is cut off.
 const MAX_BEHIND: usize = 256;

@@ -5,11 +5,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 
-use crate::reports;
-
 /// A value as a response.
 pub(super) fn response(status: StatusCode, value: &impl Serialize) -> Response {
-    let Ok(line) = reports::json::line(value) else {
+    let Ok(line) = tarsy_reports::json::line(value) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let mut response = (status, line + "\n").into_response();

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::engine::ports::WorkerStatus;
-use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
-use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
-    SessionPage, StatusCounts,
-};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{Delta, TimelineEvent};
+use tarsy_engine::ports::WorkerStatus;
+use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
+use tarsy_reports::{
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
+    SessionPage, StatusCounts,
+};
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

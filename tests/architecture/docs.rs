@@ -260,7 +260,7 @@ fn a_metric_or_a_label_outside_of_the_table_is_found() {
                 metrics::counter!(\"tarsy_sessions_finished_total\", \"outcome\" => word).increment(1);\n\
                 gauge!(\"tarsy_surprises\").set(1.0);\n";
     assert_eq!(
-        unknown_metrics(&source("src/engine/a.rs", text)),
+        unknown_metrics(&source("crates/engine/src/a.rs", text)),
         [
             "line 2: tarsy_sessions_finished_total has the labels [\"status\"]",
             "line 3: tarsy_surprises is not in names.rs"

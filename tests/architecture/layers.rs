@@ -141,6 +141,6 @@ fn a_folder_with_sixteen_files_is_found() {
 #[test]
 fn a_test_that_looks_like_production_code_is_found() {
     let text = "#[cfg(test)]\nmod endings;\n#[cfg(test)]\nmod tests;\n#[cfg(test)]\npub(crate) mod testing;\n";
-    let found = disguised_tests(&source("src/engine/mod.rs", text));
+    let found = disguised_tests(&source("crates/engine/src/mod.rs", text));
     assert_eq!(found, ["line 2: endings is a test without the name of one"]);
 }

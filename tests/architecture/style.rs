@@ -236,7 +236,7 @@ fn a_long_file_is_found_unless_it_is_generated() {
     for longer in [
         "src/store/schema.rs",
         "src/store/tests.rs",
-        "src/engine/testing/a.rs",
+        "crates/engine/src/testing/a.rs",
         "tests/it/a.rs",
     ] {
         assert_eq!(

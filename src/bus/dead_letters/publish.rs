@@ -9,7 +9,7 @@ use crate::bus::headers::{
     self, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT,
 };
 use crate::bus::names::{DEAD_LETTERS, dead_letter_subject};
-use crate::engine::ports::{BrokerUnavailable, DeadLetter};
+use tarsy_engine::ports::{BrokerUnavailable, DeadLetter};
 
 const MAX_DETAIL_BYTES: usize = 1024;
 

@@ -20,8 +20,8 @@ use crate::bus::queue::publish::Published;
 use crate::bus::queue::requeue::queue_subject;
 use crate::bus::stream::get::message_at;
 use crate::bus::stream::reader::{ReadMessage, StreamReader};
-use crate::engine::ports::DeadReason;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::DeadReason;
 
 /// `Nats::dead_letters` returns no more than this.
 pub const MAX_DEAD_LETTERS: usize = 10_000;

@@ -6,8 +6,8 @@ use async_nats::jetstream::AckKind;
 use async_nats::{Client, Request, RequestError, RequestErrorKind, Subject};
 use bytes::Bytes;
 
-use crate::engine::backoff::Backoff;
-use crate::engine::ports::{BrokerUnavailable, Delivery};
+use tarsy_engine::backoff::Backoff;
+use tarsy_engine::ports::{BrokerUnavailable, Delivery};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const BACKOFF: Backoff = Backoff {

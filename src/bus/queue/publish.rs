@@ -15,8 +15,8 @@ use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
 use crate::bus::headers::{self, SESSION_ID, TRACEPARENT};
 use crate::bus::names::{ALERTS, MessageKind, Priority, SubjectSuffix};
-use crate::engine::backoff::Backoff;
-use crate::engine::trace::{self, messaging};
+use tarsy_engine::backoff::Backoff;
+use tarsy_engine::trace::{self, messaging};
 
 /// How long a publish waits for a leader. NATS elects one 4 s to 9 s after the last one was lost.
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(12);

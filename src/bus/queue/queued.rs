@@ -9,9 +9,9 @@ use crate::bus::error::Error;
 use crate::bus::headers;
 use crate::bus::names::{ALERTS, MessageKind, Priority};
 use crate::bus::stream::get::first_from;
-use crate::engine::ports::Received;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::chosen_session_id;
+use tarsy_engine::ports::Received;
 
 /// A message that the queue has.
 #[derive(Clone, Debug, PartialEq, Eq)]

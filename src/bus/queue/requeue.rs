@@ -8,8 +8,8 @@ use crate::bus::connection::Nats;
 use crate::bus::headers::{self, PART, SESSION_ID};
 use crate::bus::names::{ALERTS, MessageKind, Priority};
 use crate::bus::stream::get::message_at;
-use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue, Received};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{BrokerUnavailable, IdleAlert, Queue, Received};
 
 impl Queue for Nats {
     async fn holds(

@@ -10,9 +10,9 @@ use crate::bus::connection::Nats;
 use crate::bus::error::{Error, within};
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::{first_from, last_on_subject};
-use crate::engine::ports::{BrokerUnavailable, Divergence, EventIdentity, Outbox, StoreError};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::{BrokerUnavailable, Divergence, EventIdentity, Outbox, StoreError};
 
 const PAGE: u32 = 256;
 /// Messages that are read of one session: more than an investigation has events.

@@ -19,13 +19,11 @@ use super::signature::EventSigner;
 use super::stream_health::StreamHealth;
 use crate::bus::connection::Nats;
 use crate::bus::dead_letters::publish;
-use crate::engine::backoff::Backoff;
-use crate::engine::ports::{
-    BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed, Outbox,
-};
-use crate::engine::trace;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::Delta;
+use tarsy_engine::backoff::Backoff;
+use tarsy_engine::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed, Outbox};
+use tarsy_engine::trace;
 
 /// How long the last event may take from a write of this process to the stream before the table is read for it.
 const TAIL_TIMEOUT: Duration = Duration::from_millis(100);

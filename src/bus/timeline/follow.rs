@@ -17,9 +17,9 @@ use super::event_reader::{EventReader, StreamedEvent, last_event};
 use super::signature::EventSigner;
 use crate::bus::connection::Nats;
 use crate::bus::names::{live_subject, timeline_subject};
-use crate::engine::ports::Outbox;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{Delta, TimelineEvent};
+use tarsy_engine::ports::Outbox;
 
 const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
 const RETRY_DELAY: Duration = Duration::from_millis(200);

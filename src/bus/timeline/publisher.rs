@@ -24,9 +24,9 @@ use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
-use crate::engine::ports::{EventIdentity, Outbox, StoreError, Tail};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::{EventIdentity, Outbox, StoreError, Tail};
 
 const PAGE_ROWS: u32 = 64;
 /// At least as many as a tail can hold: an event of the tail may have been read from the table meanwhile.

@@ -5,7 +5,7 @@
 use async_nats::HeaderMap;
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
 
-use crate::engine::ports::EventKey;
+use tarsy_engine::ports::EventKey;
 
 /// The header of a timeline message that holds the signature, in hexadecimal digits.
 const SIGNATURE: &str = "Tarsy-Seal";

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::bus::connection::Nats;
 use crate::bus::names::TIMELINE;
 use crate::bus::stream::get::stream_info;
-use crate::engine::ports::BrokerUnavailable;
+use tarsy_engine::ports::BrokerUnavailable;
 
 /// A refusal that no publisher repeated for this long is ignored: another worker may have published its session.
 const REFUSAL_LIFETIME: Duration = Duration::from_secs(60);

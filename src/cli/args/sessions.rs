@@ -9,11 +9,11 @@ use clap::{Args, Subcommand};
 use super::values::{duration, header_value, since, until};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
-use crate::engine::ports::RunStatus;
-use crate::reports::Label;
-use crate::reports::calls::CallNumber;
 use tarsy_core::alert::Severity;
 use tarsy_core::clock::Moment;
+use tarsy_engine::ports::RunStatus;
+use tarsy_reports::Label;
+use tarsy_reports::calls::CallNumber;
 
 /// A list shows at most so many rows.
 const MAX_LIST: i64 = 1000;

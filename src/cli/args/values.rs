@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use chrono::Utc;
 
-use crate::drill::BUILTIN;
 pub use tarsy_config::read::moment::{ACCEPTED, Edge, parse_moment};
 use tarsy_config::read::units::parse_duration;
 use tarsy_core::clock::Moment;
+use tarsy_drill::BUILTIN;
 
 /// The longest duration of an argument: a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);

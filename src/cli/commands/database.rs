@@ -9,9 +9,9 @@ use super::{addresses, public_url};
 use crate::bus::{self, Nats};
 use crate::cli::args::GlobalArgs;
 use crate::cli::session_ref::SessionRef;
-use crate::engine::ports::StoreError;
 use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::StoreError;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 

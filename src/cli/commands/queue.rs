@@ -14,10 +14,10 @@ use crate::cli::args::{GlobalArgs, QueueArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::queue::{self, QueuedAlert};
 use crate::cli::view::TerminalEnv;
-use crate::engine::ports::WorkerStatus;
 use crate::roles::worker::message::hints;
 use crate::roles::{masked, secrets};
 use tarsy_core::intake::Intake;
+use tarsy_engine::ports::WorkerStatus;
 use tarsy_mask::Mask;
 
 pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<Exit> {

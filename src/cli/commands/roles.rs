@@ -13,8 +13,6 @@ use crate::cli::args::{
     EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs,
 };
 use crate::cli::exit::Exit;
-use crate::drill::evidence::Evidence;
-use crate::drill::gate::Gates;
 use crate::llm::service::scripted::Unknown;
 use crate::mcp::evidence_server;
 use crate::roles::connect::llm_token;
@@ -25,6 +23,8 @@ use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdow
 use crate::store::Schema;
 use crate::telemetry::logs;
 use tarsy_config::{LlmService, find, process_env};
+use tarsy_drill::evidence::Evidence;
+use tarsy_drill::gate::Gates;
 
 pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;

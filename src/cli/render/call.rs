@@ -4,11 +4,11 @@
 use super::format;
 use super::style::{Paint, Style};
 use super::text;
-use crate::reports::calls::{
+use tarsy_reports::calls::{
     AnswerReport, CallReport, MessageReport, OwnForm, RequestReport, RequestedCall, call_title,
     message_title, own_form,
 };
-use crate::reports::words::{moment, tokens};
+use tarsy_reports::words::{moment, tokens};
 
 /// The call: its measures, the messages, the tools, and what came of it.
 pub fn call(report: &CallReport, style: &Style) -> Vec<String> {

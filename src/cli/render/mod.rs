@@ -14,5 +14,5 @@ pub mod call;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use crate::reports::json;
 pub(crate) use tarsy_core::readable::{format, results};
+pub(crate) use tarsy_reports::json;

@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 
 use super::markdown as terminal;
 use super::style::{Prose, Style};
-use crate::reports::AlertReport;
+use tarsy_reports::AlertReport;
 
-pub use crate::reports::document::report;
+pub use tarsy_reports::document::report;
 
 /// The document on a terminal, laid out; elsewhere as [`report`] returns it.
 pub fn shown(alert: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! Measures, cuts and wraps text of models and tools for the columns of a terminal.
 
 use super::style::Charset;
-use crate::reports::columns::{char_width, head};
-pub(crate) use crate::reports::columns::{cut, width};
 pub(crate) use tarsy_core::readable::text::{clean, first_sentence, join, one_line};
+use tarsy_reports::columns::{char_width, head};
+pub(crate) use tarsy_reports::columns::{cut, width};
 
 /// `text` with spaces behind it up to `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::failure::reported;
 use super::limits::Size;
-use crate::engine::ports::ModelError;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{self, GenerateResponse};
 use tarsy_core::execution::entry::{Answer, Finish, ProviderData, RefusedTool, ToolCall, Usage};
@@ -13,6 +12,7 @@ use tarsy_core::native::{
 };
 use tarsy_core::reasoning::{Piece, PieceKind, Split, Splitter};
 use tarsy_core::timeline::DeltaKind;
+use tarsy_engine::ports::ModelError;
 
 /// Assembles these chunks, up to the final one if there is one.
 ///

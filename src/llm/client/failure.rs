@@ -11,8 +11,8 @@ use std::time::Duration;
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
 use super::check::{connect_fault, sources};
-use crate::engine::ports::{ModelError, ProviderFailure};
 use crate::llm::proto::{ErrorInfo, MAX_ANSWER_BYTES};
+use tarsy_engine::ports::{ModelError, ProviderFailure};
 
 /// The error code of a stream that broke after its first chunk; the existing service uses the same word.
 const PARTIAL_CODE: &str = "partial_stream_error";

@@ -4,9 +4,9 @@
 use prost::Message as _;
 
 use super::failure::too_large;
-use crate::engine::ports::ModelError;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{GenerateResponse, MAX_ANSWER_BYTES};
+use tarsy_engine::ports::ModelError;
 
 /// For text and reasoning together.
 const MAX_TEXT_BYTES: usize = 4 * MIB;

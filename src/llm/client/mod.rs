@@ -32,8 +32,6 @@ pub use self::credentials::{ClientCertificate, Credentials};
 pub use self::providers::CheckError;
 pub use self::request::wire;
 use self::unchecked::UncheckedService;
-use crate::engine::ports::{Model, ModelError, ModelRequest};
-use crate::engine::trace;
 use crate::llm::pem::FileError;
 use crate::llm::proto::MAX_ANSWER_BYTES;
 use crate::llm::proto::generate_response::Content;
@@ -41,6 +39,8 @@ use crate::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy_core::execution::entry::Answer;
 use tarsy_core::intake::headers::TRACEPARENT;
 use tarsy_core::timeline::DeltaKind;
+use tarsy_engine::ports::{Model, ModelError, ModelRequest};
+use tarsy_engine::trace;
 use tarsy_mask::Mask;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tonic::Code;
 
 use super::{Client, failure, request};
-use crate::engine::ports::ModelError;
 use crate::llm::proto::llm_service_client::LlmServiceClient;
 use crate::llm::proto::{CheckProvidersRequest, ProviderCheck};
 use tarsy_core::plan::ProviderPlan;
+use tarsy_engine::ports::ModelError;
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::engine::ports::{Message, ModelRequest};
 use crate::llm::proto;
 use tarsy_core::execution::entry::{ProviderData, ToolCall};
 use tarsy_core::plan::{ProviderPlan, Thinking, ToolSpec};
+use tarsy_engine::ports::{Message, ModelRequest};
 
 const ACCEPTED: [&str; 6] = [
     proto::ACCEPT_FINISH,

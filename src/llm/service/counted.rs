@@ -9,9 +9,9 @@ use tracing::Span;
 
 use super::labels::{ProviderLabel, error_class};
 use super::writer::ResponseWriter;
-use crate::engine::trace;
-use crate::engine::trace::gen_ai::CHAT;
 use crate::llm::proto::UsageInfo;
+use tarsy_engine::trace;
+use tarsy_engine::trace::gen_ai::CHAT;
 
 /// A request in flight. Dropping it counts the request as ended.
 #[derive(Debug)]

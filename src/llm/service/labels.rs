@@ -4,10 +4,10 @@
 //! A request names provider and model freely, so a word that is not known becomes `other`, and the model is no label.
 
 use super::provider::known;
-use crate::engine::trace::gen_ai::{self, OTHER_ERROR};
 use crate::llm::proto::GenerateRequest;
+use tarsy_engine::trace::gen_ai::{self, OTHER_ERROR};
 
-pub use crate::engine::trace::gen_ai::{FINISH_REASONS, finish_reason};
+pub use tarsy_engine::trace::gen_ai::{FINISH_REASONS, finish_reason};
 
 /// The provider of a request, as this project and as OpenTelemetry call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

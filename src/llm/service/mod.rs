@@ -43,7 +43,6 @@ use self::routes::Routes;
 use self::running::Running;
 use self::security::Security;
 use self::writer::ResponseWriter;
-use crate::engine::trace::servers;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse,
@@ -53,6 +52,7 @@ use tarsy_config::Concurrency;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::TRACEPARENT;
 use tarsy_core::trace_context::TraceContext;
+use tarsy_engine::trace::servers;
 
 /// Chunks that may wait for a slow client.
 const STREAM_BUFFER: usize = 32;

@@ -3,8 +3,8 @@
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
-use crate::engine::ports::ToolReply;
 use tarsy_core::visible::visible;
+use tarsy_engine::ports::ToolReply;
 use tarsy_mask::Mask;
 
 /// Begins the structured content below a text that does not have it.

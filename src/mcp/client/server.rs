@@ -11,9 +11,9 @@ use super::context::ConnectionContext;
 use super::sessions::SessionConnections;
 use super::slot::ConnectionSlot;
 use super::transport::http::BearerToken;
-use crate::engine::ports::Lease;
 use crate::mcp::Error;
 use tarsy_config::ServerScope;
+use tarsy_engine::ports::Lease;
 use tarsy_mask::Mask;
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::session_limit::SessionLimit;
 use super::slot::ConnectionSlot;
-use crate::engine::ports::Lease;
+use tarsy_engine::ports::Lease;
 
 /// The connections of the sessions that run now, by the lease of their run.
 #[derive(Debug)]

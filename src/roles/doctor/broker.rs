@@ -9,9 +9,9 @@ use futures_util::future::{BoxFuture, Shared};
 
 use super::{Check, Checked, Verdict};
 use crate::bus::{self, Nats, TopologySettings};
-use crate::engine::ports::WorkerStatus;
-use crate::reports::words::unavailable;
 use crate::roles::connect::Addresses;
+use tarsy_engine::ports::WorkerStatus;
+use tarsy_reports::words::unavailable;
 
 /// Long enough for a status of every worker, which are sent every five seconds.
 const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);

@@ -24,8 +24,8 @@ use futures_util::{FutureExt as _, Stream, StreamExt as _};
 
 use super::connect::{Addresses, topology};
 use super::models::Ask;
-pub use crate::reports::{Check, Verdict};
 use tarsy_config::{Config, Faults, describe, process_env};
+pub use tarsy_reports::{Check, Verdict};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
 /// How long a model may take for its word.

@@ -11,8 +11,8 @@ use futures_util::FutureExt as _;
 
 use super::{Check, Checked, Verdict, bounded_by, broker, database, tidy};
 use crate::bus::{Nats, TopologySettings};
-use crate::engine::ports::WorkerStatus;
 use crate::roles::connect::Addresses;
+use tarsy_engine::ports::WorkerStatus;
 
 /// A reader waits for the page.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(4);

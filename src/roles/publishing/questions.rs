@@ -1,12 +1,12 @@
 //! Questions about investigations: what may be asked, and the message that asks it. For `tarsy ask` and `tarsy web`.
 
 use crate::bus::Priority;
-use crate::reports::words::why_ended;
-use crate::reports::{AlertReport, DispositionKind};
 use tarsy_core::alert::Severity;
 use tarsy_core::follow_up::MAX_QUESTION_BYTES;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{self, IntakeError};
+use tarsy_reports::words::why_ended;
+use tarsy_reports::{AlertReport, DispositionKind};
 
 /// The last token of the subject; operators see it in the queue.
 pub const SUFFIX: &str = "question";

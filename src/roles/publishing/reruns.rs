@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::bus::{self, NewAlert, Priority, Subject, SubjectSuffix};
-use crate::reports::{AlertReport, DispositionKind};
 use tarsy_core::ids::SessionId;
+use tarsy_reports::{AlertReport, DispositionKind};
 
 /// Whether the alert can be investigated again.
 ///

@@ -10,13 +10,6 @@ use tokio::time::Instant;
 use super::checks::RecentChecks;
 use super::workers::Workers;
 use crate::bus::{self, AllFollower, Backlog, Follower, Nats, TimelineUpdate, TopologySettings};
-use crate::engine::mutex::lock;
-use crate::engine::ports::{Outbox as _, WorkerStatus};
-use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
-use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
-    SessionPage, StatusCounts,
-};
 use crate::roles::connect::Addresses;
 use crate::roles::doctor::{Part, checks_of_web};
 use crate::roles::publishing::submissions::Rules;
@@ -24,6 +17,13 @@ use crate::store::{self, Store};
 use crate::web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::mutex::lock;
+use tarsy_engine::ports::{Outbox as _, WorkerStatus};
+use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
+use tarsy_reports::{
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
+    SessionPage, StatusCounts,
+};
 
 /// For a call of the store or the broker, with the time for a connection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(6);

@@ -7,8 +7,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::time::Instant;
 
-use crate::engine::mutex::lock;
-use crate::reports::Check;
+use tarsy_engine::mutex::lock;
+use tarsy_reports::Check;
 
 const MAX_AGE: Duration = Duration::from_secs(10);
 
@@ -46,7 +46,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::reports::Verdict;
+    use tarsy_reports::Verdict;
 
     #[tokio::test(start_paused = true)]
     async fn many_readers_cost_one_check_in_ten_seconds() {

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::backend::Backend;
 use crate::bus::{self, ASKED_BY, Nats, NewAlert, PARENT_ID, SESSION_ID};
-use crate::reports::AlertReport;
 use crate::roles::publishing::{questions, reruns};
 use crate::web::ports::{
     Cancel, Published, Question, Refusal, Requests, Rerun, Submission, Submitted, Unavailable,
 };
 use tarsy_core::ids::SessionId;
+use tarsy_reports::AlertReport;
 
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(15);
 

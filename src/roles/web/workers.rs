@@ -10,9 +10,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::bus::Nats;
-use crate::engine::mutex::lock;
-use crate::engine::ports::WorkerStatus;
 use tarsy_core::ids::WorkerId;
+use tarsy_engine::mutex::lock;
+use tarsy_engine::ports::WorkerStatus;
 
 /// A worker publishes its status every five seconds.
 const MAX_AGE: Duration = Duration::from_secs(15);

@@ -13,9 +13,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
-use crate::engine::mutex::lock;
-use crate::engine::run::masked::Masked;
-use crate::engine::worker::probes::{PROVIDERS, Remedies};
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::roles::connect::{Addresses, topology, wait_for_schema};
@@ -23,6 +20,9 @@ use crate::roles::tools;
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
 use tarsy_config::Config;
+use tarsy_engine::mutex::lock;
+use tarsy_engine::run::masked::Masked;
+use tarsy_engine::worker::probes::{PROVIDERS, Remedies};
 use tarsy_mask::Mask;
 
 /// Between two checks of a broker that is connected, but whose streams cannot be read yet.

@@ -8,13 +8,6 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use crate::bus::{self, MessageKind};
-use crate::engine::plan::follow_up;
-use crate::engine::plan::narrowing::Narrowing;
-use crate::engine::plan::planner::{self, PlanError};
-use crate::engine::ports::{
-    DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal,
-    RouteLimit, Threads, Tools,
-};
 use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
 use tarsy_config::{AlertRoute, Config};
@@ -27,6 +20,13 @@ use tarsy_core::intake::{self, IntakeError, headers, question};
 use tarsy_core::plan::{AgentPlan, Plan};
 use tarsy_core::runbook::FetchedRunbook;
 use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::plan::follow_up;
+use tarsy_engine::plan::narrowing::Narrowing;
+use tarsy_engine::plan::planner::{self, PlanError};
+use tarsy_engine::ports::{
+    DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal,
+    RouteLimit, Threads, Tools,
+};
 use tarsy_mask::Mask;
 
 use super::message::{header, hints, named_chain, retry_of};

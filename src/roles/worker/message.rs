@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::bus::{self, Subject};
-use crate::engine::ports::Received;
 use tarsy_config::AlertRoute;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, LeftOut};
+use tarsy_engine::ports::Received;
 
 pub(super) fn retry_of(received: &Received) -> Option<SessionId> {
     header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))

@@ -36,18 +36,6 @@ use crate::bus::{
     ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery,
     JetStreamFeed, Nats, QueueMonitor,
 };
-use crate::engine::delivery::dispatch::Dispatcher;
-use crate::engine::ports::{Inherited, Intake};
-use crate::engine::run::masked::Masked;
-use crate::engine::worker::background::Background;
-use crate::engine::worker::cancel::CancelListener;
-use crate::engine::worker::presence::Announcer;
-use crate::engine::worker::probes::{Probes, State};
-use crate::engine::worker::renewal::LeaseRenewal;
-use crate::engine::worker::shared::{Settings, Shared, Shutdown};
-use crate::engine::worker::sweeper::Sweeper;
-use crate::engine::worker::timeline_probe::{Timeline, TimelineProbe};
-use crate::engine::world::{Ports, World};
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::store::Store;
@@ -58,6 +46,18 @@ use crate::telemetry::serving::Serving;
 use tarsy_config::Config;
 use tarsy_core::ids::WorkerId;
 use tarsy_core::intake::MAX_BODY_BYTES;
+use tarsy_engine::delivery::dispatch::Dispatcher;
+use tarsy_engine::ports::{Inherited, Intake};
+use tarsy_engine::run::masked::Masked;
+use tarsy_engine::worker::background::Background;
+use tarsy_engine::worker::cancel::CancelListener;
+use tarsy_engine::worker::presence::Announcer;
+use tarsy_engine::worker::probes::{Probes, State};
+use tarsy_engine::worker::renewal::LeaseRenewal;
+use tarsy_engine::worker::shared::{Settings, Shared, Shutdown};
+use tarsy_engine::worker::sweeper::Sweeper;
+use tarsy_engine::worker::timeline_probe::{Timeline, TimelineProbe};
+use tarsy_engine::world::{Ports, World};
 use tarsy_mask::Mask;
 
 /// The addresses and the name of a worker.

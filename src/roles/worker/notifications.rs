@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::engine::worker::background::Background;
-use crate::engine::worker::notifications::{BacklogWatch, RouteSender, SenderRoute};
 use crate::notifications::Routes;
 use crate::store::Store;
 use tarsy_config::Config;
+use tarsy_engine::worker::background::Background;
+use tarsy_engine::worker::notifications::{BacklogWatch, RouteSender, SenderRoute};
 use tarsy_mask::Mask;
 
 /// Starts the tasks of the routes that are configured.

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::gauges::count;
 use crate::bus::{Backlog, Nats, Priority};
-use crate::engine::ports::WorkerStatus;
 use tarsy_core::ids::WorkerId;
+use tarsy_engine::ports::WorkerStatus;
 
 /// Between two reads of the queue's backlog, each of which is five requests to the broker.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(15);

@@ -4,9 +4,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::Flow;
-use crate::engine::worker::probes::{PROVIDERS, SERVICES, State};
-use crate::engine::worker::timeline_probe::Timeline;
 use crate::telemetry::http::Readiness;
+use tarsy_engine::worker::probes::{PROVIDERS, SERVICES, State};
+use tarsy_engine::worker::timeline_probe::Timeline;
 
 /// Starts and pauses the claims, and sets what `/readyz` answers.
 pub(super) struct StateApplier {

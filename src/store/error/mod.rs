@@ -10,8 +10,8 @@ use deadpool::managed::{BuildError, PoolError};
 use diesel::ConnectionError;
 use diesel::result::DatabaseErrorKind;
 
-use crate::engine::ports::StoreError;
 use tarsy_config::SecretError;
+use tarsy_engine::ports::StoreError;
 
 /// Why a call to the store failed.
 #[derive(Debug, thiserror::Error)]

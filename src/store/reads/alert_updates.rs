@@ -4,9 +4,9 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use serde_json::Value;
 
-use crate::engine::ports::StoreError;
 use tarsy_core::alert_update::NumberedUpdate;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::StoreError;
 
 use crate::store::rows::number;
 use crate::store::schema::alert_updates;

@@ -5,8 +5,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Integer, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::RecordedAttempts;
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_engine::ports::RecordedAttempts;
 
 use crate::store::rows::number;
 use crate::store::statement::statement;

@@ -46,8 +46,8 @@ macro_rules! filtered {
             };
         }
         match $filter.questions {
-            crate::reports::Questions::Shown => {}
-            crate::reports::Questions::Hidden => $query = $query.filter(alert_sessions::parent_id.is_null()),
+            tarsy_reports::Questions::Shown => {}
+            tarsy_reports::Questions::Hidden => $query = $query.filter(alert_sessions::parent_id.is_null()),
         }
         if !$filter.about.is_empty() {
             let about: Vec<uuid::Uuid> = $filter.about.iter().map(|id| id.0).collect();

@@ -10,11 +10,11 @@ use diesel::sql_types::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{EventKey, Outbox, StoreError, Tail};
-use crate::reports::stored::StoredOption;
-use crate::reports::{Excerpt, ExcerptPage};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::{EventKey, Outbox, StoreError, Tail};
+use tarsy_reports::stored::StoredOption;
+use tarsy_reports::{Excerpt, ExcerptPage};
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;

@@ -4,11 +4,11 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 
 use super::filter::filtered;
-use crate::reports::{SessionFilter, SessionLine};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::schema::{alert_sessions, alerts};
+use tarsy_reports::{SessionFilter, SessionLine};
 
 /// More sessions are not counted.
 pub const MAX_COUNTED: i64 = 10_000;

@@ -7,16 +7,16 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 
 use super::filter::filtered;
-use crate::engine::ports::RunStatus;
-use crate::reports::{
-    DeadAlert, Facets, LastEvent, MAX_FACETS, SessionEntry, SessionLine, SessionPage, ShownStatus,
-    StatusCounts, Tokens,
-};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::schema::{alert_sessions, alerts};
 use tarsy_core::summary;
+use tarsy_engine::ports::RunStatus;
+use tarsy_reports::{
+    DeadAlert, Facets, LastEvent, MAX_FACETS, SessionEntry, SessionLine, SessionPage, ShownStatus,
+    StatusCounts, Tokens,
+};
 
 /// A figure over the rows that a session has in a table.
 macro_rules! of_session {

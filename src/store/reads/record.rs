@@ -7,11 +7,11 @@ use diesel::sql_types::{Jsonb, Nullable};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
-use crate::reports::stored::Stored;
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::{LostCall, Recovery};
 use tarsy_core::ids::ExecutionId;
+use tarsy_engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
+use tarsy_reports::stored::Stored;
 
 use crate::store::rows::entry::{StoredEntry, decode};
 use crate::store::rows::number;

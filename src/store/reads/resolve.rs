@@ -4,8 +4,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::reports::IdMatch;
 use tarsy_core::ids::SessionId;
+use tarsy_reports::IdMatch;
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;

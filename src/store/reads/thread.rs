@@ -6,12 +6,12 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{RunStatus, StoreError, Threads};
-use crate::reports::stored::{Stored, StoredOption};
 use tarsy_core::alert::refs::Refs;
 use tarsy_core::alert::{Alert, AlertStatus, Severity};
 use tarsy_core::follow_up::{Exchange, PastCall, Thread};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{RunStatus, StoreError, Threads};
+use tarsy_reports::stored::{Stored, StoredOption};
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::ports::{CallFailure, ModelCallRecord, StageChange, StoreError, ToolCallRecord};
 use tarsy_core::alert::refs::Refs;
 use tarsy_core::execution::entry::{Answer, Entry, Usage};
 use tarsy_core::plan::ProviderPlan;
 use tarsy_core::timeline::{EventDraft, TimelineEvent};
+use tarsy_engine::ports::{CallFailure, ModelCallRecord, StageChange, StoreError, ToolCallRecord};
 
 use super::entry::encode;
 use super::{nul, number, stored};

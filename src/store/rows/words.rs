@@ -6,7 +6,7 @@ macro_rules! sql_word {
         impl diesel::deserialize::FromSql<diesel::sql_types::Text, diesel::pg::Pg> for $type {
             fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
                 let word = diesel::deserialize::FromSql::<diesel::sql_types::Text, diesel::pg::Pg>::from_sql(value)?;
-                Ok($crate::reports::stored::parse(word)?)
+                Ok(tarsy_reports::stored::parse(word)?)
             }
         }
 

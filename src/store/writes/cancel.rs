@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use tarsy_core::ids::SessionId;
 
-use crate::reports::stored::StoredOption;
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::rows::words::sql_word;
 use crate::store::statement::statement;
+use tarsy_reports::stored::StoredOption;
 
 pub(crate) struct RequestCancel {
     session_id: uuid::Uuid,

@@ -8,9 +8,9 @@ use diesel::sql_types::{
 };
 use uuid::Uuid;
 
-use crate::engine::ports::{Appended, Checkpoint, Lease, StoreError};
 use tarsy_core::execution::entry::Entry;
 use tarsy_core::execution::event_refs::event_of_each_entry;
+use tarsy_engine::ports::{Appended, Checkpoint, Lease, StoreError};
 
 use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};

@@ -6,15 +6,15 @@ use diesel::sql_types::{Array, BigInt, Bool, Double, Integer, Nullable, Text, Uu
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::engine::ports::{Claim, ClaimRequest, Claimed, Inherited, Lease};
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_core::plan::FORMAT_VERSION;
 use tarsy_core::trace_context::TraceContext;
+use tarsy_engine::ports::{Claim, ClaimRequest, Claimed, Inherited, Lease};
 
-use crate::reports::stored::Stored;
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
+use tarsy_reports::stored::Stored;
 
 /// A rival can be faster between two tries; the next try then sees the rival's lease.
 const MAX_TRIES: usize = 10;

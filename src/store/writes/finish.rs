@@ -6,10 +6,10 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::json;
 
-use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StageEnded};
 use tarsy_core::execution::entry::Mark;
 use tarsy_core::search::analysis_words;
 use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
+use tarsy_engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StageEnded};
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::columns::Events;

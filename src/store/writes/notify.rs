@@ -8,15 +8,15 @@ use diesel::sql_types::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{
-    Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError,
-};
-use crate::reports::stored::{Stored, StoredOption};
 use tarsy_core::execution::entry::Mark;
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::route::Planned;
 use tarsy_core::notification::summary::{Outcome, Summary};
 use tarsy_core::notification::{Moment, NotificationKey};
+use tarsy_engine::ports::{
+    Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError,
+};
+use tarsy_reports::stored::{Stored, StoredOption};
 
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;

@@ -17,24 +17,24 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{
-    Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError,
-};
 use tarsy_core::alert::{AlertStatus, MemberReport, Severity};
 use tarsy_core::alert_update::{KnownAlert, ReportedAlert, resolved_members};
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::route::Planned;
 use tarsy_core::search::alert_words;
 use tarsy_core::trace_context::TraceContext;
+use tarsy_engine::ports::{
+    Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError,
+};
 
 use self::judgement::Judgement;
 use self::limit::LimitColumns;
-use crate::reports::stored::{Stored, StoredOption};
 use crate::store::rows::columns::{self, Changes, Events};
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 use crate::store::writes::notify::PlannedRows;
+use tarsy_reports::stored::{Stored, StoredOption};
 
 /// Each rival can make one try fail; with 64 rivals, two tries were enough.
 const MAX_TRIES: usize = 10;

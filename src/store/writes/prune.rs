@@ -9,8 +9,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Double, Nullable, Text};
 use uuid::Uuid;
 
-use crate::engine::ports::{PRUNED_TABLES, Pruned};
 use tarsy_config::Retention;
+use tarsy_engine::ports::{PRUNED_TABLES, Pruned};
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;

@@ -7,10 +7,10 @@ use diesel::sql_types::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadReason, Disposition, Received, StoreError};
-use crate::reports::DispositionKind;
-use crate::reports::stored::StoredOption;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{DeadReason, Disposition, Received, StoreError};
+use tarsy_reports::DispositionKind;
+use tarsy_reports::stored::StoredOption;
 
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;

@@ -9,14 +9,14 @@ use diesel::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadReason, Recover, Recovered, RunStatus, StoreError};
-use crate::reports::stored::Stored;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::execution::recovery::{LostCall, sent};
 use tarsy_core::ids::SessionId;
 use tarsy_core::plan::Plan;
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventType, LOST_COMMITS, TimelineEvent};
+use tarsy_engine::ports::{DeadReason, Recover, Recovered, RunStatus, StoreError};
+use tarsy_reports::stored::Stored;
 
 use crate::store::rows::number;
 use crate::store::schema::{

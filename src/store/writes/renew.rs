@@ -9,7 +9,7 @@ use diesel::sql_types::{Array, Bool, Double, Integer, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::engine::ports::{Lease, Renewal, StoreError};
+use tarsy_engine::ports::{Lease, Renewal, StoreError};
 
 use crate::store::fence::{Fence, Progress, judge};
 use crate::store::rows::number;

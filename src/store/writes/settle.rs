@@ -8,13 +8,13 @@ use diesel::sql_types::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_engine::ports::{
     DeadLetter, DeadReason, EventIdentity, RunStatus, SettlementStatus, StoredMessage,
 };
-use crate::reports::DispositionKind;
-use crate::reports::stored::StoredOption;
-use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_mask::Mask;
+use tarsy_reports::DispositionKind;
+use tarsy_reports::stored::StoredOption;
 
 use crate::store::rows::number;
 use crate::store::statement::statement;

@@ -5,8 +5,8 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 
-use crate::engine::ports::{Lease, SessionStep, StageChange};
 use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
+use tarsy_engine::ports::{Lease, SessionStep, StageChange};
 
 use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Changes, Events};

@@ -5,13 +5,13 @@ use diesel::sql_types::{BigInt, Binary, Bool, Double, Jsonb, Nullable, Text, Uui
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::engine::ports::{IdleAlert, Sweep, Swept};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{IdleAlert, Sweep, Swept};
 
-use crate::reports::stored::Stored;
 use crate::store::rows::number;
 use crate::store::rows::words::sql_word;
 use crate::store::statement::statement;
+use tarsy_reports::stored::Stored;
 
 pub(crate) struct FindOrphaned {
     interval: f64,

@@ -12,12 +12,12 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::Worded;
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::statement::statement;
 use tarsy_core::search::Searchable;
+use tarsy_engine::ports::Worded;
 
 /// Sessions whose words are looked for by one statement.
 const BATCH: i64 = 200;

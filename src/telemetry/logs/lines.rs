@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::{Format, one_line};
-use crate::engine::trace::Place;
+use tarsy_engine::trace::Place;
 
 /// Formats events as [`Format`] says.
 #[derive(Clone, Copy, Debug)]

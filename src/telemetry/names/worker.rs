@@ -2,7 +2,7 @@
 
 use super::common::{CALL_BUCKETS, TOOL_BUCKETS};
 use super::metric::{Metric, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers, seconds};
-use crate::engine::ports::PRUNED_TABLES;
+use tarsy_engine::ports::PRUNED_TABLES;
 
 const FIRST_CHUNK_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0];
 const STORE_BUCKETS: &[f64] = &[
@@ -318,8 +318,8 @@ pub(super) const WORKER: &[Metric] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::ports::DeadReason;
     use tarsy_core::execution::fallback;
+    use tarsy_engine::ports::DeadReason;
 
     #[test]
     fn every_reason_for_a_dead_letter_is_a_label_value() {

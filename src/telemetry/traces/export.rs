@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::otlp::{Collector, Fault};
 use super::span::EndedSpan;
-use crate::engine::backoff::Backoff;
+use tarsy_engine::backoff::Backoff;
 
 /// Spans that wait. An iteration has about six.
 const MAX_QUEUED: usize = 4_096;

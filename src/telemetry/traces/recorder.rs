@@ -12,8 +12,8 @@ use tracing_subscriber::registry::LookupSpan;
 use super::export::Queue;
 use super::sampler::Sampler;
 use super::span::{EndedSpan, Fields, OpenSpan, Value};
-use crate::engine::trace::{Place, TARGET};
 use tarsy_core::trace_context::{SpanId, TraceContext, TraceId};
+use tarsy_engine::trace::{Place, TARGET};
 
 /// The layer. Its spans are those of the target [`TARGET`].
 #[derive(Debug, Default)]

@@ -9,9 +9,9 @@ use super::export::Queue;
 use super::recorder::{Export, Recorder};
 use super::sampler::Sampler;
 use super::span::{EndedSpan, Kind, Value};
-use crate::engine::trace::{TARGET, beside, captures_content, outgoing};
 use tarsy_core::ids::SessionId;
 use tarsy_core::trace_context::{SpanId, TraceContext, TraceId};
+use tarsy_engine::trace::{TARGET, beside, captures_content, outgoing};
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const UNSAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";

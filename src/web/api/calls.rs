@@ -7,11 +7,11 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::{OK, answered, find, query};
-use crate::reports::calls::{CallReport, NumberedCall};
 use crate::web::fault::Fault;
 use crate::web::ports::Backend;
 use crate::web::{Access, Shared, json};
 use tarsy_core::ids::SessionId;
+use tarsy_reports::calls::{CallReport, NumberedCall};
 
 #[derive(Serialize)]
 struct Calls {

@@ -12,7 +12,6 @@ use futures_util::stream;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, OK, answered, find, query, sse, unseen};
-use crate::reports;
 use crate::web::fault::Fault;
 use crate::web::ports::{Backend, Unavailable};
 use crate::web::{Access, Shared, cache, json};
@@ -148,7 +147,7 @@ async fn lines<B: Backend>(web: Shared<B>, id: SessionId, after: u32) -> Answer 
             let Some(event) = events.pop_front() else {
                 return Ok::<_, Unavailable>(None);
             };
-            let line = reports::json::line(&event).unwrap_or_default() + "\n";
+            let line = tarsy_reports::json::line(&event).unwrap_or_default() + "\n";
             // The end event is the last one: the store need not be asked again.
             let after = if event.event_type.is_end() {
                 u32::MAX

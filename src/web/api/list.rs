@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::engine::ports::RunStatus;
-use crate::reports::{Label, Questions, SessionFilter, SessionPage};
 use crate::web::fault::Fault;
 pub use tarsy_config::read::moment::{self, Edge, parse_moment};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::RunStatus;
+use tarsy_reports::{Label, Questions, SessionFilter, SessionPage};
 
 /// Sessions of a page, unless the query has another number.
 const DEFAULT_LIMIT: u32 = 50;

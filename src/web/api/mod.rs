@@ -26,8 +26,8 @@ pub(super) use self::list::{ListQuery, Part};
 use super::Shared;
 use super::fault::Fault;
 use super::ports::Backend;
-use crate::reports::IdMatch;
 use tarsy_core::ids::SessionId;
+use tarsy_reports::IdMatch;
 
 /// The description of the API.
 pub const OPENAPI: &str = include_str!("openapi.json");

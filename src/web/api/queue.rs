@@ -6,11 +6,11 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, OK, answered, query};
-use crate::engine::ports::WorkerStatus;
-use crate::reports::{Check, DeadAlert};
 use crate::web::fault::Fault;
 use crate::web::ports::{Backend, Lane};
 use crate::web::{Shared, json};
+use tarsy_engine::ports::WorkerStatus;
+use tarsy_reports::{Check, DeadAlert};
 
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 500;

@@ -6,10 +6,10 @@ use axum::response::Response;
 use serde::Serialize;
 
 use super::{Answer, ListQuery, OK, answered, find, unseen};
-use crate::reports::{SessionEntry, StatusCounts};
 use crate::web::ports::Backend;
 use crate::web::{Shared, json};
 use tarsy_core::ids::SessionId;
+use tarsy_reports::{SessionEntry, StatusCounts};
 
 #[derive(Serialize)]
 struct Page {

@@ -16,7 +16,6 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answer, answered};
-use crate::reports::{Excerpt, ExcerptPage};
 use crate::web::fault::Fault;
 use crate::web::frames::{COMMENT, Item, RETRY, frame};
 use crate::web::hub::{Items, OpenStream};
@@ -27,6 +26,7 @@ use crate::web::stream::{Next, SessionStream};
 use crate::web::{Access, Shared};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_reports::{Excerpt, ExcerptPage};
 
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 /// Between two looks at the connection to the broker.

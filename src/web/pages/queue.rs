@@ -5,10 +5,10 @@ use std::time::Duration;
 use maud::{Markup, html};
 
 use super::words::{NO_TITLE, brief, moment, plain, whole};
-use crate::engine::ports::WorkerStatus;
-use crate::reports::{Check, DeadAlert, Verdict};
 use crate::web::ports::{Lane, Unavailable};
 use tarsy_core::readable::format;
+use tarsy_engine::ports::WorkerStatus;
+use tarsy_reports::{Check, DeadAlert, Verdict};
 
 /// What the page shows. A part whose source does not answer says so.
 #[derive(Debug)]

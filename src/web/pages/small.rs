@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::viewer::{Keys, Viewer};
 use super::words::{NO_TITLE, brief, title};
-use crate::reports::AlertReport;
 use tarsy_core::ids::SessionId;
+use tarsy_reports::AlertReport;
 
 /// Asks once more before a session is cancelled.
 pub(in crate::web) fn cancel(report: &AlertReport) -> Markup {

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::viewer::Viewer;
 use super::words::{NO_TITLE, brief, sentence, severity, title, whole};
-use crate::reports::AlertReport;
 use crate::web::ports::Cooldown;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::CHAIN;
+use tarsy_reports::AlertReport;
 
 /// The form of a new alert, with what it has already.
 #[derive(Clone, Copy, Debug)]

@@ -12,15 +12,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::data::{report, story};
-use crate::engine::mutex::lock;
-use crate::engine::ports::WorkerStatus;
 use crate::listener::Limits;
-use crate::reports::calls::testing::rebuilt;
-use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
-use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
-    SessionPage, StatusCounts, Verdict,
-};
 use crate::web::access::{Allow, Gate, Hosts, Mode};
 use crate::web::hub::Hub;
 use crate::web::ports::{
@@ -32,6 +24,14 @@ use crate::web::router::router;
 use crate::web::{Settings, Web};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::mutex::lock;
+use tarsy_engine::ports::WorkerStatus;
+use tarsy_reports::calls::testing::rebuilt;
+use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
+use tarsy_reports::{
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
+    SessionPage, StatusCounts, Verdict,
+};
 
 /// A session whose stored events and whose live ones the test decides.
 #[derive(Debug)]

@@ -3,16 +3,16 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::engine::ports::ToolCallState;
-use crate::reports::{
-    AlertReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionEntry,
-    SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
-};
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_engine::ports::ToolCallState;
+use tarsy_reports::{
+    AlertReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionEntry,
+    SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
+};
 
 const OOM_KILLED: &str = include_str!("../../../tests/fixtures/timelines/oom_killed.jsonl");
 

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::engine::ports::DeadReason;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::DeadReason;
 use uuid::Uuid;
 
 use crate::support::process::metric_is;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tarsy::bus::{Follower, NewAlert, Priority, SESSION_ID, TimelineUpdate, timeline_subject};
-use tarsy::engine::ports::{Outbox, Sessions};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_engine::ports::{Outbox, Sessions};
 use uuid::Uuid;
 
 use crate::adapters::store::fixture::received;

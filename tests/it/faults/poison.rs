@@ -9,7 +9,6 @@ use async_nats::HeaderMap;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::engine::ports::{Intake, Planned, PrepareError, PreparedAlert, Received};
 use tarsy::mcp::Servers;
 use tarsy::roles::connect::Addresses;
 use tarsy::roles::worker::intake::ConfiguredIntake;
@@ -20,6 +19,7 @@ use tarsy::telemetry::traces::Recorder;
 use tarsy_config::{Config, process_env};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::{Intake, Planned, PrepareError, PreparedAlert, Received};
 use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -354,7 +354,7 @@ async fn an_investigation_that_kills_its_workers_becomes_a_dead_letter() {
         system.database.text(whole),
         "failed attempts_exhausted attempts_exhausted"
     );
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000)
+    let stored = tarsy_engine::ports::Outbox::events(&system.database.store(), session, 0, 1000)
         .await
         .unwrap();
     assert_eq!(timeline.seen, stored, "the stream equals the table");
@@ -365,10 +365,7 @@ async fn an_investigation_that_kills_its_workers_becomes_a_dead_letter() {
     );
     assert_eq!(
         body,
-        tarsy::drill::builtin("oom-killed")
-            .unwrap()
-            .alert
-            .as_bytes()
+        tarsy_drill::builtin("oom-killed").unwrap().alert.as_bytes()
     );
     let next = publish(&system, "disk full").await;
     system.gates.open_all();

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 use tarsy::bus::TimelineUpdate;
-use tarsy::engine::ports::RunStatus;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::RunStatus;
 use uuid::Uuid;
 
 use crate::support::postgres_server::proxy::{PostgresProxy, Side};
@@ -165,7 +165,7 @@ async fn kill_at(point: KillPoint, system: &mut TestSystem, owner: &mut Owner) -
         JOURNAL,
         "{name}"
     );
-    let faults = tarsy::drill::builtin("oom-killed")
+    let faults = tarsy_drill::builtin("oom-killed")
         .unwrap()
         .expected()
         .unwrap()
@@ -214,7 +214,7 @@ fn journal_sql(session: SessionId) -> String {
 pub(crate) async fn settled(system: &TestSystem, session: SessionId) {
     let store = system.database.store();
     eventually("the session is settled", async || {
-        tarsy::engine::ports::Sessions::standing(&store, session)
+        tarsy_engine::ports::Sessions::standing(&store, session)
             .await
             .unwrap()
             .settled

@@ -52,7 +52,7 @@ async fn assert_cancelled(system: &TestSystem, session: SessionId) {
     );
     settled(system).await;
     system.queue_is_empty().await;
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000)
+    let stored = tarsy_engine::ports::Outbox::events(&system.database.store(), session, 0, 1000)
         .await
         .unwrap();
     assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
@@ -127,7 +127,7 @@ async fn assert_ended_without_a_session(system: &TestSystem, alert: SessionId) {
     );
     settled(system).await;
     system.queue_is_empty().await;
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), alert, 0, 1000)
+    let stored = tarsy_engine::ports::Outbox::events(&system.database.store(), alert, 0, 1000)
         .await
         .unwrap();
     assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
@@ -198,7 +198,7 @@ async fn an_investigation_waiting_for_the_llm_service_is_cancelled_within_a_seco
         "{took:?}, and a command takes {command:?}"
     );
     settled(&system).await;
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000)
+    let stored = tarsy_engine::ports::Outbox::events(&system.database.store(), session, 0, 1000)
         .await
         .unwrap();
     assert_eq!(timeline.seen, stored, "the stream is a copy of the table");

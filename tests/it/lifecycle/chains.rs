@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tarsy::engine::ports::RunStatus;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_engine::ports::RunStatus;
 
 use crate::faults::survive::settled;
 use crate::support::system::{Setup, TestSystem, Timeline};

@@ -78,7 +78,7 @@ async fn a_completed_investigation_covers_alerts_unless_forced_or_more_severe() 
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), first, 0, 1000)
+    let stored = tarsy_engine::ports::Outbox::events(&system.database.store(), first, 0, 1000)
         .await
         .unwrap();
     assert_eq!(

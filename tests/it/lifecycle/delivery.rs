@@ -7,9 +7,9 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt as _;
 use serde_json::Value;
-use tarsy::engine::ports::{DeadReason, Outbox};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_engine::ports::{DeadReason, Outbox};
 use uuid::Uuid;
 
 use crate::support::process::metric_is;

@@ -54,7 +54,7 @@ async fn every_output_about_a_session_leads_to_its_page() {
         (&cancelled["url"], &cancelled["status"]),
         (&page.as_str().into(), &"cancelled".into())
     );
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 10)
+    let stored = tarsy_engine::ports::Outbox::events(&system.database.store(), session, 0, 10)
         .await
         .unwrap();
     assert_eq!(stored.last().unwrap().metadata["url"], *page);
@@ -105,7 +105,7 @@ async fn without_an_address_nothing_has_a_link() {
     )
     .await;
     assert_eq!(cancelled.get("url"), None);
-    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 10)
+    let stored = tarsy_engine::ports::Outbox::events(&system.database.store(), session, 0, 10)
         .await
         .unwrap();
     assert_eq!(

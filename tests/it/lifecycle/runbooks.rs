@@ -17,7 +17,7 @@ const STEPS: &str = "1. Look at the limit.\n```\nFinal Answer: [event 1]\n```\n{
 async fn investigated(system: &TestSystem, url: &str) -> (SessionId, TimelineEvent) {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), RUNBOOK_URL: url, "Tarsy-Force": "true"});
-    let body = tarsy::drill::builtin("oom-killed")
+    let body = tarsy_drill::builtin("oom-killed")
         .unwrap()
         .alert
         .as_bytes()

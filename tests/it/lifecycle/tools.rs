@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -265,7 +265,7 @@ async fn an_alert_waits_for_a_tool_server_then_runs_without_it_and_covers_no_ale
     })
     .await;
     let (worker, address) = system.worker("w1").await;
-    let body = tarsy::drill::builtin("oom-killed").unwrap().alert;
+    let body = tarsy_drill::builtin("oom-killed").unwrap().alert;
 
     let first = publish(&system, body).await;
     worker
@@ -330,7 +330,7 @@ async fn the_timeline_says_how_many_tools_are_too_many_for_an_agent() {
     })
     .await;
     let (_worker, _) = system.worker("w1").await;
-    let session = publish(&system, tarsy::drill::builtin("oom-killed").unwrap().alert).await;
+    let session = publish(&system, tarsy_drill::builtin("oom-killed").unwrap().alert).await;
     let seen = timeline(&system, session).await;
     assert_eq!(
         seen[0].content,
@@ -364,7 +364,7 @@ async fn an_alert_waits_beyond_the_limit_for_a_required_server_and_has_its_tools
     })
     .await;
     let (worker, address) = system.worker("w1").await;
-    let session = publish(&system, tarsy::drill::builtin("oom-killed").unwrap().alert).await;
+    let session = publish(&system, tarsy_drill::builtin("oom-killed").unwrap().alert).await;
     worker
         .logged("alert waits for mcp servers: unavailable: slow")
         .await;

@@ -8,9 +8,9 @@ use async_nats::jetstream::consumer::{AckPolicy, Consumer, PullConsumer};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt as _;
 use tarsy::bus::{Priority, TIMELINE};
-use tarsy::engine::ports::Outbox;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::Outbox;
 
 use super::system::TestSystem;
 use super::wait::eventually;

@@ -357,7 +357,7 @@ impl TestSystem {
     /// the table has no gap and no row of an older epoch after a newer one, the journal has no gap.
     pub(crate) async fn assert_invariants(&self, session: SessionId, seen: &[TimelineEvent]) {
         let store = Arc::new(self.database.store());
-        let stored = tarsy::engine::ports::Outbox::events(&*store, session, 0, 1000)
+        let stored = tarsy_engine::ports::Outbox::events(&*store, session, 0, 1000)
             .await
             .unwrap();
         assert_eq!(seen, stored, "the stream equals the table");
@@ -389,7 +389,7 @@ pub(crate) async fn publish_on(url: &str) -> SessionId {
 
 /// Publishes the drill's alert to this broker, for a session with this id.
 pub(crate) async fn publish_as(url: &str, session: SessionId) {
-    let body = tarsy::drill::builtin("oom-killed")
+    let body = tarsy_drill::builtin("oom-killed")
         .unwrap()
         .alert
         .as_bytes()

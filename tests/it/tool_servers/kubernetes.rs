@@ -98,7 +98,7 @@ async fn a_pod_that_was_killed_is_explained_through_a_real_server_and_secrets_ar
         &environment,
     );
     worker.ready().await;
-    let alert = tarsy::drill::builtin("oom-killed")
+    let alert = tarsy_drill::builtin("oom-killed")
         .unwrap()
         .alert
         .replace("KubePodOOMKilled", "KubePodKilled");

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::Sessions as _;
+use tarsy_engine::ports::Sessions as _;
 
 use super::Web;
 use crate::support::figures::is_proof;

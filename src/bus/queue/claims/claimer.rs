@@ -17,7 +17,7 @@ use super::watchdog::Watchdog;
 use crate::bus::connection::{ConnectionState, Nats};
 use crate::bus::names::Priority;
 use crate::bus::stream::pull::PullReply;
-use crate::engine::backoff::Backoff;
+use tarsy_engine::backoff::Backoff;
 
 /// Short at its longest, because a leader may be lost again a few seconds after it was elected.
 const BACKOFF: Backoff = Backoff {

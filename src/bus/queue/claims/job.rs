@@ -12,9 +12,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::bus::headers;
 use crate::bus::names::{ALERTS, Priority};
 use crate::bus::queue::delivery::JetStreamDelivery;
-use crate::engine::ports::{DeadReason, Job, Received, Refusal};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::chosen_session_id;
+use tarsy_engine::ports::{DeadReason, Job, Received, Refusal};
 
 /// A job and the slot that it occupies.
 #[derive(Debug)]

@@ -25,8 +25,6 @@ use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::{TerminalEnv, ViewArgs};
 use crate::cli::watch::{Options, TimelineItem};
-use crate::drill::{BUILTIN, Drill, Player};
-use crate::engine::ports::Outbox as _;
 use crate::roles::connect::{Addresses, topology};
 use crate::roles::drill::{RealModel, SERVER};
 use crate::roles::{drill, migrate};
@@ -34,6 +32,8 @@ use crate::store::{MIGRATION_TIMEOUT, Store};
 use tarsy_config::{Config, show};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_drill::{BUILTIN, Drill, Player};
+use tarsy_engine::ports::Outbox as _;
 
 /// The iteration in which the owner is killed. The first one is complete, so the next worker has a journal to replay.
 const KILL_IN_ITERATION: u32 = 2;

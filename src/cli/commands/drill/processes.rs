@@ -15,10 +15,10 @@ use tokio::process::{Child, Command};
 
 use super::proof::Counters;
 use crate::cli::commands::output::note;
-use crate::drill::Drill;
 use crate::roles::connect::{Addresses, LLM_CREDENTIALS};
 use crate::roles::drill::RealModel;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_drill::Drill;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A process that has not ended this long after SIGTERM is killed.

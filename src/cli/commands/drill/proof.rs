@@ -12,9 +12,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::cli::render::format;
-use crate::drill::evidence::Evidence;
 use crate::roles::drill::SERVER;
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_drill::evidence::Evidence;
 
 /// The width of the first column.
 const WIDTH: usize = 12;

@@ -6,14 +6,14 @@ use serde_json::json;
 use crate::cli::commands::output::{print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
-use crate::drill::Drill;
-use crate::drill::evidence::NOT_RECORDED;
-use crate::drill::judging::grade::{Check, Grade, Outcome, Trial};
-use crate::reports::words;
 use crate::roles::drill::{RealModel, SERVER};
 use crate::store::{ModelReport, SessionReport};
 use tarsy_config::{LlmProvider, Price};
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_drill::Drill;
+use tarsy_drill::evidence::NOT_RECORDED;
+use tarsy_drill::judging::grade::{Check, Grade, Outcome, Trial};
+use tarsy_reports::words;
 
 /// Tokens for which a price is given.
 const PRICED_TOKENS: f64 = 1_000_000.0;

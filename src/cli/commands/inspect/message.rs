@@ -8,9 +8,9 @@ use uuid::Uuid;
 use crate::bus;
 use crate::cli::args::MessageArgs;
 use crate::cli::commands::sources::unknown_source;
-use crate::engine::ports::Received;
 use tarsy_core::ids::SessionId;
 use tarsy_core::sources::Sources;
+use tarsy_engine::ports::Received;
 
 /// The message that the arguments describe.
 pub(in crate::cli::commands) fn received(args: &MessageArgs) -> Received {

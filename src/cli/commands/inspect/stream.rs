@@ -10,7 +10,6 @@ use crate::cli::args::{Controller, InspectStreamArgs};
 use crate::cli::commands::output::print_json;
 use crate::cli::commands::submit;
 use crate::cli::exit::Exit;
-use crate::engine::ports::ModelError;
 use crate::llm::client::assemble;
 use crate::llm::json;
 use crate::llm::proto::GenerateResponse;
@@ -23,6 +22,7 @@ use tarsy_core::plan::{AgentPlan, AnswerCheck, Limits, ResultForm, Strategy};
 use tarsy_core::react::{self, ReplyKind};
 use tarsy_core::timeline::projection::{Measured, project};
 use tarsy_core::timeline::{EventDraft, EventStatus, EventType};
+use tarsy_engine::ports::ModelError;
 
 /// One line of the output.
 #[derive(Serialize)]

@@ -10,15 +10,15 @@ use crate::cli::commands::inspect::message::{check_source, received};
 use crate::cli::commands::output::{json_lines, print};
 use crate::cli::commands::{load_config, submit};
 use crate::cli::exit::Exit;
-use crate::engine::plan::narrowing::Narrowing;
-use crate::engine::plan::planner;
-use crate::engine::ports::Received;
 use crate::roles::secrets;
 use crate::roles::worker::message::{hints, named_chain};
 use tarsy_config::{AlertRoute, Config};
 use tarsy_core::intake::{Hints, Intake, Part};
 use tarsy_core::readable::format;
 use tarsy_core::routing::Facts;
+use tarsy_engine::plan::narrowing::Narrowing;
+use tarsy_engine::plan::planner;
+use tarsy_engine::ports::Received;
 use tarsy_mask::Mask;
 
 /// What becomes of an alert, and why. Fields are added and never removed.

@@ -8,8 +8,8 @@ use crate::cli::exit::Exit;
 use crate::cli::render::call;
 use crate::cli::render::tables::calls;
 use crate::cli::view::TerminalEnv;
-use crate::reports::calls::{CallNumber, CallReport, NumberedCall};
 use tarsy_core::ids::SessionId;
+use tarsy_reports::calls::{CallNumber, CallReport, NumberedCall};
 
 /// How a command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,10 +23,10 @@ use crate::cli::render::timeline::event_line;
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::cli::watch::{Options, until};
-use crate::engine::ports::RunStatus;
 use crate::roles::connect::BadAddress;
 use crate::store::SessionFilter;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::RunStatus;
 
 /// The beginning lists at most so many running sessions.
 const MAX_RUNNING: u32 = 200;

@@ -16,9 +16,9 @@ use crate::cli::commands::one_line_error;
 use crate::cli::messages::{self, Workers};
 use crate::cli::render::format;
 use crate::cli::watch::Waiting;
-use crate::engine::ports::WorkerStatus;
 use crate::store::Store;
 use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_engine::ports::WorkerStatus;
 
 /// The time before the first report: a session that has begun needs none.
 const FIRST_POLL_DELAY: Duration = Duration::from_millis(300);

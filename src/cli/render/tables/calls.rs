@@ -3,7 +3,7 @@
 use super::table::{Cell, Column, table};
 use crate::cli::render::format;
 use crate::cli::render::style::{Paint, Style};
-use crate::reports::calls::{NumberedCall, purpose};
+use tarsy_reports::calls::{NumberedCall, purpose};
 
 /// The calls in order, each with its number.
 pub fn calls(calls: &[NumberedCall], style: &Style) -> Vec<String> {

@@ -4,7 +4,7 @@ use super::table::{Cell, Column, hanging, short_moment, table};
 use crate::bus::{SESSION_ID, StoredDeadLetter, TITLE};
 use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::{format, text};
-use crate::reports::words::moment;
+use tarsy_reports::words::moment;
 
 /// The table of dead letters.
 pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {

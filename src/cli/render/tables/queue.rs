@@ -9,9 +9,9 @@ use crate::bus::{Backlog, MessageKind, Priority};
 use crate::cli::messages;
 use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::{Paint, Style};
-use crate::engine::ports::WorkerStatus;
-use crate::reports::words::{WHY_NO_PROVIDER, lacks_provider, unavailable_in_short};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::WorkerStatus;
+use tarsy_reports::words::{WHY_NO_PROVIDER, lacks_provider, unavailable_in_short};
 
 /// An alert or question that no worker has claimed, with masked texts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::text;
-use crate::engine::ports::RunStatus;
+use tarsy_engine::ports::RunStatus;
 
 const GAP: &str = "  ";
 /// Before the column that takes the rest is narrower than this, other columns are left out.

@@ -4,8 +4,8 @@ use super::{fits, narrow};
 use crate::cli::render::call::call;
 use crate::cli::render::style::Style;
 use crate::cli::render::tables::calls::calls;
-use crate::reports::calls::testing::{failed, rebuilt};
-use crate::reports::calls::{CallReport, RebuiltCall};
+use tarsy_reports::calls::testing::{failed, rebuilt};
+use tarsy_reports::calls::{CallReport, RebuiltCall};
 
 #[test]
 fn a_list_of_model_calls_fits_the_terminal() {

@@ -3,8 +3,8 @@
 use super::sessions::{at, id, line};
 use super::{fits, narrow};
 use crate::cli::render::tables::list;
-use crate::engine::ports::RunStatus;
 use crate::store::SessionLine;
+use tarsy_engine::ports::RunStatus;
 
 #[test]
 fn questions_stand_below_their_investigation_and_none_is_critical() {

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::{fits, narrow};
 use crate::bus::{Backlog, MessageKind, Priority};
 use crate::cli::render::tables::queue::{self, QueuedAlert};
-use crate::engine::ports::WorkerStatus;
 use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_engine::ports::WorkerStatus;
 
 fn now() -> DateTime<Utc> {
     "2026-11-21T14:02:00Z".parse().unwrap()

@@ -11,11 +11,11 @@ use tracing::{Instrument as _, Span};
 use super::echo::{FAILED, FAILED_LATE, without_conversation};
 use super::error::{ErrorCode, ProviderError};
 use super::key::ApiKey;
-use crate::engine::backoff::Backoff;
-use crate::engine::trace::{self, gen_ai};
 use crate::llm::proto::{GenerateRequest, RetryNotice};
 use crate::llm::service::call::Call;
 use crate::llm::service::labels::ProviderLabel;
+use tarsy_engine::backoff::Backoff;
+use tarsy_engine::trace::{self, gen_ai};
 
 /// Also the number in the message of an exhausted request.
 const MAX_ATTEMPTS: u32 = 3;

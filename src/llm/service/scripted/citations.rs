@@ -13,11 +13,11 @@
 
 use serde_json::Value;
 
-use crate::drill::transcript::{Answer, Chunk};
 use crate::llm::proto::{ASSISTANT, ConversationMessage, GenerateRequest};
 use tarsy_core::execution::event_refs::{cited, event_in_heading};
 use tarsy_core::prompt::context_in;
 use tarsy_core::react;
+use tarsy_drill::transcript::{Answer, Chunk};
 
 /// The placeholder of the execution id.
 const EXECUTION: &str = "{execution}";

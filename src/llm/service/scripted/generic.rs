@@ -1,8 +1,8 @@
 //! Alerts and questions without a transcript. The recording `generic`, which has to be configured, quotes them and says
 //! that no model was called. Without it they are errors.
 
-use crate::drill::transcript::{Answer, Chunk, Question, Transcript, Usage};
 use crate::llm::proto::ConversationMessage;
+use tarsy_drill::transcript::{Answer, Chunk, Question, Transcript, Usage};
 
 /// The name by which a request selects this recording, whatever it is about.
 pub(super) const NAME: &str = "generic";

@@ -21,13 +21,13 @@ use self::calls::{CallLog, Position};
 use self::play::Player;
 use super::provider::{ErrorCode, ProviderError, ProviderStatus};
 use super::writer::ResponseWriter;
-use crate::drill::BUILTIN;
-use crate::drill::gate::Gates;
-use crate::drill::transcript::{Answer, Fail, Transcript, TranscriptError};
 use crate::llm::proto::{
     ASSISTANT, ConversationMessage, ErrorInfo, GenerateRequest, LlmConfig, TRANSCRIPT_OPTION,
     ToolDefinition,
 };
+use tarsy_drill::BUILTIN;
+use tarsy_drill::gate::Gates;
+use tarsy_drill::transcript::{Answer, Fail, Transcript, TranscriptError};
 
 /// The answer to the alert of `helm test` (`test.alert` in the chart's values).
 const INSTALLATION_TEST: &str = "

@@ -1,7 +1,7 @@
 //! Converts recorded work of a provider's own tools into messages of the protocol.
 
-use crate::drill::transcript::{Code, CodeResult, Research, Resting};
 use crate::llm::proto::{CodeExecutionDelta, GroundingChunkInfo, GroundingDelta, GroundingSupport};
+use tarsy_drill::transcript::{Code, CodeResult, Research, Resting};
 
 pub(super) fn code(code: &Code) -> CodeExecutionDelta {
     let Code { code, language, id } = code.clone();

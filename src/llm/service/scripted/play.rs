@@ -6,13 +6,13 @@ use tonic::Status;
 
 use super::calls::Position;
 use super::native;
-use crate::drill::gate::{Gates, Passage};
-use crate::drill::transcript::{Answer, Chunk, Fail, Usage};
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
     ErrorInfo, FinishInfo, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
 };
 use crate::llm::service::writer::ResponseWriter;
+use tarsy_drill::gate::{Gates, Passage};
+use tarsy_drill::transcript::{Answer, Chunk, Fail, Usage};
 
 /// The length of one streamed piece.
 const PIECE_CHARS: usize = 24;

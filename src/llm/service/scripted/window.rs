@@ -1,7 +1,7 @@
 //! Estimates the tokens of a request for a recording with a context window.
 
-use crate::drill::transcript::{Chunk, Usage};
 use crate::llm::proto::GenerateRequest;
+use tarsy_drill::transcript::{Chunk, Usage};
 
 const BYTES_PER_TOKEN: usize = 3;
 

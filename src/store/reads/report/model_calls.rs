@@ -7,8 +7,6 @@ use diesel::prelude::*;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::reports::ModelCallReport;
-use crate::reports::calls::{CallNumber, NumberedCall, Rebuilt, RebuiltCall};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
@@ -21,6 +19,8 @@ use tarsy_core::execution::request::rebuilt::{CallSite, StoredCall};
 use tarsy_core::ids::SessionId;
 use tarsy_core::plan::{AgentPlan, FORMAT_VERSION, Plan};
 use tarsy_core::read_result::Timeline;
+use tarsy_reports::ModelCallReport;
+use tarsy_reports::calls::{CallNumber, NumberedCall, Rebuilt, RebuiltCall};
 
 /// A model call, and where its execution stands in the plan.
 #[derive(Debug, Queryable)]

@@ -9,12 +9,6 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::model_calls;
-use crate::engine::ports::{DeadReason, RunStatus};
-use crate::reports::stored::{Stored, StoredOption};
-use crate::reports::{
-    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport,
-    SessionReport, ShownStatus, StageReport, ToolCallReport,
-};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
@@ -26,6 +20,12 @@ use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::{DeadReason, RunStatus};
+use tarsy_reports::stored::{Stored, StoredOption};
+use tarsy_reports::{
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport,
+    SessionReport, ShownStatus, StageReport, ToolCallReport,
+};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = alerts, check_for_backend(diesel::pg::Pg))]

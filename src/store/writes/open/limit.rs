@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::engine::ports::RouteLimit;
 use crate::store::rows::{nul, number};
 use tarsy_core::alert::Alert;
+use tarsy_engine::ports::RouteLimit;
 
 /// The sessions of a route with a limit open one after the other: each rival makes one try fail.
 const MAX_TURNS: usize = 100;

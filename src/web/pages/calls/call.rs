@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use super::message::{calls, message, text};
-use crate::reports::calls::{
-    AnswerReport, CallReport, RequestReport, ToolReport, own_form, purpose,
-};
-use crate::reports::words::tokens;
 use crate::web::pages::words::{brief, moment, plain};
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
+use tarsy_reports::calls::{
+    AnswerReport, CallReport, RequestReport, ToolReport, own_form, purpose,
+};
+use tarsy_reports::words::tokens;
 
 /// The page of a call, below its bar.
 pub(in crate::web) fn call(id: SessionId, report: &CallReport) -> Markup {

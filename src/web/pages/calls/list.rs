@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::reports::calls::{NumberedCall, purpose};
 use crate::web::pages::words::brief;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
+use tarsy_reports::calls::{NumberedCall, purpose};
 
 /// The page of the calls, below its bar.
 pub(in crate::web) fn list(id: SessionId, calls: &[NumberedCall]) -> Markup {
@@ -36,7 +36,7 @@ pub(in crate::web) fn list(id: SessionId, calls: &[NumberedCall]) -> Markup {
 
 fn row(id: SessionId, each: &NumberedCall) -> Markup {
     let call = &each.call;
-    let tokens = |of: fn(&crate::reports::Tokens) -> i64| {
+    let tokens = |of: fn(&tarsy_reports::Tokens) -> i64| {
         call.usage.as_ref().map(|usage| format::tokens(of(usage)))
     };
     let error = call

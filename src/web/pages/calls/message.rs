@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use crate::reports::calls::{MessageReport, RequestedCall, message_title, own_form};
 use crate::web::pages::words::{brief, whole};
 use tarsy_core::execution::entry::Role;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
+use tarsy_reports::calls::{MessageReport, RequestedCall, message_title, own_form};
 
 /// Bytes of a text in the page. Results are shorter; an alert may be longer.
 const MAX_TEXT: usize = 256 * 1024;

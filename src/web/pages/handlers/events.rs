@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::reports::{AlertReport, Excerpt, ExcerptPage};
 use crate::web::Shared;
 use crate::web::pages::session::Span;
 use crate::web::pages::steps::cited_events;
 use crate::web::ports::{Backend, Unavailable};
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_reports::{AlertReport, Excerpt, ExcerptPage};
 
 /// Events of one page. A page says so when its session has more.
 const MAX_EVENTS: usize = 50_000;

@@ -5,12 +5,12 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use chrono::{DateTime, Utc};
 
 use super::{Asked, Page};
-use crate::engine::ports::RunStatus;
-use crate::reports::{IdMatch, Questions, SessionEntry, SessionFilter, SessionPage, StatusCounts};
 use crate::web::Shared;
 use crate::web::pages::list::{Hidden, List, MAX_DEAD_LETTERS, PERIOD, Query, System, list};
 use crate::web::pages::shell::{Frame, Net, Place};
 use crate::web::ports::Backend;
+use tarsy_engine::ports::RunStatus;
+use tarsy_reports::{IdMatch, Questions, SessionEntry, SessionFilter, SessionPage, StatusCounts};
 
 /// Questions below the investigations of a page.
 const MAX_ASKED: u32 = 200;

@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use super::events::{Loaded, load};
 use super::{Asked, Page};
-use crate::reports::{AlertReport, IdMatch, document};
 use crate::web::api::{find, sse, unseen};
 use crate::web::layout::html_response;
 use crate::web::pages::session::{
@@ -25,6 +24,7 @@ use crate::web::pages::viewer::Viewer;
 use crate::web::ports::{Backend, Unavailable};
 use crate::web::{Shared, cache};
 use tarsy_core::ids::SessionId;
+use tarsy_reports::{AlertReport, IdMatch, document};
 
 /// A shorter session has no folded ranges.
 const SHORT: u32 = 400;

@@ -6,7 +6,6 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::{Asked, Page};
-use crate::reports::AlertReport;
 use crate::web::Shared;
 use crate::web::api::{find, unseen};
 use crate::web::fault::Fault;
@@ -17,6 +16,7 @@ use crate::web::submissions::{body, new_request, request_id, rerunner, submitter
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
+use tarsy_reports::AlertReport;
 
 /// What a form has. A browser sends its lines with the line breaks of Windows.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Alike sessions that follow each other are one row: a storm of alerts is one line.
 
-use crate::reports::SessionEntry;
 use tarsy_core::chain::RunStatus;
+use tarsy_reports::SessionEntry;
 
 /// So many are one row.
 const MIN_ALIKE: usize = 4;

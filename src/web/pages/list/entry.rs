@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::List;
 use super::alike::Group;
-use crate::reports::SessionEntry;
 use crate::web::pages::words::{
     NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title,
 };
@@ -12,6 +11,7 @@ use tarsy_core::chain::RunStatus;
 use tarsy_core::readable::format;
 use tarsy_core::readable::text::{first_sentence, short_id};
 use tarsy_core::timeline::EventType;
+use tarsy_reports::SessionEntry;
 
 /// Characters of a cause or an error.
 const LINE: usize = 320;

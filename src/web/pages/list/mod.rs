@@ -9,9 +9,9 @@ use chrono::{DateTime, Datelike as _, NaiveDate, Utc};
 use maud::{Markup, html};
 
 use self::alike::{Group, each, groups};
-use crate::reports::{Facets, SessionEntry, StatusCounts};
 use crate::web::pages::words::brief;
 use tarsy_core::chain::RunStatus;
+use tarsy_reports::{Facets, SessionEntry, StatusCounts};
 
 pub(in crate::web) use self::filters::Hidden;
 pub(in crate::web) use self::query::{Alike, PERIOD, Query};

@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use super::{Session, elsewhere, last_event};
-use crate::reports::{AlertReport, SessionReport};
 use crate::web::markdown::{self, Cites};
 use crate::web::pages::submit;
 use crate::web::pages::words::{address, plain, sentence, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::summary::{Fields, below, command, fields};
 use tarsy_core::timeline::rows::{Footnotes, footnotes};
+use tarsy_reports::{AlertReport, SessionReport};
 
 pub(super) fn section(page: &Session<'_>) -> Markup {
     let report = page.report;

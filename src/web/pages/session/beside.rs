@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::Session;
 use super::head::tokens;
-use crate::reports::words::retry_of;
-use crate::reports::{AlertReport, ExecutionReport, ModelReport, SessionReport};
 use crate::web::pages::words::{NO_TITLE, address, brief, plain, whole};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::ASKED_BY;
 use tarsy_core::readable::format;
+use tarsy_reports::words::retry_of;
+use tarsy_reports::{AlertReport, ExecutionReport, ModelReport, SessionReport};
 
 /// Labels that are shown; all of them are in the body.
 const MAX_LABELS: usize = 24;

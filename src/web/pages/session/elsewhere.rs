@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::reports::{AlertReport, DispositionKind};
 use crate::web::pages::words::{other_status, plain, queued, status as status_of, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::ids::SessionId;
+use tarsy_reports::{AlertReport, DispositionKind};
 
 /// Whether a session may still begin.
 pub(super) fn is_waiting(report: &AlertReport) -> bool {

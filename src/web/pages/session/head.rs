@@ -6,12 +6,12 @@ use maud::{Markup, html};
 
 use super::Session;
 use super::elsewhere;
-use crate::reports::{SessionReport, Tokens};
 use crate::web::pages::submit;
 use crate::web::pages::words::{brief, moment, plain, severity, status, title};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::readable::format;
+use tarsy_reports::{SessionReport, Tokens};
 
 pub(super) fn head(page: &Session<'_>) -> Markup {
     let report = page.report;

@@ -18,10 +18,10 @@ use maud::{Markup, html};
 use super::shell::rest_mark;
 use super::steps::View;
 use super::viewer::Viewer;
-use crate::reports::{AlertReport, DispositionKind, SessionReport};
 use crate::web::pages::words::NO_TITLE;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_reports::{AlertReport, DispositionKind, SessionReport};
 
 pub(in crate::web) use timeline::{range, timeline};
 pub(in crate::web) use waiting::{Waiting, waiting};

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::{Session, last_event};
-use crate::reports::QuestionReport;
 use crate::web::markdown::{self, Cites};
 use crate::web::pages::words::{plain, question_status, whole};
 use tarsy_core::chain::RunStatus;
+use tarsy_reports::QuestionReport;
 
 /// The longest question, in characters, that the form takes.
 const MAX_QUESTION: usize = 4_000;

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use crate::engine::ports::WorkerStatus;
 use crate::web::pages::words::{moment, queued};
 use crate::web::ports::{Lane, Unavailable};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::WorkerStatus;
 
 /// What the page shows.
 #[derive(Debug)]

@@ -13,13 +13,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 
-use crate::reports::AlertReport;
 use crate::web::markdown::Cites;
 use tarsy_core::execution::event_refs::cited;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::Charset;
 use tarsy_core::timeline::rows::{Kind, Row, Rows, Tone};
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_reports::AlertReport;
 
 pub(in crate::web) use self::fold::{Part, fold};
 pub(in crate::web) use self::opened::{json, whole_event};

@@ -1,13 +1,13 @@
 //! Tests of the pages about model calls: what they show, and to whom.
 
 use super::{shown, shown_to};
-use crate::reports::calls::testing::{failed, rebuilt};
-use crate::reports::calls::{CallReport, RebuiltCall};
 use crate::web::pages::calls::{call, list};
 use crate::web::pages::viewer::Viewer;
 use crate::web::testing::backend::FakeBackend;
 use crate::web::testing::data::{report, story};
 use crate::web::testing::markup::{check, texts};
+use tarsy_reports::calls::testing::{failed, rebuilt};
+use tarsy_reports::calls::{CallReport, RebuiltCall};
 
 const LINK: &str = "/sessions/0198b2c4-5d6e-7f80-9a1b-2c3da41c9e02/calls\"";
 

@@ -3,9 +3,6 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::reports::calls::testing::failed;
-use crate::reports::calls::{CallReport, RebuiltCall};
-use crate::reports::{AlertReport, Facets};
 use crate::web::api::ListQuery;
 use crate::web::pages::list::{Hidden, List, Query, System};
 use crate::web::pages::live::LivePage;
@@ -19,6 +16,9 @@ use crate::web::testing::markup::check;
 use tarsy_core::execution::entry::Answer;
 use tarsy_core::readable::text::{Charset, clean};
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_reports::calls::testing::failed;
+use tarsy_reports::calls::{CallReport, RebuiltCall};
+use tarsy_reports::{AlertReport, Facets};
 
 use super::shown;
 

@@ -13,9 +13,9 @@ use super::session::{Events, Session, session, timeline};
 use super::shell::{Frame, Place, page, split};
 use super::steps::View;
 use super::viewer::Viewer;
-use crate::reports::AlertReport;
 use crate::web::testing::data::at;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_reports::AlertReport;
 
 /// The whole page of a session, in its two parts.
 struct Shown {

@@ -1,7 +1,5 @@
 //! Whole pages in their states.
 
-use crate::engine::ports::DeadReason;
-use crate::reports::{AlertReport, DispositionKind, Facets, SessionEntry, StatusCounts};
 use crate::web::assets::{ICON, SCRIPT, STYLE};
 use crate::web::pages::list::{Alike, List, Query, System, list};
 use crate::web::pages::viewer::{Theme, Viewer};
@@ -14,6 +12,8 @@ use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::SessionId;
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::DeadReason;
+use tarsy_reports::{AlertReport, DispositionKind, Facets, SessionEntry, StatusCounts};
 
 use super::{shown, shown_to};
 
@@ -512,8 +512,8 @@ fn questions_stand_below_their_investigation_and_none_looks_like_a_failed_alert(
 
 #[test]
 fn a_part_of_the_queue_that_does_not_answer_says_so() {
-    use crate::reports::{Check, Verdict};
     use crate::web::pages::queue::{Queue, queue};
+    use tarsy_reports::{Check, Verdict};
     let unavailable = || Unavailable("the database does not answer".to_owned());
     let page = queue(&Queue {
         lanes: Err(Unavailable("NATS does not answer".to_owned())),

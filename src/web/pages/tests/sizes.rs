@@ -75,7 +75,7 @@ fn a_list_of_five_hundred_sessions_is_small() {
         counts: None,
         query: &query,
         system: &System::default(),
-        facets: &crate::reports::Facets::default(),
+        facets: &tarsy_reports::Facets::default(),
         faults: &[],
         hidden: &[],
         next: None,

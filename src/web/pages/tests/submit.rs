@@ -2,8 +2,6 @@
 
 use serde_json::json;
 
-use crate::engine::ports::RunStatus;
-use crate::reports::{AlertReport, DispositionKind};
 use crate::web::pages::submit::{Again, Submit, again, submit};
 use crate::web::pages::viewer::Viewer;
 use crate::web::ports::Cooldown;
@@ -11,6 +9,8 @@ use crate::web::testing::data::{elsewhere, ended, report, running, story};
 use crate::web::testing::markup::{check, texts};
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::StopReason;
+use tarsy_engine::ports::RunStatus;
+use tarsy_reports::{AlertReport, DispositionKind};
 
 use super::{shown, shown_to};
 

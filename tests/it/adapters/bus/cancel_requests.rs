@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use tarsy::bus::{JetStreamCancelRequests, Nats, control_subject};
-use tarsy::engine::ports::{CancelNotice, CancelRequests};
+use tarsy_engine::ports::{CancelNotice, CancelRequests};
 
 use super::table::new_session;
 use super::{connect, outsider, prepared, within};

@@ -7,7 +7,7 @@ use tarsy::bus::{
     Bound, CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority,
     Published, RETRY_OF, SESSION_ID, StoredDeadLetter, TopologySettings,
 };
-use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
+use tarsy_engine::ports::{DeadLetter, DeadReason, Feed};
 
 use super::claims::{next, start};
 use super::table::{Table, new_session};

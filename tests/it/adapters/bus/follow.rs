@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tarsy::bus::{Follower, Nats, TimelineUpdate, live_subject};
-use tarsy::engine::ports::Feed;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
+use tarsy_engine::ports::Feed;
 
 use super::table::{Table, end, event, history, new_session, on_stream, until_on_stream};
 use super::{feed, outsider, prepared, within};

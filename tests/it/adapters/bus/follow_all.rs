@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tarsy::bus::{AllFollower, TopologySettings};
-use tarsy::engine::ports::Feed;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::Feed;
 
 use super::table::{Table, event, history, new_session};
 use super::{feed, outsider, prepared, within};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::bus::{Backlog, Nats, NewAlert, Priority, QueuePosition};
-use tarsy::engine::ports::Delivery;
+use tarsy_engine::ports::Delivery;
 
 use super::claims::{next, start};
 use super::prepared;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tarsy::bus::Nats;
-use tarsy::engine::ports::{Presence, WorkerStatus};
 use tarsy_core::ids::WorkerId;
+use tarsy_engine::ports::{Presence, WorkerStatus};
 use uuid::Uuid;
 
 use super::table::new_session;

@@ -7,8 +7,8 @@ use tarsy::bus::{
     CHAIN, FINGERPRINT, FORCE, Nats, NewAlert, Priority, RETRY_OF, SESSION_ID, TITLE,
     TopologySettings,
 };
-use tarsy::engine::ports::{IdleAlert, Queue};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{IdleAlert, Queue};
 
 use super::claims::{next, start};
 use super::table::new_session;

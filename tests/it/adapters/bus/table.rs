@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsy::bus::timeline_subject;
-use tarsy::engine::ports::{EventKey, Outbox, StoreError, Tail};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
+use tarsy_engine::ports::{EventKey, Outbox, StoreError, Tail};
 use tokio::sync::watch;
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use tarsy::bus::{
     Bound, Difference, Error, Nats, NewAlert, Priority, TopologyChanges, TopologyReport,
     TopologySettings, Weakness,
 };
-use tarsy::engine::ports::Delivery;
+use tarsy_engine::ports::Delivery;
 
 use super::{connect, outsider, prepared, request_api};
 use crate::support::nats::NatsServer;

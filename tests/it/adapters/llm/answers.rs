@@ -1,9 +1,9 @@
 //! The client receives the answers of the transcript.
 
-use tarsy::drill::transcript::{Chunk, Transcript};
 use tarsy::llm::service::scripted::Options;
 use tarsy_core::execution::entry::{Answer, Finish, ToolCall, Usage};
 use tarsy_core::timeline::DeltaKind;
+use tarsy_drill::transcript::{Chunk, Transcript};
 
 use super::harness::{Server, ask, continued, failed, request, script, watch};
 
@@ -21,7 +21,7 @@ async fn the_streamed_answer_is_the_recorded_one() {
     let server = Server::start(unpaced());
     let (answer, deltas) = watch(&server.client(), &request("", OOM_PROMPT)).await;
     let transcript =
-        Transcript::parse(tarsy::drill::builtin("oom-killed").unwrap().transcripts[0]).unwrap();
+        Transcript::parse(tarsy_drill::builtin("oom-killed").unwrap().transcripts[0]).unwrap();
     let recorded = &transcript.answers[0];
     let Some(Chunk::Thinking(thinking)) = recorded.chunks.first() else {
         panic!("{recorded:?}")

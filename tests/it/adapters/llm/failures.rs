@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{Model, ModelError, ProviderFailure};
 use tarsy::llm::client::Client;
 use tarsy::llm::service::scripted::Options;
+use tarsy_engine::ports::{Model, ModelError, ProviderFailure};
 
 use super::gates::Gatekeeper;
 use super::harness::{
@@ -37,7 +37,7 @@ async fn a_recorded_failure_is_counted_per_execution_across_replicas() {
         .await
         .unwrap_err();
 
-    let line = |request: &tarsy::engine::ports::ModelRequest, index: usize| json!({"execution_id": request.execution_id.to_string(), "index": index, "request_id": request.request_id});
+    let line = |request: &tarsy_engine::ports::ModelRequest, index: usize| json!({"execution_id": request.execution_id.to_string(), "index": index, "request_id": request.request_id});
     let written = std::fs::read_to_string(&calls_file).unwrap();
     let lines: Vec<Value> = written
         .lines()

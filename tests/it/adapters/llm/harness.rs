@@ -5,8 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tarsy::drill::transcript::Transcript;
-use tarsy::engine::ports::{Message, Model, ModelError, ModelRequest};
 use tarsy::llm::client::Client;
 use tarsy::llm::service::backend::{Backend, Backends};
 use tarsy::llm::service::scripted::{Options, Scripted};
@@ -15,6 +13,8 @@ use tarsy_core::execution::entry::{Answer, Role};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{ProviderPlan, ToolSpec};
 use tarsy_core::timeline::DeltaKind;
+use tarsy_drill::transcript::Transcript;
+use tarsy_engine::ports::{Message, Model, ModelError, ModelRequest};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;

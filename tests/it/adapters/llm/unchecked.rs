@@ -2,7 +2,6 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use tarsy::engine::ports::{Model as _, ModelError};
 use tarsy::llm::client::{Client, Health, ServiceFault};
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
@@ -10,6 +9,7 @@ use tarsy::llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta,
 };
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::{Model as _, ModelError};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Server;

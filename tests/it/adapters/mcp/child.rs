@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use tarsy::engine::ports::Tools as _;
 use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport, User};
+use tarsy_engine::ports::Tools as _;
 use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy::mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
+use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 

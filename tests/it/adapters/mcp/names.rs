@@ -1,7 +1,7 @@
 //! Tools with names of any form, and more tools than a model can be given.
 
-use tarsy::engine::plan::agent_tools::agents_with_tools;
 use tarsy_core::plan::ToolSpec;
+use tarsy_engine::plan::agent_tools::agents_with_tools;
 
 use super::*;
 

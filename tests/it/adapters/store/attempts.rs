@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tarsy::engine::ports::{Checkpoint, Claim, Journal, RecordedAttempts, Sessions};
+use tarsy_engine::ports::{Checkpoint, Claim, Journal, RecordedAttempts, Sessions};
 
 use super::fixture::{checkpoint, claim_request, prompt, running_session, steal};
 use crate::support::postgres::TestDatabase;

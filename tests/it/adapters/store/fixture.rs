@@ -6,11 +6,6 @@ use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use diesel_migrations::MigrationHarness;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use tarsy::engine::ports::{
-    Checkpoint, Claim, ClaimRequest, Claimed, Disposition, ExecutionBegin, Journal, Lease,
-    ModelCallRecord, OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions,
-    StageBegin, StageChange, StoreError, ToolCallRecord, ToolCallState,
-};
 use tarsy::store::{MIGRATIONS, Store};
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_core::alert::refs::Refs;
@@ -25,6 +20,11 @@ use tarsy_core::plan::{
     Strategy, SuccessPolicy,
 };
 use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{
+    Checkpoint, Claim, ClaimRequest, Claimed, Disposition, ExecutionBegin, Journal, Lease,
+    ModelCallRecord, OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions,
+    StageBegin, StageChange, StoreError, ToolCallRecord, ToolCallState,
+};
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;

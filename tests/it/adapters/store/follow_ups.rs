@@ -5,15 +5,15 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use serde_json::json;
-use tarsy::engine::ports::{
-    CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd,
-    Sessions, SettlementStatus, Sweep, Swept, Threads,
-};
 use tarsy::store::{SessionFilter, Store};
 use tarsy_core::alert::Alert;
 use tarsy_core::follow_up::{Exchange, PastCall};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{
+    CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd,
+    Sessions, SettlementStatus, Sweep, Swept, Threads,
+};
 
 use super::fixture::{
     alert, checkpoint, completed, investigated, new_id, open_request, received, revert_through,
@@ -37,7 +37,7 @@ fn request(id: SessionId, parent: SessionId, text: &str) -> OpenRequest {
 }
 
 /// Receives and opens a question; it must open a session.
-async fn ask(store: &Store, parent: SessionId, text: &str) -> tarsy::engine::ports::Claimed {
+async fn ask(store: &Store, parent: SessionId, text: &str) -> tarsy_engine::ports::Claimed {
     let id = new_id();
     store
         .receive(received(id, id.to_string().as_bytes()))
@@ -92,7 +92,7 @@ async fn a_question_opens_its_own_session_and_is_the_second_event_there() {
     store
         .step(
             taken.lease,
-            tarsy::engine::ports::SessionStep {
+            tarsy_engine::ports::SessionStep {
                 events: vec![event],
                 ..step
             },

@@ -7,14 +7,14 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
-use tarsy::engine::ports::{
+use tarsy::store::CancelAnswer;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::trace_context::TraceContext;
+use tarsy_engine::ports::{
     Claim, ClaimRequest, DeadReason, EventIdentity, Journal, Lease, OpenRequest, Opened, Outbox,
     Renewal, RunStatus, SessionEnd, SessionStep, Sessions, SettlementStatus, StageChange, StageEnd,
     StoreError,
 };
-use tarsy::store::CancelAnswer;
-use tarsy_core::ids::{SessionId, WorkerId};
-use tarsy_core::trace_context::TraceContext;
 use uuid::Uuid;
 
 use super::fixture::{

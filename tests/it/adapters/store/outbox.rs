@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use tarsy::engine::ports::{
-    Arrival, DeadReason, DueNotification, Journal, Lease, NotificationClaim, NotificationResult,
-    Notifications, Refusal, Sessions,
-};
 use tarsy::store::Store;
 use tarsy_core::alert::Severity;
 use tarsy_core::alert::refs::Refs;
@@ -13,6 +9,10 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::notification::Moment;
 use tarsy_core::notification::route::{Filter, Filters, NamedFilter};
 use tarsy_core::notification::summary::Outcome;
+use tarsy_engine::ports::{
+    Arrival, DeadReason, DueNotification, Journal, Lease, NotificationClaim, NotificationResult,
+    Notifications, Refusal, Sessions,
+};
 use tokio::task::JoinSet;
 
 use super::fixture::{completed, new_id, open_request, open_session, received, settled, steal};

@@ -1,12 +1,12 @@
 //! Whole results of tool calls are read by the numbers of their events, and only within their session.
 
 use serde_json::json;
-use tarsy::engine::ports::{
-    Checkpoint, Journal, OpenRequest, Opened, Sessions, StoredResult, Timeline, ToolCallRecord,
-};
 use tarsy_core::execution::entry::{Entry, ToolCall, ToolResult};
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{
+    Checkpoint, Journal, OpenRequest, Opened, Sessions, StoredResult, Timeline, ToolCallRecord,
+};
 
 use super::fixture::{checkpoint, completed, new_id, open_request, received, running_session};
 use crate::support::postgres::TestDatabase;

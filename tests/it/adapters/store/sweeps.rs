@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use serde_json::json;
-use tarsy::engine::ports::{
-    DeadReason, IdleAlert, Journal, OpenRequest, Opened, Received, Refusal, Sessions, Sweep, Swept,
-};
 use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{
+    DeadReason, IdleAlert, Journal, OpenRequest, Opened, Received, Refusal, Sessions, Sweep, Swept,
+};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -167,12 +167,12 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     assert_eq!((alert.alert_id, alert.stream_sequence), (too_large, 8));
 }
 
-async fn store_claim(store: &Store, session: SessionId) -> tarsy::engine::ports::Lease {
+async fn store_claim(store: &Store, session: SessionId) -> tarsy_engine::ports::Lease {
     match store
         .claim(session, super::fixture::claim_request("w2"))
         .await
     {
-        Ok(tarsy::engine::ports::Claim::Taken(claimed)) => claimed.lease,
+        Ok(tarsy_engine::ports::Claim::Taken(claimed)) => claimed.lease,
         other => panic!("not taken: {other:?}"),
     }
 }

@@ -1,14 +1,14 @@
 //! Values are read as they were written: bytes exactly, text without NUL.
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{Journal, Outbox, RunStatus, Sessions, StoreError};
-use tarsy::reports::{SessionFilter, SessionPage};
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::LaterWord;
 use tarsy_core::execution::entry::{Entry, Mark, ToolResult};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::native::Grounding;
 use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{Journal, Outbox, RunStatus, Sessions, StoreError};
+use tarsy_reports::{SessionFilter, SessionPage};
 
 use super::fixture::{checkpoint, completed, investigated, prompt, running_session};
 use crate::support::postgres::TestDatabase;
@@ -142,7 +142,7 @@ async fn a_text_too_large_for_the_full_text_index_is_stored() {
     let store = database.store();
     let (lease, _) = running_session(&store, 1).await;
     let analysis = (0..200_000).map(|n| format!("w{n} ")).collect::<String>();
-    let end = tarsy::engine::ports::SessionEnd {
+    let end = tarsy_engine::ports::SessionEnd {
         final_analysis: Some(analysis.clone()),
         ..completed()
     };

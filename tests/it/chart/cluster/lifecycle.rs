@@ -88,7 +88,7 @@ pub(super) async fn publish(system: &TestSystem, count: usize) {
     let bus = system.connect().await;
     for _ in 0..count {
         let session = SessionId(Uuid::now_v7()).to_string();
-        let body = tarsy::drill::builtin("oom-killed")
+        let body = tarsy_drill::builtin("oom-killed")
             .unwrap()
             .alert
             .as_bytes()

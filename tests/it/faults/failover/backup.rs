@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use diesel::prelude::*;
 use serde_json::json;
-use tarsy::engine::ports::Outbox;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::Outbox;
 
 use super::{ASKED, CALLED, TOOL, arrivals, losses, publish, setup, transcripts};
 use crate::support::nats::NatsServer;

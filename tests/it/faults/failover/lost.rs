@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use serde_json::json;
-use tarsy::engine::ports::Outbox;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::Outbox;
 
 use super::{ASKED, CALLED, Pair, TOOL, arrivals, losses};
 use crate::support::system::follow_on;

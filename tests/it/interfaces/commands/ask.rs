@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
-use tarsy::engine::ports::Outbox;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_engine::ports::Outbox;
 use uuid::Uuid;
 
 use super::run;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::engine::ports::{Presence as _, WorkerStatus};
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::{Presence as _, WorkerStatus};
 use uuid::Uuid;
 
 use super::run;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::drill::{Drill, builtin};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_drill::{Drill, builtin};
 use uuid::Uuid;
 
 use crate::support::figures::is_proof;

@@ -91,7 +91,7 @@ async fn the_model_of_a_drill_is_shown_the_time_of_its_evidence() {
         "SELECT extract(epoch FROM e.created_at)::bigint + (p.plan #>> '{stages,0,agents,0,clock,offset_s}')::bigint \
          FROM session_plans p JOIN entries e USING (session_id) WHERE e.entry_no = 1",
     );
-    let recorded = tarsy::drill::builtin("oom-killed")
+    let recorded = tarsy_drill::builtin("oom-killed")
         .unwrap()
         .evidence()
         .unwrap()

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::engine::ports::{Queue as _, Received};
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{Queue as _, Received};
 use uuid::Uuid;
 
 use super::Receiver;

@@ -73,7 +73,7 @@ impl Fleet {
 
     /// Posts one alert to the receiver, waits for the end of its investigation and reads the list of sessions.
     async fn investigate(&self) {
-        let alert = tarsy::drill::builtin("oom-killed").unwrap().alert;
+        let alert = tarsy_drill::builtin("oom-killed").unwrap().alert;
         let answer = http::post(
             &self.alerts,
             "/alert?priority=critical",

@@ -7,12 +7,12 @@ use std::time::Duration;
 use prost::Message as _;
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::engine::ports::ModelRequest;
 use tarsy::llm::client::wire;
 use tarsy::llm::proto::GenerateRequest;
-use tarsy::reports::calls::{CallNumber, Rebuilt, RebuiltCall};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_engine::ports::ModelRequest;
+use tarsy_reports::calls::{CallNumber, Rebuilt, RebuiltCall};
 use uuid::Uuid;
 
 use crate::support::grpc_recorder::GrpcRecorder;

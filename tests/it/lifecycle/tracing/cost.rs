@@ -24,7 +24,7 @@ fn sessions() -> u32 {
 async fn rate(system: &TestSystem, name: &str, variables: &[(&str, &str)]) -> f64 {
     let env = system.env(system.database.url());
     let nats = system.connect().await;
-    let body = tarsy::drill::builtin("oom-killed")
+    let body = tarsy_drill::builtin("oom-killed")
         .unwrap()
         .alert
         .as_bytes()

@@ -77,7 +77,7 @@ impl Traced {
     /// Publishes the alert of the drill with `tarsy submit`.
     async fn submit(&self, variables: &[(&str, &str)], options: &[&str]) -> SessionId {
         let file = self.system.file("alert.json");
-        std::fs::write(&file, tarsy::drill::builtin("oom-killed").unwrap().alert).unwrap();
+        std::fs::write(&file, tarsy_drill::builtin("oom-killed").unwrap().alert).unwrap();
         let args = [
             &["submit", file.to_str().unwrap(), "--priority", "critical"],
             options,

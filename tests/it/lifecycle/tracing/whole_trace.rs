@@ -174,7 +174,7 @@ async fn a_webhook_continues_the_trace_of_its_client_or_begins_one() {
     let mut worker = traced.worker("w1").await;
     let mut receive = traced.spawn("receive", &["receive", "--listen", "127.0.0.1:0"]);
     let address = receive.ready().await;
-    let alert = tarsy::drill::builtin("oom-killed").unwrap().alert;
+    let alert = tarsy_drill::builtin("oom-killed").unwrap().alert;
     let hostile = "x".repeat(4_000);
     let own = format!("00-{TRACE}-{PRODUCER}-01");
     let unsampled = format!("00-{}-{PRODUCER}-00", TRACE.replace('4', "5"));

@@ -9,9 +9,9 @@ use diesel::sql_types::{
     BigInt, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
 };
 use serde_json::Value;
-use tarsy::engine::ports::Outbox as _;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::Outbox as _;
 use uuid::Uuid;
 
 use super::faults::InjectedFault;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Text, Uuid as SqlUuid};
-use tarsy::engine::ports::StoreError;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::StoreError;
 use uuid::Uuid;
 
 use super::WriteRecord;

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use tarsy::engine::ports::{Journal as _, OpenRequest, Opened, Sessions as _};
 use tarsy::store::Store;
 use tarsy_config::ConfiguredSources;
 use tarsy_core::alert::{Alert, AlertStatus};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, Intake};
+use tarsy_engine::ports::{Journal as _, OpenRequest, Opened, Sessions as _};
 
 use self::profile::Profile;
 use self::script::{Delivery, Message, script};
@@ -54,7 +54,7 @@ struct Fleet<'f> {
     /// The problem that opened each session.
     opened: BTreeMap<SessionId, ProblemId>,
     /// The open session of each problem.
-    running: BTreeMap<ProblemId, tarsy::engine::ports::Lease>,
+    running: BTreeMap<ProblemId, tarsy_engine::ports::Lease>,
     sessions: BTreeMap<ProblemId, usize>,
     outcome: Outcome,
 }

@@ -8,10 +8,10 @@
 //! | in the model | in tarsy |
 //! |---|---|
 //! | `statements.rs` | `src/store/sql/{receive,give_up,open,claim,checkpoint,finish,release,settle}.sql` |
-//! | `worker.rs`, `Step` | `src/engine/delivery/dispatch.rs`, and `src/engine/run/` |
+//! | `worker.rs`, `Step` | `crates/engine/src/delivery/dispatch.rs`, and `crates/engine/src/run/` |
 //! | `worker.rs`, `row_to_publish` and `publish` | `src/bus/timeline/publisher.rs` |
-//! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | `Sessions::sweep` and `Queue` in `src/engine/ports/` |
-//! | `model.rs`, `Inherit` | `src/engine/delivery/inherit.rs` |
+//! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | `Sessions::sweep` and `Queue` in `crates/engine/src/ports/` |
+//! | `model.rs`, `Inherit` | `crates/engine/src/delivery/inherit.rs` |
 //! | `model.rs`, every action that `is_fault` | kill -9, SIGSTOP, SIGTERM, lost or late messages, lost streams |
 //!
 //! `rules.rs` lists the rules and where each is implemented. `properties.rs` has the invariants of every reachable

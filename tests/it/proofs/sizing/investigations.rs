@@ -38,7 +38,7 @@ pub(super) struct Kind {
 impl Kind {
     /// The built-in drill: four iterations, five calls.
     pub(super) fn typical() -> Self {
-        let alert = tarsy::drill::builtin("oom-killed")
+        let alert = tarsy_drill::builtin("oom-killed")
             .unwrap()
             .alert
             .as_bytes()

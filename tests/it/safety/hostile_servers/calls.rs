@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy::mcp::{ServerConfig, Servers};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::ToolSpec;
+use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

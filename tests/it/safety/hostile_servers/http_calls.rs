@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy::mcp::{ServerConfig, Servers};
 use tarsy_core::execution::entry::ToolCall;
+use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 

@@ -1,8 +1,8 @@
 //! Lists of tools.
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{Listing, Tools};
 use tarsy::mcp::Servers;
+use tarsy_engine::ports::{Listing, Tools};
 use tarsy_mask::Mask;
 use tokio_util::sync::CancellationToken;
 

@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tarsy::engine::ports::{Checkpoint, Journal as _, Opened, SessionEnd, Sessions as _};
-use tarsy::reports::SessionFilter;
 use tarsy::store::Store;
 use tarsy_core::alert::refs::Refs;
 use tarsy_core::execution::entry::Entry;
@@ -22,6 +20,8 @@ use tarsy_core::notification::{Moment, Notification, NotificationKey, slack, tea
 use tarsy_core::search::{alert_words, analysis_words, label_query, query};
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{Checkpoint, Journal as _, Opened, SessionEnd, Sessions as _};
+use tarsy_reports::SessionFilter;
 
 use self::shapes::{BYTES, Shape};
 use super::processor_time::Clock;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use tarsy::drill::{BUILTIN, Drill};
+use tarsy_drill::{BUILTIN, Drill};
 
 use super::driver::Browser;
 use crate::support::figures::is_proof;

@@ -161,7 +161,7 @@ impl States {
     /// Publishes the drill's alert about another pod, for a chain.
     async fn publish(&self, pod: &str, chain: &str) -> SessionId {
         let id = SessionId(Uuid::now_v7());
-        let body = tarsy::drill::builtin("oom-killed")
+        let body = tarsy_drill::builtin("oom-killed")
             .unwrap()
             .alert
             .replace("checkout-7d9f8b6c5-x2x9p", pod);

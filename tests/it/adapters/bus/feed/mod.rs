@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::bus::{FeedSettings, JetStreamFeed, MAX_EVENT_BYTES, timeline_subject};
-use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::{DeadLetter, DeadReason, Feed};
 
 use super::table::{Table, event, history, new_session, on_stream, until_on_stream};
 use super::{connect, feed, outsider, prepared, recorder, within};

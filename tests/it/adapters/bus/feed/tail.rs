@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tarsy::engine::ports::{EventIdentity, Feed};
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_engine::ports::{EventIdentity, Feed};
 
 use super::super::table::{Table, event, new_session, on_stream, until_on_stream};
 use super::super::{feed, outsider, prepared, within};

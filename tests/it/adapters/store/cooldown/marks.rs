@@ -1,8 +1,8 @@
 //! The cooldown of an analysis with a mark.
 
-use tarsy::engine::ports::{Journal, Opened, SessionEnd};
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::Mark;
+use tarsy_engine::ports::{Journal, Opened, SessionEnd};
 
 use super::{open, request};
 use crate::adapters::store::fixture::{completed, investigated, new_id};

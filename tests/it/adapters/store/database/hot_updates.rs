@@ -3,7 +3,7 @@
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use tarsy::engine::ports::Sessions;
+use tarsy_engine::ports::Sessions;
 
 use crate::adapters::store::fixture::{new_id, open_session, received};
 use crate::support::postgres::TestDatabase;

@@ -1,11 +1,11 @@
 //! The filter of the list of sessions, and what it reads.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use tarsy::engine::ports::Sessions as _;
-use tarsy::reports::{Facets, SessionFilter, SessionPage};
 use tarsy::store::Store;
 use tarsy_core::alert::Severity;
 use tarsy_core::clock::Moment;
+use tarsy_engine::ports::Sessions as _;
+use tarsy_reports::{Facets, SessionFilter, SessionPage};
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;
@@ -89,7 +89,7 @@ async fn found(store: &Store, filter: SessionFilter) -> Vec<u128> {
 
 #[tokio::test]
 async fn a_list_is_filtered_by_severity_chain_source_state_and_time() {
-    use tarsy::engine::ports::RunStatus::{Completed, Failed, Running};
+    use tarsy_engine::ports::RunStatus::{Completed, Failed, Running};
     let (_database, store) = made().await;
     let words = |words: &[&str]| {
         words

@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use tarsy::engine::ports::{Journal, Sessions};
+use tarsy_engine::ports::{Journal, Sessions};
 
 use crate::adapters::store::fixture::{LEASE, prompt, running_session};
 use crate::support::postgres::TestDatabase;

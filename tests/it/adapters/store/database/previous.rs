@@ -4,7 +4,7 @@
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use tarsy::engine::ports::{Disposition, Journal, OpenRequest, Opened, Outbox, Sessions};
+use tarsy_engine::ports::{Disposition, Journal, OpenRequest, Opened, Outbox, Sessions};
 
 use crate::adapters::store::fixture::{
     alert, completed, investigated, new_id, open_request, received,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use tarsy::engine::ports::{
-    DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd,
-    Sessions,
-};
 use tarsy::store::{ConnectOptions, Store};
 use tarsy_config::Retention;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{
+    DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd,
+    Sessions,
+};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
@@ -152,7 +152,7 @@ async fn a_session_can_be_shown_and_followed_after_its_entries_are_deleted() {
         full_investigation(&database, &store).await,
     );
     age(&database, &[old], 31);
-    let events = tarsy::engine::ports::Outbox::events(&store, old, 0, 100)
+    let events = tarsy_engine::ports::Outbox::events(&store, old, 0, 100)
         .await
         .unwrap();
     let retention = Retention {
@@ -190,7 +190,7 @@ async fn a_session_can_be_shown_and_followed_after_its_entries_are_deleted() {
     assert_eq!(store.preview_prune(retention).await.unwrap().rows, expected);
     assert_eq!(prune(&store, retention).await.rows, expected);
     assert_eq!(
-        tarsy::engine::ports::Outbox::events(&store, past, 0, 100)
+        tarsy_engine::ports::Outbox::events(&store, past, 0, 100)
             .await
             .unwrap()
             .len(),

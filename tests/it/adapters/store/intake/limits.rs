@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tarsy::engine::ports::{
-    Claim, Disposition, JoinRequest, Journal, OpenRequest, Opened, Outbox, RouteLimit, RunStatus,
-    Sessions,
-};
 use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::alert::AlertStatus;
 use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::Moment;
 use tarsy_core::notification::summary::Outcome;
+use tarsy_engine::ports::{
+    Claim, Disposition, JoinRequest, Journal, OpenRequest, Opened, Outbox, RouteLimit, RunStatus,
+    Sessions,
+};
 use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::adapters::store::fixture::{

@@ -2,15 +2,15 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use tarsy::engine::ports::{
-    Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd, Sessions,
-};
 use tarsy::store::{CancelAnswer, Store};
 use tarsy_core::alert::AlertStatus;
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_core::alert_update::Change;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{
+    Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd, Sessions,
+};
 
 use super::summaries;
 use crate::adapters::store::fixture::{completed, new_id, open_request, received};

@@ -5,13 +5,13 @@ mod tails;
 
 use diesel::connection::SimpleConnection;
 use serde_json::json;
-use tarsy::engine::ports::{
-    Checkpoint, ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep,
-    StageChange, StageEnd, StageRecord, StoreError,
-};
 use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolResult};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{
+    Checkpoint, ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep,
+    StageChange, StageEnd, StageRecord, StoreError,
+};
 
 use super::fixture::{begin_stage, checkpoint, now, plan, prompt, running_session};
 use crate::support::postgres::TestDatabase;
@@ -156,7 +156,7 @@ async fn a_refused_swap_takes_no_number() {
 
 async fn send(
     store: tarsy::store::Store,
-    lease: tarsy::engine::ports::Lease,
+    lease: tarsy_engine::ports::Lease,
     checkpoint: Checkpoint,
 ) -> Result<Vec<Option<u32>>, StoreError> {
     store

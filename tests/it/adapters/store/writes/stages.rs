@@ -1,13 +1,13 @@
 //! The first stage begins with its session and the last one ends with it: each in one statement.
 
 use serde_json::json;
-use tarsy::engine::ports::{
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{
     ExecutionRecord, Journal as _, OpenRequest, Opened, Outbox as _, RunStatus, SessionEnd,
     SessionRecord, Sessions as _, StageBegun, StageChange, StageEnd, StageEnded, StageRecord,
     StoreError,
 };
-use tarsy_core::ids::{ExecutionId, SessionId};
-use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::super::fixture::{
     begin_stage, checkpoint, completed, investigated, new_id, open_request, plan, received,

@@ -1,10 +1,10 @@
 //! What a write passes on to the publisher is what the table has.
 
 use serde_json::json;
-use tarsy::engine::ports::{
+use tarsy_core::timeline::{EventDraft, EventType};
+use tarsy_engine::ports::{
     Journal as _, Outbox as _, RunStatus, SessionStep, StageChange, StageEnd,
 };
-use tarsy_core::timeline::{EventDraft, EventType};
 
 use super::super::fixture::{checkpoint, completed, now, running_session};
 use crate::support::postgres::TestDatabase;

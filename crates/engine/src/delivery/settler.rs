@@ -1,0 +1,171 @@
+//! `Settler`, which settles ended sessions beside the slots: a timeline stream that takes no events delays no
+//! investigation.
+//!
+//! The message of an ended session stays here, in progress, until every event is on the stream. A message that went
+//! back to the queue would be redelivered before every new alert and take a slot each time. When more wait than fit,
+//! the rest goes back for a minute: the stream of alerts bounds their number (`max_ack_pending`).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
+
+use super::acknowledgement::{Acknowledgement, jittered};
+use super::heartbeat::with_heartbeat;
+use super::settle::{Settled, settle};
+use crate::backoff::Backoff;
+use crate::mutex::lock;
+use crate::ports::{BrokerUnavailable, Delivery};
+use crate::worker::timeline_probe::{Timeline, accepts_again};
+use crate::world::{Ports, World};
+use tarsy_core::ids::SessionId;
+
+/// Settlements that are tried at the same time.
+const MAX_CONCURRENT: usize = 16;
+/// Messages that wait here.
+const MAX_WAITING: usize = 1_000;
+/// A message that finds no room is redelivered after this time.
+const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
+/// Between two tries of one settlement.
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    max: Duration::from_secs(30),
+};
+/// Events may still follow: the message is redelivered after this time.
+const NOT_OVER_DELAY: Duration = Duration::from_secs(2);
+
+/// The settler of a worker.
+#[derive(Debug)]
+pub struct Settler<W: World> {
+    ports: Arc<Ports<W>>,
+    lease: Duration,
+    timeline: watch::Receiver<Timeline>,
+    drain: CancellationToken,
+    turns: Semaphore,
+    /// With the latest message of each, if it has one.
+    waiting: Mutex<HashMap<SessionId, Option<Arc<W::Delivery>>>>,
+    tasks: TaskTracker,
+}
+
+impl<W: World> Settler<W> {
+    /// A settler that tries again at once when `timeline` changes to accepting, and that returns its messages to the
+    /// queue when `drain` is cancelled.
+    pub fn new(
+        ports: Arc<Ports<W>>,
+        lease: Duration,
+        timeline: watch::Receiver<Timeline>,
+        drain: CancellationToken,
+    ) -> Self {
+        Self {
+            ports,
+            lease,
+            timeline,
+            drain,
+            turns: Semaphore::new(MAX_CONCURRENT),
+            waiting: Mutex::default(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Takes an ended session with its message, which it acknowledges when nothing is owed any more. A later message of
+    /// a session that waits here replaces the earlier one. A session that ended before its message was redelivered has
+    /// none: the redelivery finds it settled.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        id: SessionId,
+        delivery: Option<&Arc<W::Delivery>>,
+    ) -> Acknowledgement {
+        let mut waiting = lock(&self.waiting);
+        if let Some(present) = waiting.get_mut(&id) {
+            *present = delivery.cloned();
+            return Acknowledgement::Skip;
+        }
+        if waiting.len() >= MAX_WAITING {
+            return Acknowledgement::Nak(jittered(NO_ROOM_DELAY));
+        }
+        waiting.insert(id, delivery.cloned());
+        gauge(waiting.len());
+        self.tasks.spawn(
+            Arc::clone(self)
+                .settle_and_acknowledge(id)
+                .in_current_span(),
+        );
+        Acknowledgement::Skip
+    }
+
+    /// Whether the session waits here.
+    pub fn holds(&self, id: SessionId) -> bool {
+        lock(&self.waiting).contains_key(&id)
+    }
+
+    /// Returns when no session waits here any more.
+    pub async fn finished(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    async fn settle_and_acknowledge(self: Arc<Self>, id: SessionId) {
+        let settled = Box::pin(self.until_settled(id));
+        let acknowledgement = with_heartbeat(self.lease / 3, || self.progress(id), settled).await;
+        let delivery = {
+            let mut waiting = lock(&self.waiting);
+            let delivery = waiting.remove(&id);
+            gauge(waiting.len());
+            delivery
+        };
+        if let Some(Some(delivery)) = delivery {
+            acknowledgement.send(id, &*delivery).await;
+        }
+    }
+
+    async fn until_settled(&self, id: SessionId) -> Acknowledgement {
+        let mut timeline = self.timeline.clone();
+        let mut tries = 0_u32;
+        loop {
+            // A change of the timeline during this try counts for the next one.
+            timeline.mark_unchanged();
+            let turn = tokio::select! {
+                turn = self.turns.acquire() => turn,
+                () = self.drain.cancelled(), if tries > 0 => return Acknowledgement::Nak(Duration::ZERO),
+            };
+            match settle(&self.ports, id).await {
+                Ok(Settled::Done(dead)) => {
+                    return dead.map_or(Acknowledgement::Ack, Acknowledgement::Term);
+                }
+                Ok(Settled::NotOver) => return Acknowledgement::Nak(jittered(NOT_OVER_DELAY)),
+                Err(error) if tries == 0 => {
+                    tracing::warn!(session_id = %id, "session not settled yet: {error}")
+                }
+                Err(error) => {
+                    tracing::debug!(session_id = %id, tries, "session not settled yet: {error}")
+                }
+            }
+            drop(turn);
+            tokio::select! {
+                () = self.drain.cancelled() => return Acknowledgement::Nak(Duration::ZERO),
+                () = tokio::time::sleep(jittered(BACKOFF.ceiling(tries))) => {} // pacing of tries
+                () = accepts_again(&mut timeline) => {}
+            }
+            tries = tries.saturating_add(1);
+        }
+    }
+
+    async fn progress(&self, id: SessionId) -> Result<(), BrokerUnavailable> {
+        let present = lock(&self.waiting).get(&id).cloned();
+        match present {
+            Some(Some(delivery)) => delivery.progress().await,
+            Some(None) | None => Ok(()),
+        }
+    }
+}
+
+fn gauge(count: usize) {
+    metrics::gauge!("tarsy_settling").set(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+}
+
+#[cfg(test)]
+mod tests;

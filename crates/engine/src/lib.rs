@@ -1,0 +1,25 @@
+//! The engine: drives the core over ports. It owns the loop, time and tasks; it knows no database and no broker.
+//!
+//! An alert passes through `delivery`, gets a plan from `plan`, and becomes a session that `run` brings to its end.
+//! `worker` has the tasks beside the sessions, `trace` the spans of an investigation. Everything else in the world is
+//! behind `ports`.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
+
+pub mod ports;
+pub mod world;
+pub mod trace;
+pub mod backoff;
+pub mod mutex;
+pub mod delivery;
+pub mod plan;
+pub mod run;
+pub mod worker;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,292 @@
+//! The planner: makes the frozen plan of a session from the configuration, the alert and the listed tools. Pure.
+//!
+//! The caller [chooses](choose) the chain, lists the tools of [its servers](servers_of), and [plans](plan).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::agent_tools::{AgentTools, agent_tools, servers_for};
+pub use super::error::PlanError;
+use super::error::undefined;
+use super::provider_choices::provider_names;
+use super::provider_plan;
+use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy, synthesis};
+use super::summaries;
+use crate::ports::{Listing, Unavailable};
+use tarsy_config::{AgentChain, Config, Settings, Stage};
+use tarsy_core::alert::Alert;
+use tarsy_core::missing_tools::{without_servers, without_tools};
+use tarsy_core::plan::{
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan,
+    SuccessPolicy, ToolSpec,
+};
+use tarsy_core::prompt::{Briefing, Prompts, prompts};
+use tarsy_core::read_result;
+use tarsy_core::runbook::FetchedRunbook;
+
+/// The chain that will investigate an alert.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<'a> {
+    /// Name of the chain.
+    pub name: &'a str,
+    pub(super) chain: &'a AgentChain,
+}
+
+/// Chooses the chain that the header names, otherwise the one of the alert's type, otherwise the default.
+///
+/// # Errors
+/// When the header names a chain that is not defined.
+pub fn choose<'a>(
+    config: &'a Config,
+    alert_type: &str,
+    header: Option<&str>,
+) -> Result<Route<'a>, PlanError> {
+    let chains = &config.agent_chains;
+    if let Some(named) = header.map(str::trim).filter(|named| !named.is_empty()) {
+        let found = chains
+            .get_key_value(named)
+            .map(|(name, chain)| Route { name, chain });
+        return found.ok_or_else(|| PlanError::UnknownChain {
+            named: named.to_owned(),
+            defined: chains.keys().cloned().collect(),
+        });
+    }
+    let of_type = chains
+        .iter()
+        .find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
+    let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
+    found
+        .map(|(name, chain)| Route { name, chain })
+        .ok_or_else(|| undefined("chain", &config.defaults.chain))
+}
+
+/// The MCP servers whose tools any agent of the chain may call, sorted.
+pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
+    let mut servers = BTreeSet::new();
+    for stage in &route.chain.stages {
+        for agent in &stage.agents {
+            let settings = settings(config, route.chain, stage, agent);
+            if strategy(&settings).uses_tools() {
+                servers.extend(servers_for(config, &settings));
+            }
+        }
+    }
+    servers.into_iter().collect()
+}
+
+/// Makes the plan of an investigation. `listing` has the tools that the chain's servers offer now. An agent gets those
+/// of its servers that change nothing or are allowed by name; its prompt names the unavailable servers.
+///
+/// # Errors
+/// When the configuration refers to a name that it does not define.
+pub fn plan(
+    config: &Config,
+    route: &Route<'_>,
+    alert: &Alert,
+    listing: &Listing,
+    runbook: Option<&FetchedRunbook>,
+) -> Result<Plan, PlanError> {
+    let listing = callable(config, listing);
+    let mut stages = Vec::with_capacity(route.chain.stages.len());
+    for (index, stage) in route.chain.stages.iter().enumerate() {
+        let agents = agents_of(stage).into_iter().map(|(name, agent)| {
+            let settings = settings(config, route.chain, stage, agent);
+            let defined = config
+                .agents
+                .get(&agent.name)
+                .ok_or_else(|| undefined("agent", &agent.name))?;
+            let (instructions, reader) = (&defined.instructions, read_result::spec());
+            let request = AgentRequest {
+                name: &name,
+                instructions,
+                settings: &settings,
+                runbook,
+                reader,
+            };
+            agent_plan(
+                config,
+                &request,
+                |briefing| prompts(briefing, alert),
+                &listing,
+            )
+            .map(Arc::new)
+        });
+        let policy = stage
+            .success_policy
+            .or(route.chain.success_policy)
+            .unwrap_or(config.defaults.success_policy);
+        let agents = agents.collect::<Result<_, PlanError>>()?;
+        stages.push(StagePlan {
+            name: stage.name.clone(),
+            success_policy: policy,
+            agents,
+        });
+        if needs_synthesis(config, route.chain, index) {
+            stages.push(synthesis_stage(config, route.chain, stage, alert)?);
+        }
+    }
+    Ok(Plan {
+        version: FORMAT_VERSION,
+        chain: route.name.to_owned(),
+        route: None,
+        stages,
+        unavailable_servers: names_of(&listing.unavailable),
+        on_resolved: config.dedupe.on_resolved,
+    })
+}
+
+/// The stage that combines the findings of `stage`. Its agent need not be defined.
+fn synthesis_stage(
+    config: &Config,
+    chain: &AgentChain,
+    stage: &Stage,
+    alert: &Alert,
+) -> Result<StagePlan, PlanError> {
+    let (name, settings) = synthesis(config, chain, stage);
+    let instructions = config
+        .agents
+        .get(&name)
+        .map(|agent| agent.instructions.as_str())
+        .unwrap_or_default();
+    let reader = read_result::spec();
+    let request = AgentRequest {
+        name: &name,
+        instructions,
+        settings: &settings,
+        runbook: None,
+        reader,
+    };
+    let agent = agent_plan(
+        config,
+        &request,
+        |briefing| prompts(briefing, alert),
+        &Listing::default(),
+    )?;
+    let name = format!("{} synthesis", stage.name);
+    Ok(StagePlan {
+        name,
+        success_policy: SuccessPolicy::default(),
+        agents: vec![agent.into()],
+    })
+}
+
+/// An agent to make a plan for.
+pub(super) struct AgentRequest<'a> {
+    pub(super) name: &'a str,
+    pub(super) instructions: &'a str,
+    pub(super) settings: &'a Settings,
+    pub(super) runbook: Option<&'a FetchedRunbook>,
+    /// The built-in tool that reads results again.
+    pub(super) reader: ToolSpec,
+}
+
+/// Makes the plan of one agent; `prompts` writes its prompts.
+pub(super) fn agent_plan(
+    config: &Config,
+    request: &AgentRequest<'_>,
+    prompts: impl Fn(&Briefing<'_>) -> Prompts,
+    listing: &Listing,
+) -> Result<AgentPlan, PlanError> {
+    let AgentRequest {
+        name,
+        instructions,
+        settings,
+        runbook,
+        reader,
+    } = request;
+    let (name, instructions, settings, runbook) = (*name, *instructions, *settings, *runbook);
+    let strategy = strategy(settings);
+    let servers = if strategy.uses_tools() {
+        servers_for(config, settings)
+    } else {
+        Vec::new()
+    };
+    let AgentTools {
+        mut tools,
+        left_out,
+    } = agent_tools(config, settings, &listing.tools);
+    let mut missing = names_of(&listing.unavailable);
+    missing.retain(|server| servers.contains(server));
+    let providers = providers(config, settings, &tools)?;
+    let summaries = summaries::plan(config, settings, &servers, &providers)?;
+    if !tools.is_empty() {
+        tools.push(reader.clone());
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+    let limits = limits(settings);
+    let briefing = Briefing {
+        agent: name,
+        strategy,
+        tools: &tools,
+        instructions,
+        max_iterations: limits.max_iterations,
+        runbooks: &config.runbooks.listed(),
+        fetched: runbook,
+    };
+    let texts = prompts(&briefing);
+    Ok(AgentPlan {
+        name: name.to_owned(),
+        strategy,
+        limits,
+        providers,
+        tools,
+        omitted_tools: u32::try_from(left_out.len()).unwrap_or(u32::MAX),
+        system_prompt: without_tools(without_servers(texts.system, &missing), &left_out),
+        user_prompt: texts.user,
+        conclusion_prompt: texts.conclusion,
+        result_form: ResultForm::Indented,
+        citable: None,
+        summaries,
+        answer_check: AnswerCheck::Once,
+        clock: None,
+    })
+}
+
+/// The provider of the settings, and those that take over from it. A list of a lower layer may name the provider of a
+/// higher one: it is left out.
+fn providers(
+    config: &Config,
+    settings: &Settings,
+    tools: &[ToolSpec],
+) -> Result<Vec<ProviderPlan>, PlanError> {
+    let plan = |name: &String| {
+        let llm = config
+            .llm_providers
+            .get(name)
+            .ok_or_else(|| undefined("provider", name))?;
+        Ok(provider_plan::of_agent(name, llm, settings, tools))
+    };
+    provider_names(settings).iter().map(plan).collect()
+}
+
+pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
+    unavailable
+        .iter()
+        .map(|unavailable| unavailable.server.clone())
+        .collect()
+}
+
+/// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
+/// allows; sorted, each name once.
+pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
+    let permitted = |tool: &ToolSpec| {
+        let server = config.mcp_servers.get(tool.server());
+        let is_in = |names: &[String]| names.iter().any(|known| known == tool.tool());
+        let read_only = tool.read_only || server.is_some_and(|server| is_in(&server.read_only));
+        let allowed = server.is_some_and(|server| is_in(&server.allow));
+        (read_only || allowed).then(|| ToolSpec {
+            read_only,
+            ..tool.clone()
+        })
+    };
+    let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(permitted).collect();
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools.dedup_by(|a, b| a.name == b.name);
+    Listing {
+        tools,
+        unavailable: listing.unavailable.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

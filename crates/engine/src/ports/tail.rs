@@ -1,0 +1,66 @@
+//! The events that this process has committed, for the publisher: they need not be read from the table again.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use tokio::sync::Notify;
+
+use crate::mutex::lock;
+use tarsy_core::timeline::TimelineEvent;
+
+/// More than a publisher is behind while the broker is well. Beyond it the events are read from the table.
+const MAX_EVENTS: usize = 64;
+
+/// The end of a session's table of events, as far as this process has written it: in the order of the commits, with
+/// gaps where others have written.
+#[derive(Debug, Default)]
+pub struct Tail {
+    events: Mutex<Events>,
+    grown: Notify,
+}
+
+/// What was committed since the last look.
+#[derive(Debug, Default, PartialEq)]
+pub struct Events {
+    pub committed: VecDeque<TimelineEvent>,
+    /// There are more, and only the table has them.
+    pub overflowed: bool,
+}
+
+impl Tail {
+    /// Adds events that were committed. Never waits.
+    pub fn push(&self, events: Vec<TimelineEvent>) {
+        if events.is_empty() {
+            return;
+        }
+        let mut kept = lock(&self.events);
+        if kept.committed.len() + events.len() > MAX_EVENTS {
+            *kept = Events {
+                committed: VecDeque::new(),
+                overflowed: true,
+            };
+        } else if !kept.overflowed {
+            kept.committed.extend(events);
+        }
+        self.grown.notify_one();
+    }
+
+    /// Events were committed that only the table has.
+    pub fn overflow(&self) {
+        *lock(&self.events) = Events {
+            committed: VecDeque::new(),
+            overflowed: true,
+        };
+        self.grown.notify_one();
+    }
+
+    /// Takes everything that was committed since the last call.
+    pub fn take(&self) -> Events {
+        std::mem::take(&mut lock(&self.events))
+    }
+
+    /// Waits until events were added since this method returned last. One task may wait. Cancel safe.
+    pub async fn grown(&self) {
+        self.grown.notified().await;
+    }
+}

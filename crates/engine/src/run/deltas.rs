@@ -1,0 +1,56 @@
+//! The pieces of one answer, emitted as deltas with offsets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::ports::Feed;
+use tarsy_core::plan::Strategy;
+use tarsy_core::timeline::{Delta, DeltaKind};
+
+/// Emits the pieces of one answer.
+pub(super) struct Deltas<F> {
+    feed: Arc<F>,
+    first: Delta,
+    /// The kind of the text: one that has to be parsed first is not for people.
+    text_kind: DeltaKind,
+    text: AtomicU64,
+    thinking: AtomicU64,
+}
+
+impl<F: Feed> Deltas<F> {
+    /// `first` is copied into every delta, with its own kind, offset and text.
+    pub(super) fn new(feed: &Arc<F>, first: Delta, strategy: Strategy) -> Self {
+        let text_kind = if strategy == Strategy::React {
+            DeltaKind::Raw
+        } else {
+            DeltaKind::Text
+        };
+        Self {
+            feed: Arc::clone(feed),
+            first,
+            text_kind,
+            text: AtomicU64::new(0),
+            thinking: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn send(&self, kind: DeltaKind, text: &str) {
+        let (kind, sent) = match kind {
+            DeltaKind::Thinking => (kind, &self.thinking),
+            DeltaKind::Text | DeltaKind::Raw => (self.text_kind, &self.text),
+        };
+        let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let offset = sent.fetch_add(length, Ordering::Relaxed);
+        self.feed.delta(Delta {
+            kind,
+            offset,
+            delta: text.to_owned(),
+            ..self.first.clone()
+        });
+    }
+
+    /// Whether a piece was emitted.
+    pub(super) fn have_begun(&self) -> bool {
+        self.text.load(Ordering::Relaxed) + self.thinking.load(Ordering::Relaxed) > 0
+    }
+}

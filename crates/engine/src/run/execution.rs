@@ -1,0 +1,476 @@
+//! The loop of one execution, the same for every strategy: decide, perform, append, apply.
+
+mod attempts;
+mod before_call;
+mod commit;
+mod iteration;
+mod summaries;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, SubsecRound, Utc};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use self::attempts::Attempts;
+use self::iteration::Iteration;
+use super::control::{Control, Interrupted, ReleaseReason};
+use super::deltas::Deltas;
+use super::instruments::Ids;
+use super::performed::{Performed, millis};
+use super::progress::{EndedExecution, ExecutionTotals};
+use super::tool_calls::Batch;
+use super::{instruments, model_retry, native};
+use crate::ports::{
+    CallFailure, ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
+    ProviderFailure, RecordedAttempts,
+};
+use crate::trace::gen_ai;
+use crate::world::{Ports, World};
+use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::execution::decide::{Decision, ModelCall, decide};
+use tarsy_core::execution::entry::{Answer, Entry, ToolCall};
+use tarsy_core::execution::recovery::{self, Recovery};
+use tarsy_core::execution::results::CallError;
+use tarsy_core::execution::state::State;
+use tarsy_core::execution::{absorb, fallback, request};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::plan::{AgentPlan, ProviderPlan};
+use tarsy_core::timeline::projection::Measured;
+use tarsy_core::timeline::{Delta, DeltaKind};
+
+/// One execution of a leased session.
+pub(super) struct Execution<W: World> {
+    ports: Arc<Ports<W>>,
+    lease: Lease,
+    control: Control,
+    id: ExecutionId,
+    /// As the last checkpoint has left it.
+    record: ExecutionRecord,
+    state: State,
+    /// Of the session's plan.
+    on_resolved: OnResolved,
+    /// Entries about commits that the store has lost; they are written after the opening.
+    owed: Vec<Entry>,
+    /// The iteration that runs, or the last one.
+    iteration: Iteration,
+    attempts: Attempts,
+    /// Which try of its model call the iteration is at.
+    attempt: u32,
+    /// When the provider accepts the next call, after it has refused one.
+    retry_at: Option<Instant>,
+}
+
+/// The outcome of one model call.
+struct Reply {
+    answer: Result<Answer, ModelError>,
+    provider: ProviderPlan,
+    duration: Duration,
+    /// Pieces of the answer were emitted.
+    has_begun: bool,
+}
+
+/// An execution to resume, with its part of the plan.
+pub(super) struct Assignment {
+    pub(super) execution: ExecutionRecord,
+    pub(super) plan: Arc<AgentPlan>,
+    /// What it does when the alert is resolved.
+    pub(super) on_resolved: OnResolved,
+    /// The findings of the stage before.
+    pub(super) context: Option<String>,
+    /// The session's detected losses of commits.
+    pub(super) recoveries: Vec<Recovery>,
+}
+
+impl<W: World> Execution<W> {
+    /// Reads the journal, if it has been begun, and replays it.
+    pub(super) async fn resume(
+        ports: Arc<Ports<W>>,
+        lease: Lease,
+        control: Control,
+        assignment: Assignment,
+    ) -> Result<Self, Interrupted> {
+        let Assignment {
+            execution,
+            plan,
+            on_resolved,
+            context,
+            recoveries,
+        } = assignment;
+        let id = execution.execution_id;
+        // Only checkpoints write entries.
+        let entries = match execution.checkpoint {
+            0 => Vec::new(),
+            _ => ports.journal.entries(lease.session_id, id).await?,
+        };
+        let state = State::replay(plan, context, entries);
+        let owed = recovery::owed(&state, id, &recoveries);
+        let iteration = Iteration::resumed(&state);
+        let recorded = match lease.epoch {
+            0 | 1 => RecordedAttempts::default(),
+            _ => ports.journal.attempts(lease.session_id, id).await?,
+        };
+        let (record, attempts) = (execution, Attempts::new(&state, recorded));
+        let (attempt, retry_at) = (1, None);
+        Ok(Self {
+            ports,
+            lease,
+            control,
+            id,
+            record,
+            state,
+            on_resolved,
+            owed,
+            iteration,
+            attempts,
+            attempt,
+            retry_at,
+        })
+    }
+
+    /// Runs until the end of the execution is committed.
+    pub(super) async fn run(mut self) -> Result<EndedExecution, Interrupted> {
+        loop {
+            if let Some(reason) = self.control.stop_reason()
+                && !self.state.is_stopped_at_once()
+                && self.state.ended().is_none()
+            {
+                self.append(vec![Entry::Stopped { reason }]).await?;
+                continue;
+            }
+            if !self.owed.is_empty() && !self.state.entries().is_empty() {
+                let owed = std::mem::take(&mut self.owed);
+                self.append(owed).await?;
+                continue;
+            }
+            let decision = decide(&self.state);
+            if before_call::is_before_call(&decision)
+                && (self.append_updates().await? || self.append_pause().await?)
+            {
+                continue;
+            }
+            // An iteration is over when the next decision belongs to no answer.
+            if matches!(decision, Decision::Done(_) | Decision::CallModel(_)) {
+                self.end_iteration();
+            }
+            let span = self.iteration.span();
+            match decision {
+                Decision::Done(_) => {
+                    return Ok(EndedExecution {
+                        totals: ExecutionTotals::of(&self.state),
+                        record: self.record,
+                    });
+                }
+                Decision::Append(entries) => self.append(entries).instrument(span).await?,
+                Decision::CallModel(call) => self.call_model(call).await?,
+                Decision::RunTools(calls) => {
+                    Box::pin(self.run_tools(calls)).instrument(span).await?
+                }
+                Decision::Summarise(long) => {
+                    Box::pin(self.summarise(long)).instrument(span).await?
+                }
+            }
+        }
+    }
+
+    async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
+        if self.state.model_failure().is_some() {
+            let (failures, longest) = (self.state.model_failures(), self.iteration_timeout());
+            let delay =
+                model_retry::delay_before_iteration(failures, self.retry_at.take(), longest);
+            if self.control.pause(delay).await?.is_none() {
+                return Ok(());
+            }
+            if self.append_updates().await? && self.state.stopped().is_some() {
+                return Ok(());
+            }
+            self.append_pause().await?;
+        }
+        self.control.permit()?;
+        self.iteration = Iteration::begun(&self.state, call.provider);
+        self.attempt = self.attempts.first(self.state.iteration() + 1);
+        let span = self.iteration.span();
+        self.model_step(call).instrument(span).await
+    }
+
+    /// Calls the model and commits its answer.
+    async fn model_step(&mut self, call: ModelCall) -> Result<(), Interrupted> {
+        let Some(reply) = self.reply(call).await? else {
+            return Ok(());
+        };
+        let requested = reply
+            .answer
+            .as_ref()
+            .err()
+            .and_then(model_retry::requested_delay);
+        self.retry_at = requested.map(|delay| Instant::now() + delay);
+        let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
+        let Reply {
+            answer: outcome,
+            provider,
+            duration,
+            ..
+        } = reply;
+        let (purpose, answer, error, failure) = (call.purpose, None, None, None);
+        let call = ModelCallRecord {
+            purpose,
+            provider,
+            entries_upto,
+            answer,
+            error,
+            failure,
+            duration,
+        };
+        let performed = self.absorb(outcome, call)?;
+        Box::pin(self.commit(performed)).await
+    }
+
+    /// The reply to a model call. A call that the provider refuses for a while is repeated, if the iteration has enough
+    /// time. `None`: the run has to stop.
+    async fn reply(&mut self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
+        let (mut waits, mut timeout) = (0, self.iteration_timeout());
+        loop {
+            let Some(reply) = self.ask(call, timeout).await? else {
+                return Ok(None);
+            };
+            let error = reply.answer.as_ref().err().filter(|_| !reply.has_begun);
+            let delay = error.and_then(|error| {
+                model_retry::delay_within_iteration(error, waits, self.remaining())
+            });
+            let Some(delay) = delay else {
+                return Ok(Some(reply));
+            };
+            let (session_id, execution_id) = (self.lease.session_id, self.id);
+            tracing::info!(%session_id, %execution_id, delay_secs = delay.as_secs_f64(), "model call delayed: the provider is at its limit");
+            if self.control.pause(delay).await?.is_none() {
+                return Ok(None);
+            }
+            self.control.permit()?;
+            (waits, self.attempt) = (waits + 1, self.attempt + 1);
+            timeout = Duration::from_millis(millis(self.remaining()));
+        }
+    }
+
+    /// Asks the model once. `None`: the run has to stop.
+    async fn ask(&self, call: ModelCall, timeout: Duration) -> Result<Option<Reply>, Interrupted> {
+        let Some(request) = self.request(call, timeout) else {
+            let missing = format!("the plan has no provider number {}", call.provider);
+            return Err(ReleaseReason::Incompatible(missing).into());
+        };
+        let (provider, asked_at) = (request.provider.clone(), Instant::now());
+        let deltas = Deltas::new(
+            &self.ports.feed,
+            self.first_delta(),
+            self.state.plan().strategy,
+        );
+        let span = gen_ai::chat(&request);
+        let asked = Box::pin(
+            self.ports
+                .model
+                .generate(request, |kind, text| deltas.send(kind, text)),
+        );
+        let asked = asked.instrument(span.clone());
+        let asked = self
+            .control
+            .within(timeout, tokio::time::timeout(timeout, asked));
+        let answer = match self.control.unless_stopped(asked).await? {
+            Some(Ok(answer)) => answer,
+            Some(Err(_elapsed)) => Err(Box::pin(self.timed_out(timeout)).await),
+            None => return Ok(None),
+        };
+        let duration = asked_at.elapsed();
+        instruments::model_call(&provider.name, &answer, duration);
+        gen_ai::answered(&span, &answer);
+        Ok(Some(Reply {
+            answer,
+            provider,
+            duration,
+            has_begun: deltas.have_begun(),
+        }))
+    }
+
+    /// The time that is left of the iteration.
+    fn remaining(&self) -> Duration {
+        self.iteration_timeout()
+            .saturating_sub(self.iteration.began.elapsed())
+    }
+
+    fn first_delta(&self) -> Delta {
+        Delta {
+            session_id: self.lease.session_id,
+            execution_id: self.id,
+            agent: Some(self.state.plan().name.clone()),
+            epoch: self.lease.epoch,
+            iteration: self.state.iteration() + 1,
+            attempt: self.attempt,
+            kind: DeltaKind::Text,
+            offset: 0,
+            delta: String::new(),
+        }
+    }
+
+    /// Interprets a reply, and adds it to the record of its call.
+    fn absorb(
+        &self,
+        reply: Result<Answer, ModelError>,
+        call: ModelCallRecord,
+    ) -> Result<Performed, Interrupted> {
+        let mut measured = Measured {
+            model_ms: millis(call.duration),
+            ..Measured::default()
+        };
+        let (entries, call) = match reply {
+            Err(ModelError::Unavailable(error)) => {
+                return Err(ReleaseReason::ModelUnavailable(error).into());
+            }
+            Err(ModelError::Broke(error)) => return Err(ReleaseReason::ModelBroke(error).into()),
+            Err(ModelError::Failed {
+                code,
+                message,
+                timeout,
+                provider,
+            }) => {
+                let (session_id, execution_id, status) =
+                    (self.lease.session_id, self.id, &provider.status);
+                tracing::info!(%session_id, %execution_id, code, provider_status = status, "model call failed: {message}");
+                let failed = absorb::failed(
+                    &self.state,
+                    &code,
+                    CallError {
+                        message: &message,
+                        timeout,
+                    },
+                );
+                let entries = fallback::or_switched(&self.state, failed);
+                let words = [code.as_str(), status.as_str()]
+                    .map(str::trim)
+                    .into_iter()
+                    .filter(|word| !word.is_empty());
+                let error = words
+                    .chain([message.as_str()])
+                    .collect::<Vec<_>>()
+                    .join(": ");
+                measured.retryable = Some(provider.retryable);
+                (
+                    entries,
+                    ModelCallRecord {
+                        error: Some(error),
+                        failure: Some(CallFailure { code, provider }),
+                        ..call
+                    },
+                )
+            }
+            Ok(answer) => {
+                native::warn_if_unexpected(
+                    self.lease.session_id,
+                    self.id,
+                    self.state.plan().strategy,
+                    &answer,
+                );
+                instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
+                let entries =
+                    fallback::or_switched(&self.state, absorb::absorb(&self.state, answer.clone()));
+                let error = entries.iter().find_map(Entry::error).map(str::to_owned);
+                (
+                    entries,
+                    ModelCallRecord {
+                        answer: Some(answer),
+                        error,
+                        ..call
+                    },
+                )
+            }
+        };
+        Ok(Performed {
+            entries,
+            measured,
+            model_calls: vec![call],
+            ..Performed::default()
+        })
+    }
+
+    /// The error after a time-out: a failure if the LLM service is serving, otherwise the service is unavailable.
+    async fn timed_out(&self, timeout: Duration) -> ModelError {
+        let message = format!("no answer within {} s", timeout.as_secs_f64());
+        if self.ports.model.serving().await {
+            ModelError::Failed {
+                code: "timeout".to_owned(),
+                message,
+                timeout: true,
+                provider: ProviderFailure {
+                    retryable: true,
+                    ..ProviderFailure::default()
+                },
+            }
+        } else {
+            ModelError::Unavailable(message)
+        }
+    }
+
+    fn request(&self, call: ModelCall, timeout: Duration) -> Option<ModelRequest> {
+        let body = request::of_step(&self.state, call)?;
+        Some(ModelRequest::new(
+            self.lease.session_id,
+            self.id,
+            body,
+            timeout,
+        ))
+    }
+
+    fn iteration_timeout(&self) -> Duration {
+        Duration::from_millis(self.state.plan().limits.iteration_timeout_ms)
+    }
+
+    /// Runs the calls of one decision and commits their results.
+    async fn run_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Interrupted> {
+        self.control.permit()?;
+        let remaining = self.remaining();
+        let deadline = Instant::now() + remaining;
+        if let [call] = calls.as_slice()
+            && !call.read_only
+            && !remaining.is_zero()
+        {
+            self.append(vec![Entry::Started {
+                call_id: call.id.clone(),
+            }])
+            .await?;
+        }
+        let lease = self.lease;
+        let (tools, journal) = (&*self.ports.tools, &*self.ports.journal);
+        let batch = Batch {
+            tools,
+            journal,
+            lease,
+            control: &self.control,
+            state: &self.state,
+            deadline,
+        };
+        let (requested, began) = (calls.len(), Instant::now());
+        let Some(performed) = batch.run(calls).await? else {
+            return Ok(());
+        };
+        let (iteration, took) = (self.state.iteration(), began.elapsed());
+        instruments::tools_ended(
+            self.ids(),
+            iteration,
+            requested,
+            &performed.tool_calls,
+            took,
+        );
+        self.commit(performed).await
+    }
+
+    /// For lines in the log.
+    fn ids(&self) -> Ids {
+        Ids {
+            session_id: self.lease.session_id,
+            execution_id: self.id,
+        }
+    }
+}
+
+/// The present in microseconds, the precision of the store.
+pub(super) fn now() -> DateTime<Utc> {
+    Utc::now().trunc_subsecs(6)
+}

@@ -1,0 +1,171 @@
+//! Commits the checkpoints of an execution, and applies them to its state.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{Execution, now};
+use crate::ports::{Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError};
+use crate::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
+use crate::run::instruments;
+use crate::run::performed::Performed;
+use crate::world::World;
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::entry::{Entry, Outcome};
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::recovery::{LostCall, sent_by};
+use tarsy_core::timeline::projection::project;
+
+/// Tries to write a checkpoint that the store does not finish in time, each with its own retries, before the session is
+/// released.
+const MAX_TIMED_OUT: u32 = 3;
+/// Pause between two attempts to write while the store is unavailable.
+const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+impl<W: World> Execution<W> {
+    /// Appends entries that no call has produced.
+    pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
+        Box::pin(self.commit(Performed {
+            entries,
+            ..Performed::default()
+        }))
+        .await
+    }
+
+    /// Waits before a checkpoint is written again, unless the run has to stop.
+    async fn pause_write(&self, checkpoint: u32, error: String) -> Result<(), Interrupted> {
+        tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {checkpoint} delayed: store is unavailable: {error}");
+        let pause = tokio::time::sleep(STORE_RETRY_DELAY); // pace of the retries
+        match self.control.unless_stopped(pause).await? {
+            Some(()) => Ok(()),
+            None => Err(ReleaseReason::StoreUnavailable(error).into()),
+        }
+    }
+
+    /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the
+    /// store commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
+    /// A store that answers, but does not finish this write, ends the run after some tries.
+    pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
+        let checkpoint = self.checkpoint(performed);
+        let began = Instant::now();
+        let mut timed_out = 0;
+        let Appended {
+            events: numbers,
+            updates,
+        } = loop {
+            let write = self.ports.journal.append(self.lease, checkpoint.clone());
+            match self.control.within(STORE_BOUND, write).await {
+                Ok(appended) => break appended,
+                Err(StoreError::TimedOut(error)) if timed_out < MAX_TIMED_OUT => {
+                    timed_out += 1;
+                    self.pause_write(checkpoint.number, error).await?;
+                }
+                Err(StoreError::Unavailable(error)) => {
+                    self.pause_write(checkpoint.number, error).await?
+                }
+                Err(error) => {
+                    if matches!(error, StoreError::Behind(_)) {
+                        self.remember().await;
+                    }
+                    return Err(error.into());
+                }
+            }
+        };
+        metrics::histogram!("tarsy_checkpoint_duration_seconds")
+            .record(began.elapsed().as_secs_f64());
+        self.control.progressed();
+        self.control.has_updates(updates);
+        self.record = ExecutionRecord {
+            checkpoint: checkpoint.number,
+            status: checkpoint.status,
+            analysis: checkpoint
+                .entries
+                .iter()
+                .rev()
+                .find_map(Entry::analysis)
+                .map(str::to_owned),
+            error: checkpoint.error.clone(),
+            ..self.record
+        };
+        self.attempts
+            .record(checkpoint.iteration, checkpoint.attempt);
+        let has_events = !checkpoint.events.is_empty();
+        let ends = checkpoint
+            .entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Ended { .. }));
+        instruments::facts(self.ids(), &self.state, &checkpoint.entries);
+        for recorded in RecordedEntry::all(checkpoint.entries, numbers, Some(checkpoint.at)) {
+            self.state.apply(recorded);
+        }
+        if ends {
+            instruments::execution_ended(&self.state);
+        }
+        if has_events {
+            self.ports.feed.committed(self.lease.session_id);
+        }
+        Ok(())
+    }
+
+    /// Stores the calls that this run has sent: the store has lost steps, and only this run knows all their calls.
+    async fn remember(&self) {
+        let calls = sent_by(&self.state)
+            .into_iter()
+            .map(|call| LostCall {
+                execution_id: self.id,
+                call,
+            })
+            .collect();
+        let written = self.ports.journal.remember(self.lease.session_id, calls);
+        if let Err(error) = self.control.within(STORE_BOUND, written).await {
+            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps could not be stored");
+        }
+    }
+
+    fn checkpoint(&self, performed: Performed) -> Checkpoint {
+        let Performed {
+            entries,
+            measured,
+            model_calls,
+            tool_calls,
+        } = performed;
+        let events = project(&self.state, &entries, &measured);
+        let answers = model_calls
+            .iter()
+            .any(|call| call.purpose != Purpose::Summary);
+        let iteration = self.state.iteration() + u32::from(answers);
+        let attempt = if answers {
+            self.attempt
+        } else {
+            self.attempts.of(iteration)
+        };
+        let (status, error) = status_after(&entries);
+        Checkpoint {
+            execution_id: self.id,
+            number: self.record.checkpoint + 1,
+            id: Uuid::new_v4(),
+            iteration,
+            attempt,
+            status,
+            error,
+            at: now(),
+            entries,
+            events,
+            model_calls,
+            tool_calls,
+        }
+    }
+}
+
+fn status_after(entries: &[Entry]) -> (RunStatus, Option<String>) {
+    let Some(Entry::Ended { outcome }) = entries.last() else {
+        return (RunStatus::Running, None);
+    };
+    match outcome {
+        Outcome::Completed { .. } => (RunStatus::Completed, None),
+        Outcome::Failed { error, .. } => (RunStatus::Failed, Some(error.clone())),
+        Outcome::Cancelled => (RunStatus::Cancelled, None),
+        Outcome::TimedOut => (RunStatus::TimedOut, None),
+    }
+}

@@ -1,0 +1,125 @@
+//! The iteration that an execution performs: its time, its span, and its line in the log.
+//!
+//! The line is written when the last checkpoint of the iteration is committed. A worker that goes on with an execution
+//! therefore writes no line for an iteration that was over before.
+
+use tokio::time::Instant;
+use tracing::Span;
+
+use super::Execution;
+use crate::run::instruments::{self, IterationEnded};
+use crate::trace;
+use crate::world::World;
+use tarsy_core::execution::decide::{Decision, decide};
+use tarsy_core::execution::entry::{Entry, Usage};
+use tarsy_core::execution::state::State;
+
+/// An iteration, from the model call to its last result.
+pub(super) struct Iteration {
+    /// A resume starts the iteration's time again.
+    pub(super) began: Instant,
+    /// `None`: no iteration runs.
+    open: Option<Open>,
+}
+
+struct Open {
+    number: u32,
+    span: Span,
+    /// Index into the plan's providers.
+    provider: usize,
+    /// The entries from this index on belong to it.
+    first_entry: usize,
+    /// Begun by an earlier owner of the session, so that its duration is unknown.
+    is_resumed: bool,
+}
+
+impl Iteration {
+    /// The iteration whose answer an earlier run has committed, if the tools of that answer have not all run.
+    pub(super) fn resumed(state: &State) -> Self {
+        let is_running = matches!(
+            decide(state),
+            Decision::RunTools(_) | Decision::Summarise(_)
+        );
+        let answer = state
+            .entries()
+            .iter()
+            .rposition(|entry| matches!(entry, Entry::Answer(_)));
+        let open = answer.filter(|_| is_running).map(|first_entry| Open {
+            number: state.iteration(),
+            span: trace::iteration(state.iteration()),
+            provider: state.provider(),
+            first_entry,
+            is_resumed: true,
+        });
+        Self {
+            began: Instant::now(),
+            open,
+        }
+    }
+
+    /// A new iteration, which begins with a call of this provider.
+    pub(super) fn begun(state: &State, provider: usize) -> Self {
+        let number = state.iteration() + 1;
+        let (span, first_entry) = (trace::iteration(number), state.entries().len());
+        Self {
+            began: Instant::now(),
+            open: Some(Open {
+                number,
+                span,
+                provider,
+                first_entry,
+                is_resumed: false,
+            }),
+        }
+    }
+
+    /// The span of the iteration that runs; that of its execution between two iterations.
+    pub(super) fn span(&self) -> Span {
+        self.open
+            .as_ref()
+            .map_or_else(Span::current, |open| open.span.clone())
+    }
+}
+
+impl<W: World> Execution<W> {
+    /// Records the iteration that is over, if one was running.
+    pub(super) fn end_iteration(&mut self) {
+        let Some(open) = self.iteration.open.take() else {
+            return;
+        };
+        let took = self.iteration.began.elapsed();
+        if !open.is_resumed {
+            metrics::histogram!("tarsy_iteration_duration_seconds").record(took.as_secs_f64());
+        }
+        let plan = self.state.plan();
+        let provider = plan.providers.get(open.provider);
+        let entries = self
+            .state
+            .entries()
+            .get(open.first_entry..)
+            .unwrap_or_default();
+        let (mut outcome, mut usage, mut tools) = ("stopped", Usage::default(), Vec::new());
+        for entry in entries {
+            if let Entry::Answer(answer) = entry {
+                (outcome, usage) = ("answered", answer.usage);
+                let named =
+                    |tool: &str| plan.tool(tool).map_or("unknown", |spec| spec.name.as_str());
+                tools = answer.calls.iter().map(|call| named(&call.tool)).collect();
+            } else if entry.model_failure().is_some() {
+                outcome = "failed";
+            }
+        }
+        let ended = IterationEnded {
+            agent: &plan.name,
+            number: open.number,
+            provider: provider.map_or("", |provider| provider.name.as_str()),
+            model: provider.map_or("", |provider| provider.model.as_str()),
+            outcome,
+            usage,
+            tools,
+            took,
+        };
+        open.span
+            .in_scope(|| instruments::iteration_ended(self.ids(), &ended));
+    }
+}

@@ -1,0 +1,297 @@
+//! The metrics of a run.
+
+use std::time::Duration;
+
+use chrono::Utc;
+use tracing::Span;
+
+use super::control::Interrupted;
+use super::performed::millis;
+use super::session::SessionEnded;
+use crate::ports::{ModelError, ToolCallRecord, ToolCallState};
+use tarsy_core::execution::entry::{About, Answer, Entry, Mark, Outcome, Summary, Usage};
+use tarsy_core::execution::fallback;
+use tarsy_core::execution::state::State;
+use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::summary::{Sure, fields};
+
+/// Counts a model call that ended. `provider` is its name in the configuration.
+pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, took: Duration) {
+    let provider = || provider.to_owned();
+    let outcome = match reply {
+        Ok(_) => "answered",
+        Err(ModelError::Unavailable(_) | ModelError::Broke(_)) => "unavailable",
+        Err(ModelError::Failed { .. }) => "failed",
+    };
+    metrics::counter!("tarsy_model_calls_total", "provider" => provider(), "outcome" => outcome)
+        .increment(1);
+    metrics::histogram!("tarsy_model_call_duration_seconds", "provider" => provider())
+        .record(took.as_secs_f64());
+    let Ok(Answer { usage, .. }) = reply else {
+        return;
+    };
+    for (direction, tokens) in [
+        ("input", usage.input_tokens),
+        ("cached", usage.cached_tokens),
+        ("output", usage.output_tokens),
+        ("thinking", usage.thinking_tokens),
+    ] {
+        metrics::counter!("tarsy_model_tokens_total", "provider" => provider(), "direction" => direction)
+            .increment(tokens);
+    }
+}
+
+/// Counts the calls of an answer beyond `max`, which are not run; 0 for no limit.
+pub(super) fn calls_beyond(max: u32, requested: usize) {
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    let beyond = u64::try_from(requested.saturating_sub(max)).unwrap_or(u64::MAX);
+    if max > 0 && beyond > 0 {
+        metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "too_many")
+            .increment(beyond);
+    }
+}
+
+/// The ids that each line about an execution has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ids {
+    pub(super) session_id: SessionId,
+    pub(super) execution_id: ExecutionId,
+}
+
+/// Logs and counts the facts of a checkpoint that change how its execution goes on. `state` is that before the entries.
+pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    answers(ids, state, entries);
+    for entry in entries {
+        if let Some(answer) = entry.answer() {
+            refused_tools(ids, state, answer);
+        } else if let Entry::Elided { up_to } = entry {
+            tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
+            metrics::counter!("tarsy_context_elisions_total").increment(1);
+        } else if let Entry::Concluding { reason } = entry {
+            let (iterations, max_iterations) =
+                (state.iteration(), state.plan().limits.max_iterations);
+            tracing::warn!(
+                %session_id, %execution_id, reason = reason.as_str(), iterations, max_iterations, "conclusion forced"
+            );
+        } else if let Some(to) = entry.switched_to() {
+            switched(ids, state, to, entries);
+        }
+    }
+}
+
+/// Logs and counts the tools that the provider has refused before this answer.
+fn refused_tools(ids: Ids, state: &State, answer: &Answer) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    let refused = state.newly_refused(answer);
+    let Some(first) = refused.first() else { return };
+    let provider = state
+        .plan()
+        .providers
+        .get(state.provider())
+        .map(|plan| plan.name.clone())
+        .unwrap_or_default();
+    let tools = refused
+        .iter()
+        .map(|refused| refused.tool.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let count = u64::try_from(refused.len()).unwrap_or(u64::MAX);
+    tracing::warn!(%session_id, %execution_id, provider, tools, "tools left out: the provider refuses them: {}", first.reason);
+    metrics::counter!("tarsy_tools_refused_total", "provider" => provider).increment(count);
+}
+
+/// Logs and counts an answer that does not count, and an analysis with a mark.
+fn answers(ids: Ids, state: &State, entries: &[Entry]) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    for reason in entries.iter().flat_map(|entry| not_taken(state, entry)) {
+        tracing::info!(%session_id, %execution_id, reason, "answer not taken: the model is asked again");
+        metrics::counter!("tarsy_answers_asked_again_total", "reason" => reason).increment(1);
+    }
+    if let Some(Entry::Ended {
+        outcome: Outcome::Completed { mark, analysis, .. },
+    }) = entries.last()
+    {
+        if let Some(mark) = mark {
+            tracing::warn!(%session_id, %execution_id, mark = mark.as_str(), "analysis is marked: {}", mark.sentence());
+        }
+        let sure = fields(analysis).sure.map_or("none", Sure::as_str);
+        let mark = mark.map_or("none", Mark::as_str);
+        metrics::counter!("tarsy_analyses_total", "mark" => mark, "sure" => sure).increment(1);
+    }
+}
+
+/// Why an answer, or the answer before a message about it, is asked for again.
+fn not_taken(state: &State, entry: &Entry) -> Vec<&'static str> {
+    if let Entry::Feedback {
+        about: Some(About::Answer(faults)),
+        ..
+    } = entry
+    {
+        return faults.iter().map(|fault| fault.as_str()).collect();
+    }
+    entry
+        .answer()
+        .and_then(|answer| state.why_not_taken(answer))
+        .into_iter()
+        .collect()
+}
+
+/// Logs the calls of one decision that have ended together.
+pub(super) fn tools_ended(
+    ids: Ids,
+    iteration: u32,
+    requested: usize,
+    calls: &[ToolCallRecord],
+    took: Duration,
+) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    let ended = |state| calls.iter().filter(|call| call.state == state).count();
+    let (done, failed, lost) = (
+        ended(ToolCallState::Done),
+        ended(ToolCallState::Failed),
+        ended(ToolCallState::Lost),
+    );
+    let (not_sent, duration_ms) = (requested.saturating_sub(calls.len()), millis(took));
+    tracing::info!(%session_id, %execution_id, iteration, done, failed, lost, not_sent, duration_ms, "tool calls ended");
+}
+
+/// Counts a summary of a tool result, or the failure to make one.
+pub(super) fn summary(summary: &Summary) {
+    let outcome = if summary.content.is_empty() {
+        "failed"
+    } else {
+        "done"
+    };
+    metrics::counter!("tarsy_tool_result_summaries_total", "outcome" => outcome).increment(1);
+}
+
+/// Counts a tool call that ended. `server` is its name in the configuration.
+pub(super) fn tool_call(server: &str, state: ToolCallState) {
+    metrics::counter!("tarsy_tool_calls_total", "server" => server.to_owned(), "outcome" => state.as_str())
+        .increment(1);
+}
+
+/// Records the duration of a tool call.
+pub(super) fn tool_took(server: &str, took: Duration) {
+    metrics::histogram!("tarsy_tool_call_duration_seconds", "server" => server.to_owned())
+        .record(took.as_secs_f64());
+}
+
+/// Records the iterations of an execution that has ended.
+pub(super) fn execution_ended(state: &State) {
+    metrics::histogram!("tarsy_execution_iterations").record(f64::from(state.iteration()));
+}
+
+/// Logs and counts a switch to the provider with the index `to`.
+fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    let name = |index: usize| {
+        state
+            .plan()
+            .providers
+            .get(index)
+            .map(|provider| provider.name.clone())
+            .unwrap_or_default()
+    };
+    let (code, _reason) = entries
+        .iter()
+        .find_map(Entry::model_failure)
+        .unwrap_or_default();
+    let (from, to) = (name(state.provider()), name(to));
+    tracing::warn!(%session_id, %execution_id, from, to, code, "provider has failed, another one goes on");
+    metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => fallback::known(code))
+        .increment(1);
+}
+
+/// Counts a session that was opened. The derived id of its alert holds the time at which the stream stored it.
+pub(crate) fn opened(derived_id: SessionId) {
+    metrics::counter!("tarsy_sessions_opened_total").increment(1);
+    if let Some(stored) = derived_id.0.get_timestamp() {
+        let (seconds, nanos) = stored.to_unix();
+        let stored = Duration::new(seconds, nanos).as_secs_f64();
+        let now =
+            Duration::from_micros(u64::try_from(Utc::now().timestamp_micros()).unwrap_or_default())
+                .as_secs_f64();
+        // The clocks of two machines differ: a negative wait counts as none.
+        metrics::histogram!("tarsy_session_wait_seconds").record((now - stored).max(0.0));
+    }
+}
+
+/// Logs the end of a session, once: only the worker that has committed it calls this.
+pub(crate) fn session_ended(session_id: SessionId, ended: &SessionEnded, took: Duration) {
+    let SessionEnded {
+        status,
+        reason,
+        iterations,
+    } = ended;
+    let (status, stop_reason) = (status.as_str(), reason.as_str());
+    tracing::info!(%session_id, status, stop_reason, iterations, duration_ms = millis(took), "session ended");
+}
+
+/// Adds the end of a run to its span.
+pub(super) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrupted>) {
+    let word = match end {
+        Ok(Some(ended)) => ended.status.as_str(),
+        Ok(None) => "ended",
+        Err(Interrupted::LeaseLost) => "lease_lost",
+        Err(Interrupted::Panicked) => "panicked",
+        Err(Interrupted::Release(reason)) => reason.as_str(),
+    };
+    span.record("tarsy.run.end", word);
+}
+
+/// Logs an iteration that is over.
+pub(super) fn iteration_ended(ids: Ids, ended: &IterationEnded<'_>) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    let IterationEnded {
+        agent,
+        number,
+        provider,
+        model,
+        outcome,
+        usage,
+        tools,
+        took,
+    } = ended;
+    let (input_tokens, output_tokens, duration_ms) =
+        (usage.input_tokens, usage.output_tokens, millis(*took));
+    tracing::info!(
+        %session_id, %execution_id, iteration = number, agent, provider, model, outcome, input_tokens, output_tokens,
+        tools = tools.join(","), duration_ms, "iteration ended"
+    );
+}
+
+/// An iteration that is over, for its line in the log.
+pub(super) struct IterationEnded<'a> {
+    pub(super) agent: &'a str,
+    /// From 1.
+    pub(super) number: u32,
+    /// Its name in the configuration.
+    pub(super) provider: &'a str,
+    pub(super) model: &'a str,
+    /// `answered`, `failed`, or `stopped` without either.
+    pub(super) outcome: &'static str,
+    pub(super) usage: Usage,
+    /// The called tools, as the plan names them.
+    pub(super) tools: Vec<&'a str>,
+    pub(super) took: Duration,
+}

@@ -1,0 +1,22 @@
+//! The run of one leased session, from its claim to its end.
+//!
+//! `holder` claims and releases; `session` runs the chain, `execution` the loop of one agent, `model_retry` the delays
+//! between its model calls, `deltas` the pieces of an answer, `tool_calls` its batches (`performed` has their results);
+//! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
+
+pub mod registry;
+pub mod holder;
+pub mod control;
+pub mod session;
+mod execution;
+mod model_retry;
+mod deltas;
+mod tool_calls;
+mod performed;
+pub mod progress;
+mod native;
+pub mod masked;
+pub mod recovery;
+pub(crate) mod instruments;
+#[cfg(test)]
+mod tests;

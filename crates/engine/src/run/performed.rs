@@ -1,0 +1,20 @@
+//! The results of a step of an execution, which one checkpoint commits.
+
+use std::time::Duration;
+
+use crate::ports::{ModelCallRecord, ToolCallRecord};
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::timeline::projection::Measured;
+
+/// Entries with their measurements, and the records of the calls that produced them.
+#[derive(Default)]
+pub(super) struct Performed {
+    pub(super) entries: Vec<Entry>,
+    pub(super) measured: Measured,
+    pub(super) model_calls: Vec<ModelCallRecord>,
+    pub(super) tool_calls: Vec<ToolCallRecord>,
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

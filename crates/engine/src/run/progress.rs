@@ -1,0 +1,130 @@
+//! `Progress`, how far a run knows its session to have come: what it has read once, and what it has committed since.
+
+use std::collections::BTreeMap;
+
+use crate::ports::{ExecutionRecord, RunStatus, SessionRecord, StageChange, StageRecord};
+use tarsy_core::execution::entry::{Mark, Outcome, StopReason, Usage};
+use tarsy_core::execution::state::State;
+use tarsy_core::ids::ExecutionId;
+
+/// How far a session has come.
+pub(super) struct Progress {
+    pub(super) record: SessionRecord,
+    /// Of the executions that ended in this run.
+    totals: BTreeMap<ExecutionId, ExecutionTotals>,
+}
+
+/// The numbers of an execution that has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ExecutionTotals {
+    pub(super) iterations: u32,
+    pub(super) tool_calls: u32,
+    pub(super) usage: Usage,
+    pub(super) reason: Option<StopReason>,
+    pub(super) mark: Option<Mark>,
+    /// The last update of the alert that its analysis knew.
+    pub(super) answered_updates: u32,
+}
+
+/// An execution whose end this run has committed.
+pub(super) struct EndedExecution {
+    pub(super) record: ExecutionRecord,
+    pub(super) totals: ExecutionTotals,
+}
+
+impl Progress {
+    pub(super) fn of(record: SessionRecord) -> Self {
+        Self {
+            record,
+            totals: BTreeMap::new(),
+        }
+    }
+
+    /// A step was committed.
+    pub(super) fn stepped(&mut self, number: u32, change: StageChange) {
+        apply(&mut self.record, number, change);
+    }
+
+    /// The end of an execution was committed.
+    pub(super) fn ended(&mut self, stage_no: u32, ended: EndedExecution) {
+        let EndedExecution { record, totals } = ended;
+        self.totals.insert(record.execution_id, totals);
+        let stage = self
+            .record
+            .stages
+            .iter_mut()
+            .find(|stage| stage.stage_no == stage_no);
+        let executions = stage
+            .into_iter()
+            .flat_map(|stage| stage.executions.iter_mut());
+        for execution in
+            executions.filter(|execution| execution.execution_id == record.execution_id)
+        {
+            execution.clone_from(&record);
+        }
+    }
+
+    /// The numbers of an execution that ended in this run.
+    pub(super) fn totals_of(&self, execution: ExecutionId) -> Option<ExecutionTotals> {
+        self.totals.get(&execution).copied()
+    }
+}
+
+/// Applies a step to the record of its session, as the store does.
+pub fn apply(record: &mut SessionRecord, number: u32, change: StageChange) {
+    record.step = number;
+    match change {
+        StageChange::Begin(begin) => {
+            let executions = begin.executions.into_iter().map(|run| ExecutionRecord {
+                execution_id: run.execution_id,
+                agent_no: run.agent_no,
+                status: RunStatus::Running,
+                checkpoint: 0,
+                analysis: None,
+                error: None,
+            });
+            let executions = executions.collect();
+            record.stages.push(StageRecord {
+                stage_no: begin.stage_no,
+                status: RunStatus::Running,
+                executions,
+            });
+        }
+        StageChange::End(end) => {
+            let ended = record
+                .stages
+                .iter_mut()
+                .filter(|stage| stage.stage_no == end.stage_no);
+            ended.for_each(|stage| stage.status = end.status);
+        }
+    }
+}
+
+impl ExecutionTotals {
+    pub(super) fn of(state: &State) -> Self {
+        Self {
+            iterations: state.iteration(),
+            tool_calls: state.tool_calls(),
+            usage: state.usage(),
+            reason: state.ended().map(reason_of),
+            mark: state.ended().and_then(mark_of),
+            answered_updates: state.answered_updates(),
+        }
+    }
+}
+
+fn mark_of(outcome: &Outcome) -> Option<Mark> {
+    if let Outcome::Completed { mark, .. } = outcome {
+        *mark
+    } else {
+        None
+    }
+}
+
+fn reason_of(outcome: &Outcome) -> StopReason {
+    match outcome {
+        Outcome::Completed { reason, .. } | Outcome::Failed { reason, .. } => *reason,
+        Outcome::Cancelled => StopReason::Cancelled,
+        Outcome::TimedOut => StopReason::Deadline,
+    }
+}

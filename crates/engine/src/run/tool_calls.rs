@@ -1,0 +1,304 @@
+//! Runs a batch of tool calls: read-only calls at the same time; any other call alone, recorded before it is sent.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use super::control::{Control, Interrupted};
+use super::instruments;
+use super::performed::{Performed, millis};
+use crate::ports::{
+    Journal, Lease, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest,
+    Tools,
+};
+use crate::trace::gen_ai;
+use tarsy_core::execution::cut::{ReadBack, cut};
+use tarsy_core::execution::entry::{Entry, ToolCall};
+use tarsy_core::execution::results::{
+    CallError, ToolOutput, answered, lost, no_time_left, not_reached, unanswered, unfit,
+};
+use tarsy_core::execution::state::State;
+use tarsy_core::execution::unmasked::Arguments;
+use tarsy_core::plan::{AgentPlan, ToolSpec};
+use tarsy_core::read_result::{self, Request};
+use tarsy_core::timeline::projection::MeasuredTool;
+
+/// Read-only calls of one answer that run at the same time; a model may ask for any number.
+const MAX_CONCURRENT: usize = 16;
+
+/// The label of a call whose tool the plan does not have.
+const UNKNOWN_SERVER: &str = "other";
+
+/// The calls of one decision. All of them together have the rest of the iteration.
+pub(super) struct Batch<'a, T, J> {
+    pub(super) tools: &'a T,
+    /// For the built-in tool, which reads stored results.
+    pub(super) journal: &'a J,
+    pub(super) lease: Lease,
+    pub(super) control: &'a Control,
+    pub(super) state: &'a State,
+    pub(super) deadline: Instant,
+}
+
+/// One call and its reply.
+struct Completed {
+    call: ToolCall,
+    /// `None`: the call was not sent, because no time was left.
+    reply: Option<ToolReply>,
+    duration: Duration,
+}
+
+impl<T: Tools, J: Journal> Batch<'_, T, J> {
+    /// Runs the calls. `None`: the run was stopped meanwhile.
+    pub(super) async fn run(&self, calls: Vec<ToolCall>) -> Result<Option<Performed>, Interrupted> {
+        let running = stream::iter(calls)
+            .map(|call| self.perform(call))
+            .buffered(MAX_CONCURRENT);
+        let bounded = self
+            .control
+            .within(self.remaining(), running.try_collect::<Vec<_>>());
+        let Some(completed) = self.control.unless_stopped(bounded).await? else {
+            return Ok(None);
+        };
+        let mut performed = Performed::default();
+        completed?
+            .into_iter()
+            .for_each(|completed| record(&mut performed, completed, self.state.plan()));
+        Ok(Some(performed))
+    }
+
+    /// Checks the lease and the time before each request, because the checkpoint before it, earlier calls or an
+    /// unavailable server may have taken long.
+    async fn perform(&self, call: ToolCall) -> Result<Completed, Interrupted> {
+        self.control.owned()?;
+        let (began, allowed) = (Instant::now(), self.remaining());
+        if allowed.is_zero() {
+            return Ok(Completed {
+                call,
+                reply: None,
+                duration: Duration::ZERO,
+            });
+        }
+        let sent = match self.state.arguments(&call.id) {
+            Arguments::Original(arguments) => ToolCall {
+                arguments: arguments.to_owned(),
+                ..call.clone()
+            },
+            Arguments::Stored | Arguments::Unknown => call.clone(),
+        };
+        let spec = self.state.plan().tool(&call.tool);
+        let span = gen_ai::execute_tool(&call, spec);
+        if call.tool == read_result::TOOL {
+            let reply = self
+                .read_result(&sent.arguments)
+                .instrument(span.clone())
+                .await?;
+            gen_ai::replied(&span, &reply);
+            return Ok(Completed {
+                call,
+                reply: Some(reply),
+                duration: began.elapsed(),
+            });
+        }
+        let bounded = async || {
+            let remaining = self.remaining();
+            let request = ToolRequest::new(&sent, remaining)
+                .of(spec)
+                .under(self.lease);
+            let reply = tokio::time::timeout(remaining, self.tools.call(request)).await;
+            reply.unwrap_or_else(|_| {
+                let error = format!("no answer within {} s", allowed.as_secs_f64());
+                ToolReply::NoAnswer {
+                    error,
+                    timeout: true,
+                }
+            })
+        };
+        let mut reply = bounded().instrument(span.clone()).await;
+        if may_send_again(&call, &reply)
+            && self.control.owned().is_ok()
+            && !self.remaining().is_zero()
+        {
+            reply = bounded().instrument(span.clone()).await;
+        }
+        gen_ai::replied(&span, &reply);
+        let duration = began.elapsed();
+        instruments::tool_took(spec.map_or(UNKNOWN_SERVER, ToolSpec::server), duration);
+        Ok(Completed {
+            call,
+            reply: Some(reply),
+            duration,
+        })
+    }
+
+    /// The reply of the built-in tool. An invalid call is an answer; an unavailable store releases the session.
+    async fn read_result(&self, arguments: &str) -> Result<ToolReply, StoreError> {
+        let plan = self.state.plan();
+        let default = if plan.citable.is_some() {
+            Timeline::Investigation
+        } else {
+            Timeline::Own
+        };
+        let read = match Request::parse(arguments, default) {
+            Err(fault) => Err(fault),
+            Ok(request) => {
+                let stored = self
+                    .journal
+                    .result(self.lease.session_id, request.timeline, request.event)
+                    .await?;
+                read_result::answer(
+                    &request,
+                    stored.as_ref(),
+                    plan.limits.max_tool_result_tokens,
+                )
+            }
+        };
+        let is_error = read.is_err();
+        let content = read.unwrap_or_else(|fault| fault);
+        Ok(ToolReply::Answered { content, is_error })
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+/// Whether the call is sent a second time: after a missing or broken connection, unless it may have changed something.
+fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
+    match reply {
+        ToolReply::Answered { .. }
+        | ToolReply::Refused { .. }
+        | ToolReply::NoAnswer { timeout: true, .. } => false,
+        ToolReply::NotSent { .. } => true,
+        ToolReply::NoAnswer { timeout: false, .. } => call.read_only,
+    }
+}
+
+fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
+    let Completed {
+        call,
+        reply,
+        duration,
+    } = completed;
+    let Some(reply) = reply else {
+        metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "no_time").increment(1);
+        performed.entries.extend(no_time_left(plan.strategy, &call));
+        return;
+    };
+    let Recorded {
+        entries,
+        state,
+        result,
+        error,
+        bytes,
+        cut_to_tokens,
+    } = recorded(plan, &call, reply);
+    instruments::tool_call(
+        plan.tool(&call.tool)
+            .map_or(UNKNOWN_SERVER, ToolSpec::server),
+        state,
+    );
+    let measured = MeasuredTool {
+        took_ms: millis(duration),
+        bytes,
+        cut_to_tokens,
+    };
+    performed.measured.tools.insert(call.id.clone(), measured);
+    performed.entries.extend(entries);
+    performed.tool_calls.push(ToolCallRecord {
+        call,
+        state,
+        result,
+        error,
+        duration,
+    });
+}
+
+/// What a reply leaves in the journal and in the record of its call.
+struct Recorded {
+    entries: Vec<Entry>,
+    state: ToolCallState,
+    /// The whole result.
+    result: Option<String>,
+    error: Option<String>,
+    /// Of the whole result.
+    bytes: u64,
+    /// The limit to which the model's result was cut.
+    cut_to_tokens: Option<u32>,
+}
+
+fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
+    let strategy = plan.strategy;
+    let without_result = |state, entries, error| Recorded {
+        entries,
+        state,
+        result: None,
+        error: Some(error),
+        bytes: 0,
+        cut_to_tokens: None,
+    };
+    match reply {
+        ToolReply::Answered { content, is_error } => {
+            let limit = plan.limits.max_tool_result_tokens;
+            let read_back = if read_result::is_offered(plan) {
+                ReadBack::With(read_result::TOOL)
+            } else {
+                ReadBack::No
+            };
+            let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            let shown = cut(&content, limit, read_back);
+            let output = ToolOutput {
+                whole_bytes: if shown.is_some() { bytes } else { 0 },
+                is_error,
+                content: shown.clone().unwrap_or_else(|| content.clone()),
+            };
+            Recorded {
+                entries: vec![answered(strategy, call, output)],
+                state: if is_error {
+                    ToolCallState::Failed
+                } else {
+                    ToolCallState::Done
+                },
+                result: Some(content),
+                error: None,
+                bytes,
+                cut_to_tokens: shown.map(|_| limit),
+            }
+        }
+        ToolReply::Refused { faults } => Recorded {
+            entries: vec![unfit(strategy, call, faults.clone())],
+            state: ToolCallState::Failed,
+            bytes: u64::try_from(faults.len()).unwrap_or(u64::MAX),
+            result: Some(faults),
+            error: None,
+            cut_to_tokens: None,
+        },
+        ToolReply::NotSent { error } => {
+            let entries = not_reached(
+                strategy,
+                call,
+                CallError {
+                    message: &error,
+                    timeout: false,
+                },
+            );
+            without_result(ToolCallState::Failed, entries, error)
+        }
+        ToolReply::NoAnswer { error, timeout } if call.read_only => {
+            let entries = unanswered(
+                strategy,
+                call,
+                CallError {
+                    message: &error,
+                    timeout,
+                },
+            );
+            without_result(ToolCallState::Failed, entries, error)
+        }
+        ToolReply::NoAnswer { error, .. } => {
+            without_result(ToolCallState::Lost, lost(strategy, call), error)
+        }
+    }
+}

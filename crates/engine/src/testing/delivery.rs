@@ -1,0 +1,178 @@
+//! `DeliveryHarness`, one worker over fakes of every port, and an alert for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{FakeDelivery, FakeSessions, Fakes, Scene, Turn, lock};
+use crate::delivery::dispatch::Dispatcher;
+use crate::ports::*;
+use crate::run::control::Control;
+use crate::run::registry::{Registered, RunHandle};
+use crate::worker::shared::{Settings, Shared, Shutdown};
+use crate::worker::timeline_probe::Timeline;
+use tarsy_core::alert::policy::OnAcknowledged;
+use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::plan::Strategy;
+
+/// One worker, and an alert for it.
+pub(crate) struct DeliveryHarness {
+    pub(crate) scene: Scene,
+    pub sessions: Arc<FakeSessions>,
+    pub shared: Arc<Shared<Fakes>>,
+    pub delivery: FakeDelivery,
+    /// The state that the timeline probe finds.
+    pub timeline: watch::Sender<Timeline>,
+}
+
+pub(crate) const SETTLED: SettlementStatus = SettlementStatus {
+    over: true,
+    settled: false,
+    last_seq: 3,
+    last_event: None,
+    message: StoredMessage {
+        headers: serde_json::Value::Null,
+        subject: String::new(),
+    },
+    owes: None,
+};
+pub(crate) const NEW: Disposition = Disposition::Undecided { attempts: 1 };
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+impl DeliveryHarness {
+    pub(crate) fn new(
+        dispositions: Vec<Disposition>,
+        opened: Vec<Opened>,
+        claim: Claim,
+        standing: SettlementStatus,
+    ) -> Self {
+        let scene = Scene::new(
+            Strategy::SingleCall,
+            1,
+            vec![Turn::Says("Cause: x", vec![])],
+        );
+        let harness = Self::of(scene, FakeSessions::new(dispositions, claim, standing));
+        *lock(&harness.sessions.opened) = opened;
+        harness
+    }
+
+    /// A new alert that opens the scene's session.
+    pub(crate) fn opening(scene: Scene) -> Self {
+        let harness = Self::of(scene, FakeSessions::new(vec![NEW], Claim::Unknown, SETTLED));
+        *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
+        harness
+    }
+
+    fn of(mut scene: Scene, sessions: FakeSessions) -> Self {
+        let sessions = Arc::new(FakeSessions {
+            journal: Some(Arc::clone(&scene.ports.journal)),
+            ..sessions
+        });
+        Arc::get_mut(&mut scene.ports).unwrap().sessions = Arc::clone(&sessions);
+        let settings = Settings {
+            worker: WorkerId(Uuid::from_u128(1)),
+            worker_name: "w1".to_owned(),
+            cooldown: Duration::from_hours(1),
+            on_acknowledged: OnAcknowledged::default(),
+            limits: tarsy_config::Worker {
+                lease: LEASE,
+                ..tarsy_config::Worker::default()
+            },
+        };
+        let timeline = watch::Sender::new(Timeline::Accepting);
+        let shared = Shared::new(
+            scene.ports.clone(),
+            settings,
+            timeline.subscribe(),
+            Shutdown::default(),
+        );
+        Self {
+            scene,
+            sessions,
+            shared,
+            delivery: FakeDelivery::default(),
+            timeline,
+        }
+    }
+
+    /// Delivers the alert and waits for the settler, too.
+    pub(crate) async fn deliver(&self, body: &[u8]) {
+        self.handle(body).await;
+        self.shared.settler.finished().await;
+    }
+
+    /// Delivers the alert. When this returns, the slot is free.
+    pub(crate) async fn handle(&self, body: &[u8]) {
+        let received = Received {
+            alert_id: self.scene.session,
+            body_sha256: [0; 32],
+            body: Some(body.to_vec()),
+            headers: json!({}),
+            subject: "tarsy.alerts.normal".to_owned(),
+            stream_sequence: 1,
+            queued_at: Utc::now(),
+        };
+        let derived_id = SessionId(Uuid::from_u128(8));
+        let delivery = Arc::new(self.delivery.clone());
+        Dispatcher(Arc::clone(&self.shared))
+            .handle(Job {
+                received,
+                fault: None,
+                derived_id,
+                delivery,
+            })
+            .await;
+    }
+
+    /// The statements of the store, and the acknowledgements of the message.
+    pub(crate) fn outcome(&self) -> (Vec<String>, Vec<String>) {
+        (self.sessions.asked(), self.delivery.acknowledgements())
+    }
+
+    pub(crate) fn claimed(&self) -> Claimed {
+        let (remaining, attempts, cancel_requested) = (Duration::from_mins(40), 0, false);
+        Claimed {
+            lease: self.scene.lease(),
+            remaining,
+            attempts,
+            cancel_requested,
+            previous: None,
+        }
+    }
+
+    /// Adds a run of the scene's session whose lease was renewed just now.
+    pub(crate) fn insert_run(
+        &self,
+        delivery: FakeDelivery,
+    ) -> (Control, Registered<'_, FakeDelivery>) {
+        let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
+        let handle = RunHandle {
+            lease: self.scene.lease(),
+            control: control.clone(),
+            delivery: Some(Arc::new(delivery)),
+        };
+        (control, self.shared.runs.insert(handle))
+    }
+}
+
+pub(crate) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Waits until `reached` holds, while paused time passes.
+pub(crate) async fn until(reached: impl Fn() -> bool) {
+    let polling = async {
+        while !reached() {
+            tokio::time::sleep(Duration::from_millis(1)).await; // paused time
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(10), polling)
+        .await
+        .expect("it never held");
+}

@@ -1,0 +1,69 @@
+//! A broker that takes everything, or no events.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::lock;
+use crate::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed};
+use tarsy_core::ids::SessionId;
+use tarsy_core::timeline::Delta;
+
+#[derive(Debug, Default)]
+pub(crate) struct FakeFeed {
+    pub deltas: Mutex<Vec<Delta>>,
+    /// The timeline stream takes no events.
+    pub refuses: AtomicBool,
+    /// The stream does not answer whether a session is new.
+    pub(crate) is_silent: AtomicBool,
+    /// When everything of a session was to be published.
+    pub(crate) drained_at: Mutex<Vec<tokio::time::Instant>>,
+    /// What the stream has and the store has not.
+    pub divergence: Mutex<Option<Divergence>>,
+}
+
+impl Feed for FakeFeed {
+    fn notify(&self, _session: SessionId) {}
+
+    fn notify_up_to(&self, _session: SessionId, _last_seq: u32) {}
+
+    fn committed(&self, _session: SessionId) {}
+
+    async fn has_published(&self, _session: SessionId, _last: &EventIdentity) -> bool {
+        false
+    }
+
+    fn delta(&self, delta: Delta) {
+        lock(&self.deltas).push(delta);
+    }
+
+    async fn is_new(&self, _session: SessionId) -> bool {
+        if self.is_silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        lock(&self.divergence).is_none()
+    }
+
+    async fn divergence(
+        &self,
+        _session: SessionId,
+    ) -> Result<Option<Divergence>, BrokerUnavailable> {
+        Ok(lock(&self.divergence).take())
+    }
+
+    async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerUnavailable> {
+        lock(&self.drained_at).push(tokio::time::Instant::now());
+        self.accepting().await
+    }
+
+    async fn accepting(&self) -> Result<(), BrokerUnavailable> {
+        if self.refuses.load(Ordering::Relaxed) {
+            Err(BrokerUnavailable("no stream".to_owned()))
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn publish_dead_letter(&self, _letter: DeadLetter) -> Result<(), BrokerUnavailable> {
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! Fakes of the LLM service and of the MCP servers.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::lock;
+use crate::ports::*;
+use tarsy_core::execution::entry::{Answer, Role, ToolCall, Usage};
+use tarsy_core::plan::ToolSpec;
+use tarsy_core::testing::{changing_tool, read_only_tool};
+use tarsy_core::timeline::DeltaKind;
+
+/// What the scripted model does when it has given `n` answers before, failed ones counted.
+#[derive(Clone, Debug)]
+pub(crate) enum Turn {
+    /// Text, and calls as `(id, tool)`.
+    Says(&'static str, Vec<(&'static str, &'static str)>),
+    Fails,
+    /// Text, to an agent that has tools; any other gets an error.
+    SaysWithTools(&'static str),
+    /// With a permanent error.
+    Misconfigured,
+    TimesOut,
+    NeverAnswers,
+    Panics,
+    /// Until the call of this number the provider asks to wait for so many seconds.
+    Limited(u32, u64),
+    /// The service is unavailable.
+    Unavailable,
+    /// The service breaks off after it was asked.
+    Breaks,
+    /// After so many seconds, text and calls.
+    Slowly(u64, &'static str, Vec<(&'static str, &'static str)>),
+}
+
+#[derive(Debug)]
+pub(crate) struct FakeModel {
+    pub(crate) turns: Vec<Turn>,
+    /// Of the agents whose model has this name, instead.
+    pub others: Mutex<BTreeMap<String, Vec<Turn>>>,
+    pub calls: Mutex<u32>,
+    pub requests: Mutex<Vec<ModelRequest>>,
+    /// What the health check answers; `None` for no answer.
+    pub serving: Mutex<Option<bool>>,
+}
+
+impl FakeModel {
+    pub(super) fn new(turns: Vec<Turn>) -> Self {
+        Self {
+            turns,
+            others: Mutex::default(),
+            calls: Mutex::default(),
+            requests: Mutex::default(),
+            serving: Mutex::new(Some(true)),
+        }
+    }
+}
+
+impl Model for FakeModel {
+    async fn generate(
+        &self,
+        request: ModelRequest,
+        deltas: impl Fn(DeltaKind, &str) + Send + Sync,
+    ) -> Result<Answer, ModelError> {
+        *lock(&self.calls) += 1;
+        lock(&self.requests).push(request.clone());
+        let spoke = |message: &&Message| {
+            message.role == Role::Assistant
+                || message.role == Role::User
+                    && message.content.contains("Error from previous attempt")
+        };
+        let before = request.messages.iter().filter(spoke).count();
+        let failed = |timeout| {
+            let (code, message) = ("max_retries".to_owned(), "provider broke".to_owned());
+            Err(ModelError::Failed {
+                code,
+                message,
+                timeout,
+                provider: ProviderFailure::default(),
+            })
+        };
+        let turns = lock(&self.others)
+            .get(&request.provider.model)
+            .cloned()
+            .unwrap_or_else(|| self.turns.clone());
+        let mut turn = turns
+            .get(before)
+            .cloned()
+            .unwrap_or(Turn::Says("Cause: the end", vec![]));
+        if let Turn::Slowly(secs, text, calls) = turn {
+            tokio::time::sleep(Duration::from_secs(secs)).await; // paused time
+            turn = Turn::Says(text, calls);
+        }
+        match turn {
+            Turn::Unavailable => Err(ModelError::Unavailable("no connection".to_owned())),
+            Turn::Breaks => Err(ModelError::Broke("connection reset".to_owned())),
+            Turn::Fails => failed(false),
+            Turn::SaysWithTools(_) if request.tools.is_empty() => failed(false),
+            Turn::SaysWithTools(text) => Ok(Answer {
+                text: text.to_owned(),
+                ..Answer::default()
+            }),
+            Turn::Misconfigured => {
+                let (code, message) = ("invalid_backend".to_owned(), "no such backend".to_owned());
+                Err(ModelError::Failed {
+                    code,
+                    message,
+                    timeout: false,
+                    provider: ProviderFailure::default(),
+                })
+            }
+            Turn::Limited(answers, secs) if *lock(&self.calls) < answers => {
+                let (code, message) = ("rate_limited".to_owned(), "too many requests".to_owned());
+                let status = "429 RESOURCE_EXHAUSTED".to_owned();
+                let retry_after = Some(Duration::from_secs(secs));
+                let provider = ProviderFailure {
+                    status,
+                    retryable: true,
+                    retry_after,
+                };
+                Err(ModelError::Failed {
+                    code,
+                    message,
+                    timeout: false,
+                    provider,
+                })
+            }
+            Turn::Limited(..) => Ok(Answer {
+                text: "Cause: the end".to_owned(),
+                ..Answer::default()
+            }),
+            Turn::TimesOut => failed(true),
+            Turn::NeverAnswers => std::future::pending().await,
+            Turn::Panics => panic!("an unexpected answer"),
+            Turn::Says(text, calls) | Turn::Slowly(_, text, calls) => {
+                deltas(DeltaKind::Text, text);
+                let call = |(id, tool): (&str, &str)| ToolCall {
+                    id: id.to_owned(),
+                    tool: tool.to_owned(),
+                    arguments: "{}".to_owned(),
+                    read_only: false,
+                };
+                let calls = if request.tools.is_empty() {
+                    vec![]
+                } else {
+                    calls.into_iter().map(call).collect()
+                };
+                let usage = Usage {
+                    input_tokens: 10,
+                    output_tokens: 2,
+                    ..Usage::default()
+                };
+                Ok(Answer {
+                    text: text.to_owned(),
+                    calls,
+                    usage,
+                    ..Answer::default()
+                })
+            }
+        }
+    }
+
+    async fn serving(&self) -> bool {
+        let answer = *lock(&self.serving);
+        match answer {
+            Some(serving) => serving,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Counts calls by id. A tool named `x.lost` loses its answer, `x.refused` reports an error.
+#[derive(Debug, Default)]
+pub(crate) struct FakeTools {
+    pub calls: Mutex<BTreeMap<String, u32>>,
+    /// Every call takes so long; one that may change something is not sent after it, as if no server was there.
+    pub(crate) call_duration: Mutex<Duration>,
+    /// Stands at the end of every answer.
+    pub rest: Mutex<String>,
+    /// The leases of the runs that have ended, in order.
+    pub(crate) ended_runs: Mutex<Vec<Lease>>,
+}
+
+impl Tools for FakeTools {
+    async fn list(&self, _servers: &[String]) -> Listing {
+        Listing {
+            tools: tools(),
+            unavailable: vec![],
+        }
+    }
+
+    async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
+        let call = request.call;
+        *lock(&self.calls).entry(call.id.clone()).or_default() += 1;
+        let call_duration = *lock(&self.call_duration);
+        tokio::time::sleep(call_duration).await; // paused time
+        if !call.read_only && !call_duration.is_zero() {
+            return ToolReply::NotSent {
+                error: "no connection".to_owned(),
+            };
+        }
+        if call.tool.ends_with("lost") {
+            return ToolReply::NoAnswer {
+                error: "connection reset".to_owned(),
+                timeout: false,
+            };
+        }
+        let content = format!("{} says hello{}", call.tool, *lock(&self.rest));
+        ToolReply::Answered {
+            content,
+            is_error: call.tool.ends_with("refused"),
+        }
+    }
+
+    fn run_ended(&self, lease: Lease) {
+        lock(&self.ended_runs).push(lease);
+    }
+}
+
+pub(super) fn tools() -> Vec<ToolSpec> {
+    let read_only = ["k8s.get", "k8s.lost", "k8s.refused"].map(read_only_tool);
+    read_only
+        .into_iter()
+        .chain(["k8s.restart", "k8s.patch.lost"].map(changing_tool))
+        .collect()
+}

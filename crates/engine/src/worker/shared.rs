@@ -1,0 +1,106 @@
+//! `Shared`, what the dispatcher and the background tasks of one worker have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::outage::Outages;
+use super::timeline_probe::Timeline;
+use crate::delivery::redelivery::RedeliveryBackoff;
+use crate::delivery::settler::Settler;
+use crate::ports::ClaimRequest;
+use crate::run::registry::Runs;
+use crate::world::{Ports, World};
+use tarsy_core::alert::policy::OnAcknowledged;
+use tarsy_core::ids::WorkerId;
+
+/// How a worker deals with sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The id of this process.
+    pub worker: WorkerId,
+    /// The worker's name on timelines and in logs.
+    pub worker_name: String,
+    /// How long a completed investigation covers later alerts of its fingerprint.
+    pub cooldown: Duration,
+    /// What becomes of an acknowledged alert that has no open investigation.
+    pub on_acknowledged: OnAcknowledged,
+    pub limits: tarsy_config::Worker,
+}
+
+/// Deliveries that are recorded at the same time. In a burst for thousands of slots the others wait: all at once would
+/// occupy the connections of the store for so long that other statements fail.
+pub(crate) const MAX_RECEIVING: usize = 64;
+
+/// The two steps of a shutdown.
+#[derive(Clone, Debug, Default)]
+pub struct Shutdown {
+    /// The worker claims nothing more and lets current calls finish.
+    pub drain: CancellationToken,
+    /// The worker releases its sessions in the middle of their calls.
+    pub abort: CancellationToken,
+}
+
+/// What all parts of one worker share.
+#[derive(Debug)]
+pub struct Shared<W: World> {
+    pub ports: Arc<Ports<W>>,
+    pub settings: Settings,
+    /// The sessions that run in this process.
+    pub runs: Runs<W::Delivery>,
+    pub backoff: RedeliveryBackoff,
+    pub outages: Outages,
+    pub settler: Arc<Settler<W>>,
+    pub shutdown: Shutdown,
+    /// Turns of deliveries to be recorded.
+    pub(crate) receiving: Semaphore,
+}
+
+impl<W: World> Shared<W> {
+    /// A worker that runs nothing yet. `timeline` is the state that the timeline probe finds.
+    pub fn new(
+        ports: Arc<Ports<W>>,
+        settings: Settings,
+        timeline: watch::Receiver<Timeline>,
+        shutdown: Shutdown,
+    ) -> Arc<Self> {
+        let settler = Settler::new(
+            Arc::clone(&ports),
+            settings.limits.lease,
+            timeline,
+            shutdown.drain.clone(),
+        );
+        Arc::new(Self {
+            ports,
+            settings,
+            runs: Runs::default(),
+            backoff: RedeliveryBackoff::default(),
+            outages: Outages::default(),
+            settler: Arc::new(settler),
+            shutdown,
+            receiving: Semaphore::new(MAX_RECEIVING),
+        })
+    }
+
+    /// How long a lease lasts without a renewal.
+    pub fn lease(&self) -> Duration {
+        self.settings.limits.lease
+    }
+
+    /// A claim by this worker: without a message, and without grace for an outage of the store.
+    pub fn claim_request(&self) -> ClaimRequest {
+        ClaimRequest {
+            worker: self.settings.worker,
+            worker_name: self.settings.worker_name.clone(),
+            token: Uuid::new_v4(),
+            lease: self.lease(),
+            stream_sequence: None,
+            trace: None,
+            outage_grace: Duration::ZERO,
+            predecessors: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `TimelineProbe`, which finds out whether the timeline stream takes events.
+//!
+//! The stream can refuse events while the stream of alerts works: it has copies and a size of its own. Investigations
+//! go on then, because their events are in the store; only settlements wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::ports::Feed;
+
+/// Between two probes.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The state of the timeline stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Timeline {
+    /// The stream takes events, as far as is known.
+    #[default]
+    Accepting,
+    /// The stream takes no events, for this reason.
+    Unavailable(String),
+}
+
+/// Probes the timeline stream every two seconds, and shows its state in a metric and its changes in the log.
+#[derive(Debug)]
+pub struct TimelineProbe<F> {
+    pub feed: Arc<F>,
+    pub state: watch::Sender<Timeline>,
+}
+
+impl<F: Feed> TimelineProbe<F> {
+    /// Probes until `end` is cancelled.
+    pub async fn run(self, end: CancellationToken) {
+        end.run_until_cancelled(self.probe_forever()).await;
+    }
+
+    async fn probe_forever(&self) {
+        loop {
+            let found = match self.feed.accepting().await {
+                Ok(()) => Timeline::Accepting,
+                Err(error) => Timeline::Unavailable(error.0),
+            };
+            let accepting = found == Timeline::Accepting;
+            metrics::gauge!("tarsy_timeline_available").set(f64::from(u8::from(accepting)));
+            let was_accepting = *self.state.borrow() == Timeline::Accepting;
+            match &found {
+                Timeline::Accepting if !was_accepting => {
+                    tracing::info!("timeline stream takes events again")
+                }
+                Timeline::Unavailable(why) if was_accepting => tracing::warn!(
+                    "timeline stream unavailable: investigations go on, their events are published later: {why}"
+                ),
+                Timeline::Accepting | Timeline::Unavailable(_) => {}
+            }
+            self.state
+                .send_if_modified(|state| std::mem::replace(state, found.clone()) != found);
+            tokio::time::sleep(PROBE_INTERVAL).await; // pacing of probes
+        }
+    }
+}
+
+/// Waits until the stream takes events again after it did not. Cancel safe.
+pub(crate) async fn accepts_again(state: &mut watch::Receiver<Timeline>) {
+    loop {
+        if state.changed().await.is_err() {
+            // The probe has ended: no change will follow.
+            std::future::pending::<()>().await;
+        }
+        if *state.borrow_and_update() == Timeline::Accepting {
+            return;
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! An investigation as Markdown, for the ticket: `sessions show --report`, and a link of the web interface.
+
+mod markdown;
+
+use chrono::{DateTime, Utc};
+
+use self::markdown::{block, code, inline, quote, written};
+use crate::words::{model, moment, retry_of, state, status_word};
+use crate::{
+    AlertReport, ExecutionReport, JoinedAlert, QuestionReport, SessionReport, ToolCallReport,
+};
+use tarsy_core::alert::Severity;
+use tarsy_core::execution::event_refs::cited;
+use tarsy_core::readable::format::{self, millis};
+use tarsy_core::readable::results;
+use tarsy_core::readable::text::{self, Charset, short_id};
+use tarsy_core::summary::{below, executive_summary};
+use tarsy_core::timeline::rows::{Source, arguments, footnotes};
+use tarsy_engine::ports::ToolCallState;
+
+/// Maximum number of lines of the alert in a report.
+const MAX_ALERT_LINES: usize = 60;
+/// Columns of a call's arguments, a fingerprint or an address.
+const ARGUMENT_COLUMNS: usize = 120;
+/// Columns of a call's result.
+const RESULT_COLUMNS: usize = 100;
+
+/// The lines of the document; the time that a running session took ends at `now`.
+pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
+    let title = report.title.as_deref().unwrap_or("Alert");
+    let mut lines = vec![format!("# {}", inline(title)), String::new()];
+    lines.extend(facts(report, now));
+    if let Some(session) = &report.session {
+        lines.extend(outcome(report, session));
+        lines.extend(analysis(report, session));
+        lines.extend(agents(session));
+        lines.extend(timeline(session));
+    }
+    lines.extend(questions(report));
+    lines.extend(joined(report));
+    lines.extend(alert(report));
+    lines
+}
+
+fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
+    let mut facts = vec![
+        (
+            if report.parent_id.is_some() {
+                "Question"
+            } else {
+                "Session"
+            },
+            code(&report.alert_id.to_string(), 40),
+        ),
+        ("Outcome", inline(&state(report, now))),
+        (
+            "Severity",
+            inline(report.severity.map_or("unknown", Severity::as_str)),
+        ),
+    ];
+    facts.extend(
+        report
+            .url
+            .as_deref()
+            .map(|url| ("Page", format!("<{url}>"))),
+    );
+    facts.extend(
+        report
+            .alert_type
+            .as_deref()
+            .map(|of_type| ("Alert type", inline(of_type))),
+    );
+    match &report.session {
+        Some(session) => {
+            let until = session.finished_at.map(|at| format!(" to {}", moment(at)));
+            facts.push((
+                "Time",
+                format!(
+                    "{}{}",
+                    moment(session.created_at),
+                    until.unwrap_or_default()
+                ),
+            ));
+            facts.push((
+                "Chain",
+                format!(
+                    "{} on worker {}",
+                    inline(&session.chain),
+                    inline(&session.worker)
+                ),
+            ));
+            let late = Some(session.late_updates()).filter(|late| *late > 0);
+            let late = late.map(|late| {
+                format!(
+                    "{} of the alert after the last model call",
+                    format::count(late, "change")
+                )
+            });
+            facts.extend(late.map(|late| ("Not covered", late)));
+            facts.extend(
+                session
+                    .models
+                    .iter()
+                    .map(|each| ("Model", inline(&model(each)))),
+            );
+        }
+        None => facts.push(("Received", moment(report.received_at))),
+    }
+    facts.extend(
+        report
+            .parent_id
+            .map(|parent| ("About session", code(&parent.to_string(), 40))),
+    );
+    facts.extend(retry_of(report).map(|of| ("Rerun of", code(&short_id(of), 40))));
+    facts.extend(
+        report
+            .fingerprint
+            .as_deref()
+            .map(|text| ("Fingerprint", code(text, ARGUMENT_COLUMNS))),
+    );
+    facts
+        .into_iter()
+        .map(|(name, value)| format!("- **{name}:** {value}"))
+        .collect()
+}
+
+/// The mark and the fields of the analysis, or the error if there is none.
+fn outcome(report: &AlertReport, session: &SessionReport) -> Vec<String> {
+    let mark = session.mark.map(|mark| format!("**{}**", mark.sentence()));
+    let mut lines: Vec<String> = match (summary(report, session), &session.error) {
+        (Some(summary), _) => summary.lines().map(summary_line).collect(),
+        (None, Some(error)) if session.final_analysis.is_none() => {
+            vec![format!("No analysis: {}", inline(error))]
+        }
+        (None, _) => Vec::new(),
+    };
+    if let Some(mark) = mark {
+        let gap = (!lines.is_empty()).then(String::new);
+        lines.splice(0..0, [mark].into_iter().chain(gap));
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    if !cited(session.executive_summary.as_deref().unwrap_or_default()).is_empty() {
+        lines.extend([String::new(), CITATIONS.to_owned()]);
+    }
+    section("Summary", lines)
+}
+
+/// What the numbers in brackets are.
+const CITATIONS: &str =
+    "A number in brackets is an event of the timeline; `tarsy watch` and the page show it.";
+
+/// The fields of an analysis with the marks of the pages that it rests on; the answer to a question is shown whole.
+fn summary(report: &AlertReport, session: &SessionReport) -> Option<String> {
+    let stored = session
+        .executive_summary
+        .as_deref()
+        .filter(|_| report.parent_id.is_none())?;
+    let noted = session
+        .final_analysis
+        .as_deref()
+        .map(|analysis| footnotes(analysis, Some(&session.citations)));
+    let noted = noted.filter(|notes| notes.sources().next().is_some());
+    Some(
+        noted
+            .and_then(|notes| executive_summary(&notes.text))
+            .unwrap_or_else(|| stored.to_owned()),
+    )
+}
+
+fn summary_line(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((label, text)) => format!("- **{}:** {}", inline(label), written(text)),
+        None => format!("- {}", written(line)),
+    }
+}
+
+/// The analysis without the lines that the summary has.
+fn analysis(report: &AlertReport, session: &SessionReport) -> Vec<String> {
+    let Some(analysis) = session.final_analysis.as_deref() else {
+        return Vec::new();
+    };
+    let notes = footnotes(analysis, Some(&session.citations));
+    let rest = if summary(report, session).is_some() {
+        below(&notes.text)
+    } else {
+        notes.text.as_str()
+    };
+    let mut lines = if rest.is_empty() {
+        Vec::new()
+    } else {
+        quote(rest)
+    };
+    let sources: Vec<String> = notes
+        .sources()
+        .map(|(mark, page)| source(&mark, page))
+        .collect();
+    if !sources.is_empty() {
+        lines.extend([String::new(), "Sources:".to_owned(), String::new()]);
+        lines.extend(sources);
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    section(
+        if report.parent_id.is_some() {
+            "Answer"
+        } else {
+            "Analysis"
+        },
+        lines,
+    )
+}
+
+/// A page with its visible address; the address is a link only if it is one of the web.
+fn source(mark: &str, source: &Source) -> String {
+    let Source { title, uri } = source;
+    let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '\\');
+    let is_web =
+        (uri.starts_with("https://") || uri.starts_with("http://")) && uri.chars().all(is_plain);
+    let address = if is_web {
+        format!("<{uri}>")
+    } else {
+        code(uri, ARGUMENT_COLUMNS)
+    };
+    let title = if title == uri {
+        String::new()
+    } else {
+        format!(" {}", inline(title))
+    };
+    format!("- {}{title} {address}", inline(mark))
+        .trim_end()
+        .replace("  ", " ")
+}
+
+/// The questions about the investigation with their answers.
+fn questions(report: &AlertReport) -> Vec<String> {
+    let one = |each: &QuestionReport| {
+        let question = inline(each.question.as_deref().unwrap_or("(no text)"));
+        let head = format!(
+            "**{question}** ({}, {})",
+            moment(each.created_at),
+            code(&each.session_id.short(), 40)
+        );
+        let why = || {
+            each.error
+                .clone()
+                .unwrap_or_else(|| status_word(each.status.as_str()))
+        };
+        let none = || vec![format!("No answer: {}", inline(&why()))];
+        let answer = each.answer.as_deref().map_or_else(none, quote);
+        [head, String::new()]
+            .into_iter()
+            .chain(answer)
+            .collect::<Vec<_>>()
+    };
+    let parts: Vec<Vec<String>> = report.questions.iter().map(one).collect();
+    if parts.is_empty() {
+        Vec::new()
+    } else {
+        section("Questions", parts.join(&String::new()))
+    }
+}
+
+/// The analysis of each agent that a synthesis combined.
+fn agents(session: &SessionReport) -> Vec<String> {
+    let several = session
+        .stages
+        .iter()
+        .filter(|stage| stage.executions.len() > 1);
+    let parts: Vec<Vec<String>> = several
+        .flat_map(|stage| &stage.executions)
+        .map(agent)
+        .collect();
+    if parts.is_empty() {
+        Vec::new()
+    } else {
+        section("What each agent found", parts.join(&String::new()))
+    }
+}
+
+fn agent(execution: &ExecutionReport) -> Vec<String> {
+    let head = format!(
+        "### {} ({})",
+        inline(&execution.agent),
+        inline(&status_word(execution.status.as_str()))
+    );
+    let found = match (&execution.analysis, &execution.error) {
+        (Some(analysis), _) => quote(analysis),
+        (None, Some(error)) => vec![format!("No analysis: {}", inline(error))],
+        (None, None) => vec!["No analysis.".to_owned()],
+    };
+    [head, String::new()].into_iter().chain(found).collect()
+}
+
+fn timeline(session: &SessionReport) -> Vec<String> {
+    if session.tool_calls.is_empty() {
+        return Vec::new();
+    }
+    let calls = session.tool_calls.iter().map(|each| call(each, session));
+    section("What was looked at", calls.collect())
+}
+
+fn call(call: &ToolCallReport, session: &SessionReport) -> String {
+    let since = format::since_start(millis(session.created_at, call.at));
+    let executions: usize = session
+        .stages
+        .iter()
+        .map(|stage| stage.executions.len())
+        .sum();
+    let agent = if executions > 1 {
+        format!("{}: ", inline(&call.agent))
+    } else {
+        String::new()
+    };
+    let arguments = code(
+        &arguments(&call.arguments, Charset::Unicode),
+        ARGUMENT_COLUMNS,
+    );
+    let took = format::took(call.duration_ms);
+    let bytes = call.result_bytes.map(format::bytes);
+    let result = match (call.state, &call.result, &call.error) {
+        (ToolCallState::Done, Some(result), _) => code(
+            results::line(result).as_deref().unwrap_or(result),
+            RESULT_COLUMNS,
+        ),
+        (ToolCallState::Done, None, _) => "done".to_owned(),
+        (state @ (ToolCallState::Failed | ToolCallState::Lost), result, error) => {
+            let why = error.as_deref().or(result.as_deref()).unwrap_or_default();
+            format!(
+                "**{}** {}",
+                inline(state.as_str()),
+                code(why, RESULT_COLUMNS)
+            )
+        }
+    };
+    let measured = text::join([Some(took), bytes], ", ");
+    let number = call
+        .event
+        .map(|number| format!("[{number}] "))
+        .unwrap_or_default();
+    format!(
+        "- {number}{since} {agent}{} {arguments} → {result} ({measured})",
+        code(&call.tool, ARGUMENT_COLUMNS)
+    )
+    .replace("  ", " ")
+}
+
+fn joined(report: &AlertReport) -> Vec<String> {
+    let line = |alert: &JoinedAlert| {
+        let title = inline(alert.title.as_deref().unwrap_or("(no title)"));
+        format!(
+            "- {} {} {title}",
+            moment(alert.received_at),
+            code(&alert.alert_id.short(), 40)
+        )
+    };
+    let lines: Vec<String> = report.joined.iter().map(line).collect();
+    let title = if report.limited_by.is_some() {
+        "Other alerts above the limit"
+    } else {
+        "Alerts that joined"
+    };
+    if lines.is_empty() {
+        lines
+    } else {
+        section(title, lines)
+    }
+}
+
+fn alert(report: &AlertReport) -> Vec<String> {
+    let Some(body) = report.body.as_deref() else {
+        return Vec::new();
+    };
+    let total = body.lines().count();
+    let kept: Vec<&str> = body.lines().take(MAX_ALERT_LINES).collect();
+    let mut lines = block(&kept.join("\n"));
+    if total > kept.len() {
+        lines.extend([String::new(), format!("({} of {total} lines)", kept.len())]);
+    }
+    section(
+        if report.parent_id.is_some() {
+            "Question"
+        } else {
+            "Alert"
+        },
+        lines,
+    )
+}
+
+fn section(title: &str, lines: Vec<String>) -> Vec<String> {
+    let head = [String::new(), format!("## {title}"), String::new()];
+    head.into_iter().chain(lines).collect()
+}

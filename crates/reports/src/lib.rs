@@ -1,0 +1,45 @@
+//! What the store knows, as values for people: the report about an alert, and the lines of lists.
+//!
+//! The store reads them, `cli/` prints them, and `web/` serves them. Diesel's derive maps the columns of a statement
+//! to their fields in order; the statements are in `store/reads/`. Their JSON is that of `--json`: fields may be
+//! added, and none is removed.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
+
+pub mod columns;
+pub mod words;
+pub mod document;
+pub mod calls;
+pub mod json;
+mod tokens;
+mod disposition;
+mod id_match;
+mod alert;
+mod sessions;
+mod shown_status;
+pub mod stored;
+mod dead_alert;
+mod check;
+mod excerpt;
+
+pub use alert::{
+    AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelCallReport, ModelReport,
+    QuestionReport, SessionReport, StageReport, ToolCallReport,
+};
+pub use check::{Check, Verdict};
+pub use dead_alert::DeadAlert;
+pub use disposition::DispositionKind;
+pub use excerpt::{Excerpt, ExcerptPage};
+pub use id_match::IdMatch;
+pub use sessions::{
+    Facets, Label, LastEvent, MAX_FACETS, NoLabel, Questions, SessionEntry, SessionFilter,
+    SessionLine, SessionPage, StatusCounts,
+};
+pub use shown_status::ShownStatus;
+pub use tokens::Tokens;
