@@ -12,16 +12,5 @@
     )
 )]
 
-pub mod bus;
 pub mod cli;
-pub mod listener;
-pub mod llm;
-pub mod mcp;
-pub mod notifications;
-pub mod outgoing;
-pub mod receiver;
 pub mod roles;
-pub mod runbooks;
-pub mod store;
-pub mod telemetry;
-pub mod web;

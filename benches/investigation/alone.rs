@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tarsy::bus::{ClaimSettings, Claims, Flow};
-use tarsy::llm::proto::llm_service_client::LlmServiceClient;
-use tarsy::llm::proto::{ConversationMessage, GenerateRequest, LlmConfig};
+use tarsy_bus::{ClaimSettings, Claims, Flow};
 use tarsy_engine::ports::{Delivery as _, Journal as _};
+use tarsy_llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_llm::proto::{ConversationMessage, GenerateRequest, LlmConfig};
 use tokio::sync::{Semaphore, watch};
 use tonic::transport::Endpoint;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tarsy::llm::proto::generate_response::Content;
-use tarsy::llm::proto::llm_service_client::LlmServiceClient;
-use tarsy::llm::proto::{
+use tarsy_llm::proto::generate_response::Content;
+use tarsy_llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_llm::proto::{
     ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ConversationMessage, GenerateRequest,
     GenerateResponse, LlmConfig,
 };

@@ -22,11 +22,11 @@ use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use rmcp::service::RunningService;
 use serde_json::json;
-use tarsy::mcp::{HttpConfig, ServerConfig, Servers, Transport};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
+use tarsy_mcp::{HttpConfig, ServerConfig, Servers, Transport};
 use tokio_util::sync::CancellationToken;
 
 use self::server::{TEXT, TOOL};

@@ -27,15 +27,15 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
-use crate::bus::{NatsCredentials, SubjectSuffix};
 use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
-use crate::llm::client::Credentials;
 use crate::roles::shutdown::StopOn;
-use crate::store::Secrets;
+use tarsy_bus::{NatsCredentials, SubjectSuffix};
 use tarsy_config::url_pattern::UrlPattern;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
+use tarsy_llm::client::Credentials;
+use tarsy_store::Secrets;
 
 use values::{drill, duration, header_value};
 

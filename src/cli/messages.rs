@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::bus::{Priority, QueuePosition};
 use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
+use tarsy_bus::{Priority, QueuePosition};
 use tarsy_core::ids::SessionId;
 
 pub use tarsy_core::readable::text::short_id as short;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use crate::bus::{
-    self, Bound, ConnectRetry, Layout, Layouts, Nats, NatsCredentials, Options, TopologySettings,
+use tarsy_bus::{
+    Bound, ConnectRetry, Layout, Layouts, Nats, NatsCredentials, Options, TopologySettings,
 };
-use crate::llm::client::{Client, ClientCertificate, Credentials};
-use crate::llm::pem::FileError;
-use crate::llm::token::TokenSource;
-use crate::store::{ConnectOptions, Error, Schema, Secrets, check_for_worker};
 use tarsy_config::{Config, Env, Faults, Secret, StreamLimits, environment_fault};
+use tarsy_llm::client::{Client, ClientCertificate, Credentials};
+use tarsy_llm::pem::FileError;
+use tarsy_llm::token::TokenSource;
+use tarsy_store::{ConnectOptions, Error, Schema, Secrets, check_for_worker};
 
 /// The addresses of the servers.
 #[derive(Clone)]
@@ -177,7 +177,7 @@ impl Addresses {
     pub async fn nats_for_role(
         &self,
         role: &str,
-        report: &(dyn Fn(&bus::Error) + Sync),
+        report: &(dyn Fn(&tarsy_bus::Error) + Sync),
     ) -> anyhow::Result<Nats> {
         self.nats(role, ConnectRetry::Forever, report).await
     }
@@ -186,7 +186,7 @@ impl Addresses {
         &self,
         role: &str,
         retry: ConnectRetry,
-        report: &(dyn Fn(&bus::Error) + Sync),
+        report: &(dyn Fn(&tarsy_bus::Error) + Sync),
     ) -> anyhow::Result<Nats> {
         let credentials = self.nats_credentials.clone();
         let options = Options {

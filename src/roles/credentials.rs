@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use crate::bus::{LoginSource, NatsCertificate, NatsCredentials};
-use crate::store::Secrets;
+use tarsy_bus::{LoginSource, NatsCertificate, NatsCredentials};
 use tarsy_config::{Env, Faults, Secret, environment_fault};
+use tarsy_store::Secrets;
 
 const CREDS: &str = "NATS_CREDS_FILE";
 const NKEY: &str = "NATS_NKEY_FILE";

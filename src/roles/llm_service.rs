@@ -9,25 +9,25 @@ use tokio::net::TcpListener;
 
 use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
 use super::shutdown::{Signals, print_ready_and_metrics};
-use crate::llm::service::backend::{Backend, Backends};
-use crate::llm::service::genai::Genai;
-use crate::llm::service::google::Google;
-use crate::llm::service::provider::Access;
-use crate::llm::service::provider::key::Environment;
-use crate::llm::service::provider::timeouts::Timeouts;
-use crate::llm::service::scripted::{self, Scripted};
-use crate::llm::service::security::{Security, TlsFiles};
-use crate::llm::service::{self, RequestLimits, Service};
-use crate::llm::token::TokenSource;
-use crate::telemetry::http::Readiness;
-use crate::telemetry::metrics::Configured;
-use crate::telemetry::names::Role;
-use crate::telemetry::serving::Serving;
 use tarsy_config::{LlmService, environment_fault};
 use tarsy_drill::gate::Gates;
 use tarsy_drill::transcript::Transcript;
 use tarsy_drill::transcript_files;
+use tarsy_llm::service::backend::{Backend, Backends};
+use tarsy_llm::service::genai::Genai;
+use tarsy_llm::service::google::Google;
+use tarsy_llm::service::provider::Access;
+use tarsy_llm::service::provider::key::Environment;
+use tarsy_llm::service::provider::timeouts::Timeouts;
+use tarsy_llm::service::scripted::{self, Scripted};
+use tarsy_llm::service::security::{Security, TlsFiles};
+use tarsy_llm::service::{self, RequestLimits, Service};
+use tarsy_llm::token::TokenSource;
 use tarsy_mask::Mask;
+use tarsy_telemetry::http::Readiness;
+use tarsy_telemetry::metrics::Configured;
+use tarsy_telemetry::names::Role;
+use tarsy_telemetry::serving::Serving;
 
 /// The arguments of the role.
 #[derive(Clone, Debug)]
@@ -195,10 +195,10 @@ fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::service::labels;
-    use crate::llm::service::provider::known;
-    use crate::telemetry::label_values;
     use tarsy_config::{Concurrency, LlmServiceTls};
+    use tarsy_llm::service::labels;
+    use tarsy_llm::service::provider::known;
+    use tarsy_telemetry::label_values;
 
     fn options(listen: &str, token: Option<&str>) -> Options {
         Options {

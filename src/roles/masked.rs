@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::bus::StoredDeadLetter;
+use tarsy_bus::StoredDeadLetter;
 use tarsy_core::alert::{Alert, MemberReport};
 use tarsy_core::intake::decode::decode;
 use tarsy_core::intake::{Hints, Intake, IntakeError, hashed};

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use super::connect::{Addresses, topology};
-use crate::bus::TopologyChanges;
-use crate::store;
+use tarsy_bus::TopologyChanges;
 use tarsy_config::Config;
 
 /// The changes of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    pub database: store::Migrated,
+    pub database: tarsy_store::Migrated,
     /// Changes of streams and consumers.
     pub ensured: TopologyChanges,
 }
@@ -25,7 +24,7 @@ pub async fn run(
     lock_timeout: Duration,
 ) -> anyhow::Result<Migrated> {
     let database =
-        store::migrate(&addresses.database_for_command("migrate")?, lock_timeout).await?;
+        tarsy_store::migrate(&addresses.database_for_command("migrate")?, lock_timeout).await?;
     let nats = addresses.nats_for_command("migrate").await?;
     let ensured = Box::pin(nats.ensure_topology(&topology(config))).await?;
     Ok(Migrated { database, ensured })

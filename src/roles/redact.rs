@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::connect::{Addresses, COMMAND_CONNECT_TIMEOUT};
-use crate::store::ConnectOptions;
+use tarsy_store::ConnectOptions;
 
 impl Addresses {
     /// Options for a connection of a command, which gives up after a few seconds.

@@ -8,9 +8,6 @@ use anyhow::{Context as _, bail};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::{
-    HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
-};
 use tarsy_config::{
     Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, ToolProbe,
     process_env,
@@ -20,6 +17,9 @@ use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::{Limits, ToolSpec};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
+use tarsy_mcp::{
+    HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
+};
 
 use super::{secrets, users};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use crate::mcp::{Account, User};
+use tarsy_mcp::{Account, User};
 
 const ACCOUNTS: &str = "/etc/passwd";
 

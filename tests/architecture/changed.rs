@@ -198,8 +198,8 @@ broken_by() {
     src/*) tests architecture all ;;
   esac
   case $1 in
-    src/store/sql/* | src/bus/*) tests lib store:: bus:: && tests it adapters::st ;;
-    src/store/*)
+    crates/store/src/sql/* | crates/bus/src/*) tests lib store:: bus:: && tests it adapters::st ;;
+    crates/store/src/*)
       tests lib stores:: && tests it adapters::store:: adapters::sto:: && tests its all ;;
     tests/it/*/*) tests architecture all && part=${1%.rs} && tests it "${part//\//::}" ;;
     *) tests lib all ;;
@@ -212,20 +212,20 @@ fn a_folder_without_a_case_is_found() {
     let folders = ["bus", "store", "web"].map(str::to_owned);
     assert_eq!(
         unknown_folders(&cases(SCRIPT), &folders),
-        ["src/web has no case"]
+        ["crates/web/src has no case"]
     );
-    let only_a_part = SCRIPT.replace("src/store/*)", "src/store/writes/*)");
+    let only_a_part = SCRIPT.replace("crates/store/src/*)", "crates/store/src/writes/*)");
     assert_eq!(
         unknown_folders(&cases(&only_a_part), &folders),
-        ["src/store has no case", "src/web has no case"]
+        ["crates/store/src has no case", "crates/web/src has no case"]
     );
 }
 
 #[test]
 fn a_part_without_a_test_is_found() {
     let paths = [
-        "src/store/mod.rs",
-        "src/bus/a.rs",
+        "crates/store/src/mod.rs",
+        "crates/bus/src/a.rs",
         "tests/it/adapters/store/leases.rs",
     ]
     .map(str::to_owned);
@@ -237,9 +237,9 @@ fn a_part_without_a_test_is_found() {
         it: all[2..].to_vec(),
     };
     let expected = [
-        "src/store/*: lib has no module stores::",
-        "src/store/*: it has no module adapters::sto::",
-        "src/store/*: no program its",
+        "crates/store/src/*: lib has no module stores::",
+        "crates/store/src/*: it has no module adapters::sto::",
+        "crates/store/src/*: no program its",
     ];
     assert_eq!(missing_parts(&cases(SCRIPT), &programs), expected);
 }

@@ -114,7 +114,7 @@ fn a_test_with_the_command_of_another_place_is_found() {
     let page = "`one` is no item\n\n- `one`:\n  `./dev test --lib store::a`\n- `two`: `./dev test --test it web::b`; whole:\n  \
                 `./dev prove tests`\n- `three`\n- `four`:\n  `./dev test --lib proofs`\n- `gone`\n\nand `more`\n";
     let files = [
-        source("src/store/a.rs", "fn one() {"),
+        source("crates/store/src/a.rs", "fn one() {"),
         source("tests/it/web/b.rs", "async fn two() {"),
         source("tests/it/web/browser/mod.rs", "fn three() {"),
         source("tests/it/proofs/mod.rs", "fn four() {"),

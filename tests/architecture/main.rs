@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tarsy::telemetry::names::all;
+use tarsy_telemetry::names::all;
 
 /// A file with its path from the root of the package.
 struct Source {
@@ -80,7 +80,6 @@ fn all_sources() -> Vec<Source> {
     program()
         .into_iter()
         .chain(["tests", "benches"].into_iter().flat_map(sources))
-        .chain(read("build.rs"))
         .collect()
 }
 

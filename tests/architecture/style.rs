@@ -117,7 +117,7 @@ fn bool_parameters(source: &Source) -> Vec<String> {
 
 /// Every other file gets its markup from `html!`, which escapes each text.
 fn unescaped_markup(source: &Source) -> Vec<String> {
-    if source.path == "src/web/markdown/writer.rs" {
+    if source.path == "crates/web/src/markdown/writer.rs" {
         return Vec::new();
     }
     let lines = code_lines(&source.text).filter(|(_, code)| code.contains("PreEscaped"));
@@ -230,12 +230,12 @@ fn arguments(list: &str) -> Vec<String> {
 fn a_long_file_is_found_unless_it_is_generated() {
     let text = "\n".repeat(MAX_LINES + 1);
     assert_eq!(
-        too_long(&source("src/store/a.rs", &text)),
+        too_long(&source("crates/store/src/a.rs", &text)),
         ["501 lines, at most 500"]
     );
     for longer in [
-        "src/store/schema.rs",
-        "src/store/tests.rs",
+        "crates/store/src/schema.rs",
+        "crates/store/src/tests.rs",
         "crates/engine/src/testing/a.rs",
         "tests/it/a.rs",
     ] {
@@ -263,12 +263,12 @@ fn a_sleep_is_found_unless_a_comment_or_a_name_explains_it() {
         ["line 1: a sleep without a reason"]
     );
     assert_eq!(
-        unexplained_sleeps(&source("src/bus/a.rs", &text)),
+        unexplained_sleeps(&source("crates/bus/src/a.rs", &text)),
         Vec::<String>::new()
     );
     let unnamed = call.replace("PAUSE", "Duration::from_secs(1)");
     assert_eq!(
-        unexplained_sleeps(&source("src/bus/a.rs", &unnamed)),
+        unexplained_sleeps(&source("crates/bus/src/a.rs", &unnamed)),
         ["line 1: a sleep without a reason"]
     );
 }
@@ -307,11 +307,11 @@ fn a_long_name_of_a_test_is_found() {
 fn markup_that_is_made_of_a_string_is_found() {
     let text = "// PreEscaped is for the writer\nlet page = maud::PreEscaped(title);\n";
     assert_eq!(
-        unescaped_markup(&source("src/web/pages/a.rs", text)),
+        unescaped_markup(&source("crates/web/src/pages/a.rs", text)),
         ["line 2: PreEscaped"]
     );
     assert_eq!(
-        unescaped_markup(&source("src/web/markdown/writer.rs", text)),
+        unescaped_markup(&source("crates/web/src/markdown/writer.rs", text)),
         Vec::<String>::new()
     );
 }

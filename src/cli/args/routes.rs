@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::checks::MessageArgs;
-use crate::bus::SubjectSuffix;
+use tarsy_bus::SubjectSuffix;
 
 /// The commands about the routes of alerts.
 #[derive(Clone, Debug, Subcommand)]

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 
 use super::{addresses, public_url};
-use crate::bus::{self, Nats};
 use crate::cli::args::GlobalArgs;
 use crate::cli::session_ref::SessionRef;
-use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
+use tarsy_bus::Nats;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::StoreError;
+use tarsy_store::{ConnectOptions, IdMatch, Store, check_schema};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -44,7 +44,7 @@ impl Database {
     /// Runs a call of the store; an error names what mends it.
     pub(super) async fn call<T>(
         &self,
-        call: impl Future<Output = Result<T, store::Error>>,
+        call: impl Future<Output = Result<T, tarsy_store::Error>>,
     ) -> anyhow::Result<T> {
         let no_answer = || {
             let (address, secs) = (&self.redacted, CALL_TIMEOUT.as_secs());
@@ -81,15 +81,15 @@ impl Database {
 
     /// The reason for a failed call: most statements fail because the schema is of another version, or the role may not
     /// read it.
-    async fn cause(&self, error: store::Error) -> anyhow::Error {
-        if !matches!(error, store::Error::Statement(_)) {
+    async fn cause(&self, error: tarsy_store::Error) -> anyhow::Error {
+        if !matches!(error, tarsy_store::Error::Statement(_)) {
             return error.into();
         }
         match tokio::time::timeout(CALL_TIMEOUT, check_schema(&self.options)).await {
             Ok(Err(
-                fault @ (store::Error::SchemaBehind(_)
-                | store::Error::SchemaTooNew(_)
-                | store::Error::NotAllowed { .. }),
+                fault @ (tarsy_store::Error::SchemaBehind(_)
+                | tarsy_store::Error::SchemaTooNew(_)
+                | tarsy_store::Error::NotAllowed { .. }),
             )) => fault.into(),
             Ok(_) | Err(_) => error.into(),
         }
@@ -119,7 +119,7 @@ pub(super) async fn with_cause<T>(nats: &Nats, outcome: anyhow::Result<T>) -> an
         Err(error) => error,
     };
     Err(match stream_fault(nats).await {
-        Some(fault) if fault.is::<bus::Error>() => fault,
+        Some(fault) if fault.is::<tarsy_bus::Error>() => fault,
         Some(fault) => error.context(fault.to_string()),
         None => error,
     })
@@ -128,7 +128,7 @@ pub(super) async fn with_cause<T>(nats: &Nats, outcome: anyhow::Result<T>) -> an
 /// Why no stream of a server can be read; `None` if it has the streams, or does not answer.
 pub(super) async fn stream_fault(nats: &Nats) -> Option<anyhow::Error> {
     match nats.has_topology().await {
-        Err(error @ bus::Error::NoJetStream { .. }) => Some(error.into()),
+        Err(error @ tarsy_bus::Error::NoJetStream { .. }) => Some(error.into()),
         Ok(false) => Some(anyhow!("the streams do not exist: run tarsy migrate")),
         Ok(true) | Err(_) => None,
     }

@@ -10,7 +10,6 @@ use super::output::{json_line, json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, submit};
-use crate::bus::{self, CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
     DeadLettersShowArgs, GlobalArgs, LetterRef,
@@ -21,6 +20,7 @@ use crate::cli::view::TerminalEnv;
 use crate::roles::masked::dead_letter;
 use crate::roles::publishing::reruns;
 use crate::roles::secrets;
+use tarsy_bus::{CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use tarsy_config::Config;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::MAX_BODY_BYTES;
@@ -160,7 +160,7 @@ fn may_retry(
             same(&letter.detail)
         ),
         Remedy::SubmitAgain if letter.body.is_empty() => {
-            bail!(bus::Error::BodyNotKept(letter.alert_id))
+            bail!(tarsy_bus::Error::BodyNotKept(letter.alert_id))
         }
         Remedy::SubmitAgain => {
             bail!(

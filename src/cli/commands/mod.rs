@@ -32,17 +32,15 @@ use tracing::level_filters::LevelFilter;
 
 pub use shell::answer_shell;
 
-use crate::bus;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
 use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
 use crate::roles::{credentials, secrets};
-use crate::store;
-use crate::telemetry::logs;
-use crate::telemetry::traces::{Settings, Traces};
 use tarsy_config::{Config, Faults, Web, find, process_env};
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;
+use tarsy_telemetry::logs;
+use tarsy_telemetry::traces::{Settings, Traces};
 
 /// Runs a command to its end.
 ///
@@ -147,10 +145,10 @@ fn is_configuration(error: &anyhow::Error) -> bool {
         cause.is::<BadAddress>()
             || cause
                 .downcast_ref()
-                .is_some_and(store::Error::is_configuration)
+                .is_some_and(tarsy_store::Error::is_configuration)
             || cause
                 .downcast_ref()
-                .is_some_and(bus::Error::is_configuration)
+                .is_some_and(tarsy_bus::Error::is_configuration)
     })
 }
 
@@ -183,12 +181,15 @@ pub fn one_line_error(error: &anyhow::Error) -> String {
     let of_store = || {
         error
             .chain()
-            .find_map(|cause| cause.downcast_ref::<store::Error>()?.fix())
+            .find_map(|cause| cause.downcast_ref::<tarsy_store::Error>()?.fix())
     };
     let of_bus = || {
-        error
-            .chain()
-            .find_map(|cause| cause.downcast_ref::<bus::Error>()?.fix().map(str::to_owned))
+        error.chain().find_map(|cause| {
+            cause
+                .downcast_ref::<tarsy_bus::Error>()?
+                .fix()
+                .map(str::to_owned)
+        })
     };
     match of_store().or_else(of_bus) {
         Some(fix) => format!("{}. Fix: {fix}", message.trim_end_matches('.')),
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_with_what_mends_it_and_tells_a_refused_login_from_an_outage() {
-        let refused = store::Error::NotAllowed {
+        let refused = tarsy_store::Error::NotAllowed {
             role: "sre".to_owned(),
             rights: "USAGE on the schema".to_owned(),
         };
@@ -277,7 +278,7 @@ mod tests {
             (one_line_error(&error).as_str(), is_configuration(&error)),
             (expected, false)
         );
-        let url = bus::Error::Url {
+        let url = tarsy_bus::Error::Url {
             url: "http://a".to_owned(),
             reason: "no".to_owned(),
         };

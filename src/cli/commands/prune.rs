@@ -8,8 +8,8 @@ use super::output::{note, print, print_json};
 use super::{addresses, load_config};
 use crate::cli::args::{GlobalArgs, PruneArgs};
 use crate::cli::exit::Exit;
-use crate::store::{ConnectOptions, Store, check_schema};
 use tarsy_engine::ports::Pruned;
+use tarsy_store::{ConnectOptions, Store, check_schema};
 
 /// One statement deletes at most so many rows of each kind.
 const BATCH_ROWS: u32 = 500;

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::output::{note, print, print_json};
 use super::watch::follow::{Sources, Target};
 use super::watch::waiting::QueuePlace;
-use crate::bus::{Priority, Published};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::view::{TerminalEnv, ViewArgs};
+use tarsy_bus::{Priority, Published};
 use tarsy_core::ids::SessionId;
 
 /// An alert or a question that the stream has stored.

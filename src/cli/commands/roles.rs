@@ -8,23 +8,23 @@ use serde_json::json;
 
 use super::output::{print, print_json};
 use super::{addresses, load_config};
-use crate::bus::TopologyChanges;
 use crate::cli::args::{
     EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs,
 };
 use crate::cli::exit::Exit;
-use crate::llm::service::scripted::Unknown;
-use crate::mcp::evidence_server;
 use crate::roles::connect::llm_token;
 use crate::roles::llm_service::Unauthenticated;
 use crate::roles::secrets::SecretFiles;
 use crate::roles::worker::pod::Pod;
 use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, web, worker};
-use crate::store::Schema;
-use crate::telemetry::logs;
+use tarsy_bus::TopologyChanges;
 use tarsy_config::{LlmService, find, process_env};
 use tarsy_drill::evidence::Evidence;
 use tarsy_drill::gate::Gates;
+use tarsy_llm::service::scripted::Unknown;
+use tarsy_mcp::evidence_server;
+use tarsy_store::Schema;
+use tarsy_telemetry::logs;
 
 pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;

@@ -8,8 +8,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 
 use super::{Check, Checked, Verdict};
-use crate::bus::{self, Nats, TopologySettings};
 use crate::roles::connect::Addresses;
+use tarsy_bus::{Nats, TopologySettings};
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::words::unavailable;
 
@@ -33,7 +33,9 @@ pub(super) fn connect(addresses: Arc<Addresses>) -> Connecting {
 
 /// A failed check with the adapter's own fix.
 fn failed(check: &str, error: &anyhow::Error) -> Check {
-    let fix = error.downcast_ref::<bus::Error>().and_then(bus::Error::fix);
+    let fix = error
+        .downcast_ref::<tarsy_bus::Error>()
+        .and_then(tarsy_bus::Error::fix);
     Check {
         fix: fix.map(str::to_owned),
         ..Check::new(check, Verdict::Fail, error.to_string())
@@ -81,10 +83,10 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
         "{} streams, {consumers} consumers",
         examined.len() - consumers
     );
-    let weak = |(weakness, risk, fix): (bus::Weakness, &str, &str)| {
+    let weak = |(weakness, risk, fix): (tarsy_bus::Weakness, &str, &str)| {
         let names = examined
             .iter()
-            .filter(|object| object.status == bus::TopologyStatus::Weak(weakness));
+            .filter(|object| object.status == tarsy_bus::TopologyStatus::Weak(weakness));
         let names = names
             .map(|object| object.name.as_str())
             .collect::<Vec<_>>()
@@ -106,24 +108,24 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
 }
 
 /// The risks of streams that work, the worst one first, with their texts and fixes.
-const WEAKNESSES: [(bus::Weakness, &str, &str); 4] = [
+const WEAKNESSES: [(tarsy_bus::Weakness, &str, &str); 4] = [
     (
-        bus::Weakness::OneCopy,
+        tarsy_bus::Weakness::OneCopy,
         "one copy on a cluster, which is lost with its disk",
         "streams: {replicas: 3} in tarsy.yaml, then tarsy migrate",
     ),
     (
-        bus::Weakness::InMemory,
+        tarsy_bus::Weakness::InMemory,
         "in memory, so that a stop of all its servers loses the only copy of an alert",
         "storage: file in tarsy.yaml; tarsy migrate then says how to replace the stream",
     ),
     (
-        bus::Weakness::Misplaced,
+        tarsy_bus::Weakness::Misplaced,
         "not on the servers of the placement in tarsy.yaml",
         "tarsy migrate",
     ),
     (
-        bus::Weakness::Unbounded,
+        tarsy_bus::Weakness::Unbounded,
         "no max_bytes, so that they may fill the disk",
         "tarsy migrate",
     ),
@@ -204,7 +206,7 @@ pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings
     Ok(vec![Check::new("replicas", Verdict::Ok, detail)])
 }
 
-fn fault(object: &bus::TopologyReport) -> Option<Check> {
+fn fault(object: &tarsy_bus::TopologyReport) -> Option<Check> {
     let kind = if object.name.contains('/') {
         "consumer"
     } else {
@@ -212,9 +214,9 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
     };
     let failed = |detail: String| Check::new(kind, Verdict::Fail, detail).fix("tarsy migrate");
     match &object.status {
-        bus::TopologyStatus::Fine | bus::TopologyStatus::Weak(_) => None,
-        bus::TopologyStatus::Missing => Some(failed(format!("{}: missing", object.name))),
-        bus::TopologyStatus::Differs(differences) => {
+        tarsy_bus::TopologyStatus::Fine | tarsy_bus::TopologyStatus::Weak(_) => None,
+        tarsy_bus::TopologyStatus::Missing => Some(failed(format!("{}: missing", object.name))),
+        tarsy_bus::TopologyStatus::Differs(differences) => {
             let each: Vec<String> = differences.iter().map(ToString::to_string).collect();
             let fixed = failed(each.join("; "));
             // `migrate` cannot change it, and says what to do.
@@ -228,7 +230,9 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
                 fixed
             })
         }
-        bus::TopologyStatus::Unreadable(why) => Some(Check::new(kind, Verdict::Fail, why.clone())),
+        tarsy_bus::TopologyStatus::Unreadable(why) => {
+            Some(Check::new(kind, Verdict::Fail, why.clone()))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
 use crate::roles::connect::Addresses;
-use crate::store::{ConnectOptions, DatabaseReport, Error, Schema, diagnose};
+use tarsy_store::{ConnectOptions, DatabaseReport, Error, Schema, diagnose};
 
 /// A larger difference of the clocks makes times hard to compare. Leases use the database's clock only.
 const MAX_SKEW_MS: u64 = 2_000;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::llm::client::{Client, HEALTH_CHECK, Health, ServiceFault};
 use crate::roles::connect::Addresses;
 use crate::roles::models::{Answer, Ask, ModelReport, State, report, uses};
 use tarsy_config::{Backend, Config, LlmProvider};
+use tarsy_llm::client::{Client, HEALTH_CHECK, Health, ServiceFault};
 
 /// Checks the LLM service; then each provider, if there is a configuration.
 pub(super) async fn check(

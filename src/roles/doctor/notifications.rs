@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::notifications::Routes;
 use crate::roles::secrets;
 use tarsy_config::Config;
+use tarsy_notifications::Routes;
 
 pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
     let check = format!("notify {name}");

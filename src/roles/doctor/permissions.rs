@@ -7,9 +7,9 @@ use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 
 use super::{Check, Checked, Verdict, bounded, broker, database, tidy};
-use crate::bus::permissions::{Ability, Fit, Granted, NatsRole};
 use crate::roles::connect::Addresses;
-use crate::store::{DatabaseFit, database_fit};
+use tarsy_bus::permissions::{Ability, Fit, Granted, NatsRole};
+use tarsy_store::{DatabaseFit, database_fit};
 
 /// Examines the credentials for the broker and those for the database.
 pub fn run(addresses: &Addresses) -> impl Stream<Item = Check> + use<> {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::mcp::Inventory;
 use crate::roles::tools::{Backend, checked};
 use tarsy_config::Config;
 use tarsy_engine::plan::planner;
+use tarsy_mcp::Inventory;
 
 /// The characters of a failure of a backend that are shown.
 const MAX_FAILURE: usize = 200;

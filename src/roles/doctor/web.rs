@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use super::{Check, Checked, Verdict, bounded_by, broker, database, tidy};
-use crate::bus::{Nats, TopologySettings};
 use crate::roles::connect::Addresses;
+use tarsy_bus::{Nats, TopologySettings};
 use tarsy_engine::ports::WorkerStatus;
 
 /// A reader waits for the page.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::ollama::{self, Ollama, Place};
 use super::starters::{OTHER_KEYS, STARTERS, Starter};
-use crate::llm::service::provider::known;
 use tarsy_config::Env;
 use tarsy_config::default_models::LOCAL;
+use tarsy_llm::service::provider::known;
 
 /// The program that gives an agent tools for a cluster.
 pub(super) const CLUSTER_SERVER: &str = "kubernetes-mcp-server";

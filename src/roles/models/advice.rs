@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::llm::client::CheckError;
-use crate::llm::proto::ProviderCheck;
 use tarsy_config::LlmProvider;
+use tarsy_llm::client::CheckError;
+use tarsy_llm::proto::ProviderCheck;
 
 /// The setting or command after a check that found an error.
 pub(super) fn of_check(check: &ProviderCheck, name: &str, llm: &LlmProvider) -> Option<String> {

@@ -15,11 +15,11 @@ use futures_util::future::join_all;
 use futures_util::stream;
 use serde::Serialize;
 
-use crate::llm::client::{CheckError, Client};
-use crate::llm::proto::ProviderCheck;
 use tarsy_config::{Backend, Config, Connection, LlmProvider, Price};
 use tarsy_core::plan::{NativeTool, Strategy, Thinking};
 use tarsy_engine::plan::provider_plan::{backend, provider_plan};
+use tarsy_llm::client::{CheckError, Client};
+use tarsy_llm::proto::ProviderCheck;
 
 pub use self::probe::Answer;
 pub use self::strategy::{Outcome, Reading, StrategyReport};

@@ -6,11 +6,11 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{ModelReport, Problem, State, advice};
-use crate::llm::client::{CheckError, Client, Observed};
 use tarsy_core::execution::entry::{Answer as ModelAnswer, Finish, Role, Usage};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{ProviderPlan, Thinking, ThinkingLevel, ToolSpec};
 use tarsy_engine::ports::{Message, ModelError, ModelRequest, ProviderFailure};
+use tarsy_llm::client::{CheckError, Client, Observed};
 
 const PROMPT: &str = "This is a test of the connection. Answer with the single word: ready";
 /// Models that think need more than the answer has. Anthropic accepts budgets for thinking from 1,024 tokens.

@@ -1,6 +1,6 @@
 //! Questions about investigations: what may be asked, and the message that asks it. For `tarsy ask` and `tarsy web`.
 
-use crate::bus::Priority;
+use tarsy_bus::Priority;
 use tarsy_core::alert::Severity;
 use tarsy_core::follow_up::MAX_QUESTION_BYTES;
 use tarsy_core::ids::SessionId;
@@ -89,7 +89,7 @@ pub fn urgency(report: &AlertReport) -> Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::testing::data::report;
+    use tarsy_web::testing::data::report;
 
     #[test]
     fn the_reason_why_an_alert_was_not_investigated_is_the_stored_one() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::bus::{self, NewAlert, Priority, Subject, SubjectSuffix};
+use tarsy_bus::{NewAlert, Priority, Subject, SubjectSuffix};
 use tarsy_core::ids::SessionId;
 use tarsy_reports::{AlertReport, DispositionKind};
 
@@ -68,15 +68,15 @@ pub fn message(
     let parent = old.parent_id.map(|parent| parent.to_string());
     let (own_id, retried_id) = (session.to_string(), old.alert_id.to_string());
     let headers = [
-        (bus::ALERT_TYPE, old.alert_type.as_deref()),
-        (bus::TITLE, old.title.as_deref()),
-        (bus::FINGERPRINT, old.fingerprint.as_deref()),
-        (bus::RUNBOOK_URL, stored(bus::RUNBOOK_URL)),
-        (bus::CHAIN, chain.or_else(|| stored(bus::CHAIN))),
-        (bus::PARENT_ID, parent.as_deref()),
-        (bus::SESSION_ID, Some(&own_id)),
-        (bus::RETRY_OF, Some(&retried_id)),
-        (bus::FORCE, Some("true")),
+        (tarsy_bus::ALERT_TYPE, old.alert_type.as_deref()),
+        (tarsy_bus::TITLE, old.title.as_deref()),
+        (tarsy_bus::FINGERPRINT, old.fingerprint.as_deref()),
+        (tarsy_bus::RUNBOOK_URL, stored(tarsy_bus::RUNBOOK_URL)),
+        (tarsy_bus::CHAIN, chain.or_else(|| stored(tarsy_bus::CHAIN))),
+        (tarsy_bus::PARENT_ID, parent.as_deref()),
+        (tarsy_bus::SESSION_ID, Some(&own_id)),
+        (tarsy_bus::RETRY_OF, Some(&retried_id)),
+        (tarsy_bus::FORCE, Some("true")),
     ];
     // A value from a body may have line breaks, which a header may not.
     let in_one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -112,7 +112,7 @@ pub fn queue_of(subject: &str) -> (Priority, Option<SubjectSuffix>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::testing::data::{elsewhere, report, running};
+    use tarsy_web::testing::data::{elsewhere, report, running};
 
     #[test]
     fn an_alert_goes_back_to_the_queue_that_it_came_from() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::bus::{NewAlert, PART, Priority, SESSION_ID, SubjectSuffix};
+use tarsy_bus::{NewAlert, PART, Priority, SESSION_ID, SubjectSuffix};
 use tarsy_config::Config;
 use tarsy_core::alert::{AlertStatus, Severity};
 use tarsy_core::ids::SessionId;

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::bus::{
-    self, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, LEFT_OUT, Nats, NewAlert,
-    PARENT_ID, PART, SESSION_ID, SOURCE, TRACEPARENT,
+use tarsy_bus::{
+    ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, LEFT_OUT, Nats, NewAlert, PARENT_ID,
+    PART, SESSION_ID, SOURCE, TRACEPARENT,
 };
-use crate::receiver::{HeaderRules, InboundAlert, InboundAlerts, PublishError, Published, Queue};
 use tarsy_config::Receive;
 use tarsy_core::ids::SessionId;
+use tarsy_receiver::{HeaderRules, InboundAlert, InboundAlerts, PublishError, Published, Queue};
 
 /// While the broker is unavailable. The client of NATS reconnects by itself.
 const UNAVAILABLE_RETRY_DELAY: Duration = Duration::from_secs(5);
@@ -68,10 +68,10 @@ impl Queue for Broker {
 
 fn reported(
     session_id: SessionId,
-    stored: Result<bus::Published, Error>,
+    stored: Result<tarsy_bus::Published, Error>,
 ) -> Result<Published, PublishError> {
     match stored {
-        Ok(bus::Published {
+        Ok(tarsy_bus::Published {
             subject,
             sequence: stream_sequence,
         }) => {
@@ -122,7 +122,7 @@ pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
             && !is_own(name)
             && receive.headers.iter().any(|listed| listed == name)
     };
-    let (forwarded, rest): (Vec<_>, Vec<_>) = bus::ALLOWED
+    let (forwarded, rest): (Vec<_>, Vec<_>) = tarsy_bus::ALLOWED
         .into_iter()
         .filter(|name| !of_body(name))
         .partition(|name| is_listed(name));
@@ -257,7 +257,7 @@ mod tests {
                 .chain([CONTENT_TYPE, CONTENT_ENCODING]),
         );
         forwarded.sort_unstable();
-        let mut known = bus::ALLOWED;
+        let mut known = tarsy_bus::ALLOWED;
         known.sort_unstable();
         assert_eq!(forwarded, known);
         let none = header_rules(&Receive {
@@ -266,7 +266,7 @@ mod tests {
         });
         assert_eq!(
             (none.forwarded.len(), none.ignored.len()),
-            (0, bus::ALLOWED.len() - 5),
+            (0, tarsy_bus::ALLOWED.len() - 5),
             "{none:?}"
         );
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use hyper::header::HeaderName;
 
 use super::token::READ_INTERVAL;
-use crate::listener::Token;
-use crate::receiver::proof::sns::{self, Certificates, Confirm, Sns, Topic};
-use crate::receiver::proof::{Hmac, HmacKeys, Proof};
 use tarsy_config::{Config, Env, Secret, SecretError, SourceAuth, SourceSecret, environment_fault};
+use tarsy_http::listener::Token;
+use tarsy_receiver::proof::sns::{self, Certificates, Confirm, Sns, Topic};
+use tarsy_receiver::proof::{Hmac, HmacKeys, Proof};
 
 /// A shorter token in a path could be guessed.
 const MIN_PATH_TOKEN_BYTES: usize = 16;

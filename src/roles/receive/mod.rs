@@ -21,15 +21,15 @@ pub use self::token::token;
 use self::token::{TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, invalid};
 use super::connect::Addresses;
 use super::shutdown::print_ready_and_metrics;
-use crate::bus::{Error, Nats};
-use crate::listener::{Limits, Token};
-use crate::receiver::{Settings, serve};
-use crate::telemetry::http::Readiness;
-use crate::telemetry::metrics::Configured;
-use crate::telemetry::names::Role;
-use crate::telemetry::serving::Serving;
+use tarsy_bus::{Error, Nats};
 use tarsy_config::{Config, process_env};
 use tarsy_core::intake::{Intake, MAX_BODY_BYTES};
+use tarsy_http::listener::{Limits, Token};
+use tarsy_receiver::{Settings, serve};
+use tarsy_telemetry::http::Readiness;
+use tarsy_telemetry::metrics::Configured;
+use tarsy_telemetry::names::Role;
+use tarsy_telemetry::serving::Serving;
 
 /// The arguments of the role.
 #[derive(Clone, Debug)]

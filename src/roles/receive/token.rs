@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use crate::listener::Token;
 use tarsy_config::{Secret, environment_fault, process_env};
+use tarsy_http::listener::Token;
 
 pub(super) const TOKEN_VARIABLE: &str = "TARSY_RECEIVE_TOKEN";
 pub(super) const TOKEN_FILE_VARIABLE: &str = "TARSY_RECEIVE_TOKEN_FILE";

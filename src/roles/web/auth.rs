@@ -4,11 +4,11 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::listener::Token;
-use crate::web::access::{Allow, Gate, Hosts, Mode, Proxy, ProxyHeaders};
 use tarsy_config::{
     Secret, Web, WebAllow, WebAuth, WebProxyHeaders, environment_fault, process_env,
 };
+use tarsy_http::listener::Token;
+use tarsy_web::access::{Allow, Gate, Hosts, Mode, Proxy, ProxyHeaders};
 
 const TOKEN: &str = "TARSY_WEB_TOKEN";
 const PROXY_SECRET: &str = "TARSY_WEB_PROXY_SECRET";

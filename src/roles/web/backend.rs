@@ -9,12 +9,10 @@ use tokio::time::Instant;
 
 use super::checks::RecentChecks;
 use super::workers::Workers;
-use crate::bus::{self, AllFollower, Backlog, Follower, Nats, TimelineUpdate, TopologySettings};
 use crate::roles::connect::Addresses;
 use crate::roles::doctor::{Part, checks_of_web};
 use crate::roles::publishing::submissions::Rules;
-use crate::store::{self, Store};
-use crate::web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
+use tarsy_bus::{AllFollower, Backlog, Follower, Nats, TimelineUpdate, TopologySettings};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::mutex::lock;
@@ -24,6 +22,8 @@ use tarsy_reports::{
     AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
     SessionPage, StatusCounts,
 };
+use tarsy_store::Store;
+use tarsy_web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
 
 /// For a call of the store or the broker, with the time for a connection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(6);
@@ -98,7 +98,7 @@ impl Backend {
 
     pub(super) async fn read<T>(
         &self,
-        call: impl Future<Output = Result<T, store::Error>> + Send,
+        call: impl Future<Output = Result<T, tarsy_store::Error>> + Send,
     ) -> Result<T, Unavailable> {
         match tokio::time::timeout(CALL_TIMEOUT, call).await {
             Ok(Ok(answer)) => Ok(answer),
@@ -117,7 +117,7 @@ impl Backend {
         Unavailable(self.addresses.redact(&line))
     }
 
-    async fn backlog(&self, nats: &Nats) -> Result<Vec<Backlog>, bus::Error> {
+    async fn backlog(&self, nats: &Nats) -> Result<Vec<Backlog>, tarsy_bus::Error> {
         let connection = nats.connection_state().connections;
         if *lock(&self.ages_refused) != Some(connection) {
             if let Ok(Ok(backlog)) = tokio::time::timeout(LANES_AGE, nats.backlog()).await {

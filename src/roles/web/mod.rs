@@ -25,15 +25,15 @@ use self::workers::Workers;
 use super::connect::{Addresses, topology};
 use super::publishing::submissions::Rules;
 use super::shutdown::print_ready_and_metrics;
-use crate::bus::{Error, Nats};
-use crate::listener::Limits;
-use crate::store::{ConnectOptions, Schema, Store, check_schema};
-use crate::telemetry::http::Readiness;
-use crate::telemetry::metrics::Configured;
-use crate::telemetry::names::Role;
-use crate::telemetry::serving::Serving;
-use crate::web::{Settings, serve};
+use tarsy_bus::{Error, Nats};
 use tarsy_config::Config;
+use tarsy_http::listener::Limits;
+use tarsy_store::{ConnectOptions, Schema, Store, check_schema};
+use tarsy_telemetry::http::Readiness;
+use tarsy_telemetry::metrics::Configured;
+use tarsy_telemetry::names::Role;
+use tarsy_telemetry::serving::Serving;
+use tarsy_web::{Settings, serve};
 
 /// The arguments of the role.
 #[derive(Clone, Debug)]

@@ -7,13 +7,13 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::backend::Backend;
-use crate::bus::{self, ASKED_BY, Nats, NewAlert, PARENT_ID, SESSION_ID};
 use crate::roles::publishing::{questions, reruns};
-use crate::web::ports::{
-    Cancel, Published, Question, Refusal, Requests, Rerun, Submission, Submitted, Unavailable,
-};
+use tarsy_bus::{ASKED_BY, Nats, NewAlert, PARENT_ID, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_reports::AlertReport;
+use tarsy_web::ports::{
+    Cancel, Published, Question, Refusal, Requests, Rerun, Submission, Submitted, Unavailable,
+};
 
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -113,7 +113,7 @@ impl Backend {
 
     pub(super) async fn published<T>(
         &self,
-        publish: impl Future<Output = Result<T, bus::Error>> + Send,
+        publish: impl Future<Output = Result<T, tarsy_bus::Error>> + Send,
     ) -> Result<T, Unavailable> {
         match tokio::time::timeout(PUBLISH_TIMEOUT, publish).await {
             Ok(Ok(published)) => Ok(published),

@@ -4,13 +4,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use super::backend::Backend;
-use crate::bus::{self, ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert, SubjectSuffix};
 use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, messages};
 use crate::roles::publishing::{questions, reruns};
-use crate::web::ports::{
+use tarsy_bus::{ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert, SubjectSuffix};
+use tarsy_core::ids::SessionId;
+use tarsy_web::ports::{
     Cooldown, Published, Reader as _, Refusal, Rerun, Submission, Submitted, Unavailable,
 };
-use tarsy_core::ids::SessionId;
 
 /// The end of the subject of every alert of this server: its permissions include no other.
 const SUFFIX: &str = "web";
@@ -180,7 +180,7 @@ impl Backend {
     /// A server answers nothing to a message that it does not permit, so the permission is looked up before.
     async fn check_permission(
         &self,
-        nats: &bus::Nats,
+        nats: &tarsy_bus::Nats,
         kind: MessageKind,
         message: &NewAlert,
     ) -> Result<(), Unavailable> {

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::bus::Nats;
+use tarsy_bus::Nats;
 use tarsy_core::ids::WorkerId;
 use tarsy_engine::mutex::lock;
 use tarsy_engine::ports::WorkerStatus;

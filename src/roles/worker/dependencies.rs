@@ -12,18 +12,18 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
-use crate::llm::client::Client;
-use crate::mcp::Servers;
 use crate::roles::connect::{Addresses, topology, wait_for_schema};
 use crate::roles::tools;
-use crate::store::{ConnectOptions, Store};
-use crate::telemetry::http::Readiness;
+use tarsy_bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
 use tarsy_config::Config;
 use tarsy_engine::mutex::lock;
 use tarsy_engine::run::masked::Masked;
 use tarsy_engine::worker::probes::{PROVIDERS, Remedies};
+use tarsy_llm::client::Client;
 use tarsy_mask::Mask;
+use tarsy_mcp::Servers;
+use tarsy_store::{ConnectOptions, Store};
+use tarsy_telemetry::http::Readiness;
 
 /// Between two checks of a broker that is connected, but whose streams cannot be read yet.
 const STREAMS_RETRY_DELAY: Duration = Duration::from_secs(3);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::store::Store;
 use tarsy_engine::worker::shared::Shared;
 use tarsy_engine::world::World;
+use tarsy_store::Store;
 
 /// Shorter than any scrape interval.
 const LOAD_INTERVAL: Duration = Duration::from_secs(2);

@@ -7,9 +7,7 @@ use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use crate::bus::{self, MessageKind};
-use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
-use crate::store::Store;
+use tarsy_bus::MessageKind;
 use tarsy_config::{AlertRoute, Config};
 use tarsy_core::alert::Alert;
 use tarsy_core::chain::RunStatus;
@@ -28,6 +26,8 @@ use tarsy_engine::ports::{
     RouteLimit, Threads, Tools,
 };
 use tarsy_mask::Mask;
+use tarsy_runbooks::{FETCH_TIMEOUT, Runbooks};
+use tarsy_store::Store;
 
 use super::message::{header, hints, named_chain, retry_of};
 use crate::roles::masked::{self, MaskedAlert};
@@ -100,7 +100,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             facts,
         } = self.read(received).await.map_err(refused)?;
         let route = self.config.routes.first(&facts).cloned();
-        let force = header(received, bus::FORCE).is_some_and(|word| headers::is_yes(&word));
+        let force = header(received, tarsy_bus::FORCE).is_some_and(|word| headers::is_yes(&word));
         // A person who asks for an investigation in spite of the cooldown gets one in spite of the route.
         let ignored = if force {
             None
@@ -173,7 +173,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         received: &Received,
         route: Option<&AlertRoute>,
     ) -> Result<Narrowing, PrepareError> {
-        let header = header(received, bus::TOOLS);
+        let header = header(received, tarsy_bus::TOOLS);
         let narrowing = Narrowing::new(&self.config, route, header.as_deref());
         narrowing.map_err(|error| unplanned(error).into())
     }
@@ -254,7 +254,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         thread: &Thread,
         asked: &Alert,
     ) -> Result<Planned, PrepareError> {
-        let chain = header(received, bus::CHAIN);
+        let chain = header(received, tarsy_bus::CHAIN);
         let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
         let listing = self
             .tools
@@ -291,7 +291,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
                 .collect();
             return Err(invalid(format!(
                 "header {} holds {shown:?}, which is no session id",
-                bus::PARENT_ID
+                tarsy_bus::PARENT_ID
             )));
         };
         match self.threads.thread(id).await {
@@ -302,7 +302,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             ))),
             Ok(None) => Err(invalid(format!(
                 "header {} names {id}: there is no such session",
-                bus::PARENT_ID
+                tarsy_bus::PARENT_ID
             ))),
             Err(error) => Err(PrepareError::Unavailable(error)),
         }
@@ -374,7 +374,7 @@ impl<T: Tools + Debug, S: Threads + Debug> Intake for ConfiguredIntake<T, S> {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         match (
             MessageKind::of_subject(&received.subject),
-            header(received, bus::PARENT_ID),
+            header(received, tarsy_bus::PARENT_ID),
         ) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
             (MessageKind::Alert, None) => self.alert(received).await,

@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use crate::bus::{self, Subject};
+use tarsy_bus::Subject;
 use tarsy_config::AlertRoute;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, LeftOut};
 use tarsy_engine::ports::Received;
 
 pub(super) fn retry_of(received: &Received) -> Option<SessionId> {
-    header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
+    header(received, tarsy_bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
 }
 
 /// The chain that the header of a message names, otherwise the one of its route.
 pub(crate) fn named_chain(received: &Received, route: Option<&AlertRoute>) -> Option<String> {
-    let named = header(received, bus::CHAIN).filter(|chain| !chain.trim().is_empty());
+    let named = header(received, tarsy_bus::CHAIN).filter(|chain| !chain.trim().is_empty());
     named.or_else(|| route?.chain.clone())
 }
 
@@ -23,21 +23,21 @@ pub(crate) fn hints(received: &Received) -> Hints {
     let subject = Subject::parse(&received.subject);
     let severity = subject.map(|subject| subject.priority.into());
     Hints {
-        alert_type: header(received, bus::ALERT_TYPE),
-        fingerprint: header(received, bus::FINGERPRINT),
-        runbook_url: header(received, bus::RUNBOOK_URL),
-        title: header(received, bus::TITLE),
-        source: header(received, bus::SOURCE),
-        part: header(received, bus::PART).and_then(|part| part.trim().parse().ok()),
+        alert_type: header(received, tarsy_bus::ALERT_TYPE),
+        fingerprint: header(received, tarsy_bus::FINGERPRINT),
+        runbook_url: header(received, tarsy_bus::RUNBOOK_URL),
+        title: header(received, tarsy_bus::TITLE),
+        source: header(received, tarsy_bus::SOURCE),
+        part: header(received, tarsy_bus::PART).and_then(|part| part.trim().parse().ok()),
         priority: severity,
         received_at: Some(received.queued_at),
         suffix: subject
             .map(|subject| subject.suffix.to_owned())
             .unwrap_or_default(),
-        tenant: header(received, bus::TENANT),
-        content_type: header(received, bus::CONTENT_TYPE),
-        content_encoding: header(received, bus::CONTENT_ENCODING),
-        left_out: header(received, bus::LEFT_OUT).and_then(|value| LeftOut::parse(&value)),
+        tenant: header(received, tarsy_bus::TENANT),
+        content_type: header(received, tarsy_bus::CONTENT_TYPE),
+        content_encoding: header(received, tarsy_bus::CONTENT_ENCODING),
+        left_out: header(received, tarsy_bus::LEFT_OUT).and_then(|value| LeftOut::parse(&value)),
     }
 }
 

@@ -32,17 +32,10 @@ use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
 use super::connect::Addresses;
 use super::shutdown::{Signals, print_ready};
-use crate::bus::{
+use tarsy_bus::{
     ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery,
     JetStreamFeed, Nats, QueueMonitor,
 };
-use crate::llm::client::Client;
-use crate::mcp::Servers;
-use crate::store::Store;
-use crate::telemetry::http::Readiness;
-use crate::telemetry::metrics::Configured;
-use crate::telemetry::names::Role;
-use crate::telemetry::serving::Serving;
 use tarsy_config::Config;
 use tarsy_core::ids::WorkerId;
 use tarsy_core::intake::MAX_BODY_BYTES;
@@ -58,7 +51,14 @@ use tarsy_engine::worker::shared::{Settings, Shared, Shutdown};
 use tarsy_engine::worker::sweeper::Sweeper;
 use tarsy_engine::worker::timeline_probe::{Timeline, TimelineProbe};
 use tarsy_engine::world::{Ports, World};
+use tarsy_llm::client::Client;
 use tarsy_mask::Mask;
+use tarsy_mcp::Servers;
+use tarsy_store::Store;
+use tarsy_telemetry::http::Readiness;
+use tarsy_telemetry::metrics::Configured;
+use tarsy_telemetry::names::Role;
+use tarsy_telemetry::serving::Serving;
 
 /// The addresses and the name of a worker.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::notifications::Routes;
-use crate::store::Store;
 use tarsy_config::Config;
 use tarsy_engine::worker::background::Background;
 use tarsy_engine::worker::notifications::{BacklogWatch, RouteSender, SenderRoute};
 use tarsy_mask::Mask;
+use tarsy_notifications::Routes;
+use tarsy_store::Store;
 
 /// Starts the tasks of the routes that are configured.
 pub(super) fn start(background: &Background, config: &Config, store: &Arc<Store>, mask: &Mask) {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::llm::client::Client;
 use crate::roles::models::{Ask, ModelReport, State, report};
 use tarsy_config::Config;
 use tarsy_engine::mutex::lock;
 use tarsy_engine::plan::{planner, provider_choices};
+use tarsy_llm::client::Client;
 
 /// How long a model may take for a word. A slower one counts as usable.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);

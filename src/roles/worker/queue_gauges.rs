@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::gauges::count;
-use crate::bus::{Backlog, Nats, Priority};
+use tarsy_bus::{Backlog, Nats, Priority};
 use tarsy_core::ids::WorkerId;
 use tarsy_engine::ports::WorkerStatus;
 

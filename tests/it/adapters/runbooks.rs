@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tarsy::runbooks::{FETCH_TIMEOUT, Runbooks};
 use tarsy_config::Config;
 use tarsy_core::runbook::FetchedRunbook;
 use tarsy_mask::Mask;
+use tarsy_runbooks::{FETCH_TIMEOUT, Runbooks};
 
 use crate::support::certificates::localhost_tls;
 use crate::support::http::pages::{Pages, hanging, page, redirect};

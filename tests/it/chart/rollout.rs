@@ -1,7 +1,7 @@
 //! What an upgrade, an autoscaler and a drain do.
 
 use serde_json::{Value, json};
-use tarsy::bus::Priority;
+use tarsy_bus::Priority;
 
 use super::helm::{Case, Helm, Release, text};
 

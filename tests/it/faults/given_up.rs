@@ -1,7 +1,7 @@
 //! Sessions that cause their own failures are given up with their reason, and before their deadline.
 
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::DeadReason;

@@ -1,6 +1,6 @@
 //! Calls to a tool server over HTTP whose worker is killed.
 
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use uuid::Uuid;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tarsy::bus::{Follower, NewAlert, Priority, SESSION_ID, TimelineUpdate, timeline_subject};
+use tarsy_bus::{Follower, NewAlert, Priority, SESSION_ID, TimelineUpdate, timeline_subject};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_engine::ports::{Outbox, Sessions};

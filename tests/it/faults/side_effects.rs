@@ -1,6 +1,6 @@
 //! Calls with side effects: each is sent at most once, whichever process dies during it.
 
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;

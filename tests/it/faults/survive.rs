@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
-use tarsy::bus::TimelineUpdate;
+use tarsy_bus::TimelineUpdate;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::RunStatus;

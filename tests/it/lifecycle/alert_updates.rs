@@ -5,7 +5,7 @@ mod statuses;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;

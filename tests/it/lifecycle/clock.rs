@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use uuid::Uuid;

@@ -3,7 +3,7 @@
 mod rebuilt;
 
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use uuid::Uuid;

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::timeline::EventType;
+use tarsy_store::{ConnectOptions, Store};
 
 use crate::support::process::Tarsy;
 use crate::support::process::ports::free_port;

@@ -1,7 +1,7 @@
 //! Runbooks of listed hosts in whole investigations.
 
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, RUNBOOK_URL, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, RUNBOOK_URL, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! Investigations whose server has `scope: session`: a child process for each of them.
 
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use uuid::Uuid;

@@ -4,7 +4,7 @@
 
 use async_nats::jetstream::{self, Context};
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 

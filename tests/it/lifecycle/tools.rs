@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
+use tarsy_mcp::{ServerConfig, Servers, StdioConfig, Transport};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

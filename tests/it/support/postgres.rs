@@ -10,7 +10,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text};
 use sha2::{Digest, Sha256};
-use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, Store, migrate};
+use tarsy_store::{ConnectOptions, MIGRATION_TIMEOUT, Store, migrate};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 

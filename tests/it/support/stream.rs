@@ -7,7 +7,7 @@ use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, PullConsumer};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt as _;
-use tarsy::bus::{Priority, TIMELINE};
+use tarsy_bus::{Priority, TIMELINE};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::ports::Outbox;

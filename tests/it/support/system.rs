@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tarsy::bus::{
+use tarsy::roles::connect::Addresses;
+use tarsy_bus::{
     ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate,
 };
-use tarsy::roles::connect::Addresses;
-use tarsy::store::{MIGRATION_TIMEOUT, Store};
 use tarsy_config::{Config, process_env};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_store::{MIGRATION_TIMEOUT, Store};
 use uuid::Uuid;
 
 use super::gates::Gatekeeper;

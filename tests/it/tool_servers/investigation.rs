@@ -1,7 +1,7 @@
 //! An investigation whose recorded model makes given calls, and the results that it gets.
 
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;

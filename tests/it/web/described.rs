@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use uuid::Uuid;
 
 use super::Web;
@@ -106,11 +106,14 @@ async fn web(system: &TestSystem, env: &[(&str, &str)]) -> Web {
 
 #[test]
 fn the_description_has_every_method_of_every_route_and_no_other() {
-    let document: Value = serde_json::from_str(tarsy::web::OPENAPI).unwrap();
+    let document: Value = serde_json::from_str(tarsy_web::OPENAPI).unwrap();
     let described = operations(&document)
         .into_iter()
         .map(|(method, path)| (method, format!("/api/v1{path}")));
-    assert_eq!(described.collect::<BTreeSet<_>>(), in_source("src/web/api"));
+    assert_eq!(
+        described.collect::<BTreeSet<_>>(),
+        in_source("crates/web/src/api")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -118,7 +121,7 @@ async fn what_people_request_is_answered_as_described() {
     let mut system = TestSystem::start(&["answer-1-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let web = web(&system, &[]).await;
-    let document: Value = serde_json::from_str(tarsy::web::OPENAPI).unwrap();
+    let document: Value = serde_json::from_str(tarsy_web::OPENAPI).unwrap();
     let done = system.publish().await;
     system.gates.next().await.open().await;
     system.follow(done).await.finish().await;
@@ -197,7 +200,7 @@ async fn what_people_request_is_answered_as_described() {
 async fn every_operation_refuses_as_described() {
     let system = TestSystem::start(&[]).await;
     let web = web(&system, &[]).await;
-    let document: Value = serde_json::from_str(tarsy::web::OPENAPI).unwrap();
+    let document: Value = serde_json::from_str(tarsy_web::OPENAPI).unwrap();
     let session = Uuid::now_v7().to_string();
     let operations: Vec<String> = operations(&document)
         .into_iter()

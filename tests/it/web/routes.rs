@@ -218,7 +218,7 @@ pub(super) fn in_source(folder: &str) -> BTreeSet<(String, String)> {
             routes.extend(in_source(&name));
         } else if name.ends_with(".rs") {
             let text = std::fs::read_to_string(entry.path()).unwrap();
-            let prefix = if name.starts_with("src/web/api/") {
+            let prefix = if name.starts_with("crates/web/src/api/") {
                 "/api/v1"
             } else {
                 ""
@@ -255,5 +255,5 @@ fn every_method_of_every_route_has_a_row() {
     let rows: BTreeSet<_> = rows
         .map(|row| (row.method.to_owned(), row.route.to_owned()))
         .collect();
-    assert_eq!(rows, in_source("src/web"));
+    assert_eq!(rows, in_source("crates/web/src"));
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::bus::permissions::NatsRole;
-use tarsy::bus::{MessageKind, Priority};
+use tarsy_bus::permissions::NatsRole;
+use tarsy_bus::{MessageKind, Priority};
 use tarsy_core::ids::SessionId;
 
 use super::Web;

@@ -81,7 +81,11 @@ impl RedeliveryBackoff {
 
     /// A session, or an alert without one, is released. `None`: the reason is no fault of a call or a write, so the
     /// row of releases ends.
-    pub(crate) fn released(&self, session: SessionId, reason: &ReleaseReason) -> Option<Redelivery> {
+    pub(crate) fn released(
+        &self,
+        session: SessionId,
+        reason: &ReleaseReason,
+    ) -> Option<Redelivery> {
         let now = Instant::now();
         let mut history = lock(&self.history);
         history

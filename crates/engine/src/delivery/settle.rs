@@ -26,7 +26,10 @@ pub enum Settled {
 }
 
 /// Publishes the dead letter, waits until every event is on the stream, then marks the session as settled.
-pub(crate) async fn settle<W: World>(ports: &Ports<W>, id: SessionId) -> Result<Settled, SettleError> {
+pub(crate) async fn settle<W: World>(
+    ports: &Ports<W>,
+    id: SessionId,
+) -> Result<Settled, SettleError> {
     let (sessions, feed) = (&*ports.sessions, &*ports.feed);
     let standing = sessions.standing(id).await?;
     if !standing.over {

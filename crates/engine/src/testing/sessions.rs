@@ -52,7 +52,11 @@ pub(crate) struct FakeSessions {
 }
 
 impl FakeSessions {
-    pub(crate) fn new(dispositions: Vec<Disposition>, claim: Claim, standing: SettlementStatus) -> Self {
+    pub(crate) fn new(
+        dispositions: Vec<Disposition>,
+        claim: Claim,
+        standing: SettlementStatus,
+    ) -> Self {
         Self {
             dispositions: Mutex::new(dispositions),
             opened: Mutex::default(),

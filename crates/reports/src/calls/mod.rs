@@ -79,6 +79,10 @@ pub struct Rebuilt {
 }
 
 #[cfg(any(test, feature = "testing"))]
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "the tests of this crate use the rest")
+)]
 pub mod testing;
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,6 @@ use self::verdict::{Format, Investigation};
 use super::output::{json_line, note, print};
 use super::watch::follow::{Sources, Target};
 use super::{addresses, write_error};
-use crate::bus::{FINGERPRINT, NatsCredentials, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::{TerminalEnv, ViewArgs};
@@ -28,12 +27,13 @@ use crate::cli::watch::{Options, TimelineItem};
 use crate::roles::connect::{Addresses, topology};
 use crate::roles::drill::{RealModel, SERVER};
 use crate::roles::{drill, migrate};
-use crate::store::{MIGRATION_TIMEOUT, Store};
+use tarsy_bus::{FINGERPRINT, NatsCredentials, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use tarsy_config::{Config, show};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_drill::{BUILTIN, Drill, Player};
 use tarsy_engine::ports::Outbox as _;
+use tarsy_store::{MIGRATION_TIMEOUT, Store};
 
 /// The iteration in which the owner is killed. The first one is complete, so the next worker has a journal to replay.
 const KILL_IN_ITERATION: u32 = 2;

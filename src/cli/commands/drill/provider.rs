@@ -9,10 +9,10 @@ use url::Url;
 
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::commands::load_config;
-use crate::llm::service::provider::known::{self, Known};
 use crate::roles::drill::RealModel;
 use tarsy_config::default_models::{CLAUDE, DefaultModel, GEMINI, GPT, GROK, LOCAL};
 use tarsy_config::{Backend, Config, LlmProvider, find, process_env};
+use tarsy_llm::service::provider::known::{self, Known};
 
 /// Words that need no configuration, each with its provider and default model.
 const SHORTHANDS: [(&str, DefaultModel); 7] = [

@@ -7,13 +7,13 @@ use crate::cli::commands::output::{print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
 use crate::roles::drill::{RealModel, SERVER};
-use crate::store::{ModelReport, SessionReport};
 use tarsy_config::{LlmProvider, Price};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_drill::Drill;
 use tarsy_drill::evidence::NOT_RECORDED;
 use tarsy_drill::judging::grade::{Check, Grade, Outcome, Trial};
 use tarsy_reports::words;
+use tarsy_store::{ModelReport, SessionReport};
 
 /// Tokens for which a price is given.
 const PRICED_TOKENS: f64 = 1_000_000.0;
@@ -199,7 +199,7 @@ fn cost(price: Price, models: &[ModelReport]) -> f64 {
 ///
 /// # Errors
 /// When the store has none.
-pub(super) fn session(report: Option<crate::store::AlertReport>) -> anyhow::Result<SessionReport> {
+pub(super) fn session(report: Option<tarsy_store::AlertReport>) -> anyhow::Result<SessionReport> {
     report
         .and_then(|report| report.session)
         .context("the database has no such session")
@@ -208,7 +208,7 @@ pub(super) fn session(report: Option<crate::store::AlertReport>) -> anyhow::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Tokens;
+    use tarsy_store::Tokens;
 
     #[test]
     fn cached_input_and_thinking_have_their_own_prices() {

@@ -5,7 +5,6 @@ use chrono::Utc;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::bus;
 use crate::cli::args::MessageArgs;
 use crate::cli::commands::sources::unknown_source;
 use tarsy_core::ids::SessionId;
@@ -15,7 +14,7 @@ use tarsy_engine::ports::Received;
 /// The message that the arguments describe.
 pub(in crate::cli::commands) fn received(args: &MessageArgs) -> Received {
     let canonical = |name: &str| {
-        bus::ALLOWED
+        tarsy_bus::ALLOWED
             .into_iter()
             .find(|allowed| allowed.eq_ignore_ascii_case(name))
     };

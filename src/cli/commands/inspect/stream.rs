@@ -10,9 +10,6 @@ use crate::cli::args::{Controller, InspectStreamArgs};
 use crate::cli::commands::output::print_json;
 use crate::cli::commands::submit;
 use crate::cli::exit::Exit;
-use crate::llm::client::assemble;
-use crate::llm::json;
-use crate::llm::proto::GenerateResponse;
 use tarsy_core::execution::absorb;
 use tarsy_core::execution::decide::{Decision, decide};
 use tarsy_core::execution::entry::{Answer, Entry};
@@ -23,6 +20,9 @@ use tarsy_core::react::{self, ReplyKind};
 use tarsy_core::timeline::projection::{Measured, project};
 use tarsy_core::timeline::{EventDraft, EventStatus, EventType};
 use tarsy_engine::ports::ModelError;
+use tarsy_llm::client::assemble;
+use tarsy_llm::json;
+use tarsy_llm::proto::GenerateResponse;
 
 /// One line of the output.
 #[derive(Serialize)]

@@ -8,7 +8,6 @@ use super::load_config;
 use super::output::print;
 use crate::cli::args::{GlobalArgs, NotifyCommand, NotifyTestArgs};
 use crate::cli::exit::Exit;
-use crate::notifications::Routes;
 use crate::roles::secrets;
 use tarsy_config::Config;
 use tarsy_core::alert::Severity;
@@ -17,6 +16,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::notification::summary::{Outcome, Summary};
 use tarsy_core::notification::{Moment, Notification, NotificationKey};
 use tarsy_engine::ports::{Notifier as _, ProviderAnswer};
+use tarsy_notifications::Routes;
 
 pub(super) async fn run(global: &GlobalArgs, command: NotifyCommand) -> anyhow::Result<Exit> {
     let NotifyCommand::Test(args) = command;

@@ -4,7 +4,6 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bus;
 use crate::cli::args::{GlobalArgs, RoutesCommand};
 use crate::cli::commands::inspect::message::{check_source, received};
 use crate::cli::commands::output::{json_lines, print};
@@ -140,7 +139,7 @@ impl Question<'_> {
         };
         let tools_of_header = received
             .headers
-            .get(bus::TOOLS)
+            .get(tarsy_bus::TOOLS)
             .and_then(Value::as_str)
             .map(ToOwned::to_owned);
         Narrowing::new(config, route, tools_of_header.as_deref())?;

@@ -7,18 +7,18 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 
 use super::{MAX_SEARCHED, find};
-use crate::bus::{Follower, Nats, TimelineUpdate};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
 use crate::cli::commands::database::{Database, with_cause};
 use crate::cli::commands::output::{json_line, note, print};
 use crate::cli::commands::watch::follow::interrupted;
 use crate::cli::commands::{addresses, link, one_line_error};
 use crate::cli::exit::Exit;
-use crate::store::{CancelAnswer, Store};
+use tarsy_bus::{Follower, Nats, TimelineUpdate};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::{Disposition, Sessions as _};
 use tarsy_reports::words::status_word;
+use tarsy_store::{CancelAnswer, Store};
 
 /// Time for the owner of a session to end it. It needs milliseconds, so one that takes longer has died, or is cut off.
 const OWNER_TIMEOUT: Duration = Duration::from_secs(2);

@@ -24,8 +24,8 @@ use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::roles::publishing::reruns;
-use crate::store::{AlertReport, MAX_COUNTED, SessionFilter, SessionLine};
 use tarsy_core::ids::SessionId;
+use tarsy_store::{AlertReport, MAX_COUNTED, SessionFilter, SessionLine};
 
 /// Messages of each queue among which an alert is searched that no worker has seen.
 const MAX_SEARCHED: usize = 1000;

@@ -9,10 +9,10 @@ use clap_complete::CompletionCandidate;
 use crate::cli::args::Cli;
 use crate::cli::commands::database::Database;
 use crate::cli::commands::with_address_files;
-use crate::store::{SessionFilter, SessionLine};
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, one_line};
 use tarsy_reports::words;
+use tarsy_store::{SessionFilter, SessionLine};
 
 /// How many sessions are proposed, the newest first.
 const MAX_SESSIONS: u32 = 50;

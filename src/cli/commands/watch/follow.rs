@@ -6,13 +6,13 @@ use std::sync::Arc;
 use futures_util::{Stream, StreamExt as _, stream};
 
 use super::waiting::{QueuePlace, WaitWatch};
-use crate::bus::{self, Follower, Nats};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::watch::{Options, TimelineItem, Watch, Watched};
-use crate::store::Store;
+use tarsy_bus::{Follower, Nats};
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;
+use tarsy_store::Store;
 
 /// The sources of timelines: the stream, and the database if its address is known.
 pub(crate) struct Sources {
@@ -40,8 +40,8 @@ impl Sources {
                 item = follower.next() => {
                     waits.is_active();
                     match item? {
-                        bus::TimelineUpdate::Event(event) => TimelineItem::Event(event),
-                        bus::TimelineUpdate::Delta(delta) => TimelineItem::Delta(delta),
+                        tarsy_bus::TimelineUpdate::Event(event) => TimelineItem::Event(event),
+                        tarsy_bus::TimelineUpdate::Delta(delta) => TimelineItem::Delta(delta),
                     }
                 },
                 Some(waiting) = waits.next() => TimelineItem::Waiting(waiting),

@@ -14,7 +14,6 @@ use self::waiting::QueuePlace;
 use super::database::{Database, with_cause};
 use super::output::{json_line, note, print};
 use super::{addresses, one_line_error, public_url, sessions};
-use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
@@ -24,9 +23,10 @@ use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::cli::watch::{Options, until};
 use crate::roles::connect::BadAddress;
-use crate::store::SessionFilter;
+use tarsy_bus::AllFollower;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::RunStatus;
+use tarsy_store::SessionFilter;
 
 /// The beginning lists at most so many running sessions.
 const MAX_RUNNING: u32 = 200;

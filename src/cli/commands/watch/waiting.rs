@@ -10,15 +10,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::bus::{Backlog, Nats, Priority, QueuePosition};
 use crate::cli::commands::database::stream_fault;
 use crate::cli::commands::one_line_error;
 use crate::cli::messages::{self, Workers};
 use crate::cli::render::format;
 use crate::cli::watch::Waiting;
-use crate::store::Store;
+use tarsy_bus::{Backlog, Nats, Priority, QueuePosition};
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_engine::ports::WorkerStatus;
+use tarsy_store::Store;
 
 /// The time before the first report: a session that has begun needs none.
 const FIRST_POLL_DELAY: Duration = Duration::from_millis(300);

@@ -3,8 +3,8 @@
 use super::table::{Cell, Column, hanging, table};
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
-use crate::mcp::Listed;
 use crate::roles::doctor::{Check, Verdict};
+use tarsy_mcp::Listed;
 
 /// Columns of a check's name.
 const NAME_COLUMNS: usize = 11;

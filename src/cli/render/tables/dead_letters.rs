@@ -1,9 +1,9 @@
 //! `dead-letters list` and `dead-letters show`.
 
 use super::table::{Cell, Column, hanging, short_moment, table};
-use crate::bus::{SESSION_ID, StoredDeadLetter, TITLE};
 use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::{format, text};
+use tarsy_bus::{SESSION_ID, StoredDeadLetter, TITLE};
 use tarsy_reports::words::moment;
 
 /// The table of dead letters.

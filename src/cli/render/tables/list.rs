@@ -8,11 +8,11 @@ use super::table::{Cell, Column, short_moment, status_paint, table};
 use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::text;
-use crate::store::SessionLine;
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::words::status_word;
+use tarsy_store::SessionLine;
 
 /// Only the end of a worker's name is shown: it differs between workers.
 const WORKER_COLUMNS: usize = 10;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::table::{Cell, Column, table};
-use crate::bus::{Backlog, MessageKind, Priority};
 use crate::cli::messages;
 use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::{Paint, Style};
+use tarsy_bus::{Backlog, MessageKind, Priority};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::words::{WHY_NO_PROVIDER, lacks_provider, unavailable_in_short};

@@ -9,11 +9,11 @@ use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::Style;
 use crate::cli::render::text;
 use crate::cli::render::timeline::prose;
-use crate::store::{AlertReport, DispositionKind, ExecutionReport, SessionReport, Tokens};
 use tarsy_core::alert::Severity;
 use tarsy_core::alert_update::AlertUpdate;
 use tarsy_core::timeline::rows::Footnotes;
 use tarsy_reports::words::{model, moment, retry_of, state, status_word, tokens};
+use tarsy_store::{AlertReport, DispositionKind, ExecutionReport, SessionReport, Tokens};
 
 /// Further joined alerts are counted, not listed.
 const MAX_JOINED: usize = 5;

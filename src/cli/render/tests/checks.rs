@@ -2,8 +2,8 @@
 
 use super::narrow;
 use crate::cli::render::tables::checks;
-use crate::mcp::Listed;
 use crate::roles::doctor::{Check, Verdict};
+use tarsy_mcp::Listed;
 
 fn check(name: &str, verdict: Verdict, detail: &str, fix: Option<&str>) -> Check {
     Check {

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{fits, narrow};
-use crate::bus::StoredDeadLetter;
 use crate::cli::render::tables::dead_letters::{self, Remedy};
+use tarsy_bus::StoredDeadLetter;
 use tarsy_core::ids::SessionId;
 
 fn letter(reason: &str, headers: Value, body: &[u8]) -> StoredDeadLetter {

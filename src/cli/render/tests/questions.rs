@@ -3,8 +3,8 @@
 use super::sessions::{at, id, line};
 use super::{fits, narrow};
 use crate::cli::render::tables::list;
-use crate::store::SessionLine;
 use tarsy_engine::ports::RunStatus;
+use tarsy_store::SessionLine;
 
 #[test]
 fn questions_stand_below_their_investigation_and_none_is_critical() {

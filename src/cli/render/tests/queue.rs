@@ -6,8 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
 
 use super::{fits, narrow};
-use crate::bus::{Backlog, MessageKind, Priority};
 use crate::cli::render::tables::queue::{self, QueuedAlert};
+use tarsy_bus::{Backlog, MessageKind, Priority};
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_engine::ports::WorkerStatus;
 

@@ -8,14 +8,14 @@ use super::{fits, narrow, story};
 use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::render::timeline::{Charset, Style, event_line};
-use crate::store::{
-    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport,
-    QuestionReport, SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
-};
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
+use tarsy_store::{
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport,
+    QuestionReport, SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
+};
 
 pub(super) fn at(seconds: i64) -> DateTime<Utc> {
     "2026-11-21T14:02:00Z".parse::<DateTime<Utc>>().unwrap()

@@ -16,13 +16,13 @@ pub use self::reading::{Outcome, Reading};
 
 use super::probe::{self, Answer, MAX_TOKENS, Question, measured, message};
 use super::{ModelReport, Problem, State, advice};
-use crate::llm::client::{Client, Observed};
-use crate::mcp::{ArgumentFit, fit_arguments};
 use tarsy_core::execution::entry::{Role, ToolCall};
 use tarsy_core::plan::{ProviderPlan, Strategy, ToolSpec};
 use tarsy_core::prompt::{self, Briefing};
 use tarsy_core::react;
 use tarsy_engine::ports::ModelError;
+use tarsy_llm::client::{Client, Observed};
+use tarsy_mcp::{ArgumentFit, fit_arguments};
 
 /// The tool of the probe. No MCP server may have its first part, and there is no such tool.
 const TOOL: &str = "tarsy.echo";

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::{ArgumentFit, TOOL, called, tool};
-use crate::llm::client::Observed;
 use tarsy_core::execution::answers::verdict::{CALL_IN_TEXT, Ended, Verdict, verdict};
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::plan::Strategy;
 use tarsy_core::react::{Reply, ReplyKind};
 use tarsy_core::text_calls::{self, Labels};
 use tarsy_core::visible::is_blank;
+use tarsy_llm::client::Observed;
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

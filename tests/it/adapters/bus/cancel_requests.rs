@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use tarsy::bus::{JetStreamCancelRequests, Nats, control_subject};
+use tarsy_bus::{JetStreamCancelRequests, Nats, control_subject};
 use tarsy_engine::ports::{CancelNotice, CancelRequests};
 
 use super::table::new_session;

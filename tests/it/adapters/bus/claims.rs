@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use tarsy::bus::{ClaimSettings, ClaimedJob, Claims, Flow, Nats, NewAlert, Priority};
+use tarsy_bus::{ClaimSettings, ClaimedJob, Claims, Flow, Nats, NewAlert, Priority};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{DeadReason, Delivery, Received, Refusal};
 use tokio::sync::{Semaphore, watch};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::bus::{ConnectRetry, Error, Nats, Options, ServerInfo};
+use tarsy_bus::{ConnectRetry, Error, Nats, Options, ServerInfo};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 

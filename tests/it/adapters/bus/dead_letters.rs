@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tarsy::bus::{
+use tarsy_bus::{
     Bound, CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority,
     Published, RETRY_OF, SESSION_ID, StoredDeadLetter, TopologySettings,
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tarsy::bus::{Follower, Nats, TimelineUpdate, live_subject};
+use tarsy_bus::{Follower, Nats, TimelineUpdate, live_subject};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 use tarsy_engine::ports::Feed;
@@ -131,7 +131,7 @@ async fn a_gap_on_the_stream_is_filled_from_the_table() {
     for row in [&rows[0], &rows[1], &rows[4], &rows[5]] {
         let payload = serde_json::to_vec(row).unwrap();
         jetstream
-            .publish(tarsy::bus::timeline_subject(session), payload.into())
+            .publish(tarsy_bus::timeline_subject(session), payload.into())
             .await
             .unwrap()
             .await
@@ -186,7 +186,7 @@ async fn a_stream_that_was_lost_and_filled_again_is_read_again() {
         TimelineUpdate::Event(event(session, 1))
     );
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
-    nats.ensure_topology(&tarsy::bus::TopologySettings::default())
+    nats.ensure_topology(&tarsy_bus::TopologySettings::default())
         .await
         .unwrap();
     table.add(end(session, 2));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tarsy::bus::{AllFollower, TopologySettings};
+use tarsy_bus::{AllFollower, TopologySettings};
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::ports::Feed;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nkeys::KeyPair;
 use serde_json::json;
-use tarsy::bus::{ConnectRetry, LoginSource, Nats, NatsCertificate, NatsCredentials, Options};
+use tarsy_bus::{ConnectRetry, LoginSource, Nats, NatsCertificate, NatsCredentials, Options};
 use tarsy_config::Secret;
 
 use super::{LIMIT, within};

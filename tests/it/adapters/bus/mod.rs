@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tarsy::bus::{ConnectRetry, FeedSettings, JetStreamFeed, Nats, Options, TopologySettings};
+use tarsy_bus::{ConnectRetry, FeedSettings, JetStreamFeed, Nats, Options, TopologySettings};
 
 use self::table::Table;
 use crate::support::nats::NatsServer;

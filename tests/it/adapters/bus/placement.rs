@@ -1,6 +1,6 @@
 //! Servers and storage of streams that NATS refuses: each error names the setting.
 
-use tarsy::bus::{Layout, Layouts, TopologySettings, TopologyStatus, Weakness};
+use tarsy_bus::{Layout, Layouts, TopologySettings, TopologyStatus, Weakness};
 use tarsy_config::{StreamPlacement, StreamStorage};
 
 use super::{connect, connect_to};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::bus::{Backlog, Nats, NewAlert, Priority, QueuePosition};
+use tarsy_bus::{Backlog, Nats, NewAlert, Priority, QueuePosition};
 use tarsy_engine::ports::Delivery;
 
 use super::claims::{next, start};

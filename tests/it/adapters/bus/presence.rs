@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::bus::Nats;
+use tarsy_bus::Nats;
 use tarsy_core::ids::WorkerId;
 use tarsy_engine::ports::{Presence, WorkerStatus};
 use uuid::Uuid;

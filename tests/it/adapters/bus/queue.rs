@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::bus::{
+use tarsy_bus::{
     CHAIN, FINGERPRINT, FORCE, Nats, NewAlert, Priority, RETRY_OF, SESSION_ID, TITLE,
     TopologySettings,
 };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::bus::timeline_subject;
+use tarsy_bus::timeline_subject;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventStatus, EventType, TimelineEvent};
 use tarsy_engine::ports::{EventKey, Outbox, StoreError, Tail};

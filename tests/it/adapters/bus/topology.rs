@@ -1,8 +1,8 @@
 //! Streams and consumers: created, verified field by field, and repaired.
 
 use serde_json::{Value, json};
-use tarsy::bus::TopologyStatus::{self, Differs, Fine, Missing, Unreadable, Weak};
-use tarsy::bus::{
+use tarsy_bus::TopologyStatus::{self, Differs, Fine, Missing, Unreadable, Weak};
+use tarsy_bus::{
     Bound, Difference, Error, Nats, NewAlert, Priority, TopologyChanges, TopologyReport,
     TopologySettings, Weakness,
 };

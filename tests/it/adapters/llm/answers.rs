@@ -1,9 +1,9 @@
 //! The client receives the answers of the transcript.
 
-use tarsy::llm::service::scripted::Options;
 use tarsy_core::execution::entry::{Answer, Finish, ToolCall, Usage};
 use tarsy_core::timeline::DeltaKind;
 use tarsy_drill::transcript::{Chunk, Transcript};
+use tarsy_llm::service::scripted::Options;
 
 use super::harness::{Server, ask, continued, failed, request, script, watch};
 

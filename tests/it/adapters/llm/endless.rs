@@ -4,15 +4,15 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use tarsy::llm::client::Client;
-use tarsy::llm::proto::generate_response::Content;
-use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
-use tarsy::llm::proto::{
+use tarsy_core::timeline::EventType;
+use tarsy_llm::client::Client;
+use tarsy_llm::proto::generate_response::Content;
+use tarsy_llm::proto::llm_service_server::{LlmService, LlmServiceServer};
+use tarsy_llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, ProviderData,
     TextDelta, ToolCallDelta,
 };
-use tarsy::llm::service::routes::Routes;
-use tarsy_core::timeline::EventType;
+use tarsy_llm::service::routes::Routes;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::Server;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::llm::client::Client;
-use tarsy::llm::service::scripted::Options;
 use tarsy_engine::ports::{Model, ModelError, ProviderFailure};
+use tarsy_llm::client::Client;
+use tarsy_llm::service::scripted::Options;
 
 use super::gates::Gatekeeper;
 use super::harness::{

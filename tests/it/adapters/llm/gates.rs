@@ -1,8 +1,8 @@
 //! Gates hold an answer at a chosen position.
 
-use tarsy::llm::service::scripted::Options;
 use tarsy_drill::gate::Gates;
 use tarsy_engine::ports::Model;
+use tarsy_llm::service::scripted::Options;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;

@@ -6,9 +6,9 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use tarsy::llm::proto::generate_response::Content;
-use tarsy::llm::proto::llm_service_client::LlmServiceClient;
-use tarsy::llm::proto::{ConversationMessage, GenerateRequest, LlmConfig};
+use tarsy_llm::proto::generate_response::Content;
+use tarsy_llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_llm::proto::{ConversationMessage, GenerateRequest, LlmConfig};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -1,9 +1,9 @@
 //! Older and newer clients, unknown backends and idle connections.
 
 use prost::Message as _;
-use tarsy::llm::proto::generate_response::Content;
-use tarsy::llm::proto::llm_service_client::LlmServiceClient;
-use tarsy::llm::proto::{
+use tarsy_llm::proto::generate_response::Content;
+use tarsy_llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_llm::proto::{
     ConversationMessage, GenerateRequest, GenerateResponse, LlmConfig, TextDelta,
 };
 use tokio::net::TcpStream;
@@ -91,7 +91,7 @@ async fn added_messages_are_sent_only_to_a_client_that_accepts_them() {
         options
     };
     let server = Server::start(options);
-    let tool = tarsy::llm::proto::ToolDefinition {
+    let tool = tarsy_llm::proto::ToolDefinition {
         name: "a.b".into(),
         ..Default::default()
     };

@@ -2,14 +2,14 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use tarsy::llm::client::{Client, Health, ServiceFault};
-use tarsy::llm::proto::generate_response::Content;
-use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
-use tarsy::llm::proto::{
-    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta,
-};
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::{Model as _, ModelError};
+use tarsy_llm::client::{Client, Health, ServiceFault};
+use tarsy_llm::proto::generate_response::Content;
+use tarsy_llm::proto::llm_service_server::{LlmService, LlmServiceServer};
+use tarsy_llm::proto::{
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta,
+};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Server;

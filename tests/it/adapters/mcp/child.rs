@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport, User};
 use tarsy_engine::ports::Tools as _;
 use tarsy_mask::Mask;
+use tarsy_mcp::{ServerConfig, Servers, StdioConfig, Transport, User};
 use tokio_util::sync::CancellationToken;
 
 use super::within;

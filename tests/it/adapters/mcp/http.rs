@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tarsy::mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
+use tarsy_mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
 use tokio_util::sync::CancellationToken;
 
 use super::{TEST_TIMEOUT, call, within};

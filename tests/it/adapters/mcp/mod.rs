@@ -9,10 +9,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_engine::ports::{Listing, ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
+use tarsy_mcp::{ServerConfig, Servers, StdioConfig, Transport};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::Pid;
-use tarsy::mcp::{HttpConfig, ServerConfig, Servers, StdioConfig, Transport};
 use tarsy_config::ServerScope;
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{Lease, ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
+use tarsy_mcp::{HttpConfig, ServerConfig, Servers, StdioConfig, Transport};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

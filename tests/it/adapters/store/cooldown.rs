@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use serde_json::json;
-use tarsy::store::{CancelAnswer, ConnectOptions, Store};
 use tarsy_core::alert::{AlertStatus, Severity};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{
     CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus,
     SessionEnd, Sessions, SettlementStatus, StoreError,
 };
+use tarsy_store::{CancelAnswer, ConnectOptions, Store};
 use tokio::{sync::Barrier, task::JoinSet};
 use uuid::Uuid;
 

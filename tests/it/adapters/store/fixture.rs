@@ -6,7 +6,6 @@ use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use diesel_migrations::MigrationHarness;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use tarsy::store::{MIGRATIONS, Store};
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_core::alert::refs::Refs;
 use tarsy_core::alert::{Alert, AlertStatus, Severity};
@@ -25,6 +24,7 @@ use tarsy_engine::ports::{
     ModelCallRecord, OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions,
     StageBegin, StageChange, StoreError, ToolCallRecord, ToolCallState,
 };
+use tarsy_store::{MIGRATIONS, Store};
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use serde_json::json;
-use tarsy::store::{SessionFilter, Store};
 use tarsy_core::alert::Alert;
 use tarsy_core::follow_up::{Exchange, PastCall};
 use tarsy_core::ids::SessionId;
@@ -14,6 +13,7 @@ use tarsy_engine::ports::{
     CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd,
     Sessions, SettlementStatus, Sweep, Swept, Threads,
 };
+use tarsy_store::{SessionFilter, Store};
 
 use super::fixture::{
     alert, checkpoint, completed, investigated, new_id, open_request, received, revert_through,

@@ -4,7 +4,6 @@ mod limits;
 mod statuses;
 
 use serde_json::json;
-use tarsy::store::{CancelAnswer, IdMatch, SessionFilter};
 use tarsy_core::alert::{Alert, AlertStatus};
 use tarsy_core::alert_update::Change;
 use tarsy_core::timeline::TimelineEvent;
@@ -12,6 +11,7 @@ use tarsy_engine::ports::{
     DeadLetter, DeadReason, Disposition, Journal, OpenRequest, Opened, Outbox, Refusal, Sessions,
     SettlementStatus, StoreError, StoredMessage,
 };
+use tarsy_store::{CancelAnswer, IdMatch, SessionFilter};
 
 use super::fixture::{alert, completed, new_id, open_request, open_session, received, settled};
 use crate::support::postgres::TestDatabase;

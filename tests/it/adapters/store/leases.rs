@@ -7,7 +7,6 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
-use tarsy::store::CancelAnswer;
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_core::trace_context::TraceContext;
 use tarsy_engine::ports::{
@@ -15,6 +14,7 @@ use tarsy_engine::ports::{
     Renewal, RunStatus, SessionEnd, SessionStep, Sessions, SettlementStatus, StageChange, StageEnd,
     StoreError,
 };
+use tarsy_store::CancelAnswer;
 use uuid::Uuid;
 
 use super::fixture::{

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::alert::Severity;
 use tarsy_engine::ports::{
     Disposition, Journal, OpenRequest, Opened, Outbox, SessionEnd, Sessions,
 };
+use tarsy_store::{ConnectOptions, Store};
 
 use super::fixture::{completed, investigated, new_id, open_request, open_session, received};
 use crate::proofs::checkpoints::relay::Relay;

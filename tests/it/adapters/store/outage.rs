@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use futures_util::FutureExt as _;
-use tarsy::store::{ConnectOptions, Error, PoolUse, Store, check_schema};
 use tarsy_engine::ports::{Journal, Outbox, Sessions, StoreError, Sweep};
+use tarsy_store::{ConnectOptions, Error, PoolUse, Store, check_schema};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 

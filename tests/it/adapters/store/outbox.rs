@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tarsy::store::Store;
 use tarsy_core::alert::Severity;
 use tarsy_core::alert::refs::Refs;
 use tarsy_core::ids::SessionId;
@@ -13,6 +12,7 @@ use tarsy_engine::ports::{
     Arrival, DeadReason, DueNotification, Journal, Lease, NotificationClaim, NotificationResult,
     Notifications, Refusal, Sessions,
 };
+use tarsy_store::Store;
 use tokio::task::JoinSet;
 
 use super::fixture::{completed, new_id, open_request, open_session, received, settled, steal};

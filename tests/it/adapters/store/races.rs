@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{Claim, Journal, Opened, Sessions};
+use tarsy_store::{ConnectOptions, Store};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

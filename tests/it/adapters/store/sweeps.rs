@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use serde_json::json;
-use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{
     DeadReason, IdleAlert, Journal, OpenRequest, Opened, Received, Refusal, Sessions, Sweep, Swept,
 };
+use tarsy_store::{ConnectOptions, Store};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;

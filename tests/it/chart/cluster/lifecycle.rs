@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use uuid::Uuid;

@@ -8,7 +8,7 @@ mod backup;
 
 use std::time::{Duration, Instant};
 
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! `tarsy ask` and `watch --thread`: questions about an ended investigation.
 
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_engine::ports::Outbox;

@@ -4,7 +4,7 @@ use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer};
 use futures_util::StreamExt as _;
 use serde_json::json;
-use tarsy::bus::{CHAIN, NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{CHAIN, NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 

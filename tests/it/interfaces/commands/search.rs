@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::store::SessionFilter;
+use tarsy_store::SessionFilter;
 
 use crate::support::postgres::TestDatabase;
 

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use tarsy_drill::{Drill, builtin};

@@ -13,7 +13,7 @@ mod sns;
 
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::Stream;
-use tarsy::bus::{ConnectRetry, Nats, Options, TopologySettings};
+use tarsy_bus::{ConnectRetry, Nats, Options, TopologySettings};
 
 use crate::support::http::{self, Answer};
 use crate::support::nats::NatsServer;

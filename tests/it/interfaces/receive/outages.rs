@@ -1,6 +1,6 @@
 //! The receiver while the queue is full or the broker is unavailable.
 
-use tarsy::bus::{Bound, TopologySettings};
+use tarsy_bus::{Bound, TopologySettings};
 
 use super::{Receiver, make_streams};
 use crate::support::http;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use tarsy::store::OPERATIONS;
-use tarsy::telemetry::names::all;
+use tarsy_store::OPERATIONS;
+use tarsy_telemetry::names::all;
 
 use super::checked;
 use super::expressions::{

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use prost::Message as _;
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::llm::client::wire;
-use tarsy::llm::proto::GenerateRequest;
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::ModelRequest;
+use tarsy_llm::client::wire;
+use tarsy_llm::proto::GenerateRequest;
 use tarsy_reports::calls::{CallNumber, Rebuilt, RebuiltCall};
 use uuid::Uuid;
 

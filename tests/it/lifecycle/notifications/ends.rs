@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::bus::Priority;
+use tarsy_bus::Priority;
 
 use super::{FAILING, closed, publish, system, with_routes};
 use crate::support::http::endpoint::{Endpoint, Request};

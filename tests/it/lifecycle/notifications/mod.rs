@@ -6,7 +6,7 @@ mod outages;
 mod slack;
 mod webhook;
 
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 

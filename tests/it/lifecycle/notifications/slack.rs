@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use tarsy::bus::Priority;
+use tarsy_bus::Priority;
 
 use super::{closed, publish, system};
 use crate::support::http::endpoint::{Endpoint, Reply, Request};

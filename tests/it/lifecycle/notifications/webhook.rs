@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use data_encoding::BASE64;
 use ring::hmac::{HMAC_SHA256, Key, verify};
 use serde_json::json;
-use tarsy::bus::Priority;
+use tarsy_bus::Priority;
 
 use super::{FAILING, closed, publish, system};
 use crate::support::http::endpoint::{Endpoint, Reply, Request};

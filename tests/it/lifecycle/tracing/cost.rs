@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use serde_json::json;
-use tarsy::bus::{FINGERPRINT, NewAlert, Priority};
+use tarsy_bus::{FINGERPRINT, NewAlert, Priority};
 
 use super::collector::Collector;
 use crate::support::figures::by_depth;

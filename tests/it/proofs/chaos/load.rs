@@ -8,7 +8,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
-use tarsy::bus::{ConnectRetry, Nats, Options};
+use tarsy_bus::{ConnectRetry, Nats, Options};
 use tarsy_core::ids::SessionId;
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;

@@ -230,9 +230,9 @@ impl fmt::Display for Server {
 impl Stream {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Alerts => tarsy::bus::ALERTS,
-            Self::Timeline => tarsy::bus::TIMELINE,
-            Self::Control => tarsy::bus::CONTROL,
+            Self::Alerts => tarsy_bus::ALERTS,
+            Self::Timeline => tarsy_bus::TIMELINE,
+            Self::Control => tarsy_bus::CONTROL,
         }
     }
 }

@@ -10,10 +10,10 @@ use async_nats::jetstream::consumer::pull::OrderedConfig;
 use async_nats::jetstream::{self, Context};
 use chrono::{DateTime, Utc};
 use futures_util::StreamExt as _;
-use tarsy::bus::{ConnectRetry, Follower, Nats, Options, TimelineUpdate};
-use tarsy::store::Store;
+use tarsy_bus::{ConnectRetry, Follower, Nats, Options, TimelineUpdate};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
+use tarsy_store::Store;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -61,7 +61,7 @@ struct Place {
 
 async fn read(nats_url: &str, seen: &Mutex<Everything>, place: &mut Place) -> Option<()> {
     let jetstream = jetstream::new(async_nats::connect(nats_url).await.ok()?);
-    let stream = jetstream.get_stream(tarsy::bus::TIMELINE).await.ok()?;
+    let stream = jetstream.get_stream(tarsy_bus::TIMELINE).await.ok()?;
     let created = stream.cached_info().created.unix_timestamp_nanos();
     if created != place.created {
         *place = Place {
@@ -106,7 +106,7 @@ pub(super) async fn on_stream(system: &System) -> BTreeMap<SessionId, Vec<Timeli
         connect(system).await,
         BTreeMap::<_, Vec<TimelineEvent>>::new(),
     );
-    for message in messages(&jetstream, tarsy::bus::TIMELINE).await {
+    for message in messages(&jetstream, tarsy_bus::TIMELINE).await {
         let event: TimelineEvent = serde_json::from_slice(&message.payload).expect("an event");
         found.entry(event.session_id).or_default().push(event);
     }
@@ -115,7 +115,7 @@ pub(super) async fn on_stream(system: &System) -> BTreeMap<SessionId, Vec<Timeli
 
 /// Reason and alert of each dead letter.
 pub(super) async fn letters(system: &System) -> std::collections::BTreeSet<(String, SessionId)> {
-    let found = messages(&connect(system).await, tarsy::bus::DEAD_LETTERS).await;
+    let found = messages(&connect(system).await, tarsy_bus::DEAD_LETTERS).await;
     let letter = |message: &jetstream::Message| {
         let mut parts = message.subject.split('.').skip(2);
         Some((parts.next()?.to_owned(), SessionId::parse(parts.next()?)?))

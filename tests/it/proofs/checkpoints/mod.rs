@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::execution::entry::{Entry, ToolResult};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventDraft, EventType};
 use tarsy_engine::ports::{
     Checkpoint, Claim, ClaimRequest, Journal, Lease, Sessions, StoreError, Sweep, Swept,
 };
+use tarsy_store::{ConnectOptions, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use uuid::Uuid;

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use tarsy::store::Store;
 use tarsy_config::ConfiguredSources;
 use tarsy_core::alert::{Alert, AlertStatus};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, Intake};
 use tarsy_engine::ports::{Journal as _, OpenRequest, Opened, Sessions as _};
+use tarsy_store::Store;
 
 use self::profile::Profile;
 use self::script::{Delivery, Message, script};

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, Store, migrate};
 use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::alert::{Alert, Severity};
 use tarsy_engine::ports::{JoinRequest, Opened, Sessions};
+use tarsy_store::{ConnectOptions, MIGRATION_TIMEOUT, Store, migrate};
 use uuid::Uuid;
 
 use crate::adapters::store::fixture::{alert, new_id, open_session, received};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, SessionFilter, Store, migrate};
 use tarsy_config::Retention;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{Journal as _, Pruned, RunStatus, Sessions as _, Sweep};
+use tarsy_store::{ConnectOptions, MIGRATION_TIMEOUT, SessionFilter, Store, migrate};
 use tokio::task::JoinSet;
 
 use crate::adapters::store::fixture::{

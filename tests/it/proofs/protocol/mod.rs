@@ -7,9 +7,9 @@
 //!
 //! | in the model | in tarsy |
 //! |---|---|
-//! | `statements.rs` | `src/store/sql/{receive,give_up,open,claim,checkpoint,finish,release,settle}.sql` |
+//! | `statements.rs` | `crates/store/src/sql/{receive,give_up,open,claim,checkpoint,finish,release,settle}.sql` |
 //! | `worker.rs`, `Step` | `crates/engine/src/delivery/dispatch.rs`, and `crates/engine/src/run/` |
-//! | `worker.rs`, `row_to_publish` and `publish` | `src/bus/timeline/publisher.rs` |
+//! | `worker.rs`, `row_to_publish` and `publish` | `crates/bus/src/timeline/publisher.rs` |
 //! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | `Sessions::sweep` and `Queue` in `crates/engine/src/ports/` |
 //! | `model.rs`, `Inherit` | `crates/engine/src/delivery/inherit.rs` |
 //! | `model.rs`, every action that `is_fault` | kill -9, SIGSTOP, SIGTERM, lost or late messages, lost streams |

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::mcp::{ServerConfig, Servers};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
+use tarsy_mcp::{ServerConfig, Servers};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tarsy::mcp::{ServerConfig, Servers};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
+use tarsy_mcp::{ServerConfig, Servers};
 use tokio_util::sync::CancellationToken;
 
 use super::http_server::{HostileHttp, TOKEN};

@@ -1,9 +1,9 @@
 //! Lists of tools.
 
 use serde_json::{Value, json};
-use tarsy::mcp::Servers;
 use tarsy_engine::ports::{Listing, Tools};
 use tarsy_mask::Mask;
+use tarsy_mcp::Servers;
 use tokio_util::sync::CancellationToken;
 
 use super::server::{FAKE, HostileServer, tool};

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tarsy::store::Store;
 use tarsy_core::alert::refs::Refs;
 use tarsy_core::execution::entry::Entry;
 use tarsy_core::ids::{ExecutionId, SessionId};
@@ -22,6 +21,7 @@ use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventDraft, EventType};
 use tarsy_engine::ports::{Checkpoint, Journal as _, Opened, SessionEnd, Sessions as _};
 use tarsy_reports::SessionFilter;
+use tarsy_store::Store;
 
 use self::shapes::{BYTES, Shape};
 use super::processor_time::Clock;

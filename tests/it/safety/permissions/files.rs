@@ -1,9 +1,9 @@
-//! The files in `deploy/nats` have the lists of `tarsy::bus::permissions`. `TARSY_WRITE_DEPLOY=1` writes them again.
+//! The files in `deploy/nats` have the lists of `tarsy_bus::permissions`. `TARSY_WRITE_DEPLOY=1` writes them again.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use tarsy::bus::permissions::NatsRole;
+use tarsy_bus::permissions::NatsRole;
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

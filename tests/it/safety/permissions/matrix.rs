@@ -1,8 +1,8 @@
 //! What each role may do, as a table; forged events and cancel requests among it.
 
 use serde_json::json;
-use tarsy::bus::permissions::NatsRole;
-use tarsy::bus::{ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
+use tarsy_bus::permissions::NatsRole;
+use tarsy_bus::{ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
 use tarsy_config::Secret;
 use uuid::Uuid;
 
@@ -391,7 +391,7 @@ async fn users_with_jwts_have_the_permissions_of_their_role() {
         operator.write_user(&file, role.as_str(), &permissions);
         let secret =
             Secret::file_of("NATS_CREDS_FILE", &|_| Some(file.display().to_string())).unwrap();
-        let login = tarsy::bus::LoginSource::Credentials(secret);
+        let login = tarsy_bus::LoginSource::Credentials(secret);
         let nats = connect(
             server.url(),
             NatsCredentials {

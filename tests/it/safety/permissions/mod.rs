@@ -6,7 +6,7 @@ mod processes;
 mod postgres_roles;
 mod wire_client;
 
-use tarsy::bus::permissions::NatsRole;
+use tarsy_bus::permissions::NatsRole;
 
 use crate::support::nats::NatsServer;
 

@@ -2,12 +2,12 @@
 
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
-use tarsy::store::{
+use tarsy_engine::ports::{Journal as _, Outbox as _, Sessions as _};
+use tarsy_reports::{IdMatch, SessionFilter, SessionPage};
+use tarsy_store::{
     ConnectOptions, MIGRATION_TIMEOUT, Schema, Store, check_for_worker, check_schema, database_fit,
     migrate,
 };
-use tarsy_engine::ports::{Journal as _, Outbox as _, Sessions as _};
-use tarsy_reports::{IdMatch, SessionFilter, SessionPage};
 
 use super::files::deployed;
 use crate::adapters::store::fixture::{checkpoint, running_session};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::bus::permissions::NatsRole;
+use tarsy_bus::permissions::NatsRole;
 use uuid::Uuid;
 
 use super::{PASSWORD, guarded};

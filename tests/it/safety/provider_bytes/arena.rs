@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tarsy::llm::proto::generate_response::Content;
-use tarsy::llm::proto::llm_service_client::LlmServiceClient;
-use tarsy::llm::proto::{
+use tarsy_llm::proto::generate_response::Content;
+use tarsy_llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_llm::proto::{
     ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_OTHER_SOURCES, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY,
     ACCEPT_URL_RETRIEVALS, ConversationMessage, GenerateRequest, GenerateResponse, LlmConfig,
     ProviderData, ToolCall, ToolDefinition,
 };
-use tarsy::llm::service::backend::{Backend, Backends};
-use tarsy::llm::service::genai::Genai;
-use tarsy::llm::service::google::Google;
-use tarsy::llm::service::provider::Access;
-use tarsy::llm::service::provider::key::Environment;
-use tarsy::llm::service::provider::timeouts::Timeouts;
-use tarsy::llm::service::{Options, Service};
+use tarsy_llm::service::backend::{Backend, Backends};
+use tarsy_llm::service::genai::Genai;
+use tarsy_llm::service::google::Google;
+use tarsy_llm::service::provider::Access;
+use tarsy_llm::service::provider::key::Environment;
+use tarsy_llm::service::provider::timeouts::Timeouts;
+use tarsy_llm::service::{Options, Service};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};

@@ -11,11 +11,11 @@ mod streams;
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::llm::proto::llm_service_client::LlmServiceClient;
-use tarsy::llm::proto::{ACCEPT_CODES, ConversationMessage, GenerateRequest, LlmConfig};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_llm::proto::{ACCEPT_CODES, ConversationMessage, GenerateRequest, LlmConfig};
 use tarsy_mask::Mask;
 use uuid::Uuid;
 

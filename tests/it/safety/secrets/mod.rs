@@ -9,7 +9,7 @@ mod rotation;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tarsy::bus::{NewAlert, Priority, SESSION_ID, TimelineUpdate};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID, TimelineUpdate};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use tarsy_mask::Mask;

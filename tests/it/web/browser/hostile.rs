@@ -3,7 +3,7 @@
 //! well, with a line of 1 MB and lists of 10,000 levels.
 
 use serde_json::json;
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use uuid::Uuid;
 

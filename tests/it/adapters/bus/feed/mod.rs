@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::bus::{FeedSettings, JetStreamFeed, MAX_EVENT_BYTES, timeline_subject};
+use tarsy_bus::{FeedSettings, JetStreamFeed, MAX_EVENT_BYTES, timeline_subject};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::ports::{DeadLetter, DeadReason, Feed};

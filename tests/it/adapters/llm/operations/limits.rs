@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tarsy::llm::service::scripted::Options;
-use tarsy::llm::service::{self, RequestLimits};
 use tarsy_config::Concurrency;
 use tarsy_core::execution::entry::Role;
 use tarsy_engine::ports::ModelError;
+use tarsy_llm::service::scripted::Options;
+use tarsy_llm::service::{self, RequestLimits};
 use tokio_util::sync::CancellationToken;
 
 use super::super::gates::Gatekeeper;

@@ -6,7 +6,7 @@ mod proxies;
 mod reflection;
 mod security;
 
-use tarsy::llm::service;
+use tarsy_llm::service;
 
 use super::harness::{Server, script};
 

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use tarsy::llm::client::{Client, ClientCertificate, Credentials, ServiceFault};
-use tarsy::llm::proto::GenerateRequest;
-use tarsy::llm::proto::llm_service_client::LlmServiceClient;
-use tarsy::llm::service;
-use tarsy::llm::service::security::{Security, TlsFiles};
-use tarsy::llm::token::TokenSource;
 use tarsy_engine::ports::ModelError;
+use tarsy_llm::client::{Client, ClientCertificate, Credentials, ServiceFault};
+use tarsy_llm::proto::GenerateRequest;
+use tarsy_llm::proto::llm_service_client::LlmServiceClient;
+use tarsy_llm::service;
+use tarsy_llm::service::security::{Security, TlsFiles};
+use tarsy_llm::token::TokenSource;
 use tarsy_mask::Mask;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;

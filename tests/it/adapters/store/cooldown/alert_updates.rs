@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use tarsy::store::Store;
 use tarsy_core::alert::Severity::{Critical, High, Low, Normal};
 use tarsy_core::alert::aggregate::Aggregate;
 use tarsy_core::alert::{AlertStatus, MemberReport, Severity};
 use tarsy_core::alert_update::{Change, KnownAlert, MAX_UPDATES, ReportedAlert, resolved_members};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{Journal, OpenRequest, Opened, SessionEnd, Sessions};
+use tarsy_store::Store;
 use uuid::Uuid;
 
 use crate::adapters::store::fixture::{

@@ -38,13 +38,13 @@ async fn a_delivery_a_sweep_and_a_claim_do_not_write_the_text_index() {
     connection
         .batch_execute(concat!(
             "PREPARE receive (uuid, uuid, bigint, bytea, text, jsonb, bytea) AS ",
-            include_str!("../../../../../src/store/sql/receive.sql")
+            include_str!("../../../../../crates/store/src/sql/receive.sql")
         ))
         .unwrap();
     connection
         .batch_execute(concat!(
             "PREPARE sweep (float8, bigint, float8) AS ",
-            include_str!("../../../../../src/store/sql/sweep.sql")
+            include_str!("../../../../../crates/store/src/sql/sweep.sql")
         ))
         .unwrap();
     connection.batch_execute("BEGIN").unwrap();
@@ -79,7 +79,7 @@ async fn a_probe_writes_in_place_and_leaves_one_row() {
     connection
         .batch_execute(concat!(
             "PREPARE probe (smallint) AS ",
-            include_str!("../../../../../src/store/sql/probe.sql")
+            include_str!("../../../../../crates/store/src/sql/probe.sql")
         ))
         .unwrap();
     connection.batch_execute("BEGIN").unwrap();

@@ -1,11 +1,11 @@
 //! The filter of the list of sessions, and what it reads.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use tarsy::store::Store;
 use tarsy_core::alert::Severity;
 use tarsy_core::clock::Moment;
 use tarsy_engine::ports::Sessions as _;
 use tarsy_reports::{Facets, SessionFilter, SessionPage};
+use tarsy_store::Store;
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;

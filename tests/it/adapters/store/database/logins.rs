@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tarsy::store::{
-    ConnectOptions, Error, MIGRATION_TIMEOUT, Secrets, Store, check_for_worker, migrate,
-};
 use tarsy_config::Secret;
 use tarsy_engine::ports::Sessions as _;
+use tarsy_store::{
+    ConnectOptions, Error, MIGRATION_TIMEOUT, Secrets, Store, check_for_worker, migrate,
+};
 
 use crate::support::certificates::Authority;
 use crate::support::postgres::TestDatabase;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use diesel::RunQueryDsl as _;
 use diesel::connection::SimpleConnection;
-use tarsy::store::{ConnectOptions, Error, MIGRATION_TIMEOUT, Schema, check_schema, migrate};
+use tarsy_store::{ConnectOptions, Error, MIGRATION_TIMEOUT, Schema, check_schema, migrate};
 use tokio::time::Instant;
 
 use crate::adapters::store::fixture::{new_id, open_session, revert_through, until_blocked};

@@ -52,8 +52,8 @@ fn plan(database: &TestDatabase, sql: &str, types: &str, arguments: &str) -> Str
 async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     let database = TestDatabase::create().await;
     database.execute(HISTORY);
-    let sweep = include_str!("../../../../../src/store/sql/sweep.sql");
-    let open = include_str!("../../../../../src/store/sql/open.sql");
+    let sweep = include_str!("../../../../../crates/store/src/sql/sweep.sql");
+    let open = include_str!("../../../../../crates/store/src/sql/open.sql");
     let sweep = plan(&database, sweep, "float8, bigint, float8", "15, 100, 60");
     let id = "'019ab000-0000-7000-8000-000000000000'";
     let open = plan(
@@ -97,7 +97,7 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
 async fn a_claim_of_notifications_reads_only_those_that_wait() {
     let database = TestDatabase::create().await;
     database.execute(HISTORY);
-    let claim = include_str!("../../../../../src/store/sql/notify_claim.sql");
+    let claim = include_str!("../../../../../crates/store/src/sql/notify_claim.sql");
     let id = "'019ab000-0000-7000-8000-000000000000'";
     let plan = plan(
         &database,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use tarsy::store::{ConnectOptions, Store};
 use tarsy_config::Retention;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
@@ -12,6 +11,7 @@ use tarsy_engine::ports::{
     DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd,
     Sessions,
 };
+use tarsy_store::{ConnectOptions, Store};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;

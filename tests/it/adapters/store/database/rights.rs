@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
-use tarsy::store::{ConnectOptions, Error, Schema, Store, check_for_worker};
 use tarsy_engine::ports::{Journal, PRUNED_TABLES, Sessions};
+use tarsy_store::{ConnectOptions, Error, Schema, Store, check_for_worker};
 
 use crate::adapters::store::fixture::{
     LEASE, checkpoint, claim_request, completed, new_id, received, running_session, settled,

@@ -5,10 +5,10 @@ use std::path::Path;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
-use tarsy::store::{
+use tarsy_core::timeline::EventType;
+use tarsy_store::{
     ConnectOptions, Error, MIGRATION_TIMEOUT, MIGRATIONS, Schema, check_schema, schema_version,
 };
-use tarsy_core::timeline::EventType;
 
 use crate::adapters::store::fixture::revert_through;
 use crate::support::postgres::TestDatabase;
@@ -34,7 +34,7 @@ fn current() -> String {
 }
 
 async fn migrate(options: &ConnectOptions) -> Result<usize, Error> {
-    tarsy::store::migrate(options, MIGRATION_TIMEOUT)
+    tarsy_store::migrate(options, MIGRATION_TIMEOUT)
         .await
         .map(|done| done.applied.len())
 }
@@ -157,7 +157,7 @@ async fn a_newer_schema_names_the_oldest_program_that_may_use_it() {
         check_schema(&options).await.unwrap(),
         Schema::Newer(later.to_owned())
     );
-    let done = tarsy::store::migrate(&options, MIGRATION_TIMEOUT)
+    let done = tarsy_store::migrate(&options, MIGRATION_TIMEOUT)
         .await
         .unwrap();
     assert_eq!(
@@ -223,7 +223,7 @@ async fn the_rust_schema_equals_the_one_of_the_database() {
     .unwrap();
     let mut written = Vec::new();
     let mut table = "";
-    for line in include_str!("../../../../../src/store/schema.rs").lines() {
+    for line in include_str!("../../../../../crates/store/src/schema.rs").lines() {
         let line = line.trim().trim_end_matches(',');
         if let Some((name, _)) = line.split_once(" (") {
             table = name;

@@ -1,10 +1,10 @@
 //! The words by which sessions are found: written with a session, and given to those of earlier versions.
 
-use tarsy::store::Store;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{Journal, SessionEnd, Sessions, Worded};
 use tarsy_reports::SessionFilter;
+use tarsy_store::Store;
 
 use crate::adapters::store::fixture::{completed, investigated, new_id, open_session, settled};
 use crate::support::postgres::TestDatabase;

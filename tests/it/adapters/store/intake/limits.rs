@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tarsy::store::{ConnectOptions, Store};
 use tarsy_core::alert::AlertStatus;
 use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::ids::SessionId;
@@ -13,6 +12,7 @@ use tarsy_engine::ports::{
     Claim, Disposition, JoinRequest, Journal, OpenRequest, Opened, Outbox, RouteLimit, RunStatus,
     Sessions,
 };
+use tarsy_store::{ConnectOptions, Store};
 use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::adapters::store::fixture::{

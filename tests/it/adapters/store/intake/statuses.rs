@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use tarsy::store::{CancelAnswer, Store};
 use tarsy_core::alert::AlertStatus;
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_core::alert_update::Change;
@@ -11,6 +10,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{
     Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd, Sessions,
 };
+use tarsy_store::{CancelAnswer, Store};
 
 use super::summaries;
 use crate::adapters::store::fixture::{completed, new_id, open_request, received};

@@ -155,7 +155,7 @@ async fn a_refused_swap_takes_no_number() {
 }
 
 async fn send(
-    store: tarsy::store::Store,
+    store: tarsy_store::Store,
     lease: tarsy_engine::ports::Lease,
     checkpoint: Checkpoint,
 ) -> Result<Vec<Option<u32>>, StoreError> {

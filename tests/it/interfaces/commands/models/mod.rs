@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use serde_json::{Value, json};
-use tarsy::llm::proto::generate_response::Content;
-use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
-use tarsy::llm::proto::{
+use tarsy_llm::proto::generate_response::Content;
+use tarsy_llm::proto::llm_service_server::{LlmService, LlmServiceServer};
+use tarsy_llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta,
     ToolCallDelta, UsageInfo,
 };
-use tarsy::llm::service::routes::Routes;
+use tarsy_llm::service::routes::Routes;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::{Config, StorageType};
 use chrono::{DateTime, Utc};
-use tarsy::bus::{ConnectRetry, Error, Nats, NewAlert, Options, Priority, SESSION_ID};
+use tarsy_bus::{ConnectRetry, Error, Nats, NewAlert, Options, Priority, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use tokio::task::JoinSet;

@@ -1,0 +1,8 @@
+//! What this build is: `tarsy_build_info` and the web interface show it.
+
+/// The version of tarsy.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit that was built, in hexadecimal, or `unknown`.
+pub const COMMIT: &str = env!("TARSY_BUILD_COMMIT");
+/// The version of the compiler.
+pub const RUSTC: &str = env!("TARSY_BUILD_RUSTC");

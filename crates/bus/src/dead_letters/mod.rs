@@ -1,0 +1,4 @@
+//! Dead letters: alerts that were given up. Workers publish them; people list, drop and retry them.
+
+pub mod publish;
+pub mod stored;

@@ -1,0 +1,158 @@
+//! What the server permits the present credentials: `$SYS.REQ.USER.INFO`, since nats-server 2.10.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::subjects::{covers, overlap};
+use crate::connection::Nats;
+use crate::error::{Error, within};
+
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The user of a connection, and its permissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// Empty for a server without users.
+    pub user: String,
+    pub account: String,
+    /// `None` permits everything.
+    permissions: Option<Permissions>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Permissions {
+    #[serde(default)]
+    publish: Subjects,
+    #[serde(default)]
+    subscribe: Subjects,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Subjects {
+    /// Empty permits everything that is not denied.
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    deny: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: User,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    user: String,
+    #[serde(default)]
+    account: String,
+    permissions: Option<Permissions>,
+}
+
+impl Subjects {
+    fn permit(&self, wanted: &str) -> bool {
+        // An entry for a queue group has its name behind a blank.
+        let subject = |entry: &String| entry.split(' ').next().unwrap_or_default().to_owned();
+        let is_denied = self
+            .deny
+            .iter()
+            .any(|entry| overlap(&subject(entry), wanted));
+        !is_denied
+            && (self.allow.is_empty()
+                || self
+                    .allow
+                    .iter()
+                    .any(|entry| covers(&subject(entry), wanted)))
+    }
+}
+
+impl Granted {
+    /// Whether the credentials have no permissions of their own, so that they permit everything.
+    pub fn is_unlimited(&self) -> bool {
+        self.permissions.is_none()
+    }
+
+    pub fn may_publish(&self, subject: &str) -> bool {
+        self.permissions
+            .as_ref()
+            .is_none_or(|permissions| permissions.publish.permit(subject))
+    }
+
+    pub fn may_subscribe(&self, subject: &str) -> bool {
+        self.permissions
+            .as_ref()
+            .is_none_or(|permissions| permissions.subscribe.permit(subject))
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_patterns(publish: &[&str], subscribe: &[&str]) -> Self {
+        let subjects = |allow: &[&str]| {
+            let allow = allow.iter().map(|subject| (*subject).to_owned()).collect();
+            Subjects {
+                allow,
+                deny: Vec::new(),
+            }
+        };
+        let permissions = Some(Permissions {
+            publish: subjects(publish),
+            subscribe: subjects(subscribe),
+        });
+        Self {
+            user: String::new(),
+            account: String::new(),
+            permissions,
+        }
+    }
+}
+
+impl Nats {
+    /// Asks the server for the permissions of this connection.
+    ///
+    /// # Errors
+    /// When it does not answer, as it does if the permissions do not include the question.
+    pub async fn granted(&self) -> Result<Granted, Error> {
+        let asked = self.client.request("$SYS.REQ.USER.INFO", Vec::new().into());
+        let silence = "the server does not name the permissions of these credentials";
+        let answer = within(ANSWER_TIMEOUT, silence, asked).await?;
+        let answer: Answer = serde_json::from_slice(&answer.payload).map_err(|error| {
+            Error::Unavailable(format!("the permissions cannot be read: {error}"))
+        })?;
+        let User {
+            user,
+            account,
+            permissions,
+        } = answer.data;
+        Ok(Granted {
+            user,
+            account,
+            permissions,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denied_subject_takes_precedence_and_an_empty_list_permits_the_rest() {
+        let text = r#"{"data": {"user": "u", "account": "A", "permissions": {
+            "publish": {"deny": ["tarsy.timeline.>"]}, "subscribe": {"allow": ["tarsy.>", "_INBOX.> workers"]}}}}"#;
+        let User {
+            user,
+            account,
+            permissions,
+        } = serde_json::from_str::<Answer>(text).unwrap().data;
+        let granted = Granted {
+            user,
+            account,
+            permissions,
+        };
+        assert!(granted.may_publish("tarsy.alerts.>") && !granted.may_publish("tarsy.timeline.*"));
+        assert!(!granted.may_publish("tarsy.>"), "a part of it is denied");
+        assert!(granted.may_subscribe("_INBOX.>") && !granted.may_subscribe("$JS.>"));
+        assert!(!granted.is_unlimited());
+    }
+}

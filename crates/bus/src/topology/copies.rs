@@ -1,0 +1,115 @@
+//! The copies of streams and consumers on a cluster, for `doctor`.
+
+use async_nats::jetstream::stream::{self, ClusterInfo, PeerInfo};
+use futures_util::future::join_all;
+
+use super::settings::TopologySettings;
+use super::streams;
+use crate::connection::Nats;
+use crate::names::{ALERTS, Priority};
+
+/// The copies of a stream or of a consumer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamCopies {
+    /// `TARSY_ALERTS` or `TARSY_ALERTS/critical`.
+    pub name: String,
+    /// The server that leads; `None` while there is no majority.
+    pub leader: Option<String>,
+    /// How many servers have a copy, the leader included.
+    pub copies: usize,
+    /// How many should have one, by the configuration on the server.
+    pub wanted: usize,
+    /// Each copy that is not up to date.
+    pub behind: Vec<CopyBehind>,
+}
+
+/// A copy that is not up to date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyBehind {
+    /// The name of its server.
+    pub server: String,
+    /// `offline`, or `3 operations behind`.
+    pub reason: String,
+}
+
+impl Nats {
+    /// The copies of each stream and consumer that can be read; none on a server without a cluster.
+    pub async fn inspect_copies(&self, settings: &TopologySettings) -> Vec<StreamCopies> {
+        if !self.is_clustered() {
+            return Vec::new();
+        }
+        let streams = streams::expected(settings, self.max_payload());
+        let streams = join_all(
+            streams
+                .iter()
+                .map(|expected| self.find_stream(&expected.name)),
+        )
+        .await;
+        let streams: Vec<stream::Info> = streams
+            .into_iter()
+            .filter_map(|found| found.ok().flatten())
+            .collect();
+        // The consumers have as many copies as their stream.
+        let wanted = streams
+            .iter()
+            .find(|found| found.config.name == ALERTS)
+            .map(|found| found.config.num_replicas);
+        let consumers = Priority::ALL.map(|priority| async move {
+            let stream = self.jetstream.get_stream_no_info(ALERTS).await.ok()?;
+            let found = stream.consumer_info(priority.as_str()).await.ok()?;
+            Some(StreamCopies::of(
+                priority.consumer(),
+                wanted?,
+                &found.cluster?,
+            ))
+        });
+        let consumers = join_all(consumers).await;
+        let of_stream = |found: stream::Info| {
+            Some(StreamCopies::of(
+                found.config.name,
+                found.config.num_replicas,
+                &found.cluster?,
+            ))
+        };
+        streams
+            .into_iter()
+            .map(of_stream)
+            .chain(consumers)
+            .flatten()
+            .collect()
+    }
+}
+
+impl StreamCopies {
+    fn of(name: String, wanted: usize, cluster: &ClusterInfo) -> Self {
+        let behind = cluster
+            .replicas
+            .iter()
+            .filter(|copy| copy.offline || !copy.current)
+            .map(CopyBehind::of)
+            .collect();
+        let leader = cluster.leader.clone().filter(|leader| !leader.is_empty());
+        let copies = cluster.replicas.len() + usize::from(leader.is_some());
+        Self {
+            name,
+            leader,
+            copies,
+            wanted,
+            behind,
+        }
+    }
+}
+
+impl CopyBehind {
+    fn of(copy: &PeerInfo) -> Self {
+        let reason = match copy.lag {
+            _ if copy.offline => "offline".to_owned(),
+            Some(lag) if lag > 0 => format!("{lag} operations behind"),
+            _ => "not up to date".to_owned(),
+        };
+        Self {
+            server: copy.name.clone(),
+            reason,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Creates and changes streams and consumers, for `tarsy migrate`.
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream;
+use tokio::time::Instant;
+
+use super::settings::TopologySettings;
+use super::{consumers, streams};
+use crate::connection::Nats;
+use crate::error::Error;
+use crate::names::{ALERTS, Priority};
+
+/// How long a stream may take to move to other servers before its number of copies is changed.
+const MOVE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Between two looks at a stream that moves.
+const MOVE_POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// How long servers that elect a leader may leave a request unanswered. Each request waits for 10 s of it.
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How many streams and consumers `ensure_topology` has created and updated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TopologyChanges {
+    pub created: usize,
+    pub updated: usize,
+    pub unchanged: usize,
+}
+
+/// What happened to a stream or a consumer.
+enum Ensured {
+    Created,
+    Updated,
+    Unchanged,
+}
+
+impl TopologyChanges {
+    fn count(&mut self, ensured: &Ensured) {
+        match ensured {
+            Ensured::Created => self.created += 1,
+            Ensured::Updated => self.updated += 1,
+            Ensured::Unchanged => self.unchanged += 1,
+        }
+    }
+}
+
+impl Nats {
+    /// Creates missing streams and consumers, updates those that differ, and verifies the result. A stream keeps
+    /// additional replicas, and every bound that is larger than a [`super::Bound::AtLeast`].
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses a change, ignores a setting or leaves requests unanswered for a minute;
+    /// [`Error::Storage`] when the storage of a stream is not the configured one, which NATS cannot change.
+    pub async fn ensure_topology(
+        &self,
+        settings: &TopologySettings,
+    ) -> Result<TopologyChanges, Error> {
+        let mut ensured = TopologyChanges::default();
+        for expected in streams::expected(settings, self.max_payload()) {
+            ensured.count(&self.ensure_stream(expected, settings).await?);
+        }
+        for priority in Priority::ALL {
+            ensured.count(&self.ensure_consumer(priority, settings).await?);
+        }
+        through_elections(async || self.verify_topology(settings).await).await?;
+        Ok(ensured)
+    }
+
+    async fn ensure_stream(
+        &self,
+        expected: stream::Config,
+        settings: &TopologySettings,
+    ) -> Result<Ensured, Error> {
+        // A server without a cluster accepts every placement, and ignores it.
+        if expected.placement.is_some() && !self.is_clustered() {
+            return Err(Error::PlacementWithoutCluster(expected.name));
+        }
+        let found = through_elections(async || self.find_stream(&expected.name).await).await?;
+        let Some(found) = found else {
+            let create = async || {
+                let created = self.jetstream.create_stream(&expected).await;
+                created.map_err(|error| self.admin(&expected.name, "create", &error))
+            };
+            through_elections(create).await?;
+            return Ok(Ensured::Created);
+        };
+        if found.config.storage != expected.storage {
+            let (found, expected_storage) = (found.config.storage, expected.storage);
+            return Err(Error::storage(&expected.name, found, expected_storage));
+        }
+        let target = streams::target(&found, expected, settings);
+        let differences = streams::differences(&found.config, &target);
+        if differences.is_empty() {
+            return Ok(Ensured::Unchanged);
+        }
+        for difference in &differences {
+            tracing::info!("stream updated: {difference}");
+        }
+        let (placement, copies) = (found.config.placement.clone(), found.config.num_replicas);
+        let merged = streams::merged(found.config, target);
+        if merged.placement != placement && merged.num_replicas != copies {
+            // NATS does not move and scale a stream in one update. The present servers may be too few for the copies.
+            self.update_stream(&stream::Config {
+                num_replicas: copies,
+                ..merged.clone()
+            })
+            .await?;
+            self.scale_when_moved(&merged, copies).await?;
+        } else {
+            self.update_stream(&merged).await?;
+        }
+        Ok(Ensured::Updated)
+    }
+
+    async fn update_stream(&self, config: &stream::Config) -> Result<(), Error> {
+        let update = async || {
+            let updated = self.jetstream.update_stream(config).await;
+            updated
+                .map(|_| ())
+                .map_err(|error| Error::admin(&config.name, "update", &error))
+        };
+        through_elections(update).await
+    }
+
+    /// Updates a stream when its move has ended: it is on as many servers as it had `copies`, and all are up to date.
+    async fn scale_when_moved(&self, config: &stream::Config, copies: usize) -> Result<(), Error> {
+        let limit = Instant::now() + MOVE_TIMEOUT;
+        let mut reason = "it still moves".to_owned();
+        while Instant::now() < limit {
+            tokio::time::sleep(MOVE_POLL_INTERVAL).await; // interval between polls
+            let found = through_elections(async || self.find_stream(&config.name).await).await?;
+            let cluster = found.and_then(|found| found.cluster);
+            let has_moved = cluster.is_some_and(|cluster| {
+                let is_whole = cluster.leader.is_some() && cluster.replicas.len() + 1 == copies;
+                is_whole && cluster.replicas.iter().all(|copy| copy.current)
+            });
+            if !has_moved {
+                continue;
+            }
+            match self.update_stream(config).await {
+                // The report was older than the move.
+                Err(Error::Admin {
+                    reason: refused, ..
+                }) if refused.contains("move already in progress") => {
+                    reason = refused;
+                }
+                updated => return updated,
+            }
+        }
+        let reason = format!("{reason} after {MOVE_TIMEOUT:?}: run `tarsy migrate` again");
+        Err(Error::admin(&config.name, "update", &reason))
+    }
+
+    async fn ensure_consumer(
+        &self,
+        priority: Priority,
+        settings: &TopologySettings,
+    ) -> Result<Ensured, Error> {
+        let expected = consumers::expected(priority, settings);
+        let found = through_elections(async || self.find_consumer(priority).await).await?;
+        let (action, ensured) = match &found {
+            None => ("create", Ensured::Created),
+            Some(found) if consumers::differences(priority, found, &expected).is_empty() => {
+                return Ok(Ensured::Unchanged);
+            }
+            Some(_) => ("update", Ensured::Updated),
+        };
+        let change = async || {
+            let done = self
+                .jetstream
+                .create_consumer_on_stream(expected.clone(), ALERTS)
+                .await;
+            done.map_err(|error| Error::admin(priority.consumer(), action, &error))
+        };
+        through_elections(change).await?;
+        Ok(ensured)
+    }
+}
+
+/// Repeats a request while no server answers it: servers that elect a leader drop requests. Every request of
+/// [`Nats::ensure_topology`] may be repeated.
+async fn through_elections<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    let limit = Instant::now() + ELECTION_TIMEOUT;
+    loop {
+        match ask().await {
+            Err(Error::Admin { object, reason, .. })
+                if reason.contains("timed out") && Instant::now() < limit =>
+            {
+                tracing::info!(%object, reason, "no server has answered: asking again");
+            }
+            answer => return answer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unanswered_request_is_repeated_for_a_minute_and_a_refused_one_is_not() {
+        let asked = AtomicU32::new(0);
+        let ask = async |answered_at: u32, reason: &str| {
+            tokio::time::sleep(Duration::from_secs(10)).await; // the time limit of a request
+            match asked.fetch_add(1, Ordering::Relaxed) + 1 {
+                count if count == answered_at => Ok(()),
+                _ => Err(Error::admin("TARSY_ALERTS", "read", &reason)),
+            }
+        };
+        through_elections(async || ask(3, "request timed out").await)
+            .await
+            .unwrap();
+        assert_eq!(asked.swap(0, Ordering::Relaxed), 3);
+        through_elections(async || ask(u32::MAX, "request timed out").await)
+            .await
+            .unwrap_err();
+        assert_eq!(asked.swap(0, Ordering::Relaxed), 6);
+        through_elections(async || ask(3, "no suitable peers").await)
+            .await
+            .unwrap_err();
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
+}

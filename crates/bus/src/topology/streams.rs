@@ -1,0 +1,253 @@
+//! The four streams: their expected configuration, and how `tarsy migrate` changes an existing one.
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
+
+use super::fields::{Difference, Field, differences as field_differences};
+use super::settings::{Bound, TopologySettings};
+use crate::names::{
+    ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_TIMELINES, CONTROL, DEAD_LETTERS, Priority, TIMELINE,
+};
+
+/// The size that the headers of a dead letter or of a copy may add to an alert.
+const COPY_HEADROOM_BYTES: usize = 64 * 1024;
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+
+const FIELDS: [Field; 22] = [
+    Field {
+        name: "subjects",
+        why: "an alert on another subject would be lost, and further subjects belong to other streams",
+    },
+    Field {
+        name: "retention",
+        why: "alerts are removed when they are acknowledged, events and dead letters when they are old",
+    },
+    Field {
+        name: "storage",
+        why: "a restarted server must find its messages",
+    },
+    Field {
+        name: "discard",
+        why: "a full queue must refuse new alerts, never drop old ones",
+    },
+    Field {
+        name: "discard_new_per_subject",
+        why: "a second alert on a subject must be stored",
+    },
+    Field {
+        name: "max_bytes",
+        why: "the bound of `streams` in the configuration",
+    },
+    Field {
+        name: "max_msgs",
+        why: "only bytes and age bound a stream",
+    },
+    Field {
+        name: "max_msgs_per_subject",
+        why: "all of a session's events are kept, one control request a session",
+    },
+    Field {
+        name: "max_msg_size",
+        why: "64 KiB under the server's max_payload, so that every dead letter fits",
+    },
+    Field {
+        name: "max_age",
+        why: "how long messages are kept",
+    },
+    Field {
+        name: "max_consumers",
+        why: "every watcher needs one",
+    },
+    Field {
+        name: "num_replicas",
+        why: "the copies of `streams.replicas` in the configuration",
+    },
+    Field {
+        name: "placement",
+        why: "the servers of `placement` in `streams` in the configuration",
+    },
+    Field {
+        name: "no_ack",
+        why: "published means acknowledged",
+    },
+    Field {
+        name: "sealed",
+        why: "a sealed stream takes no message",
+    },
+    Field {
+        name: "duplicate_window",
+        why: "a producer may repeat a publish",
+    },
+    Field {
+        name: "allow_direct",
+        why: "a watcher reads the last event of a session",
+    },
+    Field {
+        name: "allow_rollup_hdrs",
+        why: "a message must not remove others",
+    },
+    Field {
+        name: "allow_msg_ttl",
+        why: "a message must not remove itself",
+    },
+    Field {
+        name: "mirror",
+        why: "a mirror takes no message",
+    },
+    Field {
+        name: "sources",
+        why: "messages of another stream do not belong here",
+    },
+    Field {
+        name: "subject_transform",
+        why: "consumers filter by the subject that the producer chose",
+    },
+];
+
+/// The expected streams on a server with this `max_payload`.
+pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Config; 4] {
+    let stream = |name: &str, description: &str, subjects: Vec<String>| {
+        let (bytes, age) = bounds(name, settings);
+        let layout = settings.layouts.of(name);
+        Config {
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+            subjects,
+            storage: layout.storage_type(),
+            placement: layout.servers(),
+            retention: RetentionPolicy::Limits,
+            discard: DiscardPolicy::Old,
+            max_bytes: bytes.value(),
+            max_age: age.value(),
+            max_messages: -1,
+            max_messages_per_subject: -1,
+            max_message_size: -1,
+            max_consumers: -1,
+            num_replicas: settings.replicas,
+            duplicate_window: DUPLICATE_WINDOW,
+            allow_direct: true,
+            ..Config::default()
+        }
+    };
+    let queue = Priority::ALL
+        .into_iter()
+        .flat_map(Priority::filters)
+        .collect();
+    [
+        Config {
+            retention: RetentionPolicy::WorkQueue,
+            discard: DiscardPolicy::New,
+            max_message_size: i32::try_from(max_payload.saturating_sub(COPY_HEADROOM_BYTES))
+                .unwrap_or(i32::MAX),
+            ..stream(ALERTS, "alerts that wait for an investigation", queue)
+        },
+        stream(
+            TIMELINE,
+            "events of investigations; the store has all of them",
+            vec![ALL_TIMELINES.to_owned()],
+        ),
+        stream(
+            DEAD_LETTERS,
+            "alerts that were given up, with the reason",
+            vec![ALL_DEAD_LETTERS.to_owned()],
+        ),
+        Config {
+            max_messages_per_subject: 1,
+            ..stream(
+                CONTROL,
+                "requests to sessions",
+                vec![ALL_CONTROL.to_owned()],
+            )
+        },
+    ]
+}
+
+/// The bounds of the bytes of a stream and of the age of its messages.
+fn bounds(name: &str, settings: &TopologySettings) -> (Bound<i64>, Bound<Duration>) {
+    match name {
+        ALERTS => (settings.alerts_max_bytes, Bound::Exactly(Duration::ZERO)),
+        TIMELINE => (settings.timeline_max_bytes, settings.timeline_max_age),
+        DEAD_LETTERS => (
+            settings.dead_letters_max_bytes,
+            settings.dead_letters_max_age,
+        ),
+        _ => (settings.control_max_bytes, settings.control_max_age),
+    }
+}
+
+/// The expected configuration, with the larger values and the placement of the server accepted: a worker needs no
+/// certain servers, and must not stop when an operator moves a stream.
+pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
+    Config {
+        num_replicas: found.num_replicas.max(expected.num_replicas),
+        max_bytes: larger(found.max_bytes, expected.max_bytes),
+        max_age: longer(found.max_age, expected.max_age),
+        placement: found.placement.clone(),
+        ..expected.clone()
+    }
+}
+
+/// The configuration that `tarsy migrate` gives to an existing stream. Replicas are never removed, and a placement that
+/// is not configured stays. A default limit may be larger, but must exist; a new limit drops no message that the stream
+/// has already.
+pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings) -> Config {
+    let (bytes, age) = bounds(&expected.name, settings);
+    let held = i64::try_from(found.state.bytes).unwrap_or(i64::MAX);
+    let max_bytes = match bytes {
+        Bound::AtLeast(least) if found.config.max_bytes <= 0 => least.max(held),
+        Bound::AtLeast(least) => least.max(found.config.max_bytes),
+        Bound::Exactly(bytes) => bytes,
+    };
+    let max_age = match age {
+        Bound::AtLeast(least) => longer(found.config.max_age, least),
+        Bound::Exactly(age) => age,
+    };
+    let num_replicas = found.config.num_replicas.max(expected.num_replicas);
+    let placement = expected
+        .placement
+        .clone()
+        .or_else(|| found.config.placement.clone());
+    Config {
+        num_replicas,
+        placement,
+        max_bytes,
+        max_age,
+        ..expected
+    }
+}
+
+/// NATS represents "no limit" by -1, and sometimes by 0.
+fn larger(one: i64, other: i64) -> i64 {
+    if one <= 0 || other <= 0 {
+        -1
+    } else {
+        one.max(other)
+    }
+}
+
+/// Zero means no limit of age.
+fn longer(one: Duration, other: Duration) -> Duration {
+    if one.is_zero() || other.is_zero() {
+        Duration::ZERO
+    } else {
+        one.max(other)
+    }
+}
+
+pub(super) fn differences(found: &Config, expected: &Config) -> Vec<Difference> {
+    let json = |config: &Config| serde_json::to_value(config).unwrap_or_default();
+    field_differences(&expected.name, &FIELDS, &json(found), &json(expected))
+}
+
+/// The expected configuration, with the settings that are up to the operator taken from the stream.
+pub(super) fn merged(found: Config, expected: Config) -> Config {
+    Config {
+        metadata: found.metadata,
+        compression: found.compression,
+        consumer_limits: found.consumer_limits,
+        first_sequence: found.first_sequence,
+        republish: found.republish,
+        ..expected
+    }
+}

@@ -1,0 +1,283 @@
+//! Classifies a failed call: the service was unavailable (the session is released) or the call failed (a failed
+//! iteration).
+//!
+//! Unavailable means no connection, or UNAVAILABLE, `RESOURCE_EXHAUSTED` or UNAUTHENTICATED before the first chunk.
+//! A connection that is lost before the first chunk is a case of its own, because this call may have crashed the
+//! service. Every other error is a failure.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use tonic::{Code, ConnectError, Status, TimeoutExpired};
+
+use super::check::{connect_fault, sources};
+use crate::proto::{ErrorInfo, MAX_ANSWER_BYTES};
+use tarsy_engine::ports::{ModelError, ProviderFailure};
+
+/// The error code of a stream that broke after its first chunk; the existing service uses the same word.
+const PARTIAL_CODE: &str = "partial_stream_error";
+/// The error code of a timeout.
+const DEADLINE_CODE: &str = "deadline_exceeded";
+/// The error code of an answer over a limit.
+const TOO_LARGE_CODE: &str = "answer_too_large";
+
+/// The error code of a request over the limit of the service.
+const LARGE_REQUEST_CODE: &str = "request_too_large";
+
+/// A longer delay is cut to this one.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
+
+/// The start of the transport's message when a message exceeds the limit of its receiver, which is the end of it.
+const LARGE_CHUNK_MESSAGE: &str = "Error, decoded message length too large";
+
+pub(super) fn before_first_chunk(status: &Status) -> ModelError {
+    // A status with a source comes from the local transport: the service has not answered.
+    let by_cause = || match (status.source(), status.code()) {
+        (Some(_), _) if !is_unconnected(status) && connect_fault(status).is_none() => {
+            ModelError::Broke(describe(status))
+        }
+        // A wrong token is a fault of the settings: a session is not to fail for it.
+        (Some(_), _)
+        | (None, Code::Unavailable | Code::ResourceExhausted | Code::Unauthenticated) => {
+            ModelError::Unavailable(describe(status))
+        }
+        (None, code) => failed(word(code), describe(status)),
+    };
+    over_limit(status).unwrap_or_else(by_cause)
+}
+
+pub(super) fn after_first_chunk(status: &Status) -> ModelError {
+    let broke = || {
+        failed(
+            PARTIAL_CODE,
+            format!(
+                "llm stream broke after partial output: {}",
+                describe(status)
+            ),
+        )
+    };
+    over_limit(status).unwrap_or_else(broke)
+}
+
+/// The failure of a call whose answer is too large or too late.
+fn over_limit(status: &Status) -> Option<ModelError> {
+    if is_large(status) {
+        let is_ours = status
+            .message()
+            .ends_with(&format!("the limit is: {MAX_ANSWER_BYTES} bytes"));
+        let of_request = || {
+            failed(
+                LARGE_REQUEST_CODE,
+                format!("the service refuses the request: {}", status.message()),
+            )
+        };
+        return Some(if is_ours {
+            too_large("32 MiB in all")
+        } else {
+            of_request()
+        });
+    }
+    is_timeout(status).then(|| failed(DEADLINE_CODE, describe(status)))
+}
+
+pub(super) fn no_final_chunk() -> ModelError {
+    failed(
+        PARTIAL_CODE,
+        "llm stream ended without its final chunk".to_owned(),
+    )
+}
+
+pub(super) fn timed_out(limit: Duration) -> ModelError {
+    failed(
+        DEADLINE_CODE,
+        format!("llm call gave no whole answer within {limit:?}"),
+    )
+}
+
+fn is_large(status: &Status) -> bool {
+    status.code() == Code::OutOfRange && status.message().starts_with(LARGE_CHUNK_MESSAGE)
+}
+
+/// Codes of failures that meet the same request again, among those that the client itself reports.
+const PERMANENT: [&str; 8] = [
+    TOO_LARGE_CODE,
+    LARGE_REQUEST_CODE,
+    "invalid_argument",
+    "not_found",
+    "permission_denied",
+    "failed_precondition",
+    "out_of_range",
+    "unimplemented",
+];
+
+/// A failed call; its code shows whether it timed out and whether it may succeed later.
+pub(super) fn failed(code: &str, message: String) -> ModelError {
+    let provider = ProviderFailure {
+        retryable: !PERMANENT.contains(&code),
+        ..ProviderFailure::default()
+    };
+    ModelError::Failed {
+        code: code.to_owned(),
+        message,
+        timeout: code == DEADLINE_CODE,
+        provider,
+    }
+}
+
+/// The failure that the service reports in place of an answer; its texts have no NUL.
+pub(super) fn reported(error: ErrorInfo) -> ModelError {
+    let retry_after = error
+        .retry_after
+        .and_then(|delay| Duration::try_from(delay).ok());
+    let provider = ProviderFailure {
+        status: error.provider_status,
+        retryable: error.retryable,
+        retry_after: retry_after.map(|delay| delay.min(MAX_RETRY_AFTER)),
+    };
+    let timeout = error.code == DEADLINE_CODE;
+    ModelError::Failed {
+        code: error.code,
+        message: error.message,
+        timeout,
+        provider,
+    }
+}
+
+/// The error of an answer that exceeds `limit`.
+pub(super) fn too_large(limit: &str) -> ModelError {
+    metrics::counter!("tarsy_model_answers_too_large_total").increment(1);
+    failed(
+        TOO_LARGE_CODE,
+        format!("the answer is too large: at most {limit}"),
+    )
+}
+
+/// Whether the client could not connect, so that the call never reached the service.
+fn is_unconnected(status: &Status) -> bool {
+    sources(status).any(|error| error.is::<ConnectError>())
+}
+
+/// Both transports enforce the deadline of the call as well: their status is CANCELLED with this source.
+fn is_timeout(status: &Status) -> bool {
+    status.code() == Code::DeadlineExceeded
+        || sources(status).any(|error| error.is::<TimeoutExpired>())
+}
+
+/// The status and its innermost source, because `transport error` alone says too little.
+fn describe(status: &Status) -> String {
+    let code = word(status.code());
+    match sources(status).last().map(ToString::to_string) {
+        Some(root) if !status.message().contains(&root) => {
+            format!("{code}: {}: {root}", status.message())
+        }
+        Some(_) | None => format!("{code}: {}", status.message()),
+    }
+}
+
+fn word(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "ok",
+        Code::Cancelled => "cancelled",
+        Code::Unknown => "unknown",
+        Code::InvalidArgument => "invalid_argument",
+        Code::DeadlineExceeded => DEADLINE_CODE,
+        Code::NotFound => "not_found",
+        Code::AlreadyExists => "already_exists",
+        Code::PermissionDenied => "permission_denied",
+        Code::ResourceExhausted => "resource_exhausted",
+        Code::FailedPrecondition => "failed_precondition",
+        Code::Aborted => "aborted",
+        Code::OutOfRange => "out_of_range",
+        Code::Unimplemented => "unimplemented",
+        Code::Internal => "internal",
+        Code::Unavailable => "unavailable",
+        Code::DataLoss => "data_loss",
+        Code::Unauthenticated => "unauthenticated",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The status that tonic builds when a connection is lost.
+    fn lost_connection() -> Status {
+        Status::from_error(Box::new(std::io::Error::other("connection reset")))
+    }
+
+    #[test]
+    fn before_the_first_chunk_an_overloaded_service_is_unavailable() {
+        for status in [
+            Status::unavailable("draining"),
+            Status::resource_exhausted("full"),
+        ] {
+            assert!(
+                matches!(before_first_chunk(&status), ModelError::Unavailable(_)),
+                "{status}"
+            );
+        }
+        assert!(matches!(
+            before_first_chunk(&lost_connection()),
+            ModelError::Broke(_)
+        ));
+        assert_eq!(
+            before_first_chunk(&Status::unimplemented("no such method")),
+            failed("unimplemented", "unimplemented: no such method".to_owned())
+        );
+        assert_eq!(
+            before_first_chunk(&Status::deadline_exceeded("too slow")),
+            failed(DEADLINE_CODE, "deadline_exceeded: too slow".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_words_of_a_provider_are_kept_with_its_failure() {
+        let info = |delay: u64| ErrorInfo {
+            message: "too many requests".to_owned(),
+            code: "rate_limited".to_owned(),
+            retryable: true,
+            retry_after: Duration::from_secs(delay).try_into().ok(),
+            provider_status: "429 RESOURCE_EXHAUSTED".to_owned(),
+            attempts: 3,
+        };
+        let failed = |delay| ModelError::Failed {
+            code: "rate_limited".to_owned(),
+            message: "too many requests".to_owned(),
+            timeout: false,
+            provider: ProviderFailure {
+                status: "429 RESOURCE_EXHAUSTED".to_owned(),
+                retryable: true,
+                retry_after: Some(delay),
+            },
+        };
+        assert_eq!(reported(info(22)), failed(Duration::from_secs(22)));
+        assert_eq!(reported(info(u64::MAX / 4)), failed(MAX_RETRY_AFTER));
+        let plain = ErrorInfo {
+            code: DEADLINE_CODE.to_owned(),
+            ..ErrorInfo::default()
+        };
+        assert!(matches!(
+            reported(plain),
+            ModelError::Failed { timeout: true, .. }
+        ));
+    }
+
+    #[test]
+    fn after_the_first_chunk_a_broken_stream_is_a_failure() {
+        for status in [
+            Status::unavailable("x"),
+            Status::resource_exhausted("x"),
+            lost_connection(),
+        ] {
+            let error = after_first_chunk(&status);
+            assert!(
+                matches!(&error, ModelError::Failed { code, timeout: false, .. } if code == "partial_stream_error"),
+                "{error:?}"
+            );
+        }
+        assert!(matches!(
+            after_first_chunk(&Status::deadline_exceeded("x")),
+            ModelError::Failed { timeout: true, .. }
+        ));
+    }
+}

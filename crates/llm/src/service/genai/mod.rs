@@ -1,0 +1,111 @@
+//! The backend `genai`: every provider but Gemini, by one crate.
+//!
+//! A request is converted (`history/`, `tools.rs`, `thinking.rs`) and sent by the crate (`attempt.rs`) through a relay
+//! that mends the answer (`relay/`). Its events become the parts of an answer (`answer.rs`). `target.rs` is the table
+//! of providers, `models.rs` that of models. What the crate leaves out is read beside it (`frames/`). After a
+//! refusal that names a parameter, one corrected request follows (`correction.rs`), and after one that names tools, a
+//! request without them (`provider/refused_tools/`). The backend keeps nothing between two requests: what a model needs
+//! to go on travels as `provider_data` (`history/replay.rs`).
+
+mod target;
+mod models;
+mod thinking;
+mod tools;
+mod history;
+mod correction;
+mod request;
+mod relay;
+mod attempt;
+mod frames;
+mod fault;
+mod answer;
+mod finish;
+#[cfg(test)]
+mod tests;
+
+use self::attempt::GenaiAttempt;
+use self::request::Prepared;
+use self::target::Selection;
+use super::call::Call;
+use super::google::Google;
+use super::provider::timeouts::Timeouts;
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, known, options, retry};
+use crate::proto::LlmConfig;
+
+/// The backend `genai`.
+#[derive(Debug)]
+pub struct Genai {
+    access: Access,
+    timeouts: Timeouts,
+    /// Answers the requests for Gemini, because the crate loses parts of its answers.
+    google: Google,
+}
+
+impl Genai {
+    pub fn new(access: Access, timeouts: Timeouts) -> Self {
+        let google = Google::new(access.clone(), timeouts);
+        Self {
+            access,
+            timeouts,
+            google,
+        }
+    }
+
+    pub(super) async fn generate(&self, call: &Call<'_>) {
+        let config = call.request.llm_config.as_ref();
+        if config.is_some_and(|config| config.provider == known::GOOGLE.name) {
+            return self.google.generate(call).await;
+        }
+        match self.attempt(call).await {
+            Ok(mut attempt) => retry::run(call, &mut attempt).await,
+            Err(error) => call.writer.fail(error).await,
+        }
+    }
+
+    /// Whether a request with this configuration could be sent.
+    pub(super) async fn check(&self, config: &LlmConfig) -> ProviderStatus {
+        if config.provider == known::GOOGLE.name {
+            return self.google.check(config).await;
+        }
+        let selection = match Selection::of(config) {
+            Ok(selection) => selection,
+            Err(error) => return ProviderStatus::without_call(Some(error)),
+        };
+        let status = self.access.status(selection.known, config).await;
+        let error = match self.access.endpoint(selection.known, config).await {
+            Ok(endpoint) => selection.target(&endpoint).err(),
+            Err(error) => Some(error),
+        };
+        status.with_error(error)
+    }
+
+    async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GenaiAttempt<'a>, ProviderError> {
+        let config = call.request.llm_config.as_ref();
+        let config = config.ok_or_else(|| {
+            ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing")
+        })?;
+        let selection = Selection::of(config)?;
+        let endpoint = self.access.endpoint(selection.known, config).await?;
+        let target = selection.target(&endpoint)?;
+        let prepared = Prepared::new(call.request, selection)?;
+        if !prepared.tools.left_out.is_empty() {
+            let request_id = &call.request.request_id;
+            tracing::warn!(
+                request_id,
+                tools = prepared.tools.left_out,
+                "tools left out of a model call"
+            );
+        }
+        let (key, timeouts) = (
+            endpoint.key,
+            options::timeouts(call.request, self.timeouts)?,
+        );
+        Ok(GenaiAttempt {
+            target,
+            key,
+            timeouts,
+            prepared,
+            has_rebuilt: false,
+        })
+    }
+}

@@ -1,0 +1,417 @@
+//! The providers of this backend: which interface each one has, and where it is.
+//!
+//! The name of a model never selects the provider. A base URL without a path gets the usual path of its provider.
+
+use ::genai::adapter::AdapterKind;
+use ::genai::resolver::{AuthData, Endpoint};
+use ::genai::{Headers, ModelIden, ServiceTarget};
+use url::Url;
+
+use crate::proto::LlmConfig;
+use crate::service::provider::known::{self, Known};
+use crate::service::provider::{self, ErrorCode, ProviderError};
+use tarsy_core::plan::option;
+
+/// A server with the interface of OpenAI that is no known provider.
+const COMPATIBLE: &str = "openai-compatible";
+/// Other names for it.
+const COMPATIBLE_SERVERS: [&str; 6] = [
+    "openai_compatible",
+    "vllm",
+    "llamacpp",
+    "llama.cpp",
+    "lmstudio",
+    "litellm",
+];
+/// The beginnings of the models that OpenAI offers by its Responses API.
+const RESPONSES_MODELS: [&str; 9] = [
+    "gpt-3", "gpt-4", "gpt-5", "gpt-6", "o1", "o3", "o4", "chatgpt-", "codex-",
+];
+
+/// An interface of providers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Api {
+    /// The Responses API of OpenAI.
+    Responses,
+    /// The chat completions of OpenAI, which most servers offer.
+    Chat,
+    /// The Messages API of Anthropic.
+    Messages,
+    /// The interface that only Ollama has.
+    Ollama,
+    /// The Converse API of Bedrock.
+    Converse,
+}
+
+/// A provider of this backend.
+#[derive(Debug, PartialEq, Eq)]
+struct Offer {
+    name: &'static str,
+    /// `None`: by the name of the model.
+    api: Option<Api>,
+    adapter: AdapterKind,
+    /// Where its interface is below an address without a path.
+    path: &'static str,
+}
+
+const fn offer(
+    name: &'static str,
+    api: Option<Api>,
+    adapter: AdapterKind,
+    path: &'static str,
+) -> Offer {
+    Offer {
+        name,
+        api,
+        adapter,
+        path,
+    }
+}
+
+const CHAT: Option<Api> = Some(Api::Chat);
+
+const OFFERS: [Offer; 14] = [
+    offer("openai", None, AdapterKind::OpenAI, "/v1"),
+    offer("azure", None, AdapterKind::OpenAI, "/openai/v1"),
+    offer(
+        "anthropic",
+        Some(Api::Messages),
+        AdapterKind::Anthropic,
+        "/v1",
+    ),
+    offer("xai", CHAT, AdapterKind::Xai, "/v1"),
+    offer("mistral", CHAT, AdapterKind::Mistral, "/v1"),
+    offer("groq", CHAT, AdapterKind::Groq, "/openai/v1"),
+    offer("deepseek", CHAT, AdapterKind::OpenAI, "/v1"),
+    offer("openrouter", CHAT, AdapterKind::OpenAI, "/api/v1"),
+    offer("together", CHAT, AdapterKind::OpenAI, "/v1"),
+    offer("fireworks", CHAT, AdapterKind::OpenAI, "/inference/v1"),
+    offer("cohere", CHAT, AdapterKind::OpenAI, "/compatibility/v1"),
+    offer("ollama", CHAT, AdapterKind::OpenAI, "/v1"),
+    offer("bedrock", Some(Api::Converse), AdapterKind::BedrockApi, ""),
+    offer(COMPATIBLE, CHAT, AdapterKind::OpenAI, "/v1"),
+];
+
+/// The provider and the model of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection<'a> {
+    pub(super) known: &'static Known,
+    pub(super) api: Api,
+    pub(super) model: &'a str,
+    offer: &'static Offer,
+}
+
+impl<'a> Selection<'a> {
+    /// # Errors
+    /// `invalid_request` when the request names no model, or a provider or an interface that does not exist.
+    pub(super) fn of(config: &'a LlmConfig) -> Result<Self, ProviderError> {
+        let name = config.provider.as_str();
+        let name = if COMPATIBLE_SERVERS.contains(&name) {
+            COMPATIBLE
+        } else {
+            name
+        };
+        let offer = OFFERS.iter().find(|offer| offer.name == name);
+        let (Some(offer), Some(known)) = (offer, known::by_name(name)) else {
+            let names: Vec<_> = OFFERS.iter().map(|offer| offer.name).collect();
+            return Err(invalid(format!(
+                "'{name}' is no provider of this backend; it has google, {}",
+                names.join(", ")
+            )));
+        };
+        let model = config.model.as_str();
+        let is_plain = !model.is_empty() && model.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_plain
+            || model.contains(['?', '#', '%', '"', '\\'])
+            || model.split('/').any(|part| part == "..")
+        {
+            return Err(invalid(format!("'{model}' is no name of a model")));
+        }
+        let api = match config.options.get(option::API).map(String::as_str) {
+            None => offer.api.unwrap_or_else(|| by_model(model)),
+            Some("responses") if offer.adapter == AdapterKind::OpenAI => Api::Responses,
+            Some("chat") if offer.api.is_none_or(|api| api == Api::Chat) => Api::Chat,
+            Some("ollama") if name == "ollama" => Api::Ollama,
+            Some(word) => {
+                return Err(invalid(format!(
+                    "the provider '{name}' has no interface '{word}'"
+                )));
+            }
+        };
+        Ok(Self {
+            known,
+            api,
+            model,
+            offer,
+        })
+    }
+
+    /// The name of the provider.
+    pub(super) fn provider(self) -> &'static str {
+        self.known.name
+    }
+
+    fn adapter(self) -> AdapterKind {
+        match self.api {
+            Api::Responses => AdapterKind::OpenAIResp,
+            Api::Ollama => AdapterKind::Ollama,
+            Api::Chat | Api::Messages | Api::Converse => self.offer.adapter,
+        }
+    }
+
+    /// Where the request goes.
+    ///
+    /// # Errors
+    /// When a key is missing or has characters that a header cannot carry, or the provider has no address of its own.
+    pub(super) fn target(
+        self,
+        endpoint: &provider::Endpoint,
+    ) -> Result<ServiceTarget, ProviderError> {
+        let base = self.base(&endpoint.url)?;
+        let auth = match &endpoint.key {
+            Some(key) => {
+                key.header()?;
+                AuthData::from_single(key.expose())
+            }
+            None => self.without_key(&base)?,
+        };
+        Ok(ServiceTarget {
+            endpoint: Endpoint::from_owned(base.as_str()),
+            auth,
+            model: ModelIden::new(self.adapter(), self.model),
+        })
+    }
+
+    /// The address below which the paths of the interface are, with `/` at its end.
+    fn base(self, url: &Url) -> Result<Url, ProviderError> {
+        if url.host_str().is_some_and(|host| host.contains('*')) {
+            return Err(invalid(format!(
+                "the provider '{}' needs a base URL",
+                self.provider()
+            )));
+        }
+        let mut base = url.clone();
+        let path = url.path().trim_end_matches('/');
+        // The clients of Anthropic add the version to every address.
+        let adds_version = self.api == Api::Messages && !path.ends_with("/v1");
+        let usual = if self.api == Api::Ollama {
+            ""
+        } else {
+            self.offer.path
+        };
+        let path = if path.is_empty() || adds_version {
+            format!("{path}{usual}/")
+        } else {
+            format!("{path}/")
+        };
+        base.set_path(&path);
+        Ok(base)
+    }
+
+    /// A server without a key gets no header for one. Known providers refuse such a request, so it is not sent.
+    fn without_key(self, base: &Url) -> Result<AuthData, ProviderError> {
+        let is_open = self.known.keys.is_empty() || self.provider() == "ollama";
+        let path = match self.api {
+            Api::Responses if is_open => "responses",
+            Api::Chat if is_open => "chat/completions",
+            Api::Ollama if is_open => "api/chat",
+            Api::Responses | Api::Chat | Api::Ollama | Api::Messages | Api::Converse => {
+                let message = format!(
+                    "Environment variable '{}' is not set",
+                    self.known.keys.join("' or '")
+                );
+                return Err(ProviderError::new(ErrorCode::Credentials, message));
+            }
+        };
+        let url = base
+            .join(path)
+            .map_err(|_error| invalid("The base URL is no address".to_owned()))?;
+        Ok(AuthData::RequestOverride {
+            url: url.into(),
+            headers: Headers::default(),
+        })
+    }
+}
+
+/// Servers of other models at an address of their own seldom have more than the chat completions.
+fn by_model(model: &str) -> Api {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    if RESPONSES_MODELS
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+    {
+        Api::Responses
+    } else {
+        Api::Chat
+    }
+}
+
+fn invalid(message: String) -> ProviderError {
+    ProviderError::new(ErrorCode::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(provider: &str, model: &str, api: &str) -> LlmConfig {
+        let option = (option::API.to_owned(), api.to_owned());
+        let options = Some(option)
+            .filter(|_option| !api.is_empty())
+            .into_iter()
+            .collect();
+        LlmConfig {
+            provider: provider.into(),
+            model: model.into(),
+            options,
+            ..LlmConfig::default()
+        }
+    }
+
+    #[test]
+    fn the_provider_selects_the_interface_and_the_model_only_between_two_of_openai() {
+        for (provider, model, api, expected) in [
+            ("openai", "gpt-5.1", "", Api::Responses),
+            ("openai", "o4-mini", "", Api::Responses),
+            ("openai", "gpt-5.1", "chat", Api::Chat),
+            ("openai", "gpt-oss-120b", "", Api::Chat),
+            ("openai", "Qwen/Qwen3-32B", "", Api::Chat),
+            ("openai", "claude-sonnet-4-5", "", Api::Chat),
+            ("azure", "gpt-5-mini", "", Api::Responses),
+            ("anthropic", "gpt-5.1", "", Api::Messages),
+            ("xai", "grok-4", "", Api::Chat),
+            ("vllm", "gemini-4-argon", "", Api::Chat),
+            ("vllm", "openai/gpt-oss-20b", "responses", Api::Responses),
+            ("ollama", "qwen3:8b", "", Api::Chat),
+            ("ollama", "qwen3:8b", "ollama", Api::Ollama),
+        ] {
+            assert_eq!(
+                Selection::of(&config(provider, model, api)).unwrap().api,
+                expected,
+                "{provider} {model}"
+            );
+        }
+        for (provider, model, api) in [
+            ("vertex", "x", ""),
+            ("", "x", ""),
+            ("openai", "", ""),
+            ("openai", "a b", ""),
+            ("anthropic", "x", "chat"),
+        ] {
+            let error = Selection::of(&config(provider, model, api)).unwrap_err();
+            assert_eq!(
+                error.code,
+                ErrorCode::InvalidRequest,
+                "{provider} {model} {api}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_base_url_without_a_path_gets_the_usual_one() {
+        let base = |provider: &str, api: &str, url: &str| {
+            let config = config(provider, "gpt-5.1", api);
+            Selection::of(&config)
+                .unwrap()
+                .base(&Url::parse(url).unwrap())
+                .map(String::from)
+        };
+        for (provider, api, url, expected) in [
+            (
+                "openai",
+                "",
+                "https://api.openai.com",
+                "https://api.openai.com/v1/",
+            ),
+            (
+                "openai",
+                "",
+                "http://proxy:4000/v1",
+                "http://proxy:4000/v1/",
+            ),
+            (
+                "openai",
+                "",
+                "http://proxy:4000/openai/",
+                "http://proxy:4000/openai/",
+            ),
+            (
+                "azure",
+                "",
+                "https://team.openai.azure.com",
+                "https://team.openai.azure.com/openai/v1/",
+            ),
+            (
+                "anthropic",
+                "",
+                "https://api.anthropic.com",
+                "https://api.anthropic.com/v1/",
+            ),
+            (
+                "anthropic",
+                "",
+                "https://gateway/anthropic",
+                "https://gateway/anthropic/v1/",
+            ),
+            (
+                "anthropic",
+                "",
+                "https://gateway/anthropic/v1/",
+                "https://gateway/anthropic/v1/",
+            ),
+            (
+                "openrouter",
+                "",
+                "https://openrouter.ai",
+                "https://openrouter.ai/api/v1/",
+            ),
+            (
+                "ollama",
+                "",
+                "http://localhost:11434",
+                "http://localhost:11434/v1/",
+            ),
+            (
+                "ollama",
+                "ollama",
+                "http://localhost:11434",
+                "http://localhost:11434/",
+            ),
+            ("vllm", "", "http://vllm:8000", "http://vllm:8000/v1/"),
+        ] {
+            assert_eq!(
+                base(provider, api, url),
+                Ok(expected.to_owned()),
+                "{provider} {url}"
+            );
+        }
+        assert!(
+            base("azure", "", "https://*.openai.azure.com")
+                .unwrap_err()
+                .message
+                .contains("needs a base URL")
+        );
+    }
+
+    #[test]
+    fn only_open_servers_are_asked_without_a_key() {
+        let target = |provider: &str| {
+            let config = config(provider, "m", "");
+            let url = Url::parse("http://host:1").unwrap();
+            Selection::of(&config)
+                .unwrap()
+                .target(&provider::Endpoint { url, key: None })
+        };
+        let message = target("anthropic").unwrap_err().message;
+        assert_eq!(
+            message,
+            "Environment variable 'ANTHROPIC_API_KEY' is not set"
+        );
+        for provider in ["vllm", "ollama"] {
+            let auth = target(provider).unwrap().auth;
+            assert!(
+                matches!(auth, AuthData::RequestOverride { url, .. } if url == "http://host:1/v1/chat/completions")
+            );
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The backend `google-native`: Gemini by its Developer API or by Vertex AI (`vertex/`).
+//!
+//! A request is converted (`history.rs`, `tools.rs`, `thinking.rs`), sent (`attempt.rs`), and its events become the
+//! parts of an answer (`answer.rs`). `models.rs` is the only place that knows families of models. The
+//! backend keeps nothing between two requests: what a model needs to go on travels as `provider_data` (`replay.rs`).
+
+mod wire;
+mod models;
+mod thinking;
+mod tools;
+mod history;
+mod request;
+mod attempt;
+mod vertex;
+mod fault;
+mod answer;
+mod other_sources;
+mod grounding;
+mod finish;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use url::Url;
+
+use self::attempt::{GeminiAttempt, Identity};
+use self::models::Model;
+use self::request::Prepared;
+use self::tools::Api;
+use self::vertex::Tokens;
+use super::call::Call;
+use super::provider::status::KeyStatus;
+use super::provider::timeouts::Timeouts;
+use super::provider::{
+    Access, ErrorCode, ProviderError, ProviderStatus, http, known, options, retry,
+};
+use crate::proto::LlmConfig;
+
+/// The versions of the API that a base URL may end with.
+const VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
+
+/// The backend `google-native`.
+#[derive(Debug)]
+pub struct Google {
+    access: Access,
+    timeouts: Timeouts,
+    tokens: Tokens,
+}
+
+impl Google {
+    pub fn new(access: Access, timeouts: Timeouts) -> Self {
+        Self {
+            access,
+            timeouts,
+            tokens: Tokens::default(),
+        }
+    }
+
+    pub(super) async fn generate(&self, call: &Call<'_>) {
+        match self.attempt(call).await {
+            Ok(mut attempt) => retry::run(call, &mut attempt).await,
+            Err(error) => call.writer.fail(error).await,
+        }
+    }
+
+    /// Whether a request with this configuration could be sent. No token is asked for.
+    pub(super) async fn check(&self, config: &LlmConfig) -> ProviderStatus {
+        if vertex::is_wanted(config) {
+            return self.check_vertex_ai(config).await;
+        }
+        let status = self.access.status(&known::GOOGLE, config).await;
+        let error = match self.endpoint(config).await {
+            Ok(_endpoint) => Model::parse(&config.model).err(),
+            Err(error) => Some(error),
+        };
+        status.with_error(error)
+    }
+
+    async fn check_vertex_ai(&self, config: &LlmConfig) -> ProviderStatus {
+        let status = self
+            .access
+            .status(&known::VERTEX_AI, &vertex::named(config))
+            .await;
+        let ticket = match vertex::endpoint(&self.access, &self.tokens, config).await {
+            Ok((_url, ticket)) => ticket,
+            Err(error) => return status.with_error(Some(error)),
+        };
+        let missing = ticket.check().await.err();
+        let is_unneeded = missing.is_none() && status.key == KeyStatus::NotSet;
+        let key = if is_unneeded {
+            KeyStatus::NotNeeded
+        } else {
+            status.key
+        };
+        let error = missing.or_else(|| Model::parse(&config.model).err());
+        ProviderStatus {
+            key,
+            credentials: ticket.credentials(),
+            error,
+            ..status
+        }
+    }
+
+    async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GeminiAttempt<'a>, ProviderError> {
+        let config = call.request.llm_config.as_ref();
+        let config = config.ok_or_else(|| {
+            ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing")
+        })?;
+        let (base, identity) = self.endpoint(config).await?;
+        let api = match &identity {
+            Identity::Key(_) => Api::Developer,
+            Identity::Account(_) => Api::VertexAi,
+        };
+        let prepared = Prepared::new(call.request, api)?;
+        if !prepared.tools.left_out.is_empty() {
+            let request_id = &call.request.request_id;
+            tracing::warn!(
+                request_id,
+                tools = prepared.tools.left_out,
+                "tools left out of a model call"
+            );
+        }
+        Ok(GeminiAttempt {
+            client: http::client()?,
+            url: stream_url(base, prepared.model.name),
+            identity,
+            timeouts: options::timeouts(call.request, self.timeouts)?,
+            prepared,
+            has_rebuilt: false,
+        })
+    }
+
+    /// The address below which the models are, and who asks them.
+    async fn endpoint(&self, config: &LlmConfig) -> Result<(Url, Identity), ProviderError> {
+        if vertex::is_wanted(config) {
+            let (url, ticket) = vertex::endpoint(&self.access, &self.tokens, config).await?;
+            return Ok((url, Identity::Account(ticket)));
+        }
+        let endpoint = self.access.endpoint(&known::GOOGLE, config).await?;
+        let key = endpoint.key.ok_or_else(|| {
+            let names = known::GOOGLE.keys.join("' or '");
+            ProviderError::new(
+                ErrorCode::Credentials,
+                format!("Environment variable '{names}' is not set"),
+            )
+        })?;
+        Ok((versioned(endpoint.url), Identity::Key(key)))
+    }
+}
+
+/// A base URL with the version of the Developer API.
+fn versioned(mut base: Url) -> Url {
+    let path = base.path().trim_end_matches('/').to_owned();
+    let has_version = path
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| VERSIONS.contains(&last));
+    base.set_path(&format!(
+        "{path}{}",
+        if has_version { "" } else { "/v1beta" }
+    ));
+    base
+}
+
+/// The address of a model.
+fn stream_url(mut base: Url, model: &str) -> Url {
+    let path = base.path().trim_end_matches('/').to_owned();
+    base.set_path(&format!("{path}/models/{model}:streamGenerateContent"));
+    base.set_query(Some("alt=sse"));
+    base
+}

@@ -1,0 +1,105 @@
+//! Vertex AI of Google Cloud: where its models are, and the tokens of the account that asks them.
+//!
+//! `account.rs` reads which account it is, `exchange.rs` gets a token for it, and `tokens.rs` keeps the tokens.
+
+mod account;
+mod exchange;
+mod tokens;
+#[cfg(test)]
+mod tests;
+
+use url::Url;
+
+pub(super) use self::tokens::{Ticket, Tokens};
+use crate::proto::LlmConfig;
+use crate::service::provider::{Access, ErrorCode, ProviderError, known};
+
+const GLOBAL: &str = "global";
+const DEFAULT_VERSION: &str = "v1";
+/// The versions of the API that a base URL may end with.
+const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+
+/// Whether a request is for Vertex AI and not for the Developer API.
+pub(super) fn is_wanted(config: &LlmConfig) -> bool {
+    !config.project.is_empty() || !config.location.is_empty() || !config.credentials_env.is_empty()
+}
+
+/// The configuration with the variable of the credentials in place of that of a key.
+pub(super) fn named(config: &LlmConfig) -> LlmConfig {
+    LlmConfig {
+        api_key_env: config.credentials_env.clone(),
+        ..config.clone()
+    }
+}
+
+/// The address of a model, and the account that asks it.
+///
+/// # Errors
+/// `invalid_request` when project or location are missing or have no form in an address, or the address is not
+/// permitted; `credentials` when the account cannot be read or its variable is not permitted.
+pub(super) async fn endpoint(
+    access: &Access,
+    tokens: &Tokens,
+    config: &LlmConfig,
+) -> Result<(Url, Ticket), ProviderError> {
+    let location = if config.location.is_empty() {
+        GLOBAL
+    } else {
+        &config.location
+    };
+    for (name, value) in [("project", config.project.as_str()), ("location", location)] {
+        if !is_name(value) {
+            let message =
+                format!("Vertex AI needs a {name}: lower-case letters, digits, '-', '.' and ':'");
+            return Err(ProviderError::new(ErrorCode::InvalidRequest, message));
+        }
+    }
+    let endpoint = access.endpoint(&known::VERTEX_AI, &named(config)).await?;
+    let base = regional(endpoint.url, location)?;
+    let url = model_url(base, &config.project, location);
+    let account = account::read(access, endpoint.key).await?;
+    Ok((url, tokens.of(account)))
+}
+
+/// A name that can be a part of an address; the same rule as that of the configuration.
+fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
+    };
+    text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.len() <= 100
+        && text.bytes().all(is_plain)
+}
+
+/// The default address has the location in its host, unless the location is `global`.
+fn regional(mut base: Url, location: &str) -> Result<Url, ProviderError> {
+    let is_default = Url::parse(known::VERTEX_AI_ADDRESS).is_ok_and(|default| default == base);
+    if is_default && location != GLOBAL {
+        let host = format!("{location}-{}", base.host_str().unwrap_or_default());
+        base.set_host(Some(&host)).map_err(|_error| {
+            ProviderError::new(
+                ErrorCode::InvalidRequest,
+                format!("'{location}' is no location of Vertex AI"),
+            )
+        })?;
+    }
+    Ok(base)
+}
+
+/// The address below which the models of a project are.
+fn model_url(mut base: Url, project: &str, location: &str) -> Url {
+    let path = base.path().trim_end_matches('/').to_owned();
+    let has_version = path
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| VERSIONS.contains(&last));
+    let version = if has_version {
+        String::new()
+    } else {
+        format!("/{DEFAULT_VERSION}")
+    };
+    base.set_path(&format!(
+        "{path}{version}/projects/{project}/locations/{location}/publishers/google"
+    ));
+    base
+}

@@ -1,0 +1,129 @@
+//! Keeps the tokens of accounts until shortly before they expire. One call gets a token while the others wait for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::account::{Account, Source};
+use super::exchange;
+use crate::service::call::Deadline;
+use crate::service::provider::ProviderError;
+use crate::service::provider::key::ApiKey;
+
+/// A token is renewed this long before it expires; the libraries of Google use about the same time.
+const MAX_MARGIN: Duration = Duration::from_secs(240);
+const MARGIN_DIVISOR: u32 = 5;
+/// With more accounts the kept tokens are dropped.
+const MAX_ACCOUNTS: usize = 64;
+
+/// Tokens by a hash of their account, so that a changed key is another account.
+#[derive(Debug, Default)]
+pub(in crate::service::google) struct Tokens(Mutex<HashMap<[u8; 32], Arc<Slot>>>);
+
+/// The token of one account. A call holds the lock while it gets a new one; if it is cancelled, the next call goes on.
+type Slot = tokio::sync::Mutex<Option<Kept>>;
+
+#[derive(Debug)]
+struct Kept {
+    token: ApiKey,
+    renew_at: Instant,
+}
+
+/// The account of one request.
+#[derive(Debug)]
+pub(in crate::service::google) struct Ticket {
+    account: Account,
+    slot: Arc<Slot>,
+}
+
+impl Tokens {
+    pub(super) fn of(&self, account: Account) -> Ticket {
+        let id = id(&account.source);
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() >= MAX_ACCOUNTS && !slots.contains_key(&id) {
+            slots.clear();
+        }
+        let slot = Arc::clone(slots.entry(id).or_default());
+        Ticket { account, slot }
+    }
+}
+
+impl Ticket {
+    /// The project whose quota a request counts for, if it is not that of the account.
+    pub(in crate::service::google) fn quota_project(&self) -> Option<&str> {
+        self.account.quota_project.as_deref()
+    }
+
+    /// Which credentials a call would use, in words without a secret.
+    pub(in crate::service::google) fn credentials(&self) -> &'static str {
+        self.account.described()
+    }
+
+    /// Whether a token could be asked for. None is.
+    ///
+    /// # Errors
+    /// As [`exchange::reach`].
+    pub(in crate::service::google) async fn check(&self) -> Result<(), ProviderError> {
+        match &self.account.source {
+            Source::Machine { host } => exchange::reach(host).await,
+            Source::Token(_) | Source::Service(_) => Ok(()),
+        }
+    }
+
+    /// A token that is valid for now.
+    ///
+    /// # Errors
+    /// As [`exchange::fetch`].
+    pub(in crate::service::google) async fn token(
+        &self,
+        deadline: Deadline,
+    ) -> Result<ApiKey, ProviderError> {
+        let mut slot = self.slot.lock().await;
+        if let Some(kept) = slot.as_ref().filter(|kept| Instant::now() < kept.renew_at) {
+            return Ok(kept.token.clone());
+        }
+        let fresh = exchange::fetch(&self.account.source, deadline).await?;
+        let margin = (fresh.lifetime / MARGIN_DIVISOR).min(MAX_MARGIN);
+        let renew_at = Instant::now() + fresh.lifetime.saturating_sub(margin);
+        *slot = Some(Kept {
+            token: fresh.token.clone(),
+            renew_at,
+        });
+        Ok(fresh.token)
+    }
+
+    /// Drops a token that was refused, unless another call has already renewed it. Returns whether another token can be
+    /// expected.
+    pub(in crate::service::google) async fn drop_refused(&self, refused: &ApiKey) -> bool {
+        let mut slot = self.slot.lock().await;
+        if slot.as_ref().is_some_and(|kept| kept.token == *refused) {
+            *slot = None;
+        }
+        match self.account.source {
+            Source::Token(_) => false,
+            Source::Service(_) | Source::Machine { .. } => true,
+        }
+    }
+}
+
+fn id(source: &Source) -> [u8; 32] {
+    let parts = match source {
+        Source::Token(token) => ["token", token.expose(), "", ""],
+        Source::Service(info) => [
+            "service",
+            &info.client_email,
+            &info.private_key,
+            &info.token_uri,
+        ],
+        Source::Machine { host } => ["machine", host, "", ""],
+    };
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}

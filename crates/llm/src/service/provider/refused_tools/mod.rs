@@ -1,0 +1,162 @@
+//! The tools that a provider refuses, from the words of its refusal: the request is made again without them.
+//!
+//! A provider refuses a whole request because of one tool, and names this tool by its name or by its place in the
+//! request. Only a tool that the words name for certain is left out. Every other refusal stands as it is: no tool is
+//! left out on suspicion, and never all of them.
+
+mod names;
+mod places;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use super::echo::without_conversation;
+use super::error::{ErrorCode, ProviderError};
+use super::key::ApiKey;
+use super::names::from_wire;
+use crate::proto::{GenerateRequest, RefusedTool};
+
+/// How often one request is made again without some of its tools. Such a refusal takes no time and no tokens, and some
+/// providers name only the first tool of several.
+const MAX_CORRECTIONS: u32 = 8;
+/// A longer reason is cut.
+const MAX_REASON_CHARS: usize = 300;
+/// The words of a failure of the model's own call, which may name a tool, too.
+const ABOUT_CALLS: [&str; 6] = [
+    "tool call validation",
+    "failed_generation",
+    "tool_use_failed",
+    "did not match schema",
+    "attempted to call",
+    "not in request.tools",
+];
+
+/// How a request lists its functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Each function is an item of `tools`.
+    List,
+    /// All functions are declarations within one item of `tools`.
+    Declarations,
+}
+
+/// The tools of a request, by their names at the provider and in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent<'a> {
+    pub names: &'a [&'a str],
+    pub layout: Layout,
+}
+
+/// The tools that were left out of a request so far.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    tools: Vec<RefusedTool>,
+    corrections: u32,
+}
+
+impl LeftOut {
+    /// Learns from a refusal. Returns the places in the list of the tools that the next request does without; `None` if
+    /// the failure stands.
+    pub(crate) fn learn(
+        &mut self,
+        refused: &ProviderError,
+        request: &GenerateRequest,
+        sent: Sent<'_>,
+    ) -> Option<BTreeSet<usize>> {
+        let found = match refused.code {
+            ErrorCode::InvalidRequest => refused_tools(&refused.said, sent),
+            // The text of one tool is too long, and not the conversation.
+            ErrorCode::ContextWindowExceeded => places::named(&refused.said, sent),
+            ErrorCode::Credentials
+            | ErrorCode::Provider
+            | ErrorCode::EmptyResponse
+            | ErrorCode::PartialStream
+            | ErrorCode::InvalidBackend
+            | ErrorCode::Internal
+            | ErrorCode::RateLimited
+            | ErrorCode::Unavailable
+            | ErrorCode::Blocked
+            | ErrorCode::ThoughtSignature
+            | ErrorCode::ModelNotFound
+            | ErrorCode::DeadlineExceeded
+            | ErrorCode::Cancelled
+            | ErrorCode::MaxTokens
+            | ErrorCode::MalformedToolCall => BTreeSet::new(),
+        };
+        let is_forced = |place: &usize| {
+            sent.names
+                .get(*place)
+                .is_some_and(|name| from_wire(name) == request.tool_choice)
+        };
+        let leaves_none = found.len() >= sent.names.len();
+        if found.is_empty()
+            || leaves_none
+            || found.iter().any(is_forced)
+            || self.corrections >= MAX_CORRECTIONS
+        {
+            return None;
+        }
+        let reason = reason(refused, request);
+        let names = found.iter().filter_map(|place| sent.names.get(*place));
+        self.tools.extend(names.map(|name| RefusedTool {
+            name: from_wire(name),
+            reason: reason.clone(),
+        }));
+        self.corrections += 1;
+        Some(found)
+    }
+
+    /// The tools for the client, without the key in the words of the provider.
+    pub(crate) fn tools(&self, key: Option<&ApiKey>) -> Vec<RefusedTool> {
+        let redacted = |tool: &RefusedTool| RefusedTool {
+            name: tool.name.clone(),
+            reason: key.map_or_else(|| tool.reason.clone(), |key| key.redact(&tool.reason)),
+        };
+        self.tools.iter().map(redacted).collect()
+    }
+
+    /// Logs the tools that the next request does without.
+    pub(crate) fn log(&self, request: &GenerateRequest, refused: &ProviderError) {
+        let tools = self
+            .tools
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let (request_id, provider_status) = (&request.request_id, &refused.provider_status);
+        tracing::warn!(
+            request_id,
+            provider_status,
+            tools,
+            "request corrected: the provider refused some of its tools"
+        );
+    }
+}
+
+/// The places of the tools that a refusal names. A name counts more than a place: a gateway may have tools of its own.
+fn refused_tools(said: &str, sent: Sent<'_>) -> BTreeSet<usize> {
+    let lower = said.to_ascii_lowercase();
+    if ABOUT_CALLS.iter().any(|words| lower.contains(words)) {
+        return BTreeSet::new();
+    }
+    let named = names::named(said, sent.names);
+    if named.is_empty() {
+        places::named(said, sent)
+    } else {
+        named
+    }
+}
+
+/// The words of the provider in one line, without the conversation.
+fn reason(refused: &ProviderError, request: &GenerateRequest) -> String {
+    let message = without_conversation(refused.clone(), request).message;
+    let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(MAX_REASON_CHARS) {
+        Some((end, _)) => words
+            .get(..end)
+            .map(|start| format!("{start}…"))
+            .unwrap_or_default(),
+        None => words,
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether a call to a provider could be sent: its key and its address, without a value of either.
+
+use super::error::ProviderError;
+use crate::proto::ProviderCheck;
+
+/// What a call would use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderStatus {
+    /// The variable of the key or of the credentials; empty for none.
+    pub key_env: String,
+    pub key: KeyStatus,
+    /// Scheme, host and port; empty for none.
+    pub address: String,
+    pub address_status: AddressStatus,
+    /// What is used in place of a key, in words without a secret; empty for a key.
+    pub credentials: &'static str,
+    /// What the call would fail with before it is sent.
+    pub error: Option<ProviderError>,
+}
+
+/// The state of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyStatus {
+    Set,
+    NotSet,
+    /// Requests may not use the variable. Whether it is set is not reported.
+    NotPermitted,
+    /// The variable names a file that cannot be read.
+    Unreadable,
+    NotNeeded,
+}
+
+/// Whether the key may be sent to the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressStatus {
+    Permitted,
+    NotPermitted,
+    NotNeeded,
+}
+
+impl KeyStatus {
+    /// The word of the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::NotSet => "not_set",
+            Self::NotPermitted => "not_permitted",
+            Self::Unreadable => "unreadable",
+            Self::NotNeeded => "not_needed",
+        }
+    }
+}
+
+impl AddressStatus {
+    /// The word of the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Permitted => "permitted",
+            Self::NotPermitted => "not_permitted",
+            Self::NotNeeded => "not_needed",
+        }
+    }
+}
+
+impl ProviderStatus {
+    /// The status of a backend that calls no provider.
+    pub fn without_call(error: Option<ProviderError>) -> Self {
+        Self {
+            key_env: String::new(),
+            key: KeyStatus::NotNeeded,
+            address: String::new(),
+            address_status: AddressStatus::NotNeeded,
+            credentials: "",
+            error,
+        }
+    }
+
+    /// The same status with the outcome of what a backend does before it sends a call. A key that is not set and that
+    /// the backend does not miss is not needed.
+    #[must_use]
+    pub fn with_error(self, error: Option<ProviderError>) -> Self {
+        let is_missed = error.is_some() || self.key != KeyStatus::NotSet;
+        let key = if is_missed {
+            self.key
+        } else {
+            KeyStatus::NotNeeded
+        };
+        Self { key, error, ..self }
+    }
+
+    /// The message of the protocol.
+    pub(crate) fn into_check(self, backend: &str) -> ProviderCheck {
+        ProviderCheck {
+            error: self.error.map(ProviderError::into_info),
+            backend: backend.to_owned(),
+            key_env: self.key_env,
+            key_status: self.key.as_str().to_owned(),
+            address: self.address,
+            address_status: self.address_status.as_str().to_owned(),
+            credentials: self.credentials.to_owned(),
+        }
+    }
+}

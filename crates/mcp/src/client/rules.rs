@@ -1,0 +1,248 @@
+//! Decides from the configuration and the server's hints whether a model may call a tool.
+//!
+//! | the first rule that holds | a model |
+//! |---|---|
+//! | `deny` names the tool | may not call it |
+//! | `tools` is set and does not name it | may not call it |
+//! | `read_only` names it | may call it, at any time and again |
+//! | its server declares it read-only, and `trust_hints` is true | may call it, at any time and again |
+//! | `allow` names it | may call it, once |
+//! | no rule | may not call it |
+
+use std::fmt;
+
+use rmcp::model::Tool;
+
+use super::config::ServerConfig;
+use super::list::declared::Declared;
+
+/// Why a model may call a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offered {
+    NamedReadOnly,
+    DeclaredReadOnly,
+    Allowed,
+}
+
+impl Offered {
+    /// Whether the tool counts as read-only.
+    pub(super) fn is_read_only(self) -> bool {
+        match self {
+            Self::NamedReadOnly | Self::DeclaredReadOnly => true,
+            Self::Allowed => false,
+        }
+    }
+}
+
+impl fmt::Display for Offered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NamedReadOnly => "read_only names it",
+            Self::DeclaredReadOnly => "its server declares it read-only",
+            Self::Allowed => "allow names it",
+        })
+    }
+}
+
+/// Why a model may not call a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Withheld {
+    #[error("deny names it")]
+    Denied,
+    #[error("tools does not name it")]
+    NotAmongTools,
+    #[error("only its server declares it read-only, and trust_hints is false")]
+    HintNotTrusted,
+    #[error("it may change something")]
+    MayChange,
+}
+
+/// Why a model may call the tool, or why it may not.
+pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withheld> {
+    let named = |names: &[String]| names.iter().any(|name| *name == tool.name);
+    if named(&config.deny) {
+        return Err(Withheld::Denied);
+    }
+    if config.tools.as_deref().is_some_and(|tools| !named(tools)) {
+        return Err(Withheld::NotAmongTools);
+    }
+    let is_hinted = tool
+        .annotations
+        .as_ref()
+        .and_then(|hints| hints.read_only_hint)
+        == Some(true);
+    if named(&config.read_only) {
+        return Ok(Offered::NamedReadOnly);
+    }
+    if is_hinted && config.trust_hints {
+        return Ok(Offered::DeclaredReadOnly);
+    }
+    if named(&config.allowed) {
+        return Ok(Offered::Allowed);
+    }
+    Err(if is_hinted {
+        Withheld::HintNotTrusted
+    } else {
+        Withheld::MayChange
+    })
+}
+
+/// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
+pub(super) fn unknown(config: &ServerConfig, tools: &[Declared]) -> Vec<String> {
+    let only = config.tools.as_deref().unwrap_or_default();
+    let keys = [
+        ("tools", only),
+        ("deny", &config.deny),
+        ("read_only", &config.read_only),
+        ("allow", &config.allowed),
+    ];
+    let names = keys
+        .into_iter()
+        .flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
+    let unknown = names.filter(|(_, name)| {
+        !tools
+            .iter()
+            .any(|declared| declared.tool.name == name.as_str())
+    });
+    unknown
+        .map(|(key, name)| format!("{key}: {name}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{StdioConfig, Transport};
+
+    fn config() -> ServerConfig {
+        ServerConfig::new("k8s", Transport::Stdio(StdioConfig::default()))
+    }
+
+    fn tools() -> [Tool; 3] {
+        let tool = |name: &str, read_only: bool| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": read_only}});
+        [
+            tool("get", true),
+            tool("config", true),
+            tool("patch", false),
+        ]
+        .map(|tool| serde_json::from_value(tool).unwrap())
+    }
+
+    #[test]
+    fn the_first_rule_that_holds_decides() {
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let all = || names(&["get", "config", "patch"]);
+        let judged = |config: &ServerConfig| {
+            tools()
+                .iter()
+                .map(|tool| judge(config, tool).map(Offered::is_read_only))
+                .collect::<Vec<_>>()
+        };
+        let (denied, left_out) = (Err(Withheld::Denied), Err(Withheld::NotAmongTools));
+        let (changes, untrusted) = (Err(Withheld::MayChange), Err(Withheld::HintNotTrusted));
+        let cases = [
+            (config(), [Ok(true), Ok(true), changes]),
+            (
+                ServerConfig {
+                    deny: names(&["config"]),
+                    ..config()
+                },
+                [Ok(true), denied, changes],
+            ),
+            (
+                ServerConfig {
+                    deny: all(),
+                    tools: Some(all()),
+                    read_only: all(),
+                    allowed: all(),
+                    ..config()
+                },
+                [denied; 3],
+            ),
+            (
+                ServerConfig {
+                    tools: Some(names(&["get"])),
+                    ..config()
+                },
+                [Ok(true), left_out, left_out],
+            ),
+            (
+                ServerConfig {
+                    tools: Some(all()),
+                    ..config()
+                },
+                [Ok(true), Ok(true), changes],
+            ),
+            (
+                ServerConfig {
+                    tools: Some(Vec::new()),
+                    read_only: all(),
+                    ..config()
+                },
+                [left_out; 3],
+            ),
+            (
+                ServerConfig {
+                    trust_hints: false,
+                    ..config()
+                },
+                [untrusted, untrusted, changes],
+            ),
+            (
+                ServerConfig {
+                    trust_hints: false,
+                    read_only: names(&["get"]),
+                    allowed: all(),
+                    ..config()
+                },
+                [Ok(true), Ok(false), Ok(false)],
+            ),
+            (
+                ServerConfig {
+                    read_only: all(),
+                    allowed: all(),
+                    ..config()
+                },
+                [Ok(true); 3],
+            ),
+        ];
+        for (config, expected) in cases {
+            let rules = (
+                &config.tools,
+                &config.deny,
+                &config.read_only,
+                &config.allowed,
+                config.trust_hints,
+            );
+            assert_eq!(judged(&config), expected, "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_reported_with_its_key() {
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let config = ServerConfig {
+            tools: Some(names(&["get", "gets"])),
+            deny: names(&["exec", "config"]),
+            read_only: names(&["get"]),
+            allowed: names(&["delete"]),
+            ..config()
+        };
+        assert_eq!(
+            unknown(&config, &tools().map(Declared::from)),
+            ["tools: gets", "deny: exec", "allow: delete"]
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! The place of one connection: opened by one caller for all that share it, and again after a loss.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep_until};
+
+use super::connection::{Connection, Endpoint};
+use super::context::ConnectionContext;
+use super::session_limit::SessionLimit;
+use crate::Error;
+
+/// The delay in milliseconds before a lost connection is opened again. It is random, so that the workers of a server
+/// that restarts do not all return at once.
+const RECONNECT_DELAY_MS: std::ops::RangeInclusive<u64> = 250..=750;
+
+/// The place of a connection that all sessions of a worker share, or that one session has for itself.
+#[derive(Debug, Default)]
+pub(super) struct ConnectionSlot {
+    current: Mutex<Arc<Attempt>>,
+    /// The limit that a connection of one session counts towards.
+    limit: Option<SessionLimit>,
+}
+
+/// A connection, opened by one caller while the others wait without holding a lock.
+#[derive(Debug, Default)]
+struct Attempt {
+    cell: OnceCell<Arc<Connection>>,
+    /// The connection before this one was lost, so this one is not opened earlier.
+    not_before: Option<Instant>,
+}
+
+impl ConnectionSlot {
+    /// The place of a connection of one session.
+    pub(super) fn limited(limit: SessionLimit) -> Self {
+        Self {
+            limit: Some(limit),
+            ..Self::default()
+        }
+    }
+
+    /// The current connection, or a new one when there is none or it has ended. After a loss all callers wait for the
+    /// same new connection, which is opened after a short random delay.
+    ///
+    /// Cancel safe: an unfinished connection ends with this future.
+    pub(super) async fn connection(
+        &self,
+        endpoint: Endpoint<'_>,
+        context: &ConnectionContext,
+    ) -> Result<Arc<Connection>, Error> {
+        for _ in 0..2 {
+            let attempt = Arc::clone(&self.current());
+            let opened = attempt
+                .cell
+                .get_or_try_init(|| self.open(&attempt, endpoint, context))
+                .await?;
+            let connection = Arc::clone(opened);
+            if connection.is_usable().await {
+                return Ok(connection);
+            }
+            self.discard(&connection);
+        }
+        Err(Error::Handshake {
+            server: endpoint.config.name.clone(),
+            fault: "the connection ended right after the handshake".to_owned(),
+        })
+    }
+
+    async fn open(
+        &self,
+        attempt: &Attempt,
+        endpoint: Endpoint<'_>,
+        context: &ConnectionContext,
+    ) -> Result<Arc<Connection>, Error> {
+        if let Some(not_before) = attempt.not_before {
+            // The connection itself reports that the worker is stopping.
+            context
+                .shutdown
+                .run_until_cancelled(sleep_until(not_before))
+                .await;
+        }
+        let counted = match &self.limit {
+            Some(limit) => Some(limit.acquire().await),
+            None => None,
+        };
+        Box::pin(Connection::open(endpoint, counted, context))
+            .await
+            .map(Arc::new)
+    }
+
+    /// Makes the next caller open a new connection. Callers that still use this one keep it.
+    pub(super) fn discard(&self, connection: &Arc<Connection>) {
+        let mut current = self.current();
+        if current
+            .cell
+            .get()
+            .is_some_and(|opened| Arc::ptr_eq(opened, connection))
+        {
+            let delay = Duration::from_millis(fastrand::u64(RECONNECT_DELAY_MS));
+            *current = Arc::new(Attempt {
+                cell: OnceCell::new(),
+                not_before: Some(Instant::now() + delay),
+            });
+        }
+    }
+
+    /// Whether a connection was opened here and not discarded.
+    pub(super) fn is_opened(&self) -> bool {
+        self.current().cell.initialized()
+    }
+
+    fn current(&self) -> MutexGuard<'_, Arc<Attempt>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,156 @@
+//! Sends notifications over HTTP: to Slack, to workflows of Microsoft Teams, and to webhooks of programs.
+//!
+//! Only operators choose the addresses. A secret is read for each message, so a renewed one is used at once; the mask
+//! learns it before it is sent. Texts are masked again here, because a secret may have become known since they were
+//! stored. A redirect is not followed.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
+
+mod answer;
+mod secret;
+mod post;
+mod signature;
+mod slack;
+mod check;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::Client;
+
+use self::secret::Secrets;
+use tarsy_config::{NotificationRoute, RouteKind, WebhookAddress};
+use tarsy_core::notification::{Notification, slack as slack_text, teams, webhook};
+use tarsy_engine::ports::{Arrival, Notifier, ProviderAnswer};
+use tarsy_http::outgoing;
+use tarsy_mask::Mask;
+
+/// The routes with their HTTP client.
+#[derive(Debug)]
+pub struct Routes {
+    routes: BTreeMap<String, NotificationRoute>,
+    /// The client, or the reason why it could not be built.
+    client: Result<Client, String>,
+    secrets: Secrets,
+    mask: Mask,
+}
+
+impl Routes {
+    /// Prepares the client; no secret is read yet.
+    pub fn new(routes: BTreeMap<String, NotificationRoute>, mask: Mask) -> Self {
+        let client = outgoing::builder()
+            .build()
+            .map_err(|error| format!("no HTTP client: {}", outgoing::cause(error)));
+        Self {
+            routes,
+            client,
+            secrets: Secrets(mask.clone()),
+            mask,
+        }
+    }
+
+    async fn deliver(
+        &self,
+        message: &Notification,
+        thread: Option<&str>,
+    ) -> Result<ProviderAnswer, String> {
+        let client = self.client.as_ref().map_err(Clone::clone)?;
+        let route = self
+            .routes
+            .get(&message.key.route)
+            .ok_or("the configuration has no such route")?;
+        match &route.kind {
+            RouteKind::SlackWebhook { url } => {
+                let url = self.secrets.url(url).await?;
+                Ok(post::json(client, url, &slack_text::message(message)).await)
+            }
+            RouteKind::Teams { url } => {
+                let url = self.secrets.url(url).await?;
+                Ok(post::json(client, url, &teams::message(message)).await)
+            }
+            RouteKind::Webhook { url, secret } => {
+                let url = match url {
+                    WebhookAddress::Plain(url) => secret::parsed(url)?,
+                    WebhookAddress::Secret(url) => self.secrets.url(url).await?,
+                };
+                let key = match secret {
+                    Some(secret) => Some(signature::key(&self.secrets.text(secret).await?)?),
+                    None => None,
+                };
+                Ok(post::signed(
+                    client,
+                    url,
+                    message.key.id(),
+                    &webhook::message(message),
+                    key.as_ref(),
+                )
+                .await)
+            }
+            RouteKind::SlackBot {
+                token,
+                channel,
+                thread_channels,
+                api_url,
+            } => {
+                let token = self.secrets.bearer(token).await?;
+                let api = slack::Api {
+                    client,
+                    url: api_url,
+                    token,
+                    channel,
+                    thread_channels,
+                };
+                api.deliver(message, thread).await
+            }
+        }
+    }
+
+    fn timeout(&self, route: &str) -> Duration {
+        self.routes
+            .get(route)
+            .map(|route| route.timeout)
+            .unwrap_or_default()
+    }
+
+    /// The notification with what the mask knows by now.
+    fn masked(&self, message: Notification) -> Notification {
+        let text = |text: String| self.mask.apply(&text).into_owned();
+        let mut message = message;
+        message.summary.title = text(message.summary.title);
+        message.summary.analysis = message.summary.analysis.map(text);
+        message.summary.error = message.summary.error.map(text);
+        message
+    }
+}
+
+impl Notifier for Routes {
+    async fn send(&self, message: Notification, thread: Option<String>) -> ProviderAnswer {
+        let message = self.masked(message);
+        let timeout = self.timeout(&message.key.route);
+        let attempt =
+            tokio::time::timeout(timeout, self.deliver(&message, thread.as_deref())).await;
+        let answer = match attempt {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(reason)) => ProviderAnswer::Unavailable {
+                reason,
+                retry_after: None,
+                arrival: Arrival::Refused,
+            },
+            Err(_elapsed) => {
+                let reason = format!("no answer within {} s", timeout.as_secs_f64());
+                ProviderAnswer::Unavailable {
+                    reason,
+                    retry_after: None,
+                    arrival: Arrival::Unknown,
+                }
+            }
+        };
+        answer::masked(answer, &self.mask)
+    }
+}

@@ -1,0 +1,192 @@
+//! The reads of a resumed run: the frozen plan, the progress of the session, the entries of an execution.
+
+use diesel::dsl::sql;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Jsonb, Nullable};
+use serde_json::Value;
+use uuid::Uuid;
+
+use tarsy_core::execution::event_refs::RecordedEntry;
+use tarsy_core::execution::recovery::{LostCall, Recovery};
+use tarsy_core::ids::ExecutionId;
+use tarsy_engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
+use tarsy_reports::stored::Stored;
+
+use crate::rows::entry::{StoredEntry, decode};
+use crate::rows::number;
+use crate::schema::{agent_executions, alert_sessions, entries, session_plans, stages};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = stages, check_for_backend(diesel::pg::Pg))]
+struct StageRow {
+    stage_no: i32,
+    #[diesel(deserialize_as = Stored<RunStatus>)]
+    status: RunStatus,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
+struct ExecutionRow {
+    #[diesel(deserialize_as = Stored<ExecutionId>)]
+    execution_id: ExecutionId,
+    stage_no: i32,
+    agent_no: i32,
+    #[diesel(deserialize_as = Stored<RunStatus>)]
+    status: RunStatus,
+    checkpoint: i32,
+    analysis: Option<String>,
+    error: Option<String>,
+}
+
+#[derive(Queryable)]
+struct HeadRow {
+    step: i32,
+    updates: i32,
+    plan: Value,
+    recoveries: Option<Value>,
+}
+
+/// The calls of each recovery; null for a session without any, which is nearly every one.
+const RECOVERIES: &str = "(SELECT jsonb_agg(r.calls ORDER BY r.recovery_no) FROM session_recoveries r \
+    WHERE r.session_id = alert_sessions.session_id)";
+
+/// A session as it is stored.
+pub(crate) struct StoredSession {
+    plan: Value,
+    step: i32,
+    updates: i32,
+    recoveries: Option<Value>,
+    stages: Vec<StageRow>,
+    executions: Vec<ExecutionRow>,
+}
+
+/// Reads a session; `None` if there is none. Only the lease holder writes to these rows, so the reads agree.
+pub(crate) fn session(
+    connection: &mut PgConnection,
+    session: Uuid,
+) -> QueryResult<Option<StoredSession>> {
+    let head: Option<HeadRow> = alert_sessions::table
+        .inner_join(
+            session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)),
+        )
+        .filter(alert_sessions::session_id.eq(session))
+        .select((
+            alert_sessions::step,
+            alert_sessions::updates,
+            session_plans::plan,
+            sql::<Nullable<Jsonb>>(RECOVERIES),
+        ))
+        .first(connection)
+        .optional()?;
+    let Some(HeadRow {
+        step,
+        updates,
+        plan,
+        recoveries,
+    }) = head
+    else {
+        return Ok(None);
+    };
+    let stages = stages::table
+        .filter(stages::session_id.eq(session))
+        .order(stages::stage_no)
+        .select(StageRow::as_select())
+        .load(connection)?;
+    let executions = agent_executions::table
+        .filter(agent_executions::session_id.eq(session))
+        .order((agent_executions::stage_no, agent_executions::agent_no))
+        .select(ExecutionRow::as_select())
+        .load(connection)?;
+    Ok(Some(StoredSession {
+        plan,
+        step,
+        updates,
+        recoveries,
+        stages,
+        executions,
+    }))
+}
+
+/// Reads the entries of an execution, in order.
+pub(crate) fn journal(
+    connection: &mut PgConnection,
+    session: Uuid,
+    execution: Uuid,
+) -> QueryResult<Vec<StoredEntry>> {
+    entries::table
+        .filter(
+            entries::session_id
+                .eq(session)
+                .and(entries::execution_id.eq(execution)),
+        )
+        .order(entries::entry_no)
+        .select(StoredEntry::as_select())
+        .load(connection)
+}
+
+impl StoredSession {
+    pub(crate) fn decoded(self) -> Result<SessionRecord, StoreError> {
+        let plan = serde_json::from_value(self.plan)
+            .map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
+        let of_stage = |stage_no| {
+            self.executions
+                .iter()
+                .filter(move |execution| execution.stage_no == stage_no)
+        };
+        let stage = |stage: &StageRow| StageRecord {
+            stage_no: number::from_int(stage.stage_no),
+            status: stage.status,
+            executions: of_stage(stage.stage_no).map(execution).collect(),
+        };
+        let stages = self.stages.iter().map(stage).collect();
+        let recoveries = recoveries(self.recoveries)?;
+        let (step, updates) = (number::from_int(self.step), number::from_int(self.updates));
+        Ok(SessionRecord {
+            plan,
+            step,
+            updates,
+            stages,
+            recoveries,
+        })
+    }
+}
+
+/// The recoveries of the session, in order of their numbers.
+fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
+    let calls: Vec<Vec<LostCall>> = match calls {
+        Some(calls) => serde_json::from_value(calls).map_err(|error| {
+            StoreError::Conflict(format!("stored calls of a recovery: {error}"))
+        })?,
+        None => Vec::new(),
+    };
+    Ok((1..)
+        .zip(calls)
+        .map(|(number, calls)| Recovery { number, calls })
+        .collect())
+}
+
+/// The entries of the rows.
+///
+/// # Errors
+/// [`StoreError::Conflict`] for an entry that this version does not know.
+pub(crate) fn decoded(rows: Vec<StoredEntry>) -> Result<Vec<RecordedEntry>, StoreError> {
+    let recorded = |row: StoredEntry| {
+        let (event, at) = (row.event_seq.map(number::from_int), Some(row.created_at));
+        let entry =
+            decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
+        Ok(RecordedEntry { entry, event, at })
+    };
+    rows.into_iter().map(recorded).collect()
+}
+
+fn execution(row: &ExecutionRow) -> ExecutionRecord {
+    ExecutionRecord {
+        execution_id: row.execution_id,
+        agent_no: number::from_int(row.agent_no),
+        status: row.status,
+        checkpoint: number::from_int(row.checkpoint),
+        analysis: row.analysis.clone(),
+        error: row.error.clone(),
+    }
+}

@@ -1,0 +1,186 @@
+//! An investigation with the follow-up questions about it.
+
+use chrono::{DateTime, Utc};
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use uuid::Uuid;
+
+use tarsy_core::alert::refs::Refs;
+use tarsy_core::alert::{Alert, AlertStatus, Severity};
+use tarsy_core::follow_up::{Exchange, PastCall, Thread};
+use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::{RunStatus, StoreError, Threads};
+use tarsy_reports::stored::{Stored, StoredOption};
+
+use crate::call::Operation;
+use crate::connect::Store;
+use crate::error::Error;
+use crate::rows::number;
+use crate::schema::alert_sessions;
+use crate::statement::statement;
+
+/// A prompt shows fewer calls than this.
+const MAX_CALLS: i64 = 2_000;
+/// A prompt shows fewer answers than this.
+const MAX_ANSWERS: i64 = 50;
+
+pub(crate) struct ReadThread {
+    session_id: Uuid,
+}
+
+statement!(
+    ReadThread,
+    "thread.sql",
+    (SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text, Nullable<Timestamptz>),
+    [SqlUuid: session_id]
+);
+
+/// The investigation, and the alert that it is about.
+#[derive(Queryable)]
+struct ThreadRow {
+    #[diesel(deserialize_as = Stored<SessionId>)]
+    session_id: SessionId,
+    #[diesel(deserialize_as = Stored<RunStatus>)]
+    status: RunStatus,
+    chain: String,
+    analysis: Option<String>,
+    error: Option<String>,
+    alert_type: String,
+    title: String,
+    #[diesel(deserialize_as = StoredOption<Severity>)]
+    severity: Option<Severity>,
+    source: String,
+    text: String,
+    ended_at: Option<DateTime<Utc>>,
+}
+
+pub(crate) struct ReadCalls {
+    session_id: Uuid,
+    limit: i64,
+}
+
+statement!(ReadCalls, "thread_calls.sql", (Integer, Text, Text, Bool), [SqlUuid: session_id, BigInt: limit]);
+
+#[derive(Queryable)]
+struct CallRow {
+    session_seq: i32,
+    tool: String,
+    arguments: String,
+    is_error: bool,
+}
+
+pub(crate) struct ReadAsked {
+    session_id: Uuid,
+    limit: i64,
+}
+
+statement!(ReadAsked, "thread_asked.sql", (Text, Text, BigInt), [SqlUuid: session_id, BigInt: limit]);
+
+#[derive(Queryable)]
+struct AnswerRow {
+    question: String,
+    answer: String,
+    /// How many answers there are, the ones that are not read included.
+    total: i64,
+}
+
+impl Threads for Store {
+    async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
+        Ok(self
+            .run(Operation::Thread, move |connection| {
+                read(connection, session.0)
+            })
+            .await?)
+    }
+}
+
+impl Store {
+    /// The investigation that `session` is or asks about, followed by the questions about it that have a session, in
+    /// their order; empty when there is no such session.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn thread_sessions(&self, session: SessionId) -> Result<Vec<SessionId>, Error> {
+        let read = move |connection: &mut PgConnection| {
+            use alert_sessions::{created_at, parent_id, session_id};
+            let found: Option<Option<Uuid>> = alert_sessions::table
+                .find(session.0)
+                .select(parent_id)
+                .first(connection)
+                .optional()?;
+            let Some(parent) = found else {
+                return Ok(Vec::new());
+            };
+            let root = parent.map_or(session, SessionId);
+            let questions: Vec<Uuid> = alert_sessions::table
+                .filter(parent_id.eq(root.0))
+                .order((created_at, session_id))
+                .select(session_id)
+                .load(connection)?;
+            let questions = questions.into_iter().map(SessionId);
+            Ok(std::iter::once(root).chain(questions).collect())
+        };
+        self.run(Operation::Command, read).await
+    }
+}
+
+fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thread>> {
+    let row: Option<ThreadRow> = (&ReadThread {
+        session_id: session,
+    })
+        .get_result(connection)
+        .optional()?;
+    let Some(row) = row else { return Ok(None) };
+    let session_id = row.session_id.0;
+    let calls: Vec<CallRow> = (&ReadCalls {
+        session_id,
+        limit: MAX_CALLS,
+    })
+        .get_results(connection)?;
+    let answers: Vec<AnswerRow> = (&ReadAsked {
+        session_id,
+        limit: MAX_ANSWERS,
+    })
+        .get_results(connection)?;
+    let total = answers.first().map_or(0, |answer| answer.total);
+    let call = |call: CallRow| PastCall {
+        session_seq: number::from_int(call.session_seq),
+        tool: call.tool,
+        arguments: call.arguments,
+        is_error: call.is_error,
+    };
+    Ok(Some(Thread {
+        root: row.session_id,
+        status: row.status,
+        ended_at: row.ended_at,
+        chain: row.chain,
+        alert: Alert {
+            source: row.source,
+            alert_type: row.alert_type,
+            title: row.title,
+            severity: row.severity.unwrap_or_default(),
+            status: AlertStatus::Firing,
+            ignored_because: None,
+            at: None,
+            fingerprint: String::new(),
+            members: Vec::new(),
+            reports: Vec::new(),
+            runbook_url: None,
+            refs: Refs::default(),
+            text: row.text,
+        },
+        analysis: row.analysis,
+        error: row.error,
+        calls: calls.into_iter().map(call).collect(),
+        older: u32::try_from(total.saturating_sub(MAX_ANSWERS)).unwrap_or_default(),
+        asked: answers
+            .into_iter()
+            .rev()
+            .map(|row| Exchange {
+                question: row.question,
+                answer: row.answer,
+            })
+            .collect(),
+    }))
+}

@@ -1,0 +1,201 @@
+//! The checkpoint: one statement writes everything that one turn of an execution has produced.
+
+use chrono::{DateTime, Utc};
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{
+    Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
+use uuid::Uuid;
+
+use tarsy_core::execution::entry::Entry;
+use tarsy_core::execution::event_refs::event_of_each_entry;
+use tarsy_engine::ports::{Appended, Checkpoint, Lease, StoreError};
+
+use crate::fence::{Progress, verdict};
+use crate::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
+use crate::rows::{nul, number, stored};
+use crate::schema::{alert_sessions, entries};
+use crate::statement::statement;
+use crate::tails::{Committed, Verdict};
+use tarsy_core::ids::ExecutionId;
+use tarsy_core::timeline::TimelineEvent;
+
+pub(crate) struct Append {
+    lease: Lease,
+    execution_id: Uuid,
+    number: i32,
+    epoch: i32,
+    id: Uuid,
+    iteration: i32,
+    status: &'static str,
+    error: Option<String>,
+    analysis: Option<String>,
+    at: DateTime<Utc>,
+    attempt: i32,
+    events: Events,
+    entries: Entries,
+    models: ModelCalls,
+    tools: ToolCalls,
+}
+
+/// What the statement has drawn, and the names that the rows of its events refer to.
+#[derive(Queryable)]
+struct AppendedRow {
+    first_session_seq: i32,
+    first_event: i32,
+    agent: String,
+    stage: Option<String>,
+    updates: i32,
+}
+
+statement!(Append, "checkpoint.sql", (Integer, Integer, Text, Nullable<Text>, Integer), [
+    SqlUuid: lease.session_id.0,
+    SqlUuid: execution_id,
+    Integer: number,
+    Array<Text>: events.event_type,
+    Integer: epoch,
+    SqlUuid: lease.token,
+    SqlUuid: id,
+    Integer: iteration,
+    Text: status,
+    Nullable<Text>: error,
+    Nullable<Text>: analysis,
+    Timestamptz: at,
+    Array<Text>: entries.kind,
+    Integer: attempt,
+    Array<Text>: events.status,
+    Array<Text>: events.content,
+    Array<Nullable<Jsonb>>: events.metadata,
+    Array<Nullable<Text>>: entries.role,
+    Array<Nullable<Text>>: entries.content,
+    Array<Nullable<Text>>: entries.tool_call_id,
+    Array<Nullable<Text>>: entries.tool_name,
+    Array<Jsonb>: entries.body,
+    Array<Nullable<Binary>>: entries.provider_data,
+    Array<Nullable<Integer>>: entries.event_no,
+    Array<Integer>: models.entries_upto,
+    Array<BigInt>: models.duration_ms,
+    Array<Nullable<BigInt>>: models.input,
+    Array<Nullable<BigInt>>: models.cached,
+    Array<Nullable<BigInt>>: models.output,
+    Array<Nullable<BigInt>>: models.thinking,
+    Array<Text>: models.purpose,
+    Array<Text>: models.provider,
+    Array<Text>: models.backend,
+    Array<Text>: models.model,
+    Array<Nullable<Text>>: models.error,
+    Array<Nullable<Jsonb>>: models.response,
+    Array<BigInt>: tools.duration_ms,
+    Array<Bool>: tools.read_only,
+    Array<Text>: tools.state,
+    Array<Text>: tools.call_id,
+    Array<Text>: tools.tool,
+    Array<Text>: tools.arguments,
+    Array<Nullable<Text>>: tools.result,
+    Array<Nullable<Text>>: tools.error,
+]);
+
+impl Append {
+    pub(crate) fn new(lease: Lease, checkpoint: Checkpoint) -> Result<Self, StoreError> {
+        let event_no = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
+        Ok(Self {
+            lease,
+            execution_id: checkpoint.execution_id.0,
+            number: number::int(checkpoint.number),
+            epoch: number::int(lease.epoch),
+            id: checkpoint.id,
+            iteration: number::int(checkpoint.iteration),
+            status: checkpoint.status.as_str(),
+            error: checkpoint.error.map(nul::replace),
+            analysis: analysis(&checkpoint.entries).map(nul::replace),
+            at: checkpoint.at,
+            attempt: number::int(checkpoint.attempt),
+            events: Events::new(checkpoint.events),
+            entries: Entries::new(checkpoint.entries, &event_no)?,
+            models: ModelCalls::new(checkpoint.model_calls),
+            tools: ToolCalls::new(checkpoint.tool_calls),
+        })
+    }
+
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<Appended> {
+        let appended: Option<AppendedRow> = self.get_result(connection).optional()?;
+        if let Some(row) = appended {
+            let number = |event: &Option<i32>| {
+                event.map(|event| number::from_int(row.first_session_seq + event - 1))
+            };
+            let events = self.entries.event_no.iter().map(number).collect();
+            let outcome = Appended {
+                events,
+                updates: number::from_int(row.updates),
+            };
+            return Ok(Ok(Committed {
+                outcome,
+                events: Some(self.committed_events(row)),
+            }));
+        }
+        let written = verdict(connection, &self.lease, Some(self.execution_id), |fence| {
+            if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
+                Progress::Done
+            } else {
+                Progress::of(self.number, fence.checkpoint.unwrap_or(-1))
+            }
+        })?;
+        match written {
+            Ok(()) => self.read_back(connection).map(|outcome| {
+                Ok(Committed {
+                    outcome,
+                    events: None,
+                })
+            }),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    /// The events of this checkpoint, as a read of the table would return them.
+    fn committed_events(&self, row: AppendedRow) -> Vec<TimelineEvent> {
+        let positive = |number: i32| (number > 0).then(|| number::from_int(number));
+        self.events.committed(&TimelineEvent {
+            execution_id: Some(ExecutionId(self.execution_id)),
+            sequence_number: Some(number::from_int(row.first_event)),
+            stage: row.stage,
+            agent: Some(row.agent),
+            iteration: positive(self.iteration),
+            attempt: positive(self.attempt),
+            ..stored::session_event(self.lease.session_id, row.first_session_seq, self.at)
+        })
+    }
+
+    /// Reads the event numbers that an earlier try has drawn, whose reply was lost.
+    fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Appended> {
+        let of_this = entries::session_id
+            .eq(self.lease.session_id.0)
+            .and(entries::execution_id.eq(self.execution_id));
+        let numbers: Vec<Option<i32>> = entries::table
+            .filter(of_this.and(entries::checkpoint.eq(self.number)))
+            .order(entries::entry_no)
+            .select(entries::event_seq)
+            .load(connection)?;
+        let updates: i32 = alert_sessions::table
+            .find(self.lease.session_id.0)
+            .select(alert_sessions::updates)
+            .first(connection)?;
+        let events = numbers
+            .into_iter()
+            .map(|number| number.map(number::from_int))
+            .collect();
+        Ok(Appended {
+            events,
+            updates: number::from_int(updates),
+        })
+    }
+}
+
+/// The analysis of the execution, if this checkpoint completes it.
+fn analysis(entries: &[Entry]) -> Option<String> {
+    entries
+        .iter()
+        .rev()
+        .find_map(Entry::analysis)
+        .map(str::to_owned)
+}

@@ -1,0 +1,230 @@
+//! The outbox of notifications: takes due rows, records the results of attempts, and closes rows without a route.
+
+use chrono::{DateTime, Utc};
+use diesel::prelude::Queryable;
+use diesel::sql_types::{
+    Array, BigInt, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+use tarsy_core::execution::entry::Mark;
+use tarsy_core::ids::SessionId;
+use tarsy_core::notification::route::Planned;
+use tarsy_core::notification::summary::{Outcome, Summary};
+use tarsy_core::notification::{Moment, NotificationKey};
+use tarsy_engine::ports::{
+    Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError,
+};
+use tarsy_reports::stored::{Stored, StoredOption};
+
+use crate::rows::{nul, number};
+use crate::statement::statement;
+
+/// The rows that a statement writes, as two columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlannedRows {
+    pub routes: Vec<String>,
+    pub moments: Vec<String>,
+}
+
+impl From<Vec<Planned>> for PlannedRows {
+    fn from(planned: Vec<Planned>) -> Self {
+        let moments = planned
+            .iter()
+            .map(|each| each.moment.as_str().to_owned())
+            .collect();
+        Self {
+            routes: planned
+                .into_iter()
+                .map(|each| nul::replace(each.route))
+                .collect(),
+            moments,
+        }
+    }
+}
+
+pub(crate) struct ClaimNotifications {
+    route: String,
+    limit: i64,
+    token: Uuid,
+    lease: f64,
+}
+
+statement!(
+    ClaimNotifications,
+    "notify_claim.sql",
+    (
+        SqlUuid,
+        Text,
+        Integer,
+        Bool,
+        Double,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Bool,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Timestamptz>,
+        Nullable<Timestamptz>,
+        Nullable<Jsonb>,
+    ),
+    [Text: route, BigInt: limit, SqlUuid: token, Double: lease]
+);
+
+#[derive(Queryable)]
+pub(crate) struct DueRow {
+    #[diesel(deserialize_as = Stored<SessionId>)]
+    session: SessionId,
+    moment: String,
+    attempts: i32,
+    in_doubt: bool,
+    waited: f64,
+    thread: Option<String>,
+    title: Option<String>,
+    severity: Option<String>,
+    chain: Option<String>,
+    #[diesel(deserialize_as = StoredOption<RunStatus>)]
+    status: Option<RunStatus>,
+    is_dead_letter: bool,
+    analysis: Option<String>,
+    #[diesel(deserialize_as = StoredOption<Mark>)]
+    mark: Option<Mark>,
+    error: Option<String>,
+    began_at: Option<DateTime<Utc>>,
+    ended_at: Option<DateTime<Utc>>,
+    refs: Option<Value>,
+}
+
+impl ClaimNotifications {
+    pub(crate) fn new(claim: NotificationClaim) -> Self {
+        let (limit, lease) = (i64::from(claim.limit), claim.lease.as_secs_f64());
+        Self {
+            route: claim.route,
+            limit,
+            token: Uuid::new_v4(),
+            lease,
+        }
+    }
+
+    pub(crate) fn due(&self, row: DueRow) -> Result<DueNotification, StoreError> {
+        let unknown =
+            || StoreError::Conflict(format!("unknown moment {:?} of a notification", row.moment));
+        let moment = Moment::parse(&row.moment).ok_or_else(unknown)?;
+        let outcome = match (moment, row.is_dead_letter) {
+            (Moment::Started, _) => None,
+            (Moment::Ended, true) => Some(Outcome::DeadLetter),
+            (Moment::Ended, false) => row.status.and_then(Outcome::of),
+        };
+        let is_end = moment == Moment::Ended;
+        Ok(DueNotification {
+            key: NotificationKey {
+                session: row.session,
+                route: self.route.clone(),
+                moment,
+            },
+            lease: self.token,
+            attempts: number::from_int(row.attempts),
+            in_doubt: row.in_doubt,
+            waited: number::from_seconds(row.waited),
+            thread: row.thread,
+            summary: Summary {
+                title: row.title.unwrap_or_default(),
+                // An alert that nothing has read may have another word in its subject.
+                severity: row.severity.and_then(|word| word.parse().ok()),
+                chain: row.chain,
+                outcome,
+                analysis: row.analysis.filter(|_| is_end),
+                mark: row.mark.filter(|_| is_end),
+                error: row.error.filter(|_| is_end),
+                began_at: row.began_at,
+                ended_at: row.ended_at.filter(|_| is_end),
+                // Only this program writes them, as texts; anything else is left out.
+                refs: row
+                    .refs
+                    .and_then(|refs| serde_json::from_value(refs).ok())
+                    .unwrap_or_default(),
+            },
+        })
+    }
+}
+
+pub(crate) struct RecordNotification {
+    outcome: Option<&'static str>,
+    reason: Option<String>,
+    receipt: Option<String>,
+    in_doubt: bool,
+    retry_after: f64,
+    session: Uuid,
+    route: String,
+    moment: &'static str,
+    lease: Uuid,
+}
+
+statement!(RecordNotification, "notify_record.sql", (), [
+    Nullable<Text>: outcome,
+    Nullable<Text>: reason,
+    Nullable<Text>: receipt,
+    Bool: in_doubt,
+    Double: retry_after,
+    SqlUuid: session,
+    Text: route,
+    Text: moment,
+    SqlUuid: lease,
+]);
+
+impl RecordNotification {
+    pub(crate) fn new(key: NotificationKey, lease: Uuid, result: NotificationResult) -> Self {
+        let open = Self {
+            outcome: None,
+            reason: None,
+            receipt: None,
+            in_doubt: false,
+            retry_after: 0.0,
+            session: key.session.0,
+            route: key.route,
+            moment: key.moment.as_str(),
+            lease,
+        };
+        match result {
+            NotificationResult::Sent { receipt } => Self {
+                outcome: Some("sent"),
+                receipt: receipt.map(nul::replace),
+                ..open
+            },
+            NotificationResult::Filtered => Self {
+                outcome: Some("filtered"),
+                ..open
+            },
+            NotificationResult::GivenUp { reason } => Self {
+                outcome: Some("given_up"),
+                reason: Some(nul::replace(reason)),
+                ..open
+            },
+            NotificationResult::Failed {
+                reason,
+                retry_after,
+                arrival,
+            } => Self {
+                reason: Some(nul::replace(reason)),
+                in_doubt: arrival == Arrival::Unknown,
+                retry_after: retry_after.as_secs_f64(),
+                ..open
+            },
+        }
+    }
+}
+
+pub(crate) struct CloseUnrouted {
+    pub routes: Vec<String>,
+    pub max_age: f64,
+}
+
+statement!(CloseUnrouted, "notify_close.sql", (BigInt, Nullable<Double>), [
+    Array<Text>: routes,
+    Double: max_age,
+]);

@@ -1,0 +1,76 @@
+//! What an alert changes in the session that it joins, as binds of the statement. The core decides it.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use tarsy_core::alert::Severity;
+use tarsy_core::alert::aggregate::Aggregate;
+use tarsy_core::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert};
+
+use crate::rows::{nul, number};
+
+/// What the alert changes in the session that it joins.
+#[derive(Clone)]
+pub(super) struct Judgement {
+    pub(super) max_updates: i32,
+    pub(super) max_known: i32,
+    /// The last update that it was compared with; `None` before the first comparison.
+    pub(super) compared_with: Option<i32>,
+    /// The update; `None` if nothing has changed.
+    pub(super) report: Option<Value>,
+    pub(super) changes: Vec<Change>,
+    pub(super) firing: Vec<Uuid>,
+    pub(super) resolved: Vec<Uuid>,
+    pub(super) severity: &'static str,
+}
+
+impl Default for Judgement {
+    fn default() -> Self {
+        Self {
+            max_updates: number::int(MAX_UPDATES),
+            max_known: i32::try_from(MAX_KNOWN).unwrap_or(i32::MAX),
+            compared_with: None,
+            report: None,
+            changes: Vec::new(),
+            firing: Vec::new(),
+            resolved: Vec::new(),
+            severity: Severity::Low.as_str(),
+        }
+    }
+}
+
+impl Judgement {
+    /// Before the first comparison. Aggregates replace others, so there is always room for one.
+    pub(super) fn before(members: &[Uuid]) -> Self {
+        let is_aggregate = members.iter().any(|member| Aggregate::of(member).is_some());
+        let judgement = Self::default();
+        if is_aggregate {
+            Self {
+                max_known: i32::MAX,
+                ..judgement
+            }
+        } else {
+            judgement
+        }
+    }
+
+    /// What the alert changes for a session that knows this.
+    pub(super) fn of(known: &KnownAlert, reported: &ReportedAlert<'_>) -> Self {
+        let compared_with = Some(number::int(known.updates));
+        let Some((after, update)) = known.update(reported) else {
+            return Self {
+                compared_with,
+                ..Self::before(reported.members)
+            };
+        };
+        Self {
+            compared_with,
+            changes: update.changes().collect(),
+            report: serde_json::to_value(&update).ok().map(nul::replace_json),
+            firing: after.firing,
+            resolved: after.resolved,
+            severity: after.severity.as_str(),
+            ..Self::before(reported.members)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The session's own transitions: a stage begins with its executions, a stage ends.
+
+use chrono::{DateTime, Utc};
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+
+use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
+use tarsy_engine::ports::{Lease, SessionStep, StageChange};
+
+use crate::fence::{Progress, verdict};
+use crate::rows::columns::{Changes, Events};
+use crate::rows::{number, stored};
+use crate::statement::statement;
+use crate::tails::{Committed, Verdict};
+
+pub(crate) struct Step {
+    lease: Lease,
+    number: i32,
+    epoch: i32,
+    at: DateTime<Utc>,
+    event_stage: Vec<Option<i32>>,
+    events: Events,
+    changes: Changes,
+}
+
+statement!(Step, "step.sql", (Integer, Nullable<Text>), [
+    Integer: number,
+    Array<Text>: events.event_type,
+    SqlUuid: lease.session_id.0,
+    Integer: epoch,
+    SqlUuid: lease.token,
+    Timestamptz: at,
+    Array<Nullable<Integer>>: event_stage,
+    Array<Text>: events.status,
+    Array<Text>: events.content,
+    Array<Nullable<Jsonb>>: events.metadata,
+    Array<Integer>: changes.stages.stage_no,
+    Array<Text>: changes.stages.name,
+    Array<Text>: changes.stages.policy,
+    Array<SqlUuid>: changes.executions.execution_id,
+    Array<Integer>: changes.executions.stage_no,
+    Array<Integer>: changes.executions.agent_no,
+    Array<Text>: changes.executions.agent,
+    Array<Text>: changes.executions.strategy,
+    Array<Text>: changes.executions.backend,
+    Array<Text>: changes.executions.model,
+    Array<Integer>: changes.ended.stage_no,
+    Array<Text>: changes.ended.status,
+    Array<Nullable<Text>>: changes.ended.error,
+]);
+
+impl Step {
+    pub(crate) fn new(lease: Lease, step: SessionStep) -> Self {
+        let (changed, event_type) = match &step.change {
+            StageChange::Begin(begin) => (number::int(begin.stage_no), EventType::StageStarted),
+            StageChange::End(end) => (number::int(end.stage_no), EventType::StageCompleted),
+        };
+        let stage_of = |event: &EventDraft| (event.event_type == event_type).then_some(changed);
+        let event_stage = step.events.iter().map(stage_of).collect();
+        Self {
+            lease,
+            number: number::int(step.number),
+            epoch: number::int(lease.epoch),
+            at: step.at,
+            event_stage,
+            events: Events::new(step.events),
+            changes: Changes::new(step.change),
+        }
+    }
+
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<()> {
+        let stepped: Option<(i32, Option<String>)> = self.get_result(connection).optional()?;
+        if let Some((first_seq, ended_stage)) = stepped {
+            return Ok(Ok(Committed {
+                outcome: (),
+                events: Some(self.committed_events(first_seq, ended_stage)),
+            }));
+        }
+        let written = verdict(connection, &self.lease, None, |fence| {
+            if fence.step == self.number {
+                Progress::Done
+            } else {
+                Progress::of(self.number, fence.step)
+            }
+        })?;
+        Ok(written.map(|()| Committed::default()))
+    }
+
+    /// The events of this step, as a read of the table would return them.
+    fn committed_events(&self, first_seq: i32, ended_stage: Option<String>) -> Vec<TimelineEvent> {
+        let stage = self.changes.stages.name.first().cloned().or(ended_stage);
+        let first = stored::session_event(self.lease.session_id, first_seq, self.at);
+        let first = TimelineEvent { stage, ..first };
+        let named = |(event, stage): (TimelineEvent, &Option<i32>)| match stage {
+            Some(_) => event,
+            None => TimelineEvent {
+                stage: None,
+                ..event
+            },
+        };
+        self.events
+            .committed(&first)
+            .into_iter()
+            .zip(&self.event_stage)
+            .map(named)
+            .collect()
+    }
+}

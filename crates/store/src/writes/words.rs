@@ -1,0 +1,185 @@
+//! Gives words to ended sessions that have none, or only those of their alert: sessions from before the table of
+//! words, of workers of an earlier version, and those that another way than `finish.sql` has ended.
+//!
+//! Every worker reads the whole history once, from the newest session to the oldest. The newest ones are read again
+//! each time, since a worker of an earlier version may still end sessions.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::{DateTime, Utc};
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use uuid::Uuid;
+
+use crate::call::Operation;
+use crate::connect::Store;
+use crate::error::Error;
+use crate::statement::statement;
+use tarsy_core::search::Searchable;
+use tarsy_engine::ports::Worded;
+
+/// Sessions whose words are looked for by one statement.
+const BATCH: i64 = 200;
+
+pub(crate) struct WordsBefore {
+    settled_at: Option<DateTime<Utc>>,
+    session_id: Uuid,
+    limit: i64,
+}
+
+statement!(WordsBefore, "words_before.sql", (SqlUuid, Timestamptz, Bool), [
+    Nullable<Timestamptz>: settled_at,
+    SqlUuid: session_id,
+    BigInt: limit,
+]);
+
+#[derive(Queryable)]
+struct SettledRow {
+    session_id: Uuid,
+    settled_at: DateTime<Utc>,
+    is_wordless: bool,
+}
+
+pub(crate) struct WordsTexts {
+    session_id: Uuid,
+}
+
+statement!(WordsTexts, "words_texts.sql", (Text, Text, Text, Nullable<Text>, Nullable<Text>), [SqlUuid: session_id]);
+
+#[derive(Queryable)]
+struct TextsRow {
+    title: String,
+    alert_type: String,
+    text: String,
+    summary: Option<String>,
+    analysis: Option<String>,
+}
+
+pub(crate) struct WordsComplete {
+    words: Vec<String>,
+    session_id: Uuid,
+}
+
+statement!(WordsComplete, "words_complete.sql", (), [Array<Text>: words, SqlUuid: session_id]);
+
+/// How far the history has been read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History(Arc<Mutex<Reached>>);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reached {
+    #[default]
+    Nothing,
+    Session {
+        settled_at: DateTime<Utc>,
+        session_id: Uuid,
+    },
+    /// The oldest session.
+    End,
+}
+
+impl History {
+    fn get(&self) -> Reached {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, reached: Reached) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+    }
+}
+
+/// What one batch has done.
+struct Batch {
+    sessions: u64,
+    reached: Reached,
+}
+
+impl Store {
+    /// Gives words to some of the sessions that lack them: the newest ones, and further ones of the history.
+    ///
+    /// # Errors
+    /// When the database is unavailable, or the role may not write words.
+    pub async fn complete_some_words(&self) -> Result<Worded, Error> {
+        let history = self.history.clone();
+        self.run(Operation::Words, move |connection| {
+            complete(connection, &history)
+        })
+        .await
+    }
+}
+
+fn complete(connection: &mut PgConnection, history: &History) -> QueryResult<Worded> {
+    let newest = batch(connection, Reached::Nothing)?;
+    let before = history.get();
+    let older = match before {
+        Reached::Nothing => Batch {
+            sessions: 0,
+            reached: newest.reached,
+        },
+        Reached::Session { .. } => batch(connection, before)?,
+        Reached::End => Batch {
+            sessions: 0,
+            reached: Reached::End,
+        },
+    };
+    history.set(older.reached);
+    Ok(Worded {
+        sessions: newest.sessions + older.sessions,
+        is_all: older.reached == Reached::End,
+    })
+}
+
+/// Completes the words of the sessions that were settled before `reached`.
+fn batch(connection: &mut PgConnection, reached: Reached) -> QueryResult<Batch> {
+    let (settled_at, session_id) = match reached {
+        Reached::Session {
+            settled_at,
+            session_id,
+        } => (Some(settled_at), session_id),
+        Reached::Nothing | Reached::End => (None, Uuid::nil()),
+    };
+    let rows: Vec<SettledRow> = (&WordsBefore {
+        settled_at,
+        session_id,
+        limit: BATCH,
+    })
+        .get_results(connection)?;
+    let is_last = i64::try_from(rows.len()).is_ok_and(|count| count < BATCH);
+    let last = rows.last().filter(|_| !is_last);
+    let reached = last.map_or(Reached::End, |row| Reached::Session {
+        settled_at: row.settled_at,
+        session_id: row.session_id,
+    });
+    let mut sessions = 0;
+    for row in rows.iter().filter(|row| row.is_wordless) {
+        sessions += complete_one(connection, row.session_id)?;
+    }
+    Ok(Batch { sessions, reached })
+}
+
+fn complete_one(connection: &mut PgConnection, session_id: Uuid) -> QueryResult<u64> {
+    let row: Option<TextsRow> = (&WordsTexts { session_id })
+        .get_result(connection)
+        .optional()?;
+    let Some(TextsRow {
+        title,
+        alert_type,
+        text,
+        summary,
+        analysis,
+    }) = row
+    else {
+        return Ok(0);
+    };
+    let words = Searchable {
+        title,
+        alert_type,
+        text,
+        summary,
+        analysis,
+    }
+    .words();
+    let written = (&WordsComplete { words, session_id }).execute(connection)?;
+    Ok(u64::try_from(written).unwrap_or_default())
+}

@@ -1,0 +1,269 @@
+//! Who may do what: the check of each request before its handler.
+//!
+//! In order: the name in `Host`, the user, and the page that a form comes from. A handler gets the user's rights as the
+//! extension [`Access`].
+
+mod host;
+mod form;
+mod proxy;
+mod cookie;
+pub(super) mod login;
+
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::json as value;
+
+pub use self::host::Hosts;
+pub use self::proxy::{Proxy, ProxyHeaders};
+
+use super::pages::small;
+use super::ports::Backend;
+use super::router::API;
+use super::{Shared, json, layout};
+use tarsy_http::listener::Token;
+use tarsy_http::listener::http::{self, ClientAddress};
+
+/// For the body of a form and its answer.
+const FORM_TIMEOUT: Duration = Duration::from_secs(20);
+/// The same for a client that is not known yet.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(3);
+/// The paths that everyone may read: they contain no data.
+const WITHOUT_LOGIN: [&str; 2] = ["/login", "/assets/"];
+
+/// How users are known, and what they may do.
+#[derive(Debug)]
+pub struct Gate {
+    pub mode: Mode,
+    pub hosts: Hosts,
+    pub allow: Allow,
+}
+
+/// How a user is known.
+#[derive(Debug)]
+pub enum Mode {
+    /// Everyone who reaches the listener may read, and do nothing else. For a loopback address.
+    Open,
+    /// Who has the token, as a bearer token or by a login.
+    Token(Token),
+    /// Who a proxy in front of this server names.
+    Proxy(Proxy),
+}
+
+/// The groups that may do more than read. `*` stands for every user who is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allow {
+    pub ask: Vec<String>,
+    pub cancel: Vec<String>,
+    pub rerun: Vec<String>,
+    pub submit: Vec<String>,
+    /// May see the requests to models. `*` stands for every reader, also where no user is known.
+    pub prompts: Vec<String>,
+}
+
+/// The rights of one request, an extension that every handler gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The user's name for the timeline and the page; `None` without authentication.
+    pub user: Option<String>,
+    /// Without it no form is rendered, and the route answers 404.
+    pub may_ask: bool,
+    /// As `may_ask`.
+    pub may_cancel: bool,
+    /// Without it no page links to the form, and the routes answer 403.
+    pub may_rerun: bool,
+    /// As `may_rerun`.
+    pub may_submit: bool,
+    /// Without it no page links to the requests to models, and their routes answer 403.
+    pub may_see_prompts: bool,
+    /// Whether the user can log out here.
+    pub has_login: bool,
+    /// Whether the request has credentials, or needs none.
+    pub(super) is_known: bool,
+    /// The unit in which open streams are counted: the user, or the address at the other end.
+    pub(super) counted_as: String,
+}
+
+/// A user who is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct User {
+    name: Option<String>,
+    groups: Vec<String>,
+    credentials: Credentials,
+}
+
+/// How credentials come with a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Credentials {
+    /// The browser or the network adds them to every request, also to one that another site causes.
+    #[default]
+    Ambient,
+    /// The client itself adds them.
+    Bearer,
+}
+
+/// Why a request is not answered by its handler.
+#[derive(Debug, PartialEq, Eq)]
+enum Denied {
+    Host,
+    Unknown,
+    Form(&'static str),
+}
+
+/// Answers a request that is not admitted, and passes on the others.
+pub(super) async fn admit<B: Backend>(
+    State(web): State<Shared<B>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let gate = &web.settings.gate;
+    match gate.check(&request) {
+        Ok(access) => {
+            proxy::strip(request.headers_mut());
+            request.headers_mut().remove(AUTHORIZATION);
+            let time = if access.is_known {
+                FORM_TIMEOUT
+            } else {
+                LOGIN_TIMEOUT
+            };
+            if access.is_known {
+                http::authenticated(request.extensions());
+            }
+            let reads = is_read(request.method());
+            request.extensions_mut().insert(access);
+            if reads {
+                return next.run(request).await;
+            }
+            match tokio::time::timeout(time, next.run(request)).await {
+                Ok(response) => response,
+                Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+            }
+        }
+        Err(denied) => {
+            if denied == Denied::Unknown && request.headers().contains_key(AUTHORIZATION) {
+                tokio::time::sleep(login::WRONG_TOKEN_DELAY).await;
+            }
+            gate.deny(&denied, &request)
+        }
+    }
+}
+
+impl Gate {
+    fn check(&self, request: &Request) -> Result<Access, Denied> {
+        let headers = request.headers();
+        if !self.hosts.admit(request) {
+            return Err(Denied::Host);
+        }
+        let path = request.uri().path();
+        let is_free = WITHOUT_LOGIN.iter().any(|free| path.starts_with(free));
+        let known = self.user(headers);
+        if known.is_none() && !is_free {
+            return Err(Denied::Unknown);
+        }
+        if !is_read(request.method()) {
+            let credentials = known
+                .as_ref()
+                .map(|user| user.credentials)
+                .unwrap_or_default();
+            form::check(headers, &self.hosts, credentials).map_err(Denied::Form)?;
+        }
+        Ok(self.access(known, request))
+    }
+
+    /// `None` for a request without valid credentials, if the mode wants any.
+    fn user(&self, headers: &HeaderMap) -> Option<User> {
+        match &self.mode {
+            Mode::Open => Some(User::default()),
+            Mode::Token(token) => {
+                let name = Some("web".to_owned());
+                if headers.contains_key(AUTHORIZATION) {
+                    let credentials = Credentials::Bearer;
+                    return token.matches(headers).then(|| User {
+                        name,
+                        credentials,
+                        ..User::default()
+                    });
+                }
+                cookie::is_valid(headers, token).then(|| User {
+                    name,
+                    ..User::default()
+                })
+            }
+            Mode::Proxy(proxy) => proxy::user(headers, proxy),
+        }
+    }
+
+    fn access(&self, known: Option<User>, request: &Request) -> Access {
+        let is_known = known.is_some();
+        let user = known.unwrap_or_default();
+        let is_in = |groups: &[String]| {
+            groups
+                .iter()
+                .any(|group| group == "*" || user.groups.contains(group))
+        };
+        let may = |groups: &[String]| user.name.is_some() && is_in(groups);
+        let address = request
+            .extensions()
+            .get::<ClientAddress>()
+            .map(|ClientAddress(address)| address.to_string());
+        let of_proxy = user
+            .name
+            .clone()
+            .filter(|_| matches!(self.mode, Mode::Proxy(_)));
+        Access {
+            may_ask: may(&self.allow.ask),
+            may_cancel: may(&self.allow.cancel),
+            may_rerun: may(&self.allow.rerun),
+            may_submit: may(&self.allow.submit),
+            may_see_prompts: is_in(&self.allow.prompts),
+            has_login: matches!(self.mode, Mode::Token(_)),
+            counted_as: of_proxy.or(address).unwrap_or_default(),
+            user: user.name,
+            is_known,
+        }
+    }
+
+    fn deny(&self, denied: &Denied, request: &Request) -> Response {
+        let path = request.uri().path();
+        let for_program = path.starts_with(API);
+        if *denied == Denied::Unknown && !for_program && matches!(self.mode, Mode::Token(_)) {
+            return login::redirect(request);
+        }
+        let (status, reason) = match denied {
+            Denied::Host => {
+                let reason = "the header Host names neither this machine nor web.public_url: set web.public_url or \
+                              web.hosts in tarsy.yaml";
+                (StatusCode::MISDIRECTED_REQUEST, reason)
+            }
+            Denied::Unknown => match self.mode {
+                Mode::Proxy(_) => (
+                    StatusCode::UNAUTHORIZED,
+                    "the proxy in front of this server names no user",
+                ),
+                Mode::Open | Mode::Token(_) => {
+                    (StatusCode::UNAUTHORIZED, "a bearer token is required")
+                }
+            },
+            Denied::Form(reason) => (StatusCode::FORBIDDEN, *reason),
+        };
+        let mut response = if for_program {
+            json::response(status, &value!({"error": reason}))
+        } else {
+            let title = status.canonical_reason().unwrap_or("Error");
+            (status, layout::page(title, &small::fault(title, reason))).into_response()
+        };
+        if status == StatusCode::UNAUTHORIZED && matches!(self.mode, Mode::Token(_)) {
+            let scheme = HeaderValue::from_static("Bearer realm=\"tarsy\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}
+
+fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}

@@ -1,0 +1,397 @@
+//! The parameters of a list of sessions, for the API and the page.
+
+use chrono::{DateTime, Utc};
+
+use crate::fault::Fault;
+pub use tarsy_config::read::moment::{self, Edge, parse_moment};
+use tarsy_core::alert::Severity;
+use tarsy_core::ids::SessionId;
+use tarsy_engine::ports::RunStatus;
+use tarsy_reports::{Label, Questions, SessionFilter, SessionPage};
+
+/// Sessions of a page, unless the query has another number.
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 500;
+/// The longest search, and the longest name of a chain or source, in bytes.
+const MAX_SEARCH: usize = 200;
+/// Values of one parameter.
+const MAX_VALUES: usize = 20;
+
+/// The parameters as sent. An empty one counts as absent, as forms send it; a name that is not listed here, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListQuery {
+    /// Words of [`RunStatus`].
+    pub status: Vec<String>,
+    /// Words of [`Severity`].
+    pub severity: Vec<String>,
+    pub chain: Vec<String>,
+    pub source: Vec<String>,
+    /// Each `key=value`; a session has to have all of them.
+    pub label: Vec<String>,
+    /// A moment, or an empty text for all times; `None` where the address has neither.
+    pub since: Option<String>,
+    /// A moment.
+    pub until: String,
+    /// Words in the syntax of web searches.
+    pub q: String,
+    /// A word of [`Questions`]; an empty one is that of the reader: the API shows them.
+    pub questions: String,
+    /// The id after which the page begins.
+    pub before: String,
+    /// From 1 to 500.
+    pub limit: String,
+}
+
+/// What the parameters select.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Selection {
+    pub page: SessionPage,
+    /// The parameters that say something.
+    pub query: ListQuery,
+    /// What the others would have to be.
+    pub faults: Vec<String>,
+}
+
+/// A value of the filter, as a person reads it, and the parameters without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub name: &'static str,
+    pub value: String,
+    pub without: ListQuery,
+}
+
+impl ListQuery {
+    /// The parameters of an address. Those that select by words may be repeated, or have several words with commas
+    /// between them; of any other one the last value counts.
+    pub(crate) fn of(query: Option<&str>) -> Self {
+        let mut read = Self::default();
+        for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            let value = value.trim();
+            let words = |list: &mut Vec<String>| list.extend(value.split(',').filter_map(given));
+            match name.as_ref() {
+                "since" => read.since = Some(value.to_owned()),
+                _ if value.is_empty() => {}
+                "status" => words(&mut read.status),
+                "severity" => words(&mut read.severity),
+                "chain" => words(&mut read.chain),
+                "source" => words(&mut read.source),
+                "label" => read.label.push(value.to_owned()),
+                "until" => read.until = value.to_owned(),
+                "q" => read.q = value.to_owned(),
+                "questions" => read.questions = value.to_owned(),
+                "before" => read.before = value.to_owned(),
+                "limit" => read.limit = value.to_owned(),
+                _ => {}
+            }
+        }
+        for list in [
+            &mut read.status,
+            &mut read.severity,
+            &mut read.chain,
+            &mut read.source,
+            &mut read.label,
+        ] {
+            let mut seen = std::collections::BTreeSet::new();
+            list.retain(|word| seen.insert(word.clone()));
+        }
+        read
+    }
+
+    /// The page that the parameters select.
+    ///
+    /// # Errors
+    /// When one of them is wrong.
+    pub(crate) fn page(&self, now: DateTime<Utc>) -> Result<SessionPage, Fault> {
+        let Selection {
+            page, mut faults, ..
+        } = self.selection(now);
+        if faults.is_empty() {
+            Ok(page)
+        } else {
+            Err(Fault::Invalid(faults.swap_remove(0)))
+        }
+    }
+
+    /// What those parameters select that say something.
+    pub(crate) fn selection(&self, now: DateTime<Utc>) -> Selection {
+        let mut reading = Reading {
+            query: self.clone(),
+            faults: Vec::new(),
+        };
+        let statuses = reading.words(
+            "status",
+            |query| &mut query.status,
+            &accepted_statuses(),
+            status,
+        );
+        let severities = reading.words(
+            "severity",
+            |query| &mut query.severity,
+            &accepted_severities(),
+            severity,
+        );
+        let chains = reading.words("chain", |query| &mut query.chain, "names of chains", short);
+        let sources = reading.words(
+            "source",
+            |query| &mut query.source,
+            "names of sources",
+            short,
+        );
+        let label = |text: &str| text.parse::<Label>().ok();
+        let labels = reading.words(
+            "label",
+            |query| &mut query.label,
+            "key=value, for example namespace=checkout",
+            label,
+        );
+        let since = self.since.as_deref().and_then(given);
+        let since = reading.one("since", since.as_deref(), moment::ACCEPTED, |text| {
+            parse_moment(text, Edge::Begin, now)
+        });
+        let until = given(&self.until);
+        let until = reading.one("until", until.as_deref(), moment::ACCEPTED, |text| {
+            parse_moment(text, Edge::End, now)
+        });
+        let before = given(&self.before);
+        let before = reading.one(
+            "before",
+            before.as_deref(),
+            "the id of a session",
+            SessionId::parse,
+        );
+        let limit = given(&self.limit);
+        let limit = reading.one(
+            "limit",
+            limit.as_deref(),
+            &format!("1 to {MAX_LIMIT}"),
+            limit_of,
+        );
+        let search = given(&self.q);
+        let accepted = format!("at most {MAX_SEARCH} bytes");
+        let search = reading.one("q", search.as_deref(), &accepted, short);
+        let questions = given(&self.questions);
+        let questions = reading.one(
+            "questions",
+            questions.as_deref(),
+            &accepted_questions(),
+            questions_of,
+        );
+        let filter = SessionFilter {
+            limit: limit.unwrap_or(DEFAULT_LIMIT),
+            statuses,
+            severities,
+            chains,
+            sources,
+            labels,
+            since,
+            until,
+            search,
+            questions: questions.unwrap_or_default(),
+            about: Vec::new(),
+        };
+        Selection {
+            page: SessionPage { filter, before },
+            query: reading.query,
+            faults: reading.faults,
+        }
+    }
+
+    /// Each parameter with its value, for an address. An empty period differs from none.
+    pub(crate) fn pairs(&self) -> Vec<Pair<'_>> {
+        let lists = [
+            ("status", &self.status),
+            ("severity", &self.severity),
+            ("chain", &self.chain),
+            ("source", &self.source),
+            ("label", &self.label),
+        ];
+        let lists = lists
+            .into_iter()
+            .flat_map(|(name, list)| list.iter().map(move |value| Pair { name, value }));
+        let since = self.since.iter().map(|value| Pair {
+            name: "since",
+            value,
+        });
+        let texts = [
+            ("until", &self.until),
+            ("q", &self.q),
+            ("questions", &self.questions),
+            ("limit", &self.limit),
+        ];
+        let texts = texts
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| Pair { name, value });
+        lists.chain(since).chain(texts).collect()
+    }
+
+    /// Each value that hides sessions.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let lists: [(&'static str, List); 5] = [
+            ("status", |query| &mut query.status),
+            ("severity", |query| &mut query.severity),
+            ("chain", |query| &mut query.chain),
+            ("source", |query| &mut query.source),
+            ("label", |query| &mut query.label),
+        ];
+        for (name, list) in lists {
+            for value in list(&mut self.clone()) {
+                let mut without = self.clone();
+                list(&mut without).retain(|other| other != value);
+                parts.push(Part {
+                    name,
+                    value: value.clone(),
+                    without,
+                });
+            }
+        }
+        if let Some(since) = self.since.clone().filter(|since| !since.is_empty()) {
+            let without = Self {
+                since: Some(String::new()),
+                ..self.clone()
+            };
+            parts.push(Part {
+                name: "since",
+                value: since,
+                without,
+            });
+        }
+        if !self.until.is_empty() {
+            let without = Self {
+                until: String::new(),
+                ..self.clone()
+            };
+            parts.push(Part {
+                name: "until",
+                value: self.until.clone(),
+                without,
+            });
+        }
+        if !self.q.is_empty() {
+            let without = Self {
+                q: String::new(),
+                ..self.clone()
+            };
+            parts.push(Part {
+                name: "words",
+                value: self.q.clone(),
+                without,
+            });
+        }
+        parts
+    }
+}
+
+/// A parameter of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair<'q> {
+    pub name: &'static str,
+    pub value: &'q str,
+}
+
+/// The values of one parameter.
+type List = fn(&mut ListQuery) -> &mut Vec<String>;
+
+/// Reads parameters, and removes the wrong ones from the query.
+struct Reading {
+    query: ListQuery,
+    faults: Vec<String>,
+}
+
+impl Reading {
+    fn words<T>(
+        &mut self,
+        name: &str,
+        list: List,
+        accepted: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Vec<T> {
+        let words = std::mem::take(list(&mut self.query));
+        let mut values = Vec::new();
+        let is_too_many = words.len() > MAX_VALUES;
+        for word in words.into_iter().take(MAX_VALUES) {
+            match read(&word) {
+                Some(value) => {
+                    list(&mut self.query).push(word);
+                    values.push(value);
+                }
+                None => self.faults.push(format!("{name}: accepted: {accepted}")),
+            }
+        }
+        if is_too_many {
+            self.faults
+                .push(format!("{name}: accepted: at most {MAX_VALUES} values"));
+        }
+        values
+    }
+
+    fn one<T>(
+        &mut self,
+        name: &str,
+        given: Option<&str>,
+        accepted: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let value = read(given?);
+        if value.is_none() {
+            self.faults.push(format!("{name}: accepted: {accepted}"));
+            match name {
+                "since" => self.query.since = None,
+                "until" => self.query.until.clear(),
+                "before" => self.query.before.clear(),
+                "limit" => self.query.limit.clear(),
+                "questions" => self.query.questions.clear(),
+                _ => self.query.q.clear(),
+            }
+        }
+        value
+    }
+}
+
+fn given(text: &str) -> Option<String> {
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// `timed-out` is the word of the commands.
+fn status(word: &str) -> Option<RunStatus> {
+    let word = word.replace('-', "_");
+    RunStatus::ALL
+        .into_iter()
+        .find(|status| status.as_str() == word)
+}
+
+fn severity(word: &str) -> Option<Severity> {
+    word.parse().ok()
+}
+
+fn limit_of(text: &str) -> Option<u32> {
+    text.parse()
+        .ok()
+        .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+}
+
+fn short(text: &str) -> Option<String> {
+    (text.len() <= MAX_SEARCH).then(|| text.to_owned())
+}
+
+fn accepted_questions() -> String {
+    Questions::ALL.map(Questions::as_str).join(", ")
+}
+
+fn questions_of(word: &str) -> Option<Questions> {
+    Questions::ALL
+        .into_iter()
+        .find(|questions| questions.as_str() == word)
+}
+
+fn accepted_statuses() -> String {
+    RunStatus::ALL.map(RunStatus::as_str).join(", ")
+}
+
+fn accepted_severities() -> String {
+    Severity::ALL.map(Severity::as_str).join(", ")
+}
+
+#[cfg(test)]
+mod tests;

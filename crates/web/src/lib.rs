@@ -1,0 +1,73 @@
+//! The web server: pages for people and a JSON API for programs, over the same ports. It writes nothing
+//! to the database; what people request goes to the workers as messages.
+//!
+//! A request passes, from outside in: `headers` (the security headers of every response), `access` (`Host`, who the
+//! user is, where a form comes from), then a handler of `pages/` or `api/`. Handlers reach the database and the broker
+//! through `ports`, and followed timelines through `hub`.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test reads from its top to its end"
+    )
+)]
+
+pub mod ports;
+mod server;
+mod router;
+mod headers;
+mod metrics;
+pub mod access;
+mod fault;
+mod submissions;
+mod frames;
+mod hub;
+mod stream;
+mod json;
+mod layout;
+mod compress;
+mod cache;
+mod assets;
+mod rendering;
+mod markdown;
+mod pages;
+mod api;
+#[cfg(any(test, feature = "testing"))]
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "the tests of this crate use the rest")
+)]
+pub mod testing;
+
+use std::sync::Arc;
+
+pub use self::access::Access;
+pub use self::api::OPENAPI;
+pub use self::server::serve;
+
+use self::access::Gate;
+use self::hub::Hub;
+use self::ports::Backend;
+use self::rendering::Renderer;
+use tarsy_http::listener::Limits;
+
+/// The rules of a web server.
+#[derive(Debug)]
+pub struct Settings {
+    pub gate: Gate,
+    pub limits: Limits,
+    /// Streams of events that one user may have open at the same time.
+    pub streams_per_user: usize,
+}
+
+/// What all requests share.
+pub(crate) struct Web<B: Backend> {
+    backend: Arc<B>,
+    hub: Hub<B>,
+    settings: Settings,
+    renderer: Renderer,
+}
+
+/// The state of the router.
+type Shared<B> = Arc<Web<B>>;

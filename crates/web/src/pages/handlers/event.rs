@@ -1,0 +1,49 @@
+//! `/sessions/{id}/events/{number}`
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::{Asked, Page};
+use crate::api::{EventPath, event_at};
+use crate::layout::html_response;
+use crate::pages::event::{body, event};
+use crate::pages::shell::{self, Frame, Place};
+use crate::ports::Backend;
+use crate::{Shared, cache};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Parameters {
+    /// Only the body of the event, which the script puts into the page of its session.
+    part: String,
+}
+
+pub(super) async fn show<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(path): Path<EventPath>,
+    asked: Asked,
+) -> Response {
+    asked.answer(render(&web, &asked, &path).await)
+}
+
+async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, path: &EventPath) -> Page {
+    let Parameters { part } = asked.query()?;
+    let found = event_at(web, path).await?;
+    let id = found.session_id;
+    let title = format!("Event {} of {}", found.session_seq, id.short());
+    let viewer = asked.viewer.clone();
+    let page = web.renderer.render(move || match part.as_str() {
+        "1" => body(id, &found),
+        _ => shell::page(
+            &Frame::plain(&title, Place::Session),
+            &viewer,
+            &event(id, &found),
+        ),
+    });
+    let page = page.await?;
+    // The event never changes, but the page around it and the markup of its body do.
+    let tag = cache::tag(&page.0, &asked.uri);
+    let unchanged = cache::unchanged(&asked.headers, &tag);
+    Ok(unchanged.unwrap_or_else(|| cache::tagged(html_response(page), tag)))
+}

@@ -1,0 +1,198 @@
+//! `/`
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use chrono::{DateTime, Utc};
+
+use super::{Asked, Page};
+use crate::Shared;
+use crate::pages::list::{Hidden, List, MAX_DEAD_LETTERS, PERIOD, Query, System, list};
+use crate::pages::shell::{Frame, Net, Place};
+use crate::ports::Backend;
+use tarsy_engine::ports::RunStatus;
+use tarsy_reports::{IdMatch, Questions, SessionEntry, SessionFilter, SessionPage, StatusCounts};
+
+/// Questions below the investigations of a page.
+const MAX_ASKED: u32 = 200;
+/// Values of the filter of an empty list whose sessions are counted.
+const MAX_HIDDEN: usize = 8;
+
+pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Response {
+    asked.answer(render(&web, &asked).await)
+}
+
+async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
+    let now = Utc::now();
+    let mut shown = Query::of(asked.uri.query());
+    shown.filter.since = Some(shown.since().to_owned());
+    if let Some(id) = id(web, &shown.filter.q).await {
+        return Ok(Redirect::to(&format!("/sessions/{id}")).into_response());
+    }
+    let mut selection = shown.filter.selection(now);
+    if selection.query.since.is_none() {
+        // The period was no moment: that of the list is not all times.
+        selection.query.since = Some(PERIOD.to_owned());
+        selection.page = selection.query.selection(now).page;
+    }
+    shown.filter = selection.query;
+    let page = with_questions(&shown, selection.page);
+    let limit = usize::try_from(page.filter.limit).unwrap_or(usize::MAX);
+    let (entries, counts, facets, system) = tokio::join!(
+        web.backend.sessions(page.clone()),
+        web.backend.counts(page.clone()),
+        web.backend.facets(),
+        system(web)
+    );
+    let entries = entries?;
+    let is_empty = entries.is_empty() && page.before.is_none();
+    let below = if page.filter.questions == Questions::Hidden {
+        below(web, &entries).await
+    } else {
+        Vec::new()
+    };
+    let hidden = if is_empty {
+        hidden(web, &shown, now).await
+    } else {
+        Vec::new()
+    };
+    let next = entries
+        .last()
+        .filter(|_| entries.len() >= limit)
+        .map(|last| last.line.session_id.to_string());
+    let query = shown.clone();
+    let main = web.renderer.render(move || {
+        list(&List {
+            entries: &entries,
+            asked: &below,
+            counts: counts.ok(),
+            query: &query,
+            system: &system,
+            facets: &facets.unwrap_or_default(),
+            faults: &selection.faults,
+            hidden: &hidden,
+            next,
+            now,
+        })
+    });
+    let main = main.await?;
+    let net = if web.backend.is_live() {
+        Net::Still
+    } else {
+        Net::NotLive
+    };
+    let since = Some(shown.since()).filter(|since| *since != PERIOD);
+    let frame = Frame {
+        net,
+        search: &shown.filter.q,
+        since,
+        ..Frame::plain("Sessions", Place::Sessions)
+    };
+    Ok(asked.page(&frame, &main))
+}
+
+/// Without a search a list has no questions of its own: they stand below their investigations.
+fn with_questions(shown: &Query, mut page: SessionPage) -> SessionPage {
+    if shown.filter.questions.is_empty() && shown.filter.q.is_empty() {
+        page.filter.questions = Questions::Hidden;
+    }
+    page
+}
+
+/// The questions about these investigations, the newest first.
+async fn below<B: Backend>(web: &Shared<B>, entries: &[SessionEntry]) -> Vec<SessionEntry> {
+    let about: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry.questions > 0)
+        .map(|entry| entry.line.session_id)
+        .collect();
+    if about.is_empty() {
+        return Vec::new();
+    }
+    let filter = SessionFilter {
+        limit: MAX_ASKED,
+        about,
+        ..SessionFilter::default()
+    };
+    // Without them the row says how many there are.
+    web.backend
+        .sessions(SessionPage {
+            filter,
+            before: None,
+        })
+        .await
+        .unwrap_or_default()
+}
+
+/// How many sessions an empty list has without each value of its filter.
+async fn hidden<B: Backend>(web: &Shared<B>, shown: &Query, now: DateTime<Utc>) -> Vec<Hidden> {
+    let counted = shown
+        .filter
+        .parts()
+        .into_iter()
+        .take(MAX_HIDDEN)
+        .map(async |part| {
+            let without = Query {
+                filter: part.without.clone(),
+                ..Query::default()
+            };
+            let page = with_questions(&without, part.without.selection(now).page);
+            let statuses = page.filter.statuses.clone();
+            let counts = web.backend.counts(page).await.ok()?;
+            Some(Hidden {
+                part,
+                count: sum(&counts, &statuses),
+            })
+        });
+    futures_util::future::join_all(counted)
+        .await
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// How many sessions have one of these states, or any.
+fn sum(counts: &StatusCounts, statuses: &[RunStatus]) -> i64 {
+    let each = [
+        (RunStatus::Running, counts.running),
+        (RunStatus::Completed, counts.completed),
+        (RunStatus::Failed, counts.failed),
+        (RunStatus::Cancelled, counts.cancelled),
+        (RunStatus::TimedOut, counts.timed_out),
+        (RunStatus::Limited, counts.limited),
+    ];
+    let is_counted = |status: &RunStatus| statuses.is_empty() || statuses.contains(status);
+    each.into_iter()
+        .filter(|(status, _)| is_counted(status))
+        .map(|(_, count)| count)
+        .sum()
+}
+
+/// The session, if a search is the id of one.
+async fn id<B: Backend>(web: &Shared<B>, q: &str) -> Option<tarsy_core::ids::SessionId> {
+    let part = q.trim();
+    let is_id = part.len() >= 6 && part.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if !is_id {
+        return None;
+    }
+    match web.backend.find(part).await {
+        Ok(IdMatch::One(id)) => Some(id),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+async fn system<B: Backend>(web: &Shared<B>) -> System {
+    let (lanes, dead) = tokio::join!(
+        web.backend.lanes(),
+        web.backend.dead_letters(MAX_DEAD_LETTERS)
+    );
+    let workers = web.backend.workers();
+    System {
+        waiting: lanes
+            .ok()
+            .map(|lanes| lanes.iter().map(|lane| lane.waiting).sum()),
+        workers: workers.len(),
+        slots: workers.iter().map(|worker| worker.slots).sum(),
+        busy: workers.iter().map(|worker| worker.busy).sum(),
+        dead_letters: dead.ok().map(|dead| dead.len()),
+    }
+}

@@ -1,0 +1,39 @@
+//! `/queue`
+
+use axum::extract::State;
+use axum::response::Response;
+
+use super::Asked;
+use crate::Shared;
+use crate::pages::queue::{Queue, queue};
+use crate::pages::shell::{Frame, Net, Place};
+use crate::ports::Backend;
+
+/// Dead letters of the page.
+const MAX_DEAD: u32 = 50;
+
+pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Response {
+    let (lanes, dead, checks) = tokio::join!(
+        web.backend.lanes(),
+        web.backend.dead_letters(MAX_DEAD),
+        web.backend.checks()
+    );
+    let main = queue(&Queue {
+        lanes,
+        workers: web.backend.workers(),
+        dead,
+        checks,
+    });
+    let net = if web.backend.is_live() {
+        Net::Still
+    } else {
+        Net::NotLive
+    };
+    asked.page(
+        &Frame {
+            net,
+            ..Frame::plain("Queue", Place::Queue)
+        },
+        &main,
+    )
+}

@@ -1,0 +1,347 @@
+//! `/sessions/{id}`, its rows, its live stream, and short addresses of it.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::{StreamExt as _, stream};
+use serde::Deserialize;
+
+use super::events::{Loaded, load};
+use super::{Asked, Page};
+use crate::api::{find, sse, unseen};
+use crate::layout::html_response;
+use crate::pages::session::{Events, Session, Span, Waiting, range, session, timeline, waiting};
+use crate::pages::shell::{self, Frame, Net, Place, split};
+use crate::pages::small;
+use crate::pages::steps::View;
+use crate::pages::viewer::Viewer;
+use crate::ports::{Backend, Unavailable};
+use crate::{Shared, cache};
+use tarsy_core::ids::SessionId;
+use tarsy_reports::{AlertReport, IdMatch, document};
+
+/// A shorter session has no folded ranges.
+const SHORT: u32 = 400;
+/// These are never folded: so many steps at each end are in the page.
+const FIRST: u32 = 100;
+const NEWEST: u32 = 300;
+/// Events around the one that a short address names.
+const AROUND: u32 = 100;
+
+/// Which rows are shown.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Parameters {
+    view: String,
+    from: Option<u32>,
+    to: Option<u32>,
+}
+
+pub(super) async fn show<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(part): Path<String>,
+    asked: Asked,
+) -> Response {
+    asked.answer(render(&web, &asked, &part).await)
+}
+
+async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, id: &str) -> Page {
+    let parameters: Parameters = asked.query()?;
+    let Some(id) = SessionId::parse(id) else {
+        return found(web, asked, id, None).await;
+    };
+    let Some(report) = web.backend.report(id).await? else {
+        return Ok(in_the_queue(web, asked, id).await);
+    };
+    let (report, viewer) = (Arc::new(report), asked.viewer.clone());
+    let is_open = Session {
+        report: &report,
+        viewer: &viewer,
+        now: chrono::Utc::now(),
+    }
+    .is_open();
+    let is_whole = parameters.view.is_empty() && parameters.span().is_none();
+    let live = (is_open && is_whole).then(|| format!("/sessions/{id}/live"));
+    let net = if is_open { net(web) } else { Net::Still };
+    let shown = Arc::clone(&report);
+    let whole = web.renderer.render(move || {
+        let page = Session {
+            report: &shown,
+            viewer: &viewer,
+            now: chrono::Utc::now(),
+        };
+        let frame = Frame {
+            net,
+            live,
+            ..Frame::plain(page.title(), Place::Session)
+        };
+        shell::page(&frame, &viewer, &session(&page)).into_string()
+    });
+    let whole = whole.await?;
+    // The events of an ended session never change: its page differs only where the part without them differs.
+    let tag = (!is_open).then(|| cache::tag(&whole, &asked.uri));
+    if let Some(unchanged) = tag
+        .as_ref()
+        .and_then(|tag| cache::unchanged(&asked.headers, tag))
+    {
+        return Ok(unchanged);
+    }
+    let response = in_two_parts(web.clone(), whole, report, asked.viewer.clone(), parameters);
+    Ok(match tag {
+        Some(tag) => cache::tagged(response, tag),
+        None => response,
+    })
+}
+
+/// Whether what follows reaches this server.
+fn net<B: Backend>(web: &Shared<B>) -> Net {
+    if web.backend.is_live() {
+        Net::Live
+    } else {
+        Net::NotLive
+    }
+}
+
+/// The page of an alert that no worker has seen: it was submitted just now, or the queue is long. Its stream waits for
+/// the first event.
+async fn in_the_queue<B: Backend>(web: &Shared<B>, asked: &Asked, id: SessionId) -> Response {
+    let main = waiting(&Waiting {
+        id,
+        lanes: web.backend.lanes().await,
+        workers: web.backend.workers(),
+    });
+    let (net, live) = (net(web), Some(format!("/sessions/{id}/live")));
+    asked.page(
+        &Frame {
+            net,
+            live,
+            ..Frame::plain("In the queue", Place::Session)
+        },
+        &main,
+    )
+}
+
+/// Head and answer are sent at once; the events are read then. Without them the page says why, and the response breaks
+/// off: a browser would keep a complete one.
+fn in_two_parts<B: Backend>(
+    web: Shared<B>,
+    page: String,
+    report: Arc<AlertReport>,
+    viewer: Viewer,
+    parameters: Parameters,
+) -> Response {
+    let (first, rest) = match split(&page) {
+        Some(halves) => (halves.first.to_owned(), halves.rest.to_owned()),
+        None => (page, String::new()),
+    };
+    let second = async move {
+        let rows = async {
+            let loaded = load(&web, &report, parameters.span()).await?;
+            let made = web.renderer.render(move || {
+                let page = Session {
+                    report: &report,
+                    viewer: &viewer,
+                    now: chrono::Utc::now(),
+                };
+                timeline(&page, &parameters.of(&loaded))
+            });
+            made.await
+        };
+        let (rows, failure) = match rows.await {
+            Ok(rows) => (rows, None),
+            Err(unavailable) => (
+                maud::html! { p.banner { (unavailable.to_string()) } },
+                Some(Err(unavailable)),
+            ),
+        };
+        stream::iter([Ok(rows.into_string() + &rest)].into_iter().chain(failure))
+    };
+    let parts = stream::once(async move { Ok(first) }).chain(stream::once(second).flatten());
+    let body =
+        Body::from_stream(parts.map(|part: Result<String, Unavailable>| part.map(Bytes::from)));
+    (
+        [(
+            CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        )],
+        body,
+    )
+        .into_response()
+}
+
+impl Parameters {
+    fn of<'a>(&self, loaded: &'a Loaded) -> Events<'a> {
+        Events {
+            events: &loaded.events,
+            cut: &loaded.cut,
+            view: View::of(&self.view),
+            span: self.span(),
+        }
+    }
+
+    fn span(&self) -> Option<Span> {
+        let is_all = self.from.is_none() && self.to.is_none();
+        (!is_all).then(|| Span {
+            from: self.from.unwrap_or(1),
+            to: self.to.unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// The rows of a range, without a page around them.
+pub(super) async fn rows<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(part): Path<String>,
+    asked: Asked,
+) -> Response {
+    let rows = async {
+        let parameters: Parameters = asked.query()?;
+        let id = find(&web, &part).await?;
+        let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
+        let loaded = load(&web, &report, parameters.span()).await?;
+        let viewer = asked.viewer.clone();
+        let rows = web.renderer.render(move || {
+            let page = Session {
+                report: &report,
+                viewer: &viewer,
+                now: chrono::Utc::now(),
+            };
+            range(&page, &parameters.of(&loaded))
+        });
+        Ok(html_response(rows.await?))
+    };
+    asked.answer(rows.await)
+}
+
+/// The report as a file in Markdown.
+pub(super) async fn markdown<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(part): Path<String>,
+    asked: Asked,
+) -> Response {
+    let file = async {
+        let id = find(&web, &part).await?;
+        let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
+        let lines = web
+            .renderer
+            .render(move || document::report(&report, chrono::Utc::now()))
+            .await?;
+        let name = format!("attachment; filename=\"tarsy-{}.md\"", id.short());
+        let kind = "text/markdown; charset=utf-8".to_owned();
+        Ok((
+            [(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, name)],
+            lines.join("\n") + "\n",
+        )
+            .into_response())
+    };
+    asked.answer(file.await)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct After {
+    after: u32,
+}
+
+/// The rows of a running session as they change.
+pub(super) async fn live<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(part): Path<String>,
+    asked: Asked,
+) -> Response {
+    let stream = async {
+        let After { after } = asked.query()?;
+        let id = find(&web, &part).await?;
+        let after = sse::last_event_id(&asked.headers).unwrap_or(after);
+        sse::rows(web.clone(), &asked.access, id, after).await
+    };
+    stream.await.unwrap_or_else(|fault| fault.json())
+}
+
+/// A part of an id, for a message or a call.
+pub(super) async fn part<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path(part): Path<String>,
+    asked: Asked,
+) -> Response {
+    asked.answer(found(&web, &asked, &part, None).await)
+}
+
+/// A part of an id with the number of an event.
+pub(super) async fn part_at<B: Backend>(
+    State(web): State<Shared<B>>,
+    Path((part, number)): Path<(String, u32)>,
+    asked: Asked,
+) -> Response {
+    asked.answer(found(&web, &asked, &part, Some(number)).await)
+}
+
+async fn found<B: Backend>(
+    web: &Shared<B>,
+    asked: &Asked,
+    part: &str,
+    number: Option<u32>,
+) -> Page {
+    if let IdMatch::Many(ids) = web.backend.find(part).await? {
+        let frame = Frame::plain("Several sessions", Place::Elsewhere);
+        return Ok(asked.page(&frame, &small::several(part, &ids)));
+    }
+    let id = find(web, part).await?;
+    let Some(number) = number else {
+        return Ok(moved(&format!("/sessions/{id}")));
+    };
+    let session = web
+        .backend
+        .report(id)
+        .await?
+        .and_then(|report| report.session);
+    let last = session
+        .and_then(|session| u32::try_from(session.last_seq).ok())
+        .unwrap_or_default();
+    // Without the script a folded range does not open by itself.
+    let may_be_folded = last > SHORT && number > FIRST && number <= last.saturating_sub(NEWEST);
+    let (from, to) = (number.saturating_sub(AROUND), number.saturating_add(AROUND));
+    let range = if may_be_folded {
+        format!("?from={from}&to={to}")
+    } else {
+        String::new()
+    };
+    Ok(moved(&format!("/sessions/{id}{range}#{number}")))
+}
+
+fn moved(to: &str) -> Response {
+    (StatusCode::FOUND, [("location", to)]).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::backend::FakeBackend;
+    use crate::testing::data::report;
+
+    #[tokio::test]
+    async fn a_short_address_of_an_event_leads_to_a_page_that_has_it() {
+        let backend = FakeBackend::with_events(3);
+        let id = report().alert_id;
+        for (last, number, expected) in [
+            (19, 17, "#17"),
+            (5_000, 50, "#50"),
+            (5_000, 4_900, "#4900"),
+            (5_000, 2_001, "?from=1901&to=2101#2001"),
+            (5_000, 120, "?from=20&to=220#120"),
+        ] {
+            let mut report = report();
+            report.session.as_mut().unwrap().last_seq = last;
+            backend.report(Some(report));
+            let response = backend.answer(&format!("/s/{id}/{number}"), &[]).await;
+            let location = response.headers()["location"].to_str().unwrap().to_owned();
+            assert_eq!(
+                (response.status().as_u16(), location),
+                (302, format!("/sessions/{id}{expected}"))
+            );
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What appears when a step is opened: the result, then the question, whole; a text of a model.
+
+use maud::{Markup, html};
+
+use super::{Context, Step, chart};
+use crate::markdown;
+use crate::pages::words::{address, brief, whole};
+use tarsy_core::ids::SessionId;
+use tarsy_core::readable::text::{Charset, clean};
+use tarsy_core::readable::{format, results};
+use tarsy_core::timeline::rows::{Body, Footnotes, Row};
+use tarsy_core::timeline::{EventType, TimelineEvent};
+
+/// Bytes of one text in the page of its session. Its own page has all of it.
+const MAX_BYTES: usize = 64 * 1024;
+/// A longer line is shown when it is opened.
+const MAX_LINE: usize = 160;
+
+/// Whether a step has more than its line.
+pub(super) fn has_more(step: &Step<'_>) -> bool {
+    step.is_call()
+        || match &step.row.body {
+            Body::Line(_) => {
+                step.event.content.contains('\n') && step.row.sources.is_empty()
+                    || !step.row.sources.is_empty()
+            }
+            Body::Whole { text, .. } => {
+                text.trim().contains('\n') || text.chars().count() > MAX_LINE
+            }
+            Body::Folded(_) | Body::Prose { .. } | Body::Result { .. } | Body::Code(_) => true,
+        }
+}
+
+/// The texts of a step; each has the number of its event as its id.
+pub(super) fn body(step: &Step<'_>, context: &Context) -> Markup {
+    html! {
+        (event(step.event, &step.row, context, if step.is_cited { Length::Whole } else { Length::Bounded }))
+        @if let Some(call) = &step.call { (event(call.event, &call.row, context, Length::Bounded)) }
+        (actions(step, context))
+    }
+}
+
+/// In the place of [`body`] where the texts are not in the page.
+pub(super) fn linked(step: &Step<'_>, context: &Context) -> Markup {
+    let number = step.event.session_seq;
+    html! {
+        div.lazy id=(number) data-load={ "/sessions/" (context.session) "/events/" (number) "?part=1" } {
+            a href={ "/sessions/" (context.session) "/events/" (number) } { "Show event " (number) }
+        }
+        @if let Some(call) = &step.call {
+            @let number = call.event.session_seq;
+            div.lazy id=(number) data-load={ "/sessions/" (context.session) "/events/" (number) "?part=1" } {}
+        }
+    }
+}
+
+/// Whether the answer of the page is the text of this step; of several agents it is that of the synthesis.
+fn is_answer(step: &Step<'_>) -> bool {
+    step.event.event_type == EventType::FinalAnalysis && step.row.name == "final analysis"
+}
+
+/// A link to an event as a file.
+pub(crate) fn json(session: SessionId, number: u32) -> Markup {
+    let name = format!("tarsy-{}-{number}.json", session.short());
+    html! { a href={ "/api/v1/sessions/" (session) "/events/" (number) } download=(name) { "JSON" } }
+}
+
+/// One event by itself, whole.
+pub(crate) fn whole_event(event: &TimelineEvent, row: &Row, context: &Context) -> Markup {
+    html! { (self::event(event, row, context, Length::Whole)) }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    Bounded,
+    Whole,
+}
+
+fn event(event: &TimelineEvent, row: &Row, context: &Context, length: Length) -> Markup {
+    let number = event.session_seq;
+    html! {
+        section.io id=(number) {
+            @match (&event.event_type, &row.body) {
+                (EventType::LlmToolCall | EventType::McpToolCall, _) => {
+                    (heading("Asked", event, context, &note(event)))
+                    (preformatted(&pretty(&event.content), event, context, length))
+                }
+                (_, Body::Result { whole, .. }) => {
+                    (heading("Answered", event, context, &format::bytes(size(event))))
+                    (chart::charts(&results::series(whole).unwrap_or_default()))
+                    (preformatted(&results::lines(whole).join("\n"), event, context, length))
+                }
+                (_, Body::Folded(prose) | Body::Prose { text: prose, .. }) => (self::prose(prose, context)),
+                (_, Body::Code(code)) => { div.md { (markdown::html(&code.content, 0)) } }
+                (_, Body::Whole { text, .. }) => { p.t { (whole(bounded(text, length))) } }
+                (_, Body::Line(_)) => (preformatted(&event.content, event, context, length)),
+            }
+            @if !row.sources.is_empty() { (sources(row)) }
+        }
+    }
+}
+
+fn heading(word: &str, event: &TimelineEvent, context: &Context, note: &str) -> Markup {
+    let since = |start| {
+        format!(
+            "at {}",
+            format::since_start(format::millis(start, event.created_at))
+        )
+    };
+    let notes = context
+        .started_at
+        .map(since)
+        .into_iter()
+        .chain((!note.is_empty()).then(|| note.to_owned()));
+    let notes = notes.collect::<Vec<_>>().join(", ");
+    html! { h3 { (word) " " a.n href={ "#" (event.session_seq) } { (event.session_seq) } span { (notes) } } }
+}
+
+fn note(event: &TimelineEvent) -> String {
+    match event
+        .metadata
+        .get("read_only")
+        .and_then(serde_json::Value::as_bool)
+    {
+        Some(true) => "read-only".to_owned(),
+        Some(false) => "may change something".to_owned(),
+        None => String::new(),
+    }
+}
+
+fn size(event: &TimelineEvent) -> usize {
+    let whole = event
+        .metadata
+        .get("bytes")
+        .and_then(serde_json::Value::as_u64);
+    whole
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(event.content.len())
+}
+
+/// JSON with one value a line; any other text as it is.
+fn pretty(text: &str) -> String {
+    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    value
+        .and_then(|value| serde_json::to_string_pretty(&value).ok())
+        .unwrap_or_else(|| text.to_owned())
+}
+
+fn preformatted(text: &str, event: &TimelineEvent, context: &Context, length: Length) -> Markup {
+    let shown = bounded(text, length);
+    html! {
+        pre tabindex="0" { (clean(shown.trim_end(), Charset::Unicode)) }
+        @if shown.len() < text.len() || event.truncated {
+            p { a href={ "/sessions/" (context.session) "/events/" (event.session_seq) } { "All of event " (event.session_seq) } }
+        }
+    }
+}
+
+fn bounded(text: &str, length: Length) -> &str {
+    match length {
+        Length::Whole => text,
+        Length::Bounded => text
+            .get(..text.floor_char_boundary(MAX_BYTES))
+            .unwrap_or_default(),
+    }
+}
+
+fn prose(prose: &Footnotes, context: &Context) -> Markup {
+    html! {
+        div.md { (markdown::cited_html(&prose.text, context.cites())) }
+        @let sources: Vec<_> = prose.sources().collect();
+        @if !sources.is_empty() {
+            ul.sources {
+                @for (mark, source) in &sources {
+                    li { (mark) " " (address(&source.uri, if source.title.is_empty() { &source.uri } else { &source.title })) }
+                }
+            }
+        }
+    }
+}
+
+fn sources(row: &Row) -> Markup {
+    html! { ul.sources { @for source in row.sources.iter().chain(&row.unread) { li { (brief(source, 600)) } } } }
+}
+
+fn actions(step: &Step<'_>, context: &Context) -> Markup {
+    let number = step.event.session_seq;
+    html! {
+        p.acts {
+            @if step.is_cited { a href="#answer" { "cited in the answer" } }
+            @if is_answer(step) { a href="#answer" { "at the top of this page" } }
+            a href={ "#" (number) } { "#" (number) }
+            button.act type="button" data-copy-link=(number) { "Copy link" }
+            button.act type="button" data-copy-text=(number) { "Copy text" }
+            (json(context.session, number))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Who looks at a page, and how it is shown: rights, theme, keys.
+
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
+
+use crate::Access;
+
+/// The cookie of the theme, and that of the keys.
+pub(super) const THEME_COOKIE: &str = "tarsy-theme";
+pub(super) const KEYS_COOKIE: &str = "tarsy-keys";
+
+/// What a page depends on besides its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Viewer {
+    pub theme: Theme,
+    pub keys: Keys,
+    pub user: Option<String>,
+    pub may_ask: bool,
+    pub(crate) may_cancel: bool,
+    pub may_rerun: bool,
+    pub(crate) may_submit: bool,
+    pub(crate) may_see_prompts: bool,
+    pub(crate) has_login: bool,
+    /// Path and query of the page.
+    pub path: String,
+}
+
+impl Viewer {
+    pub(crate) fn new(access: &Access, headers: &HeaderMap, path: &str) -> Self {
+        Self {
+            theme: Theme::of(cookie(headers, THEME_COOKIE)),
+            keys: if cookie(headers, KEYS_COOKIE) == Some("off") {
+                Keys::Off
+            } else {
+                Keys::On
+            },
+            user: access.user.clone(),
+            may_ask: access.may_ask,
+            may_cancel: access.may_cancel,
+            may_rerun: access.may_rerun,
+            may_submit: access.may_submit,
+            may_see_prompts: access.may_see_prompts,
+            has_login: access.has_login,
+            path: path.to_owned(),
+        }
+    }
+
+    /// Whether the viewer can do nothing but read.
+    pub(crate) fn only_reads(&self) -> bool {
+        ![
+            self.may_ask,
+            self.may_cancel,
+            self.may_rerun,
+            self.may_submit,
+        ]
+        .contains(&true)
+    }
+
+    /// The path as the value of a parameter.
+    pub(crate) fn back(&self) -> String {
+        url::form_urlencoded::byte_serialize(self.path.as_bytes()).collect()
+    }
+}
+
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let all = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let pairs = all
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .filter(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+        .next()
+}
+
+/// The colours of a page. The server renders the choice, so that no page flashes in the other ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// As the reader's system.
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(super) fn of(word: Option<&str>) -> Self {
+        [Self::Light, Self::Dark]
+            .into_iter()
+            .find(|theme| word == Some(theme.word()))
+            .unwrap_or_default()
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    pub(super) fn class(self) -> Option<&'static str> {
+        (self != Self::System).then(|| self.word())
+    }
+
+    pub(super) fn schemes(self) -> &'static str {
+        match self {
+            Self::System => "light dark",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+/// Whether single keys do something (WCAG 2.1.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Keys {
+    #[default]
+    On,
+    Off,
+}

@@ -1,5 +1,0 @@
-//! For tests of the web server: data of a session, ports that have it, and a check of what pages are made of.
-
-pub(crate) mod markup;
-pub(crate) mod data;
-pub(crate) mod backend;
