@@ -1,4 +1,4 @@
-//! What is measured of one service.
+//! Measures one LLM service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What a request asks of the provider. It stands in the prompt, so that it passes through every service.
+//! Instructions to the fake provider. They are in the prompt, so that they pass through every service.
 
 use std::time::Duration;
 

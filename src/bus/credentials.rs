@@ -1,5 +1,5 @@
-//! What a client shows to the broker: a login, and certificates. Files are read for each connection, so that renewed
-//! ones are used without a restart.
+//! The credentials of a NATS client: login and certificates. Files are read for each connection, so that renewed ones
+//! are used without a restart.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Prints lines above one status line that is drawn again and again.
+//! Prints lines above a status line that is redrawn.
 //!
 //! Knows a `Write` and the clock of the runtime, but not whether the other side is a terminal.
 

@@ -1,4 +1,4 @@
-//! Adds an example to a configuration file, whose own lines stay as they are.
+//! Adds an example to a configuration file, and leaves the lines of the file unchanged.
 
 use std::ops::Range;
 

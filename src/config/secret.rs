@@ -1,4 +1,4 @@
-//! A secret of an operator: a variable has it, or a file that `<variable>_FILE` names.
+//! A secret of an operator: the value of a variable, or of the file that `<variable>_FILE` names.
 //!
 //! A file is read each time the secret is needed, so a renewed secret is used without a restart. No message shows the
 //! content.

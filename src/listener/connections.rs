@@ -1,4 +1,5 @@
-//! Connection permits: which client may hold a connection, and which connection is closed for a new one.
+//! Connection permits: limits the connections in all and per client, and selects the connection that is closed for a
+//! new one.
 //!
 //! A connection is unauthenticated from its first byte until a request on it has proven its sender. The unauthenticated
 //! ones have a share of the permits of their own, and give way first: whatever clients without credentials do, those

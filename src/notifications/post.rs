@@ -1,4 +1,4 @@
-//! One request with a JSON body, signed or not.
+//! Sends an HTTP POST request with a JSON body, signed or unsigned.
 
 use chrono::Utc;
 use reqwest::header::CONTENT_TYPE;

@@ -1,4 +1,4 @@
-//! The memory that the bodies of all connections may have together.
+//! The memory budget for the bodies of all connections.
 //!
 //! A body takes from the budget as it arrives, so a client that is slow holds what it has sent and not what it has
 //! declared. The beginning of each body comes from a part that large bodies never take from: alerts of usual sizes are

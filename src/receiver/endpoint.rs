@@ -1,4 +1,4 @@
-//! The paths that take alerts.
+//! The endpoints that accept alerts.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Reads bodies on threads of their own: decoding and reducing a large one takes a second, in which a thread of the
-//! runtime would answer no other client.
+//! Reads bodies on separate threads: decoding a large body takes a second, which would block the other clients of a
+//! runtime thread.
 
 use std::sync::Arc;
 use std::time::Duration;

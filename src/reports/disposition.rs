@@ -1,4 +1,4 @@
-//! Where an alert ended up.
+//! The disposition of an alert, as reports show it.
 
 use std::fmt;
 

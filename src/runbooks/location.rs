@@ -1,4 +1,4 @@
-//! The URL that is fetched for the URL of a runbook.
+//! Maps the URL of a runbook to the URL that is fetched.
 
 use reqwest::Url;
 

@@ -1,4 +1,4 @@
-//! Calls to the database: each has a time limit and is sent again with the same bytes while its outcome is unknown.
+//! Calls to the database: each has a time limit, and is repeated with the same bytes while its outcome is unknown.
 //!
 //! A call cannot be cancelled: a statement that was sent may take effect after its caller has gone. So an error or a
 //! time-out never means "not written", and every write can be sent twice.

@@ -1,4 +1,5 @@
-//! Reads why a fenced write wrote nothing. The read is a statement of its own: the refused write had an older snapshot.
+//! Reads the reason why a fenced write was refused. The read is a separate statement: the refused write had an older
+//! snapshot.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;

@@ -1,4 +1,5 @@
-//! Which roles of tarsy a role of the database fits: owner (`tarsy migrate`), worker, or reader (commands that show).
+//! Checks which roles of tarsy a database role can act as: owner (`tarsy migrate`), worker, or reader (commands that
+//! show).
 
 use diesel::deserialize::QueryableByName;
 use diesel::prelude::*;

@@ -1,4 +1,4 @@
-//! The recorder behind the macros of `metrics`, rendered in the text format of Prometheus.
+//! The Prometheus recorder of the macros of `metrics`, rendered in the text format.
 //!
 //! [`super::http`] serves the text beside the probes.
 

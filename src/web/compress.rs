@@ -1,5 +1,5 @@
-//! Pages in gzip, part by part as they are sent. Streams of events stay as they are: a part of them has to arrive at
-//! once.
+//! Compresses pages with gzip while they are sent. Event streams are not compressed, because each event has to arrive
+//! at once.
 //!
 //! No page contains a secret, so the length of a compressed page reveals none.
 

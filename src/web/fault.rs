@@ -1,4 +1,4 @@
-//! Why a request has no other answer, as JSON for programs and as a page for people.
+//! Error responses: JSON for programs, a page for people.
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};

@@ -1,4 +1,5 @@
-//! What the web server needs from other parts. `roles/web.rs` joins them to the store and the broker; tests use fakes.
+//! The ports of the web server: traits for all data that it reads and the messages that it sends. `roles/web.rs`
+//! implements them with the store and the broker; tests use fakes.
 //!
 //! Everything that these ports return is masked already. None of it is HTML: a text is escaped where it is rendered.
 //! Every call ends within seconds.

@@ -1,4 +1,4 @@
-//! How code is written: short files, explained sleeps, parameters with a type of their own, names of tests.
+//! Rules about code: short files, explained sleeps, parameters with a type of their own, names of tests.
 
 use super::*;
 

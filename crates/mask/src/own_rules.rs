@@ -1,4 +1,4 @@
-//! What operators mask beside the built-in rules: texts that match a pattern of their own, and e-mail addresses.
+//! The rules that operators add to the built-in ones: texts that match a custom pattern, and e-mail addresses.
 
 use regex::{Regex, RegexBuilder};
 

@@ -1,4 +1,4 @@
-//! One round of the search: runs all finders over a text, over its decoded views and over the text encoded in it.
+//! A round of the search: runs all finders over a text, over its decoded views and over the text encoded in it.
 
 use std::borrow::Cow;
 

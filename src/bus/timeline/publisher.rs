@@ -1,6 +1,7 @@
-//! Publishes one session's events: reads the last event on its subject and publishes the rows of the table after it.
-//! What this process commits follows from the session's tail, without a read of the table. The table is read at the
-//! start, after a failure, behind a gap, and when an event is committed under a number that is published already.
+//! Publishes one session's events: reads the last event on its subject and publishes the later rows of the table.
+//! Events that this process commits are taken from the session's tail, without a read of the table. The table is read
+//! at the start, after a failure, after a gap, and when an event is committed under a number that is published
+//! already.
 //!
 //! Several publishers of one session may run at the same time, in one process or many: the rows never change, and the
 //! expected last sequence of the subject lets one of them through. It orders the publishers and fences none; a refused

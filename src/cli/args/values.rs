@@ -1,4 +1,4 @@
-//! Parsers for argument values that are more than a word or a number.
+//! Parsers for structured argument values.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How output looks: width, characters, colours.
+//! Output style: width, character set and colours.
 
 use tarsy_core::timeline::rows::Tone;
 

@@ -1,4 +1,5 @@
-//! Admission: an alert without a disposition is prepared, then opens a session, joins one, ends, or is given up.
+//! Admission of an alert without a disposition: it is prepared, then opens a session, joins one, ends, or becomes a
+//! dead letter.
 //!
 //! A crash counts as an attempt for everything the worker was doing. An alert that may have caused one is therefore
 //! prepared in isolation: meanwhile this worker prepares and claims nothing else, and no run here is at risk of losing

@@ -1,4 +1,4 @@
-//! `Dispatcher`, which brings each message of the queue to its acknowledgement.
+//! `Dispatcher`, which processes each message of the queue and acknowledges it.
 //!
 //! The alert is recorded first. Then it is admitted (`admit.rs`) or its session is claimed, the session runs
 //! (`run/holder.rs`), and the settler acknowledges the message.

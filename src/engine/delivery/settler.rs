@@ -1,4 +1,4 @@
-//! `Settler`, which settles ended sessions beside the slots: a timeline stream that takes no events delays no
+//! `Settler`, which settles ended sessions without occupying slots, so that an unavailable timeline stream delays no
 //! investigation.
 //!
 //! The message of an ended session stays here, in progress, until every event is on the stream. A message that went

@@ -1,4 +1,4 @@
-//! Why no plan could be made.
+//! The errors of planning.
 
 /// Why no plan could be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

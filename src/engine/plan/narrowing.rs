@@ -1,4 +1,4 @@
-//! What the route of an alert and the header of its publisher leave of the tools of a chain. Pure.
+//! Narrows the tools of a chain by the route of the alert and by the header of its publisher. Pure.
 //!
 //! Both only remove tools: what the configuration does not offer to an agent of the chain stays out of reach.
 

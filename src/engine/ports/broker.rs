@@ -1,4 +1,4 @@
-//! The broker: the timeline, the messages of the queue, cancel requests and the status of workers.
+//! The ports of the broker: the timeline, the messages of the queue, cancel requests and the status of workers.
 
 use std::time::Duration;
 

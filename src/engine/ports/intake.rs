@@ -1,4 +1,4 @@
-//! From the bytes of a message to an alert and its plan.
+//! The port `Intake`: parses the bytes of a message into an alert, and makes its plan.
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Writing to a session under a lease.
+//! The port `Journal`: reads and writes of a session under a lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

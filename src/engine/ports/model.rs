@@ -1,4 +1,4 @@
-//! The LLM service.
+//! The port `Model`: the LLM service.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Alerts, sessions and their leases: which worker may work on what.
+//! The port `Sessions`: alerts, sessions, and the leases that decide which worker may write.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Settlement: what an ended session still owes, and the outbox, the table of events that the publisher reads.
+//! Settlement: the unpublished events of an ended session, and the outbox, the table that the publisher reads.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Orphaned rows, which a sweep finds.
+//! Orphaned rows, as the port `Sessions` returns them to the sweeper, and the limits of a sweep.
 
 use std::time::Duration;
 

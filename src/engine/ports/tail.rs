@@ -1,4 +1,5 @@
-//! The events that this process has committed, for the publisher: they need not be read from the table again.
+//! The events that this process has committed, kept in memory so that the publisher need not read them from the
+//! table.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

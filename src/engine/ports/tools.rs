@@ -1,4 +1,4 @@
-//! The MCP servers.
+//! The port `Tools`: the MCP servers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! When a failed model call is repeated, and after which delay.
+//! Decides whether and when a failed model call is retried.
 //!
 //! A delay is no entry of the journal: nothing is decided by it, and a worker that dies meanwhile leaves the journal as
 //! it was. The next owner then asks again at once, or after the back-off of the failures in the journal.

@@ -1,4 +1,4 @@
-//! `Progress`, how far a run knows its session to have come: what it has read once, and what it has committed since.
+//! `Progress`, a run's knowledge of its session: read from the store once, then updated by each commit.
 
 use std::collections::BTreeMap;
 

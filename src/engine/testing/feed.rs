@@ -1,4 +1,4 @@
-//! A broker that takes everything, or no events.
+//! A fake of the port `Feed`: it accepts every event, or none.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

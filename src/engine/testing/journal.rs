@@ -1,4 +1,4 @@
-//! A fake of the port `Journal`: a disk that can die, and the worker with it.
+//! A fake of the port `Journal`: a disk that can fail together with its worker.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! A fake of the port `Sessions`: it records each statement, and answers as a test wants.
+//! A fake of the port `Sessions`: it records each statement, and returns what a test has set.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

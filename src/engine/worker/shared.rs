@@ -1,4 +1,4 @@
-//! `Shared`, what the dispatcher and the background tasks of one worker have in common.
+//! `Shared`, the state that the dispatcher and the background tasks of one worker share.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How a client shows who it is, and how it knows the service: the files of TLS and the bearer token.
+//! The credentials of a client of the LLM service: TLS files and the bearer token.
 //!
 //! The files are read when a connection or a call begins, so that renewed ones are used without a restart.
 

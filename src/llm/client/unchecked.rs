@@ -1,4 +1,4 @@
-//! A service without a health check (`grpc.health.v1`): its calls show whether it works.
+//! Handles a service without a health check (`grpc.health.v1`): the calls themselves show whether it works.
 //!
 //! It counts as serving until a call says that it does not know the calls of an LLM service either. The first
 //! successful call proves it. Until then such an answer is no failure of the session, because the address may be that

@@ -1,4 +1,4 @@
-//! What a response writer has sent, for the metrics of the request.
+//! Observes a response writer, for the metrics of the request: times, tokens, retries and end.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};

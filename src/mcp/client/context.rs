@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -1,4 +1,5 @@
-//! The names of tools for models: reversible for every name that a server chooses, and accepted by every provider.
+//! Converts the names of tools for models: reversible for every name that a server chooses, and accepted by every
+//! provider.
 //!
 //! A server's name of a tool may be any text. A model gets `server.tool`, which the LLM service writes as
 //! `server__tool`; providers accept 64 letters, digits, `_` and `-`. A name that this form can carry stays as it is.

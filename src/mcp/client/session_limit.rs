@@ -1,4 +1,4 @@
-//! How many connections of single sessions a server may have: the limit, and the count as a metric.
+//! The limit on connections of single sessions to a server, and their count as a metric.
 
 use std::sync::Arc;
 

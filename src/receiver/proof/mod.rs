@@ -1,4 +1,4 @@
-//! How the sender of a webhook proves who it is: a token in one of three places, a signature over the body, or the
+//! Authenticates the sender of a webhook: a token in one of three places, a signature over the body, or the
 //! certificate of Amazon SNS.
 //!
 //! A token is compared before the body is read. A signature is over the bytes of the body as they arrived, so it is

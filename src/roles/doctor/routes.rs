@@ -1,4 +1,4 @@
-//! Says when alerts that always fire are investigated like any other.
+//! Warns when alerts that always fire are investigated like any other.
 
 use crate::config::Config;
 use tarsy_core::routing::Facts;

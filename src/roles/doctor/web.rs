@@ -1,4 +1,4 @@
-//! The checks that a web server may do: it reads the database, follows the broker, and has no other right.
+//! The checks of a web server, which may only read the database and follow the broker.
 //!
 //! Left out are the checks of the configuration, of models, of tools and of notifications, which need secrets of
 //! workers, and the rights of a worker in the database.

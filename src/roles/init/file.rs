@@ -1,4 +1,4 @@
-//! The configuration for what was found. Pure.
+//! Writes the configuration for the findings. Pure.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the machine has: keys, Vertex AI, a local Ollama, a cluster. Changes nothing.
+//! Inspects the machine for `tarsy init`: keys, Vertex AI, a local Ollama, a cluster. Changes nothing.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Asks a model for one word, the way of every model call.
+//! Probes a model: asks it for one word, on the path of every model call.
 
 use std::time::Duration;
 

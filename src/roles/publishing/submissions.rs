@@ -1,4 +1,4 @@
-//! Alerts that people submit. For `tarsy submit` and `tarsy web`.
+//! Publishes alerts that people submit, for `tarsy submit` and `tarsy web`.
 
 use serde_json::{Map, Value};
 

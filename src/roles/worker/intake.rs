@@ -1,4 +1,5 @@
-//! `ConfiguredIntake`, which makes an alert and its plan of a received body, by the configuration of this worker.
+//! `ConfiguredIntake`, which parses a received body into an alert and its plan, according to the worker's
+//! configuration.
 
 use std::fmt::Debug;
 use std::sync::Arc;

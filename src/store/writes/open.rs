@@ -1,7 +1,7 @@
-//! Decides in one statement where an alert goes: it opens a session with its first stage, joins the open one of its
+//! Decides in one statement about an alert: it opens a session with its first stage, joins the open one of its
 //! fingerprint, is covered by the cooldown of the last one, is listed as above the limit of its route, or ends. An
-//! alert with something new for the session that it joins needs the statement twice: the core decides in between what
-//! is new.
+//! alert that changes the session that it joins needs the statement twice: the core decides in between about the
+//! change.
 
 mod judgement;
 mod limit;

@@ -1,5 +1,5 @@
-//! Gives words to ended sessions that have none, or only those of their alert: sessions from before the table of
-//! words, of workers of an earlier version, and those that another way than `finish.sql` has ended.
+//! Adds search words to ended sessions that lack them: sessions older than the table of words, sessions of older
+//! workers, and those that another statement than `finish.sql` has ended.
 //!
 //! Every worker reads the whole history once, from the newest session to the oldest. The newest ones are read again
 //! each time, since a worker of an earlier version may still end sessions.

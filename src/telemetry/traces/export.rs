@@ -1,4 +1,4 @@
-//! Sends ended spans to the collector, in batches and beside the work of the process.
+//! Sends ended spans to the collector in batches, in a background task.
 //!
 //! A collector that is slow or unavailable delays nothing: the queue is bounded, and a span without room is dropped and
 //! counted.

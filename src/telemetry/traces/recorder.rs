@@ -1,4 +1,5 @@
-//! `Recorder`, a layer of `tracing` that gives each span of a trace its place, and queues it when it ends.
+//! `Recorder`, a layer of `tracing` that gives each span of a trace its context, and queues it for export when it
+//! ends.
 //!
 //! Without an exporter the layer still gives places, because log lines have the ids of their trace.
 

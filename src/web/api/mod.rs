@@ -1,4 +1,4 @@
-//! `/api/v1`: what the pages show, as JSON. Fields may be added; none is removed.
+//! The JSON API `/api/v1`: the same data as the pages. Fields may be added; none is removed.
 //!
 //! `openapi.json` describes every route, and a test compares it with real answers.
 

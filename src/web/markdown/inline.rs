@@ -1,4 +1,4 @@
-//! A run of text: its citations become links to the events.
+//! Renders inline text: citations become links to their events.
 
 use super::writer::{Element, Writer};
 use tarsy_core::execution::event_refs::{CitedSource, citations};

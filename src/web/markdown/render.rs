@@ -1,4 +1,4 @@
-//! From the events of the Markdown parser to elements.
+//! Renders the events of the Markdown parser as HTML elements.
 //!
 //! There is no recursion, and a text that is nested too deeply loses its elements and keeps its words.
 

@@ -1,4 +1,4 @@
-//! What waits, which workers there are, and which alerts were given up.
+//! The page `/queue`: waiting alerts, workers and dead letters.
 
 use std::time::Duration;
 

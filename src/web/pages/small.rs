@@ -1,4 +1,4 @@
-//! Small pages: the confirmation of a cancel, the keys, several ids, a fault, the login.
+//! Small pages: cancel confirmation, keyboard shortcuts, ambiguous ids, errors, login.
 
 use maud::{Markup, html};
 

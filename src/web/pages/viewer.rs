@@ -1,4 +1,4 @@
-//! Who looks at a page, and how it is shown: rights, theme, keys.
+//! The viewer of a page: rights, theme and keyboard setting.
 
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;

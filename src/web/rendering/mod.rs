@@ -1,5 +1,5 @@
-//! Makes markup on threads of its own: a large text delays only its own page, for a limited time, and no longer than
-//! its reader waits.
+//! Renders pages on separate threads: a large text delays only its own page, for a limited time, and not after its
+//! reader has left.
 //!
 //! A thread cannot be stopped from outside. So whatever works through a text asks [`is_over`] now and then, and stops
 //! early; its result is dropped.

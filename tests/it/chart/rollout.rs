@@ -1,4 +1,4 @@
-//! What an upgrade, an autoscaler and a drain do.
+//! Tests of an upgrade, an autoscaler and a drain.
 
 use serde_json::{Value, json};
 use tarsy::bus::Priority;

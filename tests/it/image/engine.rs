@@ -1,5 +1,5 @@
-//! What runs the image: runc, if it is a folder in OCI layout (`oci:<folder>:<tag>`, unpacked by umoci), else Docker or
-//! Podman. Containers share the network of this machine, where the servers listen on loopback.
+//! The container engine that runs the image: runc, if it is a folder in OCI layout (`oci:<folder>:<tag>`, unpacked by
+//! umoci), else Docker or Podman. Containers share the network of this machine, where the servers listen on loopback.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! A nats-server of its own for each test.
+//! A separate nats-server for each test.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What the status of an alert does, as far as operators choose it.
+//! The policy for alert statuses: the effect of each status, as far as operators choose it.
 
 use serde::{Deserialize, Serialize};
 

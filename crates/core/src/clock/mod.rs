@@ -1,5 +1,5 @@
-//! What the model is shown of the time. A request states the time of its entries, never the present of the worker that
-//! makes it, so every worker makes the same request of a journal.
+//! The time in prompts. A request states the time of its entries, never the present of the worker that makes it, so
+//! every worker makes the same request from a journal.
 
 #[cfg(test)]
 mod tests;

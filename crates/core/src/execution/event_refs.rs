@@ -1,4 +1,4 @@
-//! Event numbers of tool results: people see them beside each event, and an analysis cites them.
+//! Event numbers of tool results: people see them next to each event, and an analysis cites them.
 //!
 //! The store assigns the number of an event in the same statement that inserts the entry. So the number is stored
 //! beside the entry, never inside of it, and so is the time.

@@ -1,4 +1,4 @@
-//! Follow-up questions: sessions of their own about an investigation that has ended.
+//! Follow-up questions: separate sessions about an ended investigation.
 //!
 //! Only the prompts differ from those of an investigation; loop, strategies and tools are the same. This module owns
 //! the thread of a question, and how much of it a prompt holds.

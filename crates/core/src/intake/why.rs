@@ -1,4 +1,4 @@
-//! Why an alert was read as it was: one sentence for each decision, for `inspect alert --why`.
+//! Explains the reading of an alert: one sentence for each decision, for `inspect alert --why`.
 
 use super::Hints;
 use crate::alert::Alert;

@@ -1,4 +1,4 @@
-//! Which notifications a route wants.
+//! The filter of a route: the notifications that it wants.
 
 use super::Moment;
 use super::summary::{Outcome, Summary};

@@ -1,4 +1,4 @@
-//! What a notification reports about an investigation. Its texts are masked, because the store has nothing else.
+//! The summary of an investigation for a notification. Its texts are masked, because the store has only masked texts.
 
 use std::time::Duration;
 

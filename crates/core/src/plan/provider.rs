@@ -1,4 +1,4 @@
-//! A provider as a plan has it: the way to a model, and how the model is asked.
+//! A provider in a plan: its connection and its generation settings.
 //!
 //! A field that an older plan lacks has its default. A default is not written, so that older programs read the plans of
 //! configurations that do not use the field.

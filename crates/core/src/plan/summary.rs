@@ -1,4 +1,4 @@
-//! Which tool results are summarised, and by which model.
+//! The plan of summaries: the tool results that are summarised, and the model that summarises them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One condition of a route.
+//! A matcher: one condition of a route.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From texts to words.
+//! Splits texts into search words.
 
 use std::collections::BTreeSet;
 

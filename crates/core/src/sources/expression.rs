@@ -1,4 +1,4 @@
-//! Expressions: alternatives of pointers, captured names, templates and literals. There is no language behind them.
+//! Expressions: alternatives of pointers, captured names, templates and literals. They are data, not a language.
 //!
 //! `/a | @/b | $name | "text" | '{/a}  {/b | /c}'`: the first alternative that has a text is taken.
 

@@ -1,4 +1,4 @@
-//! Reads the fields of one alert from a body, as its source declares them, and notes where each came from.
+//! Reads the fields of one alert from a body, as its source declares them, with the origin of each field.
 
 use std::collections::BTreeMap;
 

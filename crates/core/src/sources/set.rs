@@ -1,4 +1,4 @@
-//! The sources of a configuration, and which of them a body belongs to.
+//! The sources of a configuration, and the choice of the source that a body belongs to.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Where each field of an alert came from, for `inspect alert --why`.
+//! The origin of each field of an alert, for `inspect alert --why`.
 
 use std::fmt;
 

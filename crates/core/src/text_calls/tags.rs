@@ -1,4 +1,4 @@
-//! Tags around calls that no list has: each provider invents one, and its name says what it is.
+//! Tool calls between unknown tags: providers invent tags, whose names tell that they contain calls.
 
 use super::{names_tool, offered};
 use crate::plan::ToolSpec;

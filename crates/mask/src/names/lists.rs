@@ -1,4 +1,4 @@
-//! The words that decide what a name says.
+//! The words that decide whether the name of a value is that of a secret.
 
 /// What follows a name without changing what it means: `DB_PASSWORD_PROD`, `API_TOKEN_V2`.
 pub(super) const SUFFIXES: [&str; 53] = [

@@ -1,4 +1,4 @@
-//! Classifies keys and names: how secret the value of a name is, decided by the segments of the name.
+//! Classifies keys and names: the secrecy of a value by the segments of its name.
 
 mod languages;
 mod lists;

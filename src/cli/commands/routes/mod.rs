@@ -1,4 +1,4 @@
-//! `tarsy routes test`: the route of each alert of a body, and what becomes of the alert.
+//! `tarsy routes test`: prints the route of each alert of a body, and the effects of the route.
 
 use anyhow::Context as _;
 use serde::Serialize;

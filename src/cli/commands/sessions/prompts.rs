@@ -1,4 +1,4 @@
-//! `tarsy sessions show --prompts` and `--prompt`: the model calls of a session, and what the model saw in one of them.
+//! `tarsy sessions show --prompts` and `--prompt`: the model calls of a session, and the request of one of them.
 
 use anyhow::bail;
 

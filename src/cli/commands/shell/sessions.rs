@@ -1,4 +1,4 @@
-//! The sessions that a shell proposes.
+//! Completes session ids in a shell.
 
 use std::ffi::OsStr;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Reports why a session does not go on: its place in the queue, and later that no worker has it, or that its worker
-//! waits for a service.
+//! Reports why a session makes no progress: its position in the queue, then that no worker runs it, or that its
+//! worker waits for a service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Characters with a look: wraps them by their width, and writes them with the terminal's sequences.
+//! Characters with a text style: wraps them by their width, and writes them with the terminal's escape sequences.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! How requests reach a provider's model: the interface, the field of the output limit, and how long its answers take.
+//! The connection to a provider's model: the interface, the field of the output limit, and the time-outs of answers.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

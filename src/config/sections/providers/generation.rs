@@ -1,4 +1,4 @@
-//! How a provider's model is asked: native tools, thinking, the length of answers, the temperature.
+//! The generation settings of a provider's model: native tools, thinking, length of answers, temperature.
 
 use std::ops::RangeInclusive;
 

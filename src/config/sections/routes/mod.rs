@@ -1,5 +1,5 @@
-//! `routes`: by its labels and its own facts, an alert gets a chain, fewer tools, a priority, a cooldown, a limit of
-//! an hour, or no investigation.
+//! `routes`: assigns alerts, by labels and other facts, a chain, fewer tools, a priority, a cooldown, an hourly
+//! limit, or no investigation.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How the worker reaches a server of `mcp_servers`: a program (`command`) or an address (`url`).
+//! The transport to a server of `mcp_servers`: a program (`command`) or an address (`url`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Reads the keys of a source. A key that is absent has the value of the source that this one is like.
+//! Reads the keys of a source. An absent key has the value of the source that `like` names.
 
 use super::fields::Scope;
 use crate::config::read::reader::{Field, Map};

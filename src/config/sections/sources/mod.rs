@@ -1,4 +1,4 @@
-//! `sources`: whose alerts arrive in which form. The same reader reads the built-in sources.
+//! `sources`: the systems that send alerts, and the form of their bodies. The same reader reads the built-in sources.
 //!
 //! `fields` reads pointers, expressions and words, `declaration` the keys of a source, `auth` the proof of its sender.
 //! `builtin` has the table of the built-in sources.

@@ -1,4 +1,4 @@
-//! One attempt to get an answer: the request and the events of its response.
+//! An attempt to get an answer from a provider: the request and the events of its response.
 //!
 //! The crate gets no subscriber of logs, because its events may have the words of a response.
 

@@ -1,4 +1,4 @@
-//! A request after the provider refused one of its parameters: models behind names of their own take other ones.
+//! Corrects a request after the provider has refused a parameter, for models whose custom names hide their family.
 
 use crate::llm::proto::GenerateRequest;
 use crate::llm::service::provider::{ErrorCode, ProviderError};

@@ -1,4 +1,4 @@
-//! A request in the words of the crate. Fields that the crate would choose by its own table of models are set here.
+//! Builds the request of the crate. Fields that the crate would choose by its own table of models are set here.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The providers of this backend: which interface each one has, and where it is.
+//! The providers of this backend: the interface and the address of each.
 //!
 //! The name of a model never selects the provider. A base URL without a path gets the usual path of its provider.
 

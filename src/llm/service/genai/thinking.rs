@@ -1,4 +1,4 @@
-//! How long the model may think, in the words of its provider.
+//! Converts the thinking setting into the parameters of each provider.
 //!
 //! The fields are built here and not by the crate, whose table of models is another one.
 

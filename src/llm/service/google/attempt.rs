@@ -1,4 +1,5 @@
-//! One attempt to get an answer: the request, the events of its response, and the rest of an answer that goes on.
+//! An attempt to get an answer from Gemini: the request, the events of its response, and further requests while the
+//! answer is unfinished.
 
 use std::time::Duration;
 

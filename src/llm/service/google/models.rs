@@ -1,4 +1,4 @@
-//! What each family of Gemini models can do: the only place that decides by the name of a model.
+//! The capabilities of each family of Gemini models: the only place that decides by the name of a model.
 //!
 //! Source: the pages on thinking and on combining tools of Google's documentation (2026-11).
 

@@ -1,4 +1,4 @@
-//! Which keys and addresses a request may name.
+//! Checks that a request names only permitted keys and addresses.
 //!
 //! A key is the name of a variable. Permitted are the variables and addresses of the known providers, each key only
 //! with the addresses of its own provider, and the operator's patterns, in every combination. So a request can send no

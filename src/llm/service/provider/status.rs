@@ -1,4 +1,4 @@
-//! Whether a call to a provider could be sent: its key and its address, without a value of either.
+//! Checks whether a provider can be called: its key and its address are set. Neither value is shown.
 
 use super::error::ProviderError;
 use crate::llm::proto::ProviderCheck;

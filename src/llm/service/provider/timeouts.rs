@@ -1,4 +1,4 @@
-//! How long a provider may be silent.
+//! Time-outs for a provider's response: until its first byte, and between two pieces.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A tool as its server declares it. What is odd about one tool costs neither the others nor, if it is not needed, the
-//! tool.
+//! A tool as its server declares it. A fault in one tool affects no other tool; a fault in an optional field does not
+//! affect the tool.
 
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};

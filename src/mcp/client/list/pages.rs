@@ -1,5 +1,5 @@
-//! Reads the list of tools of a server, page by page. A list without an end costs no memory and no time, and an odd
-//! tool or an odd cursor does not cost the others.
+//! Reads the list of tools of a server, page by page, within limits of pages, size and time. A malformed tool or
+//! cursor does not affect the other tools.
 //!
 //! The requests do not pass through the cache of `rmcp`, which keeps 512 pages of any size, and returns an old list
 //! when a server fails.

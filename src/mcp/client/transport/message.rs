@@ -1,4 +1,4 @@
-//! Reads a message that a server sent a little off, and writes it as JSON-RPC has it.
+//! Reads a message with small errors against JSON-RPC, and corrects it.
 //!
 //! What has one sensible reading is read so: an error that is `null` beside a result, an answer without an id while one
 //! request is open, a line of a log before the message. A message that cannot be read, and that answers an open

@@ -1,4 +1,4 @@
-//! Makes a message readable that is nearly JSON: half of a character, `NaN`, text in another encoding.
+//! Repairs a message that is nearly JSON: half of a character, `NaN`, text in another encoding.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! A message that cannot be kept or read: which request it answers.
+//! Finds the request that an unreadable or oversized message answers.
 
 use super::open::OpenRequests;
 

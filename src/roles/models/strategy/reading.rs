@@ -1,4 +1,4 @@
-//! What the answer to a probe shows. Pure: the rules are those of the answers of an investigation.
+//! Interprets a model's answer to a probe. Pure: the rules are those for the answers of an investigation.
 
 use serde::Serialize;
 

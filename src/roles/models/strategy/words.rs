@@ -1,4 +1,4 @@
-//! What a probe shows, in sentences. Pure.
+//! Describes the result of a probe in sentences. Pure.
 
 use super::{Outcome, Problem, Reading, TOOL};
 

@@ -1,4 +1,4 @@
-//! What an alert changes in the session that it joins, as binds of the statement. The core decides it.
+//! The changes that an alert makes to the session that it joins, as binds of the statement. The core decides them.
 
 use serde_json::Value;
 use uuid::Uuid;

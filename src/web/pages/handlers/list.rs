@@ -1,4 +1,4 @@
-//! `/`
+//! The handler of `/`, the list of sessions.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};

@@ -1,4 +1,4 @@
-//! `/sessions/{id}`, its rows, its live stream, and short addresses of it.
+//! Handlers of `/sessions/{id}`: the page, its rows, its live stream, and its short addresses.
 
 use std::sync::Arc;
 

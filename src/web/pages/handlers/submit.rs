@@ -1,4 +1,4 @@
-//! `/submit` and `/sessions/{id}/rerun`: the forms that queue an alert.
+//! Handlers of `/submit` and `/sessions/{id}/rerun`: the forms that queue an alert.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};

@@ -1,4 +1,4 @@
-//! Alike sessions that follow each other are one row: a storm of alerts is one line.
+//! Groups consecutive similar sessions into one row, so that a storm of alerts takes one line.
 
 use crate::reports::SessionEntry;
 use tarsy_core::chain::RunStatus;

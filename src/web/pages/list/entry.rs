@@ -1,4 +1,4 @@
-//! One row of the list: state, severity, title, cause, measures.
+//! A row of the list of sessions: state, severity, title, cause, measures.
 
 use maud::{Markup, html};
 

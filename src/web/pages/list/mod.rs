@@ -1,4 +1,4 @@
-//! The list of sessions: running ones and days, alike sessions as one row, tabs with counts, search, pages.
+//! The list of sessions: running ones and days, groups of similar sessions, tabs with counts, search, pages.
 
 mod query;
 mod filters;

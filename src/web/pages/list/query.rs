@@ -1,4 +1,4 @@
-//! The address of the list: its filter, and which rows of alike sessions are open.
+//! The query string of the list: its filter, and the groups of similar sessions that are open.
 
 use super::alike::Group;
 use crate::web::api::ListQuery;

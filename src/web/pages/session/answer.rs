@@ -1,4 +1,4 @@
-//! The answer: cause, evidence and next steps, or the reason why the investigation has no analysis.
+//! The answer of an investigation: cause, evidence and next steps, or the reason why there is no analysis.
 
 use maud::{Markup, html};
 

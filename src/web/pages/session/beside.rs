@@ -1,4 +1,4 @@
-//! Beside the answer: the alert, the agents, the delivery.
+//! The sidebar of a session: the alert, the agents, the delivery.
 
 use std::time::Duration;
 

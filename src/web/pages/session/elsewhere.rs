@@ -1,4 +1,4 @@
-//! An alert that opened no session: joined, a dead letter, in the queue, ended without one.
+//! The page of an alert without a session: joined, queued, a dead letter, or not investigated.
 
 use maud::{Markup, html};
 

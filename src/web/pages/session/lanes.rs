@@ -1,4 +1,4 @@
-//! When things ran: a lane for each agent over the real clock, and the time in which no worker was at work.
+//! The chart of agents over time: one lane for each agent, and the gaps in which no worker ran the session.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,5 +1,5 @@
-//! One session: what it found, then how. In the order of three in the morning: head, answer, questions, timeline; the
-//! alert stands beside them.
+//! The page of one session: header, answer, questions, timeline, with the alert in a sidebar. The answer comes before
+//! the steps that led to it.
 
 mod head;
 mod answer;

@@ -1,4 +1,4 @@
-//! The page of an alert that no worker has seen.
+//! The page of an alert that no worker has received yet.
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};

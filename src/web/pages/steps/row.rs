@@ -1,4 +1,4 @@
-//! The element of a step.
+//! Renders one step of the timeline as an HTML element.
 
 use maud::{Markup, html};
 

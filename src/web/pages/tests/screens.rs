@@ -1,4 +1,4 @@
-//! Whole pages in their states.
+//! Tests of whole pages in their states.
 
 use crate::engine::ports::DeadReason;
 use crate::reports::{AlertReport, DispositionKind, Facets, SessionEntry, StatusCounts};

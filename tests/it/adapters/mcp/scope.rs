@@ -1,5 +1,4 @@
-//! Servers of which each session has a connection of its own (`scope: session`), and children that crash or stop
-//! reading.
+//! Servers with one connection for each session (`scope: session`), and children that crash or stop reading.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

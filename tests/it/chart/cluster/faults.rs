@@ -1,5 +1,5 @@
-//! What does not go by plan: a pod that is deleted by force, refused values, a migration that fails, and nodes that are
-//! emptied.
+//! Tests of faults in a cluster: a pod that is deleted by force, refused values, a migration that fails, and nodes
+//! that are emptied.
 
 use serde_json::{Value, json};
 use tarsy_core::timeline::EventType;

@@ -1,4 +1,4 @@
-//! One session over three providers, each of which checks that it was sent nothing that belongs to another one.
+//! Tests of one session over three providers: no provider receives data of another one.
 
 use serde_json::{Value, json};
 use tarsy_core::timeline::EventType;

@@ -1,4 +1,4 @@
-//! One worker of the run: a process that is started again whenever it ends, and its links to the servers.
+//! A worker of the chaos run: a process that is started again whenever it ends, and its links to the servers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What happens when each part dies: real processes are killed, and the times until the work goes on are printed. The
-//! table in `docs/operations/failures.md` is this output.
+//! Kills each part of a real system and prints the times until the work continues. The table in
+//! `docs/operations/failures.md` is this output.
 //!
 //! The proof runs each death once, with short leases and outages. The suite leaves out those of which it has another
 //! test with more points of time, named in the list, and has shorter leases and outages. `TARSY_DEATHS_RUNS=3` runs

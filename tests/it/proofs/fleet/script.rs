@@ -1,4 +1,4 @@
-//! What happens to the problems of a sender, in the order of time, and what its messages say.
+//! The script of a sender: its problems in the order of time, and the messages about them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A provider that fails in a way of its own for each path, and that repeats the key wherever a provider can.
+//! A provider that fails in a different way on each path, and that repeats the key wherever a provider can.
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};

@@ -1,6 +1,6 @@
-//! How much a page has, and how long it takes in a browser on a slow processor. `-- --nocapture` prints the figures.
+//! Budgets of a page: its size, and its times in a browser on a slow processor. `-- --nocapture` prints the figures.
 //! With `TARSY_WEB_BUDGETS=1` and an optimised program (`TARSY_TEST_PROGRAM`) the times have to be within their
-//! budgets. The proof has wide bounds. The suite compares no time and slows no processor down, because its neighbours
+//! budgets. The proof has wide bounds. The suite compares no time and slows no processor down, because parallel tests
 //! decide about both; it has the bounds of nodes, rows and bytes.
 
 use diesel::connection::{Connection as _, SimpleConnection as _};

@@ -1,5 +1,5 @@
 //! Debian's Chromium, driven over a pipe by its protocol for developer tools. The tests share one process
-//! (`process.rs`); each has a browser context of its own, so no cookie, cache or connection of another test.
+//! (`process.rs`); each has a separate browser context, so no cookie, cache or connection of another test.
 
 use std::path::Path;
 use std::sync::Arc;

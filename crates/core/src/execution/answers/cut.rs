@@ -1,4 +1,4 @@
-//! The entries for an answer that does not count because of its end: cut off, filtered, paused.
+//! The entries for an answer that does not count because of its finish reason: cut off, filtered, paused.
 //!
 //! The answer stays in the conversation as text; its calls and the provider's own form, which contains them, do not.
 

@@ -1,4 +1,4 @@
-//! Whether an answer counts, by the reason for its end. The page `docs/models.md` has the same table for people.
+//! Decides by the finish reason whether an answer counts. The page `docs/models.md` has the same table for people.
 //!
 //! | reason | iteration | the same again | conclusion, synthesis, single call | the same again | summary |
 //! |---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-//! Why an answer ended.
+//! The finish reason of an answer.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

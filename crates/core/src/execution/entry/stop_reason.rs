@@ -1,4 +1,4 @@
-//! Why an execution or a session stops.
+//! The reason why an execution or a session stops.
 
 use serde::{Deserialize, Serialize};
 

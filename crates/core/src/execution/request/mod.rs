@@ -1,5 +1,5 @@
 //! The request of a model call, as a function of the state. The engine sends it, and [`rebuilt`] makes it again for
-//! people who want to see what the model saw. So there is one way to make it.
+//! people, with the same function.
 
 pub mod rebuilt;
 

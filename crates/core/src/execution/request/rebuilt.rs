@@ -1,4 +1,4 @@
-//! A stored model call: the state at its moment, the request made again from it, and what came of it.
+//! A stored model call: the state at its time, the rebuilt request, and its outcome.
 //!
 //! Nothing of a request is stored with its call. The journal up to `entries_upto`, the frozen plan and, for a summary,
 //! the stored result are all that it was made from.

@@ -1,4 +1,4 @@
-//! The request for a summary. The alert, the call and the result stand in fences that none of them can close.
+//! The request for a summary. The alert, the call and the result are in fences that none of them can close.
 
 use super::LongResult;
 use crate::code::fence_around;

@@ -1,4 +1,5 @@
-//! From the bytes of a body to JSON or text: compression, character set, and JSON as people and templates write it.
+//! Decodes the bytes of a body into JSON or text: compression, character set, and JSON as people and templates write
+//! it.
 //!
 //! Valid input is never changed. Everything else is tried only after the strict way has failed, in time and memory that
 //! grow with the length of the body, and each departure is noted as a [`Repair`]. Sources are not known here.

@@ -1,4 +1,4 @@
-//! What a value names, by its key and the object around it.
+//! The kind of object that a value names, by its key and the object around it.
 
 use super::form;
 use super::walk::{Class, Place};

@@ -1,4 +1,4 @@
-//! Finds the values of a body that may be part of its key, and what each of them names.
+//! Finds the values of a body that may be part of its key, and the kind of object that each names.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What is known of the elements that were left out: how many, their names, and the values of their labels.
+//! Describes the elements of a list that were left out: their number, their names, and the values of their labels.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Which elements of a list and which fields of an object stay.
+//! Selects the elements of a list and the fields of an object that stay.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -1,5 +1,5 @@
-//! Reduces a body that is larger than what the queue stores: of its lists the worst alerts stay in full, the others are
-//! counted by label and named; long texts are cut. What identifies the alert, its status and its severity stay.
+//! Reduces a body that is larger than the limit of the queue: of its lists the worst alerts stay in full, the others
+//! are counted by label and named; long texts are cut. The identity of the alert, its status and its severity stay.
 //!
 //! The form of the body stays what its source expects, because only lists, objects and texts that make up most of it
 //! are shortened, wherever they stand. `members` has the pieces of JSON, `lists` chooses among them, `left_out` counts

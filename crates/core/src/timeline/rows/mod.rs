@@ -1,4 +1,4 @@
-//! What the timeline says: the words of each row, for the terminal and for the web interface.
+//! The rows of the timeline: the words of each row, for the terminal and for the web interface.
 //!
 //! [`Rows`] is a fold over the events of a session. An event becomes a [`Row`]: its kind, name, text, marks and
 //! duration. A row has no layout: a terminal cuts it to columns (`cli/render/timeline/`), a page makes elements of it

@@ -1,4 +1,5 @@
-//! Reads the events of a stream beside the crate: what the crate leaves out, and when the provider sent something.
+//! Reads the events of a stream in parallel with the crate `genai`: fields that the crate drops, and the time of the
+//! last byte.
 
 mod calls;
 mod record;

@@ -1,4 +1,4 @@
-//! Stands between the crate and a provider, so that the bytes of an answer are mended before the crate reads them.
+//! A relay between the crate `genai` and a provider: it repairs the bytes of an answer before the crate reads them.
 //!
 //! The crate opens its own connections and has no place for another reader, and it loses what is not as documented: a
 //! whole answer in one JSON body, a text behind a byte order mark, half a letter. So it sends its request to a socket

@@ -1,4 +1,4 @@
-//! The account that asks: read from the variable that a request names, or that of the machine.
+//! The Google account of a call: from the variable that a request names, or from the machine.
 
 use serde::Deserialize;
 use tame_oauth::gcp::ServiceAccountInfo;

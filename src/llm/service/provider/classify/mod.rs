@@ -1,4 +1,4 @@
-//! Classifies what a provider said about a failure: by its words, then by its text, then by its status.
+//! Classifies a provider's error: by its error code, then by its message, then by its HTTP status.
 //!
 //! [`rules`] is the table, in order of precedence: an overflow or a refused text is one with every status, and a
 //! failure that passes beats one that does not where a provider says both. `corpus.txt` has the texts of providers that

@@ -1,4 +1,4 @@
-//! The words of a provider, which have about as many shapes as there are providers.
+//! The error codes of providers, in all their different forms.
 
 use std::time::Duration;
 

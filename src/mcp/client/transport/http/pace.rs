@@ -1,5 +1,6 @@
-//! Limits how often a connection opens streams of events. The crate rmcp opens a broken stream again at once, and waits
-//! as short as the server wants after one that has ended, so that a server could cause any number of requests.
+//! Limits the rate at which a connection opens event streams. The crate rmcp reopens a broken stream at once, and
+//! after a stream that has ended it waits only as long as the server asks, so that a server could cause any number of
+//! requests.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The reason that the body of a refusal gives, for people and models.
+//! Extracts the reason for a refusal from the body of the response, for people and models.
 
 use serde_json::Value;
 

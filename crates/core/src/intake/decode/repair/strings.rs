@@ -1,4 +1,4 @@
-//! Texts in quotes: where they end, and what stands in them.
+//! Repairs quoted strings: finds their ends, and escapes their content.
 
 use super::cursor::{begins_with_key, is_gap};
 use super::{Kind, Repairer, Role};
