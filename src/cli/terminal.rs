@@ -74,7 +74,7 @@ impl<W: Write> Printer<W> {
         self.tick()
     }
 
-    /// When a status that is not drawn yet may be drawn; `None` if all is drawn.
+    /// The time when a pending status may be drawn; `None` if all is drawn.
     pub fn due(&self) -> Option<Instant> {
         let waits = self.live != Live::Off && self.status != self.drawn;
         waits.then(|| {

@@ -12,7 +12,7 @@ use super::{Env, Fault, Faults};
 /// A larger file has no secret of ours.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// Where a secret comes from. The `Debug` form leaves its text out.
+/// The source of a secret. The `Debug` form leaves its text out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     /// The variable that has the secret or names its file, for messages.

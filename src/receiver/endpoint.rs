@@ -15,7 +15,7 @@ const FORMS: [&str; 4] = [
     "grafana-legacy",
 ];
 
-/// Where a request goes.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Endpoint<'a> {
     Alertmanager,

@@ -14,10 +14,10 @@ use super::response::Rejection;
 const LARGE_BYTES: usize = 512 * 1024;
 /// Bodies of usual sizes that are read at the same time.
 const READERS: usize = 4;
-/// For those that are read before.
+/// The time limit for those that are read before.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(super) struct Readers {
     pub(super) budget: Budget,

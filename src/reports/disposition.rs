@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an alert ended up, as the column `alerts.place` has it. [`Disposition`](crate::engine::ports::Disposition) is
-/// the same with its details.
+/// The disposition of an alert, as the column `alerts.place` has it.
+/// [`Disposition`](crate::engine::ports::Disposition) is the same with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DispositionKind {

@@ -9,7 +9,7 @@ use super::compatibility::{MIGRATIONS_TABLE, lacking_rights};
 use super::connect::ConnectOptions;
 use super::error::Error;
 
-/// What the role of a connection may do. Each `…_lacks` is `None` if it fits.
+/// The rights of a connection's role. Each `…_lacks` is `None` if it fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseFit {
     pub role: String,

@@ -15,7 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, stream};
 
-/// What browsers load as a page.
+/// The content types that are compressed.
 const TYPES: [&str; 4] = ["text/html", "text/css", "text/javascript", "image/svg+xml"];
 /// Fast, and within some per cent of the smallest.
 const LEVEL: Compression = Compression::new(5);

@@ -49,7 +49,7 @@ pub struct Settings {
     pub streams_per_user: usize,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Web<B: Backend> {
     backend: Arc<B>,
     hub: Hub<B>,

@@ -59,9 +59,9 @@ impl fmt::Display for RunbookHost {
 pub enum FetchedRunbook {
     /// Its text, masked and bounded.
     Page(String),
-    /// Why there is no text, masked.
+    /// The reason why there is no text, masked.
     Failed(String),
-    /// Why tarsy refuses to open it, masked: nothing else should.
+    /// The reason why tarsy refuses to open it, masked: nothing else should.
     Refused(String),
 }
 

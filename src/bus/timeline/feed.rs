@@ -27,7 +27,8 @@ use crate::engine::trace;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::Delta;
 
-/// How long the last event may take from a write of this process to the stream before the table is read for it.
+/// The longest time that the last event may take from a write of this process to the stream before the table is read
+/// for it.
 const TAIL_TIMEOUT: Duration = Duration::from_millis(100);
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
@@ -39,11 +40,12 @@ const MAX_QUEUED_DELTAS: usize = 1024;
 /// The limits of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSettings {
-    /// How long `drain` retries.
+    /// The time that `drain` retries.
     pub drain_timeout: Duration,
     /// A publisher ends when it had nothing to publish for this long and no renewal has asked about its session.
     pub idle_timeout: Duration,
-    /// How many sessions have a publisher. The events of a further one are published by its `drain` or by the sweeper.
+    /// The number of sessions that have a publisher. The events of a further one are published by its `drain` or by
+    /// the sweeper.
     pub max_sessions: usize,
 }
 
@@ -97,7 +99,7 @@ enum Started {
     Before(Arc<PublisherTask>),
 }
 
-/// How far a publisher has come.
+/// The progress of a publisher.
 #[derive(Debug)]
 enum Progress {
     Unknown,
@@ -112,7 +114,7 @@ impl Progress {
     }
 }
 
-/// Where a publisher finds what it has to publish.
+/// The source of the events that a publisher sends next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Table,

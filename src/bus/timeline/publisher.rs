@@ -38,7 +38,7 @@ const MAX_ID_AGE: Duration = Duration::from_hours(24);
 /// Room for an event's headers, which count towards the server's `max_payload`.
 const HEADER_BYTES: usize = 1024;
 
-/// Why some of a session's events are not published yet.
+/// The reason why some of a session's events are not published yet.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CatchUpError {
     #[error("{0}")]
@@ -112,7 +112,7 @@ impl<O: Outbox> Publisher<O> {
         }
     }
 
-    /// As [`Publisher::new`], with the events that this process commits from now on.
+    /// Like [`Publisher::new`], with the events that this process commits from now on.
     pub(super) fn following(self) -> Self {
         Self {
             tail: Some(self.outbox.tail(self.session)),

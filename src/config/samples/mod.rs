@@ -59,7 +59,7 @@ pub fn builtin() -> Vec<Sample> {
     EMBEDDED.iter().map(sample).collect()
 }
 
-/// Why a sample fails.
+/// The reason why a sample fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleFault {
     pub path: PathBuf,

@@ -16,7 +16,7 @@ use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use tarsy_core::ids::{SessionId, WorkerId};
 
-/// Between two questions whether the LLM service serves.
+/// The time between two questions whether the LLM service serves.
 const SERVING_INTERVAL: Duration = Duration::from_millis(500);
 /// A service that does not answer within this time is unavailable.
 const SERVING_TIMEOUT: Duration = Duration::from_secs(5);

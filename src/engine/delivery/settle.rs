@@ -16,7 +16,7 @@ pub(crate) enum SettleError {
     Broker(#[from] BrokerUnavailable),
 }
 
-/// How far a settlement came.
+/// The result of a settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
     /// Events may still follow.

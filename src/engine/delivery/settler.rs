@@ -30,7 +30,7 @@ const MAX_CONCURRENT: usize = 16;
 const MAX_WAITING: usize = 1_000;
 /// A message that finds no room is redelivered after this time.
 const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
-/// Between two tries of one settlement.
+/// The time between two tries of one settlement.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     max: Duration::from_secs(30),

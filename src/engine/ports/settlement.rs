@@ -11,7 +11,7 @@ use super::tail::Tail;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 
-/// How far a session or alert is settled.
+/// The settlement of a session or alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettlementStatus {
     /// No event will follow.

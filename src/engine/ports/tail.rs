@@ -20,7 +20,7 @@ pub struct Tail {
     grown: Notify,
 }
 
-/// What was committed since the last look.
+/// The events that were committed since the last call.
 #[derive(Debug, Default, PartialEq)]
 pub struct Events {
     pub committed: VecDeque<TimelineEvent>,

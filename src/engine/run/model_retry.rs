@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::engine::backoff::Backoff;
 use crate::engine::ports::ModelError;
 
-/// Between failed model calls in a row.
+/// The time between failed model calls in a row.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     max: Duration::from_secs(30),

@@ -7,7 +7,7 @@ use tarsy_core::execution::entry::{Mark, Outcome, StopReason, Usage};
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::ExecutionId;
 
-/// How far a session has come.
+/// The progress of a session, as this run knows it.
 pub(super) struct Progress {
     pub(super) record: SessionRecord,
     /// Of the executions that ended in this run.

@@ -15,7 +15,7 @@ pub(in crate::engine) struct FakeFeed {
     pub(in crate::engine) refuses: AtomicBool,
     /// The stream does not answer whether a session is new.
     pub(in crate::engine) is_silent: AtomicBool,
-    /// When everything of a session was to be published.
+    /// The time when everything of a session was to be published.
     pub(in crate::engine) drained_at: Mutex<Vec<tokio::time::Instant>>,
     /// What the stream has and the store has not.
     pub(in crate::engine) divergence: Mutex<Option<Divergence>>,

@@ -18,16 +18,16 @@ use crate::engine::world::{Ports, World};
 use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::ids::WorkerId;
 
-/// How a worker deals with sessions.
+/// The settings of a worker for its sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The id of this process.
     pub worker: WorkerId,
     /// The worker's name on timelines and in logs.
     pub worker_name: String,
-    /// How long a completed investigation covers later alerts of its fingerprint.
+    /// The time that a completed investigation covers later alerts of its fingerprint.
     pub cooldown: Duration,
-    /// What becomes of an acknowledged alert that has no open investigation.
+    /// The handling of an acknowledged alert that has no open investigation.
     pub on_acknowledged: OnAcknowledged,
     pub limits: config::Worker,
 }
@@ -45,7 +45,7 @@ pub struct Shutdown {
     pub abort: CancellationToken,
 }
 
-/// What all parts of one worker share.
+/// The state that all parts of one worker share.
 #[derive(Debug)]
 pub struct Shared<W: World> {
     pub ports: Arc<Ports<W>>,
@@ -86,7 +86,7 @@ impl<W: World> Shared<W> {
         })
     }
 
-    /// How long a lease lasts without a renewal.
+    /// The time that a lease lasts without a renewal.
     pub(crate) fn lease(&self) -> Duration {
         self.settings.limits.lease
     }

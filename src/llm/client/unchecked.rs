@@ -14,7 +14,7 @@ use super::check::HEALTH_CHECK;
 /// After an answer that disproves the service, it may be another one.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What is known about a service without a health check.
+/// The knowledge about a service without a health check.
 #[derive(Debug, Default)]
 pub(super) struct UncheckedService {
     known: Mutex<Known>,

@@ -12,7 +12,7 @@ use crate::llm::proto::{FinishInfo, UsageInfo};
 /// The facts of one answer. Each is kept even if the client does not accept the message.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// When the first part of the answer was written.
+    /// The time when the first part of the answer was written.
     pub(super) first_chunk: OnceLock<Instant>,
     pub(super) finish: OnceLock<&'static str>,
     pub(super) error: OnceLock<&'static str>,

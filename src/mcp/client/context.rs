@@ -5,7 +5,7 @@ use tokio_util::task::TaskTracker;
 
 use tarsy_mask::Mask;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(super) struct ConnectionContext {
     pub(super) mask: Mask,

@@ -17,7 +17,7 @@ const MAX_TOOL_BYTES: usize = 1024;
 const HASH_DIGITS: usize = 8;
 const SEPARATOR: &str = "__";
 
-/// Why a tool of this name cannot be offered; `None` when it can.
+/// The reason why a tool of this name cannot be offered; `None` when it can.
 pub(super) fn tool_fault(tool: &str) -> Option<String> {
     if tool.is_empty() {
         return Some("its name is empty".to_owned());

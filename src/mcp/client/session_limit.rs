@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many connections of single sessions there may be at the same time.
+/// The limit of concurrent connections of single sessions.
 #[derive(Clone, Debug)]
 pub(super) struct SessionLimit(Arc<Semaphore>);
 

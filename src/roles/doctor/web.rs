@@ -17,7 +17,7 @@ use crate::roles::connect::Addresses;
 /// A reader waits for the page.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What the web server has already.
+/// The parts of a running web server that its checks use.
 #[derive(Debug)]
 pub struct Part {
     /// Without a connection, the reason.

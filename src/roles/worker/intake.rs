@@ -168,7 +168,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         chosen.map_err(|error| unplanned(error).into())
     }
 
-    /// What the route and the header leave of the tools of a chain.
+    /// Narrows the tools of a chain by the route and the header.
     fn narrowing(
         &self,
         received: &Received,

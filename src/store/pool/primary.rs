@@ -15,7 +15,7 @@ use crate::store::error::Error;
 
 /// The time between two looks at the servers of the address by a worker that has its connections.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a look waits for a server.
+/// The time that a look waits for a server.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server that takes writes.

@@ -63,7 +63,7 @@ pub(crate) struct WordsComplete {
 
 statement!(WordsComplete, "words_complete.sql", (), [Array<Text>: words, SqlUuid: session_id]);
 
-/// How far the history has been read.
+/// The position up to which the history has been read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History(Arc<Mutex<Reached>>);
 
@@ -89,7 +89,7 @@ impl History {
     }
 }
 
-/// What one batch has done.
+/// The result of one batch.
 struct Batch {
     sessions: u64,
     reached: Reached,

@@ -22,7 +22,7 @@ pub struct Recorder {
     export: Option<Export>,
 }
 
-/// What happens to the spans of a process that exports them.
+/// The export of a process: it samples spans and queues them for the collector.
 #[derive(Debug)]
 pub(super) struct Export {
     pub(super) queue: Queue,

@@ -42,13 +42,13 @@ pub(in crate::web) struct ListQuery {
     pub(in crate::web) limit: String,
 }
 
-/// What the parameters select.
+/// The selection that the parameters make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::web) struct Selection {
     pub(in crate::web) page: SessionPage,
     /// The parameters that say something.
     pub(in crate::web) query: ListQuery,
-    /// What the others would have to be.
+    /// The faults of the invalid parameters, with the accepted values.
     pub(in crate::web) faults: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl ListQuery {
         }
     }
 
-    /// What those parameters select that say something.
+    /// The selection that the valid parameters make.
     pub(in crate::web) fn selection(&self, now: DateTime<Utc>) -> Selection {
         let mut reading = Reading {
             query: self.clone(),

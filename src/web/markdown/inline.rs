@@ -4,7 +4,7 @@ use super::writer::{Element, Writer};
 use tarsy_core::execution::event_refs::{CitedSource, citations};
 use tarsy_core::ids::SessionId;
 
-/// What the citations of a text are numbers of, and where they lead.
+/// The targets of the citations in a text.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::web) struct Cites {
     last_event: u32,

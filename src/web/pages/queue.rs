@@ -10,7 +10,7 @@ use crate::reports::{Check, DeadAlert, Verdict};
 use crate::web::ports::{Lane, Unavailable};
 use tarsy_core::readable::format;
 
-/// What the page shows. A part whose source does not answer says so.
+/// The content of the page `/queue`. A part whose source does not answer shows an error.
 #[derive(Debug)]
 pub(in crate::web) struct Queue {
     pub(in crate::web) lanes: Result<Vec<Lane>, Unavailable>,

@@ -6,14 +6,14 @@ use super::viewer::{Keys, Theme, Viewer};
 use super::words::brief;
 use crate::web::assets;
 
-/// What a page shows in its frame.
+/// The content of a page's frame.
 #[derive(Clone, Debug)]
 pub(in crate::web) struct Frame<'a> {
     /// Not cleaned.
     pub(in crate::web) title: &'a str,
     pub(in crate::web) place: Place,
     pub(in crate::web) net: Net,
-    /// What the search field has.
+    /// The text in the search field.
     pub(in crate::web) search: &'a str,
     /// The period in which it searches; `None` for that of the list.
     pub(in crate::web) since: Option<&'a str>,
@@ -35,7 +35,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Which entry of the bar the page belongs to.
+/// The entry of the navigation bar that the page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::web) enum Place {
     Sessions,

@@ -59,7 +59,7 @@ pub(in crate::web) fn several(part: &str, ids: &[SessionId]) -> Markup {
     }
 }
 
-/// Why a page cannot be shown.
+/// An error page.
 pub(in crate::web) fn fault(title: &str, reason: &str) -> Markup {
     html! {
         div.head { h1 { (brief(title, 120)) } }

@@ -25,7 +25,7 @@ pub(in crate::web) struct Submit<'a> {
     pub(in crate::web) cooldown: Cooldown,
     /// Chains that can be named.
     pub(in crate::web) chains: &'a [String],
-    /// Why it was not sent.
+    /// The reason why it was not sent.
     pub(in crate::web) problem: Option<&'a str>,
 }
 

@@ -9,7 +9,7 @@ use crate::web::Access;
 pub(super) const THEME_COOKIE: &str = "tarsy-theme";
 pub(super) const KEYS_COOKIE: &str = "tarsy-keys";
 
-/// What a page depends on besides its content.
+/// The reader of a page: settings and rights that change its markup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::web) struct Viewer {
     pub(in crate::web) theme: Theme,

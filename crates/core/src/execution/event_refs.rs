@@ -18,7 +18,7 @@ pub struct RecordedEntry {
     pub entry: Entry,
     /// `session_seq` of the event of this tool result; `None` for any other entry, and in old journals.
     pub event: Option<u32>,
-    /// When its checkpoint was made, by the clock of its worker.
+    /// The time when its checkpoint was made, by the clock of its worker.
     pub at: Option<DateTime<Utc>>,
 }
 

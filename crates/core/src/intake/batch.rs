@@ -43,7 +43,7 @@ impl Numbered {
     }
 }
 
-/// How much an alert needs an investigation: more is worse.
+/// The urgency of an alert: more is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Urgency {
     rank: u8,

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use self::summary::Summary;
 use super::ids::SessionId;
 
-/// What a notification reports.
+/// The moment of an investigation that a notification reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Moment {
     /// The investigation has begun.

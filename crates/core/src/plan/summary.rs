@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::provider::ProviderPlan;
 
-/// Which results get a summary.
+/// The choice of results that get a summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryPlan {
     /// The model that is asked.

@@ -220,7 +220,7 @@ fn ignored(because: String) -> Judged {
     }
 }
 
-/// Why the default of a field counts.
+/// The reason why the default of a field counts.
 fn because_absent(from: Option<&Expression>) -> String {
     match from {
         Some(from) => {

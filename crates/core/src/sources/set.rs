@@ -16,7 +16,7 @@ pub struct NamedSource {
     pub reader: Reader,
 }
 
-/// What reads the bodies of a source.
+/// The reader for the bodies of a source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
     Declared(Box<Source>),

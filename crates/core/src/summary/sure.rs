@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How sure a model is.
+/// The confidence of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sure {

@@ -24,7 +24,7 @@ const SNIPPET_BYTES: usize = 64;
 /// Bytes of a tag that is shown to people.
 const MARKUP_BYTES: usize = 40;
 
-/// What the labels of `ReAct` are in an answer.
+/// The meaning of `ReAct` labels in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// The format of the answer, which its own parser reads.

@@ -216,7 +216,7 @@ pub(super) const HARMLESS_TOKENS: [&str; 43] = [
     "generated",
     "mount",
 ];
-/// Whose keys open something.
+/// Words before `key` in the name of a secret: `api_key`, `private key`.
 pub(super) const SECRET_KEYS: [&str; 62] = [
     "api",
     "access",
@@ -281,7 +281,7 @@ pub(super) const SECRET_KEYS: [&str; 62] = [
     "password",
     "host",
 ];
-/// Whose keys name something.
+/// Words before `key` in a name that is no secret: `primary_key`, `public key`.
 pub(super) const HARMLESS_KEYS: [&str; 75] = [
     "primary",
     "foreign",

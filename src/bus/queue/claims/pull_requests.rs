@@ -18,7 +18,7 @@ use crate::bus::error::Error;
 use crate::bus::names::{ALERTS, Priority};
 use crate::bus::stream::pull::{PullInbox, PullReply};
 
-/// How long the server may take to reply to a request that does not wait for alerts.
+/// The longest time that the server may take to reply to a request that does not wait for alerts.
 pub(super) const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pull requests at the server are lost or unknown; holds the cause.

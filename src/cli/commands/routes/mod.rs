@@ -21,7 +21,7 @@ use tarsy_core::readable::format;
 use tarsy_core::routing::Facts;
 use tarsy_mask::Mask;
 
-/// What becomes of an alert, and why. Fields are added and never removed.
+/// The route of an alert, with the reasons for the choice. Fields are added and never removed.
 #[derive(Debug, Serialize)]
 struct Chosen {
     title: String,
@@ -31,7 +31,7 @@ struct Chosen {
     because: Vec<String>,
     /// Of each route before it, the first matcher that does not hold, with the value of the alert.
     not: Vec<String>,
-    /// Why it ends without an investigation.
+    /// The reason why it ends without an investigation.
     ignored_because: Option<String>,
     chain: String,
     /// `header`, `route`, `alert_types` or `default`.
@@ -91,7 +91,7 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-/// What a route is chosen by.
+/// The facts by which a route is chosen.
 struct Question<'q> {
     config: &'q Config,
     mask: &'q Mask,

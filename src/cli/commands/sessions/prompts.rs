@@ -11,7 +11,7 @@ use crate::cli::view::TerminalEnv;
 use crate::reports::calls::{CallNumber, CallReport, NumberedCall};
 use tarsy_core::ids::SessionId;
 
-/// How a command prints.
+/// The output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Output {
     Text,

@@ -14,7 +14,7 @@ use crate::store::{SessionFilter, SessionLine};
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, one_line};
 
-/// How many sessions are proposed, the newest first.
+/// The number of proposed sessions, the newest first.
 const MAX_SESSIONS: u32 = 50;
 /// A person waits at the keyboard.
 const TIMEOUT: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ const MIN_POINTERS: usize = 2;
 const MAX_REFS: usize = 8;
 const MAX_REF_NAME: usize = 40;
 
-/// Who has written a source.
+/// The origin of a source: built in, or written by a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     Builtin,

@@ -107,7 +107,7 @@ impl GenaiAttempt<'_> {
             .await
     }
 
-    /// Where the request goes: through a relay, if the interface sends events.
+    /// The target of the request: through a relay, if the interface sends events.
     fn way(&self) -> Result<(Option<Relay>, reqwest::Client, ServiceTarget), ProviderError> {
         let api = self.prepared.selection.api;
         if !Relay::fits(api) {

@@ -12,7 +12,7 @@ pub(super) struct Family {
     pub(super) thinking: Thinking,
 }
 
-/// How a family is asked to think.
+/// The parameter with which a family is asked to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thinking {
     /// The family does not think, or thinks as it likes. Only what the request names is sent.

@@ -82,7 +82,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Everything else. `frames` gets the events of the stream.
+    /// The options of a request for the crate. `frames` gets the events of the stream.
     pub(super) fn options(&self, frames: Arc<dyn ChatFrameSink>) -> ChatOptions {
         let api = self.selection.api;
         let mut body = if self.correction.is_without("reasoning_effort") {

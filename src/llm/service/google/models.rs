@@ -17,7 +17,7 @@ pub(super) struct Family {
     pub(super) needs_signatures: bool,
 }
 
-/// How a family is asked to think. A request must never have a budget and a level.
+/// The parameter with which a family is asked to think. A request must never have a budget and a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thinking {
     /// The family does not think, or is not known.

@@ -3,7 +3,7 @@
 use super::error::ProviderError;
 use crate::llm::proto::ProviderCheck;
 
-/// What a call would use.
+/// The credentials and the address that a call would use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderStatus {
     /// The variable of the key or of the credentials; empty for none.
@@ -12,9 +12,9 @@ pub struct ProviderStatus {
     /// Scheme, host and port; empty for none.
     pub address: String,
     pub address_status: AddressStatus,
-    /// What is used in place of a key, in words without a secret; empty for a key.
+    /// The credentials that replace a key, in words without a secret; empty for a key.
     pub credentials: &'static str,
-    /// What the call would fail with before it is sent.
+    /// The error with which the call would fail before it is sent.
     pub error: Option<ProviderError>,
 }
 

@@ -18,7 +18,7 @@ const OPTIONAL: [&str; 6] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::mcp::client) struct Declared {
     pub(in crate::mcp::client) tool: Tool,
-    /// Why it cannot be called.
+    /// The reason why it cannot be called.
     pub(in crate::mcp::client) fault: Option<String>,
     /// The members that are not as the protocol has them, and were left out.
     pub(in crate::mcp::client) left_out: Vec<&'static str>,

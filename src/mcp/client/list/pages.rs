@@ -22,7 +22,7 @@ const MAX_TOOLS: usize = 2_000;
 /// All declarations of a server, as JSON.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why there is no list.
+/// The reason why there is no list.
 #[derive(Debug)]
 pub(in crate::mcp::client) enum ListFault {
     /// The server refused the request, or its list exceeds a limit.

@@ -50,7 +50,7 @@ pub(super) fn mended(result: &RawValue) -> Option<Value> {
     Some(mended)
 }
 
-/// What the server can do. A server that does not say so is asked for its tools all the same.
+/// The capabilities of the server. A server that does not say so is asked for its tools all the same.
 fn capabilities(given: Option<&Value>) -> Value {
     let known = given
         .and_then(Value::as_object)

@@ -21,7 +21,7 @@ use tarsy_core::visible::visible;
 pub(in crate::mcp::client) const UNREADABLE: i32 = -32_768;
 /// The code of an error whose server gave none.
 const NO_CODE: i32 = -32_000;
-/// Where a message may begin in a line that begins with something else.
+/// The number of positions at which a message is looked for in a line that begins with other text.
 const MAX_BEGINNINGS: usize = 16;
 /// More of the words of a server are cut.
 const MAX_WORDS_CHARS: usize = 300;

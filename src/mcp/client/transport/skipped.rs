@@ -37,7 +37,7 @@ impl Word {
 }
 
 impl SkippedMessage {
-    /// What the bytes of a message say about it.
+    /// Reads the id and the kind of a message from its bytes.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut message = Self::default();
         message.read(bytes);

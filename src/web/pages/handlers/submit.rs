@@ -18,7 +18,7 @@ use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
 
-/// What a form has. A browser sends its lines with the line breaks of Windows.
+/// The fields of a form. A browser sends its lines with the line breaks of Windows.
 #[derive(Debug, Default)]
 struct Sent {
     request: String,

@@ -3,7 +3,7 @@
 use crate::reports::SessionEntry;
 use tarsy_core::chain::RunStatus;
 
-/// So many are one row.
+/// The number of similar sessions that form one row.
 const MIN_ALIKE: usize = 4;
 
 /// A session, or several alike ones, the newest first.
@@ -29,7 +29,7 @@ impl Group<'_> {
             .any(|entry| ids.contains(&entry.line.session_id.to_string()))
     }
 
-    /// How many have this status.
+    /// The number of sessions with this status.
     pub(super) fn count(&self, status: RunStatus) -> usize {
         self.entries
             .iter()

@@ -227,7 +227,7 @@ fn name(entry: &SessionEntry) -> String {
     brief(name, 120)
 }
 
-/// What the alert is about, without its name.
+/// The subject of the alert, without its name.
 fn about(entry: &SessionEntry) -> String {
     let title = entry.line.title.as_deref().unwrap_or_default();
     title

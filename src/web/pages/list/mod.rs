@@ -16,7 +16,7 @@ use tarsy_core::chain::RunStatus;
 pub(in crate::web) use self::filters::Hidden;
 pub(in crate::web) use self::query::{Alike, PERIOD, Query};
 
-/// What the list shows.
+/// The content of the list.
 #[derive(Clone, Debug)]
 pub(in crate::web) struct List<'a> {
     pub(in crate::web) entries: &'a [SessionEntry],
@@ -27,7 +27,7 @@ pub(in crate::web) struct List<'a> {
     pub(in crate::web) query: &'a Query,
     pub(in crate::web) system: &'a System,
     pub(in crate::web) facets: &'a Facets,
-    /// What is wrong with the address; those parameters are left out.
+    /// The faults in the query string; those parameters are ignored.
     pub(in crate::web) faults: &'a [String],
     /// Of an empty list: what each value of the filter hides.
     pub(in crate::web) hidden: &'a [Hidden],

@@ -15,7 +15,7 @@ pub(in crate::web) struct Query {
     pub(in crate::web) alike: Alike,
 }
 
-/// How alike sessions are shown.
+/// The display of similar sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::web) enum Alike {
     /// As one row; those that have a session with one of these ids are open.

@@ -98,7 +98,7 @@ fn sources(notes: &Footnotes) -> Markup {
     }
 }
 
-/// What to do next: a command stands alone, so that it can be copied.
+/// The next step: a command is an element by itself, so that it can be copied.
 fn next(text: &str, last: u32) -> Markup {
     let Some(command) = command(text) else {
         return html! { p { (markdown::line(text, last)) } };

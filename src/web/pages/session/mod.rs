@@ -26,7 +26,7 @@ use tarsy_core::timeline::TimelineEvent;
 pub(in crate::web) use timeline::{range, timeline};
 pub(in crate::web) use waiting::{Waiting, waiting};
 
-/// What the page of a session shows.
+/// The content of a session's page.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::web) struct Session<'a> {
     pub(in crate::web) report: &'a AlertReport,

@@ -25,7 +25,7 @@ pub(in crate::web) use self::fold::{Part, fold};
 pub(in crate::web) use self::opened::{json, whole_event};
 pub(in crate::web) use self::row::{folded, step};
 
-/// Which steps are shown, and how.
+/// The view of the timeline: the steps to show, and their form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::web) enum View {
     /// A call and its result are one row.
@@ -112,7 +112,7 @@ impl Step<'_> {
     }
 }
 
-/// What all rows of a page share.
+/// The context that all rows of a page share.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::web) struct Context {
     pub(in crate::web) session: SessionId,
@@ -134,7 +134,7 @@ pub(in crate::web) enum Agents {
     Several,
 }
 
-/// Where the texts of closed rows are.
+/// The place of the texts of closed rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::web) enum Bodies {
     InPage,

@@ -18,7 +18,7 @@ use crate::execution::entry::Finish;
 use crate::execution::window::EXCEEDED;
 use crate::plan::Strategy;
 
-/// What becomes of an answer.
+/// The decision about an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It counts.
@@ -100,7 +100,7 @@ impl Ended {
     }
 }
 
-/// What reasons have in common.
+/// The kind of a finish reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The model has ended the answer.

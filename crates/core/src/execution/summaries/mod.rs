@@ -108,7 +108,7 @@ pub fn missing(long: &LongResult, error: String) -> Summary {
     }
 }
 
-/// Why no model is asked for a summary.
+/// The reason why no model is asked for a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAsked {
     NotStored,

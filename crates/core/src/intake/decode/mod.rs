@@ -22,7 +22,7 @@ use crate::sources::Repair;
 /// A decompressed body is cut here.
 pub const MAX_INFLATED_BYTES: usize = super::MAX_BODY_BYTES;
 
-/// What the headers of a message say about its bytes. Either may be wrong.
+/// The headers of a message about its bytes. Either may be wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentHeaders<'h> {
     /// `Content-Type`, of which only the character set counts.

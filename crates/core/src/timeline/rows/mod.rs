@@ -40,7 +40,7 @@ pub struct Rows {
     calls: Calls,
     /// The last error, with the number of its event.
     last_error: Option<(u32, String)>,
-    /// When the event before was committed.
+    /// The commit time of the previous event.
     last_at: Option<DateTime<Utc>>,
 }
 

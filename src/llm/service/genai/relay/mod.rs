@@ -51,10 +51,10 @@ pub(super) struct Relay {
     _task: AbortOnDropHandle<()>,
 }
 
-/// What failed, if something did.
+/// The first failure of the relay.
 type Failure = Arc<Mutex<Option<ProviderError>>>;
 
-/// Where requests of the crate go instead.
+/// The local address that requests of the crate go to.
 #[derive(Debug)]
 pub(super) struct Relayed {
     pub(super) relay: Relay,
@@ -113,7 +113,7 @@ impl Relay {
         })
     }
 
-    /// Why the answer is not whole, in the words of the provider.
+    /// The reason why the answer is not whole, in the words of the provider.
     pub(super) fn failure(&self) -> Option<ProviderError> {
         self.failure
             .lock()

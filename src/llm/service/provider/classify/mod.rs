@@ -20,7 +20,7 @@ use self::rules::{RULES, Rule};
 pub(crate) use self::words::Words;
 use super::error::ErrorCode;
 
-/// What a failure means.
+/// The classification of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) code: ErrorCode,
@@ -78,7 +78,7 @@ pub(crate) fn places_in_value(value: &Value) -> Vec<String> {
     places::in_value(value)
 }
 
-/// What rules are compared with.
+/// The parts of an error that rules are compared with.
 #[derive(Debug)]
 struct Said {
     /// That of the response, and those that stand in its body.

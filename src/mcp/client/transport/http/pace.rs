@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Between two streams of a connection.
+/// The time between two streams of a connection.
 const MIN_STREAM_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The time from which the next stream may be opened.

@@ -50,7 +50,7 @@ struct Frame {
     members: usize,
 }
 
-/// What a text in quotes is.
+/// The role of a quoted string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Key,
