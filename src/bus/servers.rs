@@ -22,7 +22,7 @@ const MAX_TRIES: u32 = 6;
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_CHANGE_INTERVAL: Duration = Duration::from_secs(120);
 
-/// When the next change of the server is allowed. Clones of a connection share it.
+/// The time from which the next change of the server is allowed. Clones of a connection share it.
 #[derive(Debug, Default)]
 pub(super) struct ServerChanges(Mutex<Option<NextChange>>);
 

@@ -19,7 +19,7 @@ pub(in crate::engine) struct FakeDelivery {
     answers: BrokerAnswers,
 }
 
-/// How the broker answers.
+/// The behaviour of the fake broker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::engine) enum BrokerAnswers {
     #[default]
@@ -134,7 +134,7 @@ pub(in crate::engine) struct FakeCancelRequests {
     pub(in crate::engine) send: mpsc::Sender<CancelNotice>,
     receive: tokio::sync::Mutex<mpsc::Receiver<CancelNotice>>,
     pub(in crate::engine) stored: Mutex<BTreeSet<SessionId>>,
-    /// How often a request was looked up.
+    /// The number of times that a request was looked up.
     pub(in crate::engine) lookups: Mutex<usize>,
     pub(in crate::engine) answers: Mutex<BrokerAnswers>,
 }

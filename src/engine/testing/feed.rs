@@ -17,7 +17,7 @@ pub(in crate::engine) struct FakeFeed {
     pub(in crate::engine) is_silent: AtomicBool,
     /// The time when everything of a session was to be published.
     pub(in crate::engine) drained_at: Mutex<Vec<tokio::time::Instant>>,
-    /// What the stream has and the store has not.
+    /// The events that the stream has and the store lacks.
     pub(in crate::engine) divergence: Mutex<Option<Divergence>>,
 }
 

@@ -16,8 +16,8 @@ use tarsy_core::execution::request::rebuilt::StoredCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventDraft, EventType};
 
-/// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold` only blocks
-/// the worker there until the test lets it go on.
+/// The time at which the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold`
+/// only blocks the worker there until the test lets it go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Death {
     Never,

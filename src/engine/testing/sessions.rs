@@ -28,7 +28,7 @@ pub(in crate::engine) struct FakeSessions {
     pub(in crate::engine) renewal: Mutex<Option<Renewal>>,
     /// By a statement that waits for its row.
     pub(in crate::engine) renewal_of_one: Mutex<Renewal>,
-    /// When, and how many leases.
+    /// The renewals: time and number of leases.
     pub(in crate::engine) renewed: Mutex<Vec<(Instant, usize)>>,
     pub(in crate::engine) standing: SettlementStatus,
     pub(in crate::engine) recovered: Mutex<Recovered>,

@@ -41,7 +41,7 @@ pub(super) struct Sizes {
     pub(super) compressed: Option<u64>,
 }
 
-/// What the kernel says about the main process of a container.
+/// The kernel's report about the main process of a container.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Confinement {
     user_and_group: [String; 2],

@@ -22,7 +22,7 @@ use crate::support::wait::eventually;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp/pid.sh");
 const SHORT: Duration = Duration::from_millis(300);
-/// For the calls of a child that reads nothing: long enough for all of them to begin.
+/// The time limit for the calls of a child that reads nothing: long enough for all of them to begin.
 const DEAF_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A server whose tool `pid` answers with the number of its process.

@@ -8,7 +8,7 @@ use super::lifecycle::{completed, publish, resumed, servers, values};
 use super::{Cluster, text};
 use crate::support::gates::Gatekeeper;
 
-/// What identifies the pods of the workers and the objects that they come from.
+/// The identity of the workers' pods, and of the objects that created them.
 async fn state(cluster: &Cluster) -> (Vec<String>, Value, Value) {
     let mut pods = cluster.ready("worker").await;
     pods.sort();

@@ -192,7 +192,7 @@ struct Supervisor {
     generation: u32,
 }
 
-/// What follows the end of a process.
+/// The next action after the end of a process.
 enum Next {
     After(Duration),
     Nothing,

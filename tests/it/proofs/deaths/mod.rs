@@ -33,7 +33,7 @@ const PATIENT_LEASE: Duration = Duration::from_secs(10);
 struct Pace {
     lease: Duration,
     tool_wait: Duration,
-    /// How long a part is gone that does not return at once.
+    /// The duration of an outage that does not end at once.
     outage: Duration,
     /// The delay that the provider asks for when it refuses.
     retry_after: Duration,
@@ -88,7 +88,7 @@ impl Pace {
     }
 }
 
-/// What was measured in one run of a death.
+/// The measurements of one run of a death.
 struct Measured {
     what: &'static str,
     times: Vec<Duration>,

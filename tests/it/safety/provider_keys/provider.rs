@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::forms::base64;
 use super::streams::Api;
 
-/// What the provider does, by the first part of the path.
+/// The behaviours of the provider, by the first part of the path.
 pub(super) const FAILURES: [&str; 20] = [
     "wrong-key",
     "bad-request",
