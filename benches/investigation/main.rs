@@ -1,4 +1,4 @@
-//! Measures what an investigation costs: time, statements, connections, processor time and memory, beside the costs of
+//! Measures the cost of an investigation: time, statements, connections, processor time and memory, and the costs of
 //! its parts alone in the same run.
 //!
 //! `./dev bench` runs it, on servers that it starts itself. An investigation here has three iterations and two tool

@@ -15,9 +15,9 @@ use crate::support::system::{Setup, TestSystem};
 /// This word in an alert selects the recording.
 const MARK: &str = "MeasuredDrill";
 const PUBLISHED_AT_ONCE: usize = 256;
-/// For the settlement of all sessions, beside the time of their model calls.
+/// The time limit for the settlement of all sessions, beside the time of their model calls.
 const WITHIN: Duration = Duration::from_secs(600);
-/// Between two polls of the database.
+/// The time between two polls of the database.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
 const LEASE: Duration = Duration::from_secs(30);
 /// The longest that the configuration takes: a model call that waits is no failure.
@@ -27,11 +27,11 @@ const ITERATION_TIMEOUT: &str = "defaults:\n  iteration_timeout: 3600s\n";
 pub(crate) struct Rig {
     pub(crate) system: TestSystem,
     pub(crate) postgres: PostgresServer,
-    /// How long a settlement may take.
+    /// The longest time that a settlement may take.
     within: Duration,
 }
 
-/// What the investigations of a measurement need.
+/// The recording for the investigations of a measurement.
 pub(crate) struct Recording {
     /// Model calls; all but the last one call a read-only tool.
     pub(crate) iterations: usize,
@@ -219,7 +219,7 @@ pub(crate) struct Processors {
 }
 
 impl Processors {
-    /// What each of `count` investigations has used since `before`, in milliseconds.
+    /// The processor time that each of `count` investigations has used since `before`, in milliseconds.
     pub(crate) fn each(self, before: Self, count: usize) -> String {
         let each = |now: Duration, then: Duration| (now - then).as_secs_f64() * 1e3 / count as f64;
         format!(

@@ -1,4 +1,4 @@
-//! What is measured of one service.
+//! Measures one LLM service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ const FIRST_CHUNKS: usize = 500;
 pub(crate) const STREAMS: u32 = 1_000;
 /// Other services may let one connection have no more than 200 streams at once.
 const CONNECTIONS: usize = 8;
-/// For the memory of a service that has nothing to do.
+/// The time limit for the memory of a service that has nothing to do.
 const IDLE: Duration = Duration::from_secs(2);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -38,7 +38,7 @@ pub(crate) async fn all(service: &ServiceProcess) -> Vec<Figure> {
     figures
 }
 
-/// How long the first chunk needs through the service, one stream after the other.
+/// The time of the first chunk through the service, one stream after the other.
 async fn first_chunks(channel: &Channel) -> Vec<Figure> {
     let script = Script {
         chunks: 3,
@@ -59,7 +59,7 @@ async fn first_chunks(channel: &Channel) -> Vec<Figure> {
     ]
 }
 
-/// What one stream of many small chunks adds to the memory.
+/// The memory that one stream of many small chunks adds.
 async fn long_stream(service: &ServiceProcess, channel: &Channel) -> Vec<Figure> {
     let before = service.memory();
     let most = Arc::new(AtomicU64::new(before));

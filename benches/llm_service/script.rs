@@ -1,4 +1,4 @@
-//! What a request asks of the provider. It stands in the prompt, so that it passes through every service.
+//! Instructions to the fake provider. They are in the prompt, so that they pass through every service.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ const MARK: &str = "bench-script";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) chunks: u32,
-    /// From the request to the first byte of the answer.
+    /// The time from the request to the first byte of the answer.
     pub(crate) delay: Duration,
-    /// Between two chunks. With a pause of zero several chunks are written at once.
+    /// The time between two chunks. With a pause of zero several chunks are written at once.
     pub(crate) pause: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Measures calls through one MCP server over HTTP: tarsy's client beside `rmcp` alone, in turn, in the same run.
+//! Measures calls through one MCP server over HTTP: tarsy's client and `rmcp` alone, in turn, in the same run.
 //!
 //! `./dev bench` runs it. The server is part of this program and answers at once over loopback, so the figures are
 //! those of the clients.

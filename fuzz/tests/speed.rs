@@ -1,4 +1,4 @@
-//! What the readers take with optimisation, without the long build of the whole: tests of its suite.
+//! Tests of the speed of the optimised readers, taken from the suite, which would need a long build.
 
 #[path = "../../tests/it/safety/hostile.rs"]
 mod hostile;

@@ -86,11 +86,11 @@ pub fn limited(session: &str, route: &str, max_per_hour: u64) -> String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Workers {
     pub count: usize,
-    /// How many sessions all of them can run at the same time.
+    /// The number of sessions that all of them can run at the same time.
     pub slots: u64,
-    /// How many sessions they run now.
+    /// The number of sessions that they run now.
     pub busy: usize,
-    /// How many of them claim nothing, because a service is unavailable.
+    /// The number of workers that claim nothing because a service is unavailable.
     pub paused: usize,
 }
 
@@ -111,7 +111,7 @@ pub fn workers(workers: Workers) -> String {
     format!("{count}, {slots}, {} busy{paused}", workers.busy)
 }
 
-/// Neither the queue nor the database knows the id.
+/// The message for an id that neither the queue nor the database knows.
 pub fn unknown(session: SessionId) -> String {
     format!("no alert or session {session} is known: waiting until one is published (Ctrl-C ends)")
 }

@@ -1,4 +1,4 @@
-//! Prints lines above one status line that is drawn again and again.
+//! Prints lines above a status line that is redrawn.
 //!
 //! Knows a `Write` and the clock of the runtime, but not whether the other side is a terminal.
 
@@ -74,7 +74,7 @@ impl<W: Write> Printer<W> {
         self.tick()
     }
 
-    /// When a status that is not drawn yet may be drawn; `None` if all is drawn.
+    /// The time when a pending status may be drawn; `None` if all is drawn.
     pub fn due(&self) -> Option<Instant> {
         let waits = self.live != Live::Off && self.status != self.drawn;
         waits.then(|| {

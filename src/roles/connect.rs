@@ -22,7 +22,7 @@ pub struct Addresses {
     pub database_url: Option<String>,
     /// The LLM service, as host:port, or https://host:port.
     pub llm_addr: String,
-    /// What the LLM service asks its clients for.
+    /// The credentials that the LLM service asks its clients for.
     pub llm_credentials: Credentials,
     pub nats_credentials: NatsCredentials,
     pub database_secrets: Secrets,
@@ -123,7 +123,7 @@ pub fn llm_token(env: Env<'_>) -> Result<Option<TokenSource>, Faults> {
     Ok(Some(source))
 }
 
-/// What a client of the LLM service needs beside its address. The files are not read yet.
+/// The credentials of a client of the LLM service. The files are not read yet.
 ///
 /// # Errors
 /// When a variable is set without another one that it needs, or beside one that it excludes.

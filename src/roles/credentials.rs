@@ -19,7 +19,7 @@ const KEY: &str = "NATS_KEY_FILE";
 const DATABASE_PASSWORD: &str = "DATABASE_PASSWORD";
 const DATABASE_CA: &str = "DATABASE_CA_FILE";
 
-/// What the broker is shown. `url_file` is the file of its address, which may have a login. No file is read yet.
+/// The credentials for the broker. `url_file` is the file of its address, which may have a login. No file is read yet.
 ///
 /// # Errors
 /// When two logins are set, or one half of a login or of a certificate.
@@ -70,7 +70,7 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
     })
 }
 
-/// What the database is shown. `address` is the file of its address. No file is read yet.
+/// The credentials for the database. `address` is the file of its address. No file is read yet.
 ///
 /// # Errors
 /// When a password is set twice.

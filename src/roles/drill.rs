@@ -1,5 +1,5 @@
 //! The configuration of a drill: the drill's file with its evidence as the only MCP server and a short lease. A real
-//! model may take the place of the recording.
+//! model may replace the recording.
 
 use std::collections::BTreeMap;
 use std::path::Path;

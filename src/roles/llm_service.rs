@@ -51,11 +51,11 @@ pub struct Options {
     pub gates: Option<PathBuf>,
     /// The pause between two pieces of scripted text; `None` takes the pace of the transcript.
     pub pace: Option<Duration>,
-    /// What an alert or a question without a transcript gets.
+    /// The answer to an alert or a question without a transcript.
     pub unknown: scripted::Unknown,
 }
 
-/// Where clients are served without a token and a certificate.
+/// The addresses at which clients are served without a token and a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// Only clients of this machine.

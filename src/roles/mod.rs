@@ -1,5 +1,4 @@
-//! The roles of the binary and the parts that they are composed of. Beside `cli`, the only place that names two
-//! adapters.
+//! The roles of the binary and the parts that they are composed of. Only this module and `cli` name two adapters.
 //!
 //! `worker`, `llm_service`, `receive` and `web` run until a signal stops them; `migrate`, `models`, `doctor`, `init`
 //! and `drill` serve commands. `publishing` is for commands and for `web`.

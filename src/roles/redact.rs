@@ -1,4 +1,4 @@
-//! Addresses without their secrets, and the connection options of commands.
+//! Removes secrets from addresses, and from the connection options of commands.
 
 use std::time::Duration;
 

@@ -131,7 +131,7 @@ pub async fn list(config: &Config, server: &str) -> anyhow::Result<Inventory> {
     listed
 }
 
-/// What is behind a server.
+/// The system that a server queries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// A call has a result.

@@ -83,7 +83,7 @@ fn modules(paths: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Where a file is compiled.
+/// The place in which a file is compiled.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// As `.ci/changed` names it.

@@ -3,7 +3,7 @@
 use super::changed::Place;
 use super::*;
 
-/// What `./dev prove tests` runs with other quantities than `./dev test`.
+/// The tests that `./dev prove tests` runs with larger quantities than `./dev test`.
 const WHOLE: [&str; 5] = [
     "proofs",
     "web::browser",

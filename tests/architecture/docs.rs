@@ -1,4 +1,4 @@
-//! What documents, comments and tables promise: names of tests, metrics, migrations, and readable comments.
+//! Rules about documents, comments and tables: names of tests, metrics, migrations, and readable comments.
 
 use super::*;
 

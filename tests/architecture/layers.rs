@@ -1,5 +1,5 @@
-//! What the core may do, how a path is written, and how many files a folder has. Which ring may name which stands in
-//! the manifests of the crates.
+//! Rules about the layers: the core does no I/O, paths are written in one form, and folders have a limited number of
+//! files. The manifests of the crates decide which ring may name which.
 
 use super::*;
 

@@ -14,6 +14,7 @@ mod docs;
 mod decisions;
 mod changed;
 mod commands;
+mod sentences;
 mod style;
 mod words;
 

@@ -1,4 +1,4 @@
-//! How code is written: short files, explained sleeps, parameters with a type of their own, names of tests.
+//! Rules about code: short files, explained sleeps, parameters with a type of their own, names of tests.
 
 use super::*;
 
@@ -182,7 +182,7 @@ fn parameters(text: &str) -> Vec<Parameter> {
     found
 }
 
-/// What follows the `>` that closes a list of generic parameters.
+/// The text after the `>` that closes a list of generic parameters.
 fn after_generics(text: &str) -> &str {
     let (mut depth, mut last) = (1_u32, ' ');
     for (at, c) in text.char_indices() {

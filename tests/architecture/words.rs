@@ -123,7 +123,7 @@ fn unused_terms(terms: &[Term], names: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// What the text defines: types, functions, modules, fields' types and constants.
+/// The names that the text defines: types, functions, modules, fields' types and constants.
 fn names_of(text: &str) -> Vec<String> {
     let definition = |line: &str| -> Option<String> {
         let kinds = [

@@ -8,11 +8,11 @@ use super::error::Error;
 pub(super) struct Address {
     pub(super) servers: Vec<ServerAddr>,
     pub(super) login: Option<Login>,
-    /// Without credentials, for people and logs.
+    /// The address without credentials, for people and logs.
     pub(super) redacted: String,
 }
 
-/// How the client authenticates.
+/// The client's authentication.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Login {
     Password { user: String, password: String },

@@ -20,14 +20,14 @@ const PING_INTERVAL: Duration = Duration::from_secs(10);
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_RETRY_DELAY: Duration = Duration::from_millis(250);
-/// Between two connections, after the first attempt.
+/// The time between two connections, after the first attempt.
 const RECONNECT_BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
     max: Duration::from_secs(4),
 };
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How to connect. The `Debug` form leaves the login out.
+/// The options of a connection. The `Debug` form leaves the login out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
     /// One server or several, separated by commas: `nats://host:4222`, with a user and a password or with a token as in
@@ -37,7 +37,7 @@ pub struct Options {
     /// replies.
     pub role: String,
     pub credentials: Credentials,
-    /// How long to retry while no server answers.
+    /// The time to retry while no server answers.
     pub retry: ConnectRetry,
 }
 
@@ -52,10 +52,10 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// How long to try for the first connection.
+/// The time to try for the first connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectRetry {
-    /// For a command: then fail with an error.
+    /// The time limit for a command: then fail with an error.
     UpTo(Duration),
     /// For a role: log and retry.
     Forever,
@@ -75,7 +75,7 @@ pub struct ConnectionState {
 pub struct Nats {
     pub(super) client: Client,
     pub(super) jetstream: Context,
-    /// Without credentials.
+    /// The URL without credentials.
     pub(super) url: Arc<str>,
     state: watch::Receiver<ConnectionState>,
     dropped: watch::Receiver<u64>,
@@ -88,7 +88,7 @@ pub struct Nats {
 #[derive(Debug, Default)]
 struct ConnectionEvents {
     state: watch::Sender<ConnectionState>,
-    /// How often messages were dropped because a subscription was too slow.
+    /// The number of times that messages were dropped because a subscription was too slow.
     dropped: watch::Sender<u64>,
 }
 
@@ -103,7 +103,7 @@ impl Nats {
         Self::connect_reporting(options, &|_| {}).await
     }
 
-    /// As [`Self::connect`]; each failed try is also given to `report`.
+    /// Like [`Self::connect`]; each failed try is also given to `report`.
     ///
     /// # Errors
     ///

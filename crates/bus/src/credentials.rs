@@ -1,5 +1,5 @@
-//! What a client shows to the broker: a login, and certificates. Files are read for each connection, so that renewed
-//! ones are used without a restart.
+//! The credentials of a NATS client: login and certificates. Files are read for each connection, so that renewed ones
+//! are used without a restart.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct Credentials {
     pub certificate: Option<ClientCertificate>,
 }
 
-/// Where the login comes from.
+/// The source of the login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LoginSource {
     /// The URL of the servers, which may have none.
@@ -76,7 +76,8 @@ impl Credentials {
 }
 
 impl LoginSource {
-    /// Why a server does not accept this login. `of_url` is the login of the URL that the process was started with.
+    /// The reason why a server does not accept this login. `of_url` is the login of the URL that the process was
+    /// started with.
     pub(super) fn refusal(&self, of_url: Option<&Login>) -> &'static str {
         match (self, of_url) {
             (Self::Url | Self::UrlFile(_), None) => "it asks for a login, and none is set",

@@ -18,14 +18,14 @@ pub enum Error {
     /// The URL of the servers is invalid: retrying does not help.
     #[error("nats url \"{url}\" cannot be used: {reason}")]
     Url {
-        /// Without credentials.
+        /// The URL without credentials.
         url: String,
         reason: String,
     },
     /// No server answered in time.
     #[error("nats at {url} did not accept a connection within {waited:?}: {source}")]
     Unreachable {
-        /// Without credentials.
+        /// The URL without credentials.
         url: String,
         waited: Duration,
         /// The error of the last attempt.
@@ -34,14 +34,14 @@ pub enum Error {
     /// The server refused the connection: retrying does not help.
     #[error("nats at {url} refused the connection: {reason}")]
     Refused {
-        /// Without credentials.
+        /// The URL without credentials.
         url: String,
         reason: String,
     },
     /// The server can be used, but it stores no streams.
     #[error("nats at {url} has no JetStream: {cause}")]
     NoJetStream {
-        /// Without credentials.
+        /// The URL without credentials.
         url: String,
         cause: JetStreamOff,
     },
@@ -51,7 +51,7 @@ pub enum Error {
     /// Older servers silently ignore settings that tarsy depends on.
     #[error("nats-server at {url} is version {version}; tarsy needs 2.11 or newer")]
     OldServer {
-        /// Without credentials.
+        /// The URL without credentials.
         url: String,
         version: String,
     },
@@ -76,7 +76,7 @@ pub enum Error {
         stream: String,
         found: &'static str,
         expected: &'static str,
-        /// What to do before the stream is deleted.
+        /// The steps that are needed before the stream is deleted.
         replace: &'static str,
     },
     /// A stream with a placement, on a server without a cluster.
@@ -122,7 +122,7 @@ pub enum Error {
     Unavailable(String),
 }
 
-/// Why a server has no JetStream for a client.
+/// The reason why a server has no JetStream for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JetStreamOff {
     #[error("it is switched off in nats-server")]

@@ -81,7 +81,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What a publisher may append to a subject of the queue, behind the priority: `disk-full`, `alertmanager.eu-1`.
+/// A suffix that a publisher may append to a subject of the queue, after the priority: `disk-full`,
+/// `alertmanager.eu-1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubjectSuffix(String);
 

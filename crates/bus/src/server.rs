@@ -19,7 +19,7 @@ pub struct ServerInfo {
     pub url: String,
 }
 
-/// What the stream of alerts leaves below `max_payload` for copies, and what the headers of an alert may have.
+/// The room that the stream of alerts leaves below `max_payload`: for copies, and for the headers of an alert.
 const ALERT_HEADROOM_BYTES: usize = 96 * 1024;
 
 impl Nats {

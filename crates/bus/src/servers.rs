@@ -12,17 +12,17 @@ use super::error::Error;
 use tarsy_config::Secret;
 use tarsy_engine::mutex::lock;
 
-/// Between two reads of the file.
+/// The time between two reads of the file.
 const FILE_INTERVAL: Duration = Duration::from_secs(2);
-/// How long the client may take to answer, and a connection to be made.
+/// The longest time that the client may take to answer, and a connection to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The client selects a server at random, so it may select the same one again.
 const MAX_TRIES: u32 = 6;
-/// Between two changes, so that a cluster without a majority is not flooded with connections. It doubles.
+/// The time between two changes, so that a cluster without a majority is not flooded with connections. It doubles.
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_CHANGE_INTERVAL: Duration = Duration::from_secs(120);
 
-/// When the next change of the server is allowed. Clones of a connection share it.
+/// The time from which the next change of the server is allowed. Clones of a connection share it.
 #[derive(Debug, Default)]
 pub(super) struct ServerChanges(Mutex<Option<NextChange>>);
 

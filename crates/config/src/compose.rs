@@ -1,4 +1,4 @@
-//! Adds an example to a configuration file, whose own lines stay as they are.
+//! Adds an example to a configuration file, and leaves the lines of the file unchanged.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ const DEFAULT_PROVIDER: &str = "llm_provider";
 pub struct Composed {
     /// The new text of the file.
     pub text: String,
-    /// What is new, as `section.entry`.
+    /// The added entries, as `section.entry`.
     pub added: Vec<String>,
     /// Entries of the example that the file had already, as `section.entry`: the file's own stay.
     pub kept: Vec<String>,
 }
 
-/// Why an example cannot be added to a file.
+/// The reason why an example cannot be added to a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComposeError {
     /// The file is not YAML.

@@ -5,7 +5,7 @@
 pub struct Example {
     /// The word on the command line.
     pub case: &'static str,
-    /// What it is for, in one line.
+    /// The purpose of the example, in one line.
     pub about: &'static str,
     /// The file. It has no faults, whichever variables are set.
     pub text: &'static str,

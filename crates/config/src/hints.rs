@@ -1,4 +1,5 @@
-//! What a configuration without faults costs, where that is easily overlooked, and what only another program knows.
+//! Warnings for a valid configuration: settings with easily overlooked costs, routes that an earlier route covers,
+//! and checks that only another program can do.
 
 use super::sections::servers::ServerScope;
 use super::sections::servers::transport::McpTransport;

@@ -97,7 +97,7 @@ pub struct Config {
     pub agents: BTreeMap<String, Agent>,
     /// Never empty.
     pub agent_chains: BTreeMap<String, AgentChain>,
-    /// Which alert is treated how.
+    /// The routes: rules that decide about the treatment of alerts.
     #[serde(skip_serializing_if = "write::is_default")]
     pub routes: Routes,
     pub defaults: Defaults,
@@ -120,7 +120,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What the routes of notifications want, for the store.
+    /// The filters of the notification routes, for the store.
     pub fn notification_filters(&self) -> Filters {
         let route = |(name, route): (&String, &NotificationRoute)| NamedFilter {
             name: name.clone(),

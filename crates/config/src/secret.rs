@@ -1,4 +1,4 @@
-//! A secret of an operator: a variable has it, or a file that `<variable>_FILE` names.
+//! A secret of an operator: the value of a variable, or of the file that `<variable>_FILE` names.
 //!
 //! A file is read each time the secret is needed, so a renewed secret is used without a restart. No message shows the
 //! content.
@@ -12,7 +12,7 @@ use super::{Env, Fault, Faults};
 /// A larger file has no secret of ours.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// Where a secret comes from. The `Debug` form leaves its text out.
+/// The source of a secret. The `Debug` form leaves its text out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     /// The variable that has the secret or names its file, for messages.

@@ -1,4 +1,4 @@
-//! How values are written into a file, for `#[serde(serialize_with = "…")]` in the sections.
+//! Serializers for the values of a configuration file, for `#[serde(serialize_with = "…")]` in the sections.
 
 use std::time::Duration;
 

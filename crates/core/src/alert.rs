@@ -26,10 +26,10 @@ pub struct Alert {
     pub severity: Severity,
     /// Firing if one of its alerts is.
     pub status: AlertStatus,
-    /// Why an alert with the status `ignored` asks for nothing; one line.
+    /// The reason why an alert with the status `ignored` asks for nothing; one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored_because: Option<String>,
-    /// When its status changed, by the clock of the sender.
+    /// The time when its status changed, by the clock of the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<DateTime<Utc>>,
     /// The same for repetitions of an alert: `<form>@<end of the subject>:<key>`.
@@ -101,7 +101,7 @@ impl FromStr for Severity {
     }
 }
 
-/// What an alert reports about its condition.
+/// The status that an alert reports about its condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertStatus {

@@ -28,7 +28,7 @@ const MAX_SHOWN: usize = 5;
 /// Maximum size of the part of a message that quotes alerts.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 
-/// What an investigation knows of its alert: what opened it, and each update since.
+/// The knowledge of an investigation about its alert: the alert that opened it, and each update since.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct KnownAlert {
     /// Number of the last update; 0 before the first.
@@ -42,11 +42,11 @@ pub struct KnownAlert {
     pub status: AlertStatus,
 }
 
-/// What an alert reports of its group.
+/// The report of an alert about its group.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedAlert<'a> {
     pub status: AlertStatus,
-    /// When the status changed, by the clock of the sender.
+    /// The time when the status changed, by the clock of the sender.
     pub at: Option<DateTime<Utc>>,
     pub severity: Severity,
     /// Members that fire.
@@ -56,7 +56,7 @@ pub struct ReportedAlert<'a> {
     pub reports: &'a [MemberReport],
 }
 
-/// What one alert has changed.
+/// The change that one alert makes to an investigation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertUpdate {
     /// The severity, if it is worse than any before.
@@ -117,7 +117,7 @@ impl Change {
 }
 
 impl KnownAlert {
-    /// What `alert` changes, with what is known after it; `None` if nothing is new, or after [`MAX_UPDATES`].
+    /// The update that `alert` makes, with the knowledge after it; `None` if nothing is new, or after [`MAX_UPDATES`].
     ///
     /// `store/sql/open.sql` asks for this only when there may be something new, by the same comparison.
     pub fn update(&self, alert: &ReportedAlert<'_>) -> Option<(Self, AlertUpdate)> {
@@ -227,7 +227,7 @@ impl AlertUpdate {
         self.changes().next().is_none()
     }
 
-    /// What has changed.
+    /// The changes of this update.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
         let is_changed = |change: &Change| match change {
             Change::Firing => {

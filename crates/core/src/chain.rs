@@ -46,7 +46,7 @@ pub struct SessionRecord {
 /// A stage that has begun.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageRecord {
-    /// From 1.
+    /// Counted from 1.
     pub stage_no: u32,
     /// Running until the step that ends it.
     pub status: RunStatus,
@@ -58,7 +58,7 @@ pub struct StageRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionRecord {
     pub execution_id: ExecutionId,
-    /// From 1.
+    /// Counted from 1.
     pub agent_no: u32,
     /// Running until the checkpoint that ends it.
     pub status: RunStatus,
@@ -133,7 +133,7 @@ impl RunStatus {
     }
 }
 
-/// Why a session ends before its chain does.
+/// The reason why a session ends before its chain does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EarlyEnd {
     Cancelled,
@@ -168,7 +168,7 @@ impl EarlyEnd {
     }
 }
 
-/// What the session does next.
+/// The next step of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Begin the stage of this number, counted from 1.
@@ -184,16 +184,16 @@ pub enum Next {
 /// A stage with executions that have not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenStage {
-    /// From 1.
+    /// Counted from 1.
     pub stage_no: u32,
     /// Those that have not ended.
     pub executions: Vec<ExecutionRecord>,
 }
 
-/// How a stage ended.
+/// The end of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageEnd {
-    /// From 1.
+    /// Counted from 1.
     pub stage_no: u32,
     /// Never running.
     pub status: RunStatus,
@@ -201,12 +201,12 @@ pub struct StageEnd {
     pub error: Option<String>,
 }
 
-/// How a session ends when its chain has ended.
+/// The end of a session whose chain has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
     /// Never running.
     pub status: RunStatus,
-    /// Of the last stage; several under their agents' names.
+    /// The analyses of the last stage; several under their agents' names.
     pub analysis: Option<String>,
     /// The errors of the stage that ended the chain.
     pub error: Option<String>,
@@ -278,7 +278,7 @@ pub fn context_of(record: &SessionRecord, stage_no: u32) -> Option<String> {
     }
 }
 
-/// How each execution of a stage ended, by the agents' names.
+/// The outcomes of the executions of a stage, by the agents' names.
 pub fn outcomes(record: &SessionRecord, stage_no: u32) -> Vec<(&str, RunStatus)> {
     let stage = record
         .stages

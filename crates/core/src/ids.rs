@@ -1,4 +1,4 @@
-//! The ids of the domain, each with a type of its own.
+//! The ids of the domain, one type for each kind.
 
 use std::fmt;
 

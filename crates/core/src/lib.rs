@@ -51,6 +51,12 @@ pub mod follow_up;
     not(test),
     allow(dead_code, reason = "the tests of this crate use the rest")
 )]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::too_many_lines,
+    reason = "a test fails by panicking"
+)]
 pub mod testing;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Names in a system message the tools that an agent does not have: those of unavailable servers, those that do not
-//! fit, and those that a provider refuses.
+//! Lists the missing tools of an agent in a system message: those of unavailable servers, those above the limit, and
+//! those that a provider refuses.
 
 use super::prompt::{paragraph, render};
 

@@ -21,7 +21,7 @@ pub use summary::SummaryPlan;
 /// releases a session with a newer one.
 pub const FORMAT_VERSION: u32 = 5;
 
-/// What a session will do.
+/// The plan of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// [`FORMAT_VERSION`] of the worker that opened the session.
@@ -36,7 +36,7 @@ pub struct Plan {
     /// alert cannot be covered by the cooldown of such a session (`store/sql/open.sql`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable_servers: Vec<String>,
-    /// What the session does when its alert is resolved; `store/sql/open.sql` reads it, too.
+    /// The effect of a resolved alert on the session; `store/sql/open.sql` reads it, too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_resolved: OnResolved,
 }
@@ -46,7 +46,7 @@ pub struct Plan {
 pub struct StagePlan {
     /// Shown on the timeline.
     pub name: String,
-    /// When the stage counts as completed.
+    /// The condition for the stage to count as completed.
     pub success_policy: SuccessPolicy,
     /// In order; never empty. An execution shares its part.
     pub agents: Vec<Arc<AgentPlan>>,
@@ -79,7 +79,7 @@ fn numbered<T>(all: &[T], number: u32) -> Option<&T> {
     all.get(usize::try_from(number.checked_sub(1)?).ok()?)
 }
 
-/// When a stage with several agents counts as completed.
+/// The condition for a stage with several agents to count as completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuccessPolicy {
@@ -111,9 +111,9 @@ pub struct AgentPlan {
     pub limits: Limits,
     /// Providers in order of preference; never empty.
     pub providers: Vec<ProviderPlan>,
-    /// What it may call, as listed when the session was opened.
+    /// The tools that it may call, as listed when the session was opened.
     pub tools: Vec<ToolSpec>,
-    /// How many tools of its servers it does not get because there were too many.
+    /// The number of tools of its servers that were omitted because there were too many.
     #[serde(default, skip_serializing_if = "is_default")]
     pub omitted_tools: u32,
     pub system_prompt: String,
@@ -122,14 +122,14 @@ pub struct AgentPlan {
     pub user_prompt: String,
     /// The user message that forces a conclusion.
     pub conclusion_prompt: String,
-    /// How results are shown to the model; absent in plans older than format 4.
+    /// The form of results in prompts; absent in plans older than format 4.
     #[serde(default, skip_serializing_if = "is_default")]
     pub result_form: ResultForm,
     /// For a follow-up question: numbers of events of the investigation that it is about. The answer may cite these,
     /// although the conversation does not show their results, and none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citable: Option<Vec<u32>>,
-    /// Which results are summarised; `None` for none.
+    /// The results that are summarised; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summaries: Option<SummaryPlan>,
     /// Whether a final answer is checked before it counts; absent in older plans.
@@ -162,7 +162,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// How tool results are shown to the model.
+/// The form of tool results in prompts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultForm {
@@ -173,7 +173,7 @@ pub enum ResultForm {
     Indented,
 }
 
-/// How an agent iterates.
+/// The strategy of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
@@ -249,7 +249,7 @@ impl Strategy {
     }
 }
 
-/// When an agent stops.
+/// The limits after which an agent stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Model calls before the conclusion is forced.
@@ -263,7 +263,7 @@ pub struct Limits {
     /// Tokens of all calls, input and output, after which the conclusion is forced; 0 for no such limit.
     #[serde(default)]
     pub max_tokens: u64,
-    /// How many calls of one answer are run, the first ones; 0 for all, as in older plans.
+    /// The number of calls of one answer that are run, the first ones; 0 for all, as in older plans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub max_calls: u32,
 }
@@ -289,7 +289,7 @@ pub struct ToolSpec {
     /// The tool's name at its server, where it differs from the part of `name` behind the dot: a plan of format 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_name: Option<String>,
-    /// For the model.
+    /// Text for the model.
     pub description: String,
     /// JSON Schema of the arguments, as a string.
     pub parameters_schema: String,

@@ -1,4 +1,4 @@
-//! The hosts of runbooks that operators list, whether a URL is a page of one of them, and what was fetched from there.
+//! The allowed hosts of runbooks, the check of a URL against them, and the fetched page.
 //!
 //! A URL comes from an alert, so it is parsed strictly. A URL that two programs could parse in two ways (user
 //! information, a backslash, a host with a percent sign or letters beyond ASCII, a trailing dot) is never listed.
@@ -59,9 +59,9 @@ impl fmt::Display for RunbookHost {
 pub enum FetchedRunbook {
     /// Its text, masked and bounded.
     Page(String),
-    /// Why there is no text, masked.
+    /// The reason why there is no text, masked.
     Failed(String),
-    /// Why tarsy refuses to open it, masked: nothing else should.
+    /// The reason why tarsy refuses to open it, masked: nothing else should.
     Refused(String),
 }
 

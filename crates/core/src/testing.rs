@@ -82,7 +82,7 @@ pub(super) struct Simulation {
     pub(super) limits: Limits,
     /// By iteration; after the last one the model gives a final answer.
     pub(super) turns: Vec<Turn>,
-    /// How many providers can take over.
+    /// The number of fallback providers.
     pub(super) fallbacks: u32,
     /// The findings of the stage before.
     pub(super) context: Option<String>,

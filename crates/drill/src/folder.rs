@@ -14,7 +14,7 @@ const TRANSCRIPT: &str = "transcript.yaml";
 const EXPECTED: &str = "expected.yaml";
 const RUBRIC: &str = "rubric.yaml";
 
-/// Who answers in a drill.
+/// The player of the model in a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Player {
     /// The transcript of the drill.
@@ -23,7 +23,7 @@ pub enum Player {
     Model,
 }
 
-/// Why a drill cannot run.
+/// The reason why a drill cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// There is no such folder.
@@ -37,7 +37,7 @@ pub enum FolderError {
     Missing {
         folder: PathBuf,
         file: &'static str,
-        /// What it has.
+        /// The content of the folder.
         content: &'static str,
     },
     /// A file cannot be read.

@@ -51,7 +51,7 @@ pub struct Drill {
     recorded: Recorded,
 }
 
-/// Where the recorded answers of the tools are.
+/// The place of the recorded answers of tools.
 #[derive(Clone, Copy, Debug)]
 enum Recorded {
     /// In the program: the index, and the files that it names.
@@ -96,7 +96,7 @@ impl Drill {
         )
     }
 
-    /// What the evidence server serves: its name, or the path of its evidence.
+    /// The reference to the evidence for the evidence server: its name, or its path.
     pub fn evidence_reference(&self) -> String {
         self.folder().map_or_else(
             || self.name.to_owned(),

@@ -1,4 +1,4 @@
-//! Where the bearer token of the link between worker and LLM service comes from.
+//! The source of the bearer token for the connection between worker and LLM service.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ const LINES_AROUND_PAIR: Reach = Reach {
     before: 0,
     after: 8,
 };
-/// Fewer bytes than these are read in each direction.
+/// The limit of bytes that are read in each direction.
 const MAX_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
-//! What operators mask beside the built-in rules: texts that match a pattern of their own, and e-mail addresses.
+//! The rules that operators add to the built-in ones: texts that match a custom pattern, and e-mail addresses.
 
 use regex::{Regex, RegexBuilder};
 
 use super::bytes::{back, byte, is_word, part, skip_near};
 use super::spans::SecretSpan;
 
-/// Of a compiled pattern.
+/// The limit of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 256 * 1024;
 /// The longest local part and the longest host of an e-mail address (RFC 5321, section 4.5.3.1).
 const MAX_LOCAL: usize = 64;
@@ -17,7 +17,7 @@ const SECRET: &str = "secret";
 #[derive(Clone, Debug)]
 pub struct OwnPattern(Regex);
 
-/// Why a pattern cannot be used.
+/// The reason why a pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternFault {
     #[error("no regular expression: {0}")]

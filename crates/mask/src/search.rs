@@ -1,4 +1,4 @@
-//! One round of the search: runs all finders over a text, over its decoded views and over the text encoded in it.
+//! A round of the search: runs all finders over a text, over its decoded views and over the text encoded in it.
 
 use std::borrow::Cow;
 
@@ -17,14 +17,14 @@ const MAX_VIEWS: u8 = 4;
 /// Layers of base64 and URL encoding that are decoded.
 const MAX_LAYERS: u8 = 4;
 
-/// How many more layers are decoded.
+/// The number of layers that may still be decoded.
 #[derive(Clone, Copy, Debug)]
 struct Depth {
     views: u8,
     layers: u8,
 }
 
-/// What the strings of a JSON fragment are searched for.
+/// The options for the search in the strings of a JSON fragment.
 #[derive(Clone, Copy, Debug)]
 struct StringSearch {
     depth: Depth,
@@ -34,7 +34,7 @@ struct StringSearch {
     is_whole: bool,
 }
 
-/// What a search adds to.
+/// The collected findings of a search.
 struct Found<'f> {
     spans: &'f mut Vec<SecretSpan>,
     /// Offsets of words that name a secret, and of ends of encoded lines.

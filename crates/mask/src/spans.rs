@@ -55,7 +55,7 @@ impl SecretSpan {
     }
 }
 
-/// How much of the text around a secret is masked with it.
+/// The extent of the text around a secret that is masked with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grain {
     Exact,

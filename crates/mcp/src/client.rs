@@ -51,7 +51,8 @@ use tarsy_engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavail
 use tarsy_engine::trace;
 use tarsy_mask::Mask;
 
-/// For the end of all children: two seconds for calls in flight, then twice three seconds for the process.
+/// The time limit for the end of all children: two seconds for calls in flight, then twice three seconds for the
+/// process.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// All configured servers.
@@ -249,7 +250,7 @@ impl Servers {
     }
 }
 
-/// How the arguments of a call fit the schema of its tool.
+/// The result of comparing the arguments of a call with the schema of its tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentFit {
     /// They go to the server as the model wrote them.
@@ -302,7 +303,7 @@ fn arguments_of(text: &str) -> Result<JsonObject, serde_json::Error> {
         .ok_or(fault)
 }
 
-/// Why a call was not sent.
+/// The reason why a call was not sent.
 enum Unsent {
     /// The server is unknown or unavailable.
     Unavailable(Error),

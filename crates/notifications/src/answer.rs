@@ -1,4 +1,4 @@
-//! What the answer of a provider means for a notification.
+//! Interprets a provider's response to a notification: delivered, retry or give up.
 //!
 //! | answer | the message has arrived | next |
 //! |---|---|---|

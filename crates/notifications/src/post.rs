@@ -1,4 +1,4 @@
-//! One request with a JSON body, signed or not.
+//! Sends an HTTP POST request with a JSON body, signed or unsigned.
 
 use chrono::Utc;
 use reqwest::header::CONTENT_TYPE;
@@ -22,7 +22,7 @@ pub(super) async fn json(client: &Client, url: Url, body: &Value) -> ProviderAns
     }
 }
 
-/// As [`json`], with the headers of Standard Webhooks; `key` signs them.
+/// Like [`json`], with the headers of Standard Webhooks; `key` signs them.
 pub(super) async fn signed(
     client: &Client,
     url: Url,

@@ -23,7 +23,7 @@ use tarsy_engine::ports::{Arrival, ProviderAnswer};
 const MAX_PAGES: usize = 5;
 /// Messages of a page; the most that Slack recommends.
 const PAGE: u32 = 200;
-/// How far Slack's clock may be behind ours.
+/// The longest time by which Slack's clock may lag.
 const CLOCK_MARGIN: TimeDelta = TimeDelta::minutes(5);
 /// Errors that no later attempt with the same message can change.
 const REJECTED: [&str; 8] = [
@@ -67,7 +67,7 @@ pub(super) struct Api<'a> {
     pub(super) thread_channels: &'a [String],
 }
 
-/// Where a message goes: a channel, and the message there that it replies to.
+/// The destination of a message: a channel, and the message in it that it replies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// The thread of the alert's own message.
@@ -76,7 +76,7 @@ enum Place {
     OfRoute { thread: Option<String> },
 }
 
-/// What every method answers.
+/// The common fields of all responses.
 #[derive(Deserialize)]
 struct Reply {
     ok: bool,
@@ -301,7 +301,7 @@ impl Place {
         }
     }
 
-    /// What the next message of the session replies to: a reply has no thread of its own.
+    /// The stored receipt of a message, to which the next message of the session replies: a reply starts no thread.
     fn receipt(&self, ts: String) -> String {
         match self {
             Self::OfAlert(SlackThread { channel, ts }) => format!("{channel}/{ts}"),
@@ -322,7 +322,7 @@ fn is_ours(metadata: &Value, id: &str) -> bool {
     text("/event_type") == Some(slack::METADATA_TYPE) && text("/event_payload/id") == Some(id)
 }
 
-/// What the search for a message has found.
+/// The result of the search for a message.
 enum Search {
     /// The message, with its time stamp.
     Found(String),

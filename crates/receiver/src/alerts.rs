@@ -31,7 +31,8 @@ pub(super) struct Received {
     pub(super) max_alert_bytes: usize,
 }
 
-/// What a body asks for. The word of the source is that of the metric.
+/// The result of reading a body: alerts, or the reason why there are none. The word of the source is that of the
+/// metric.
 #[derive(Debug)]
 pub(super) enum ReadBody {
     Alerts {
@@ -136,7 +137,7 @@ fn header(headers: &Headers, wanted: &str) -> Option<String> {
     found.map(|(_, value)| value.clone())
 }
 
-/// What path and headers say about the alert.
+/// Reads the hints about the alert from path and headers.
 fn hints(endpoint: Endpoint<'_>, requested: Option<Severity>, headers: &Headers) -> Hints {
     Hints {
         source: endpoint.source().map(ToOwned::to_owned),
@@ -154,7 +155,7 @@ fn hints(endpoint: Endpoint<'_>, requested: Option<Severity>, headers: &Headers)
     }
 }
 
-/// What a request asks for beside its body.
+/// The parts of a request apart from its body.
 struct Asked {
     requested: Option<Severity>,
     /// Whether no route ignores its alerts.

@@ -1,4 +1,4 @@
-//! The memory that the bodies of all connections may have together.
+//! The memory budget for the bodies of all connections.
 //!
 //! A body takes from the budget as it arrives, so a client that is slow holds what it has sent and not what it has
 //! declared. The beginning of each body comes from a part that large bodies never take from: alerts of usual sizes are
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What the bodies beyond their beginnings may have together.
+/// The memory for all bodies together, apart from their beginnings.
 const LARGE_BYTES: usize = 128 * 1024 * 1024;
 /// The beginning of a body, and what the beginnings may have together. Beyond it they take from the rest.
 const BEGINNING_BYTES: usize = 512 * 1024;
@@ -55,7 +55,7 @@ impl Budget {
         }
     }
 
-    /// How many bytes are not held, of both parts.
+    /// The number of free bytes, of both parts.
     #[cfg(test)]
     fn free_bytes(&self) -> usize {
         (self.beginnings.available_permits() + self.large.available_permits()) * UNIT_BYTES

@@ -1,4 +1,4 @@
-//! The paths that take alerts.
+//! The endpoints that accept alerts.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const FORMS: [&str; 4] = [
     "grafana-legacy",
 ];
 
-/// Where a request goes.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Endpoint<'a> {
     Alertmanager,

@@ -50,16 +50,16 @@ pub struct Settings {
     /// A longer body is rejected without being read; of a source with a limit of its own that counts.
     pub max_body_bytes: usize,
     pub max_body_of_source: BTreeMap<String, usize>,
-    /// What is published of a longer body is less.
+    /// The size above which a body is reduced before it is published.
     pub max_alert_bytes: usize,
     pub headers: HeaderRules,
-    /// For the head of a request; also the longest time that a connection may be idle.
+    /// The time limit for the head of a request; also the longest time that a connection may be idle.
     pub header_timeout: Duration,
     pub body_timeout: Duration,
     pub limits: Limits,
 }
 
-/// Which headers of a request are passed on. A header in no list is not looked at.
+/// The headers of a request that are passed on. A header in no list is not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderRules {
     /// Published with the alert.
@@ -94,11 +94,11 @@ pub struct InboundAlerts {
 pub struct InboundAlert {
     /// From the query of the request, otherwise from the route, otherwise from the body.
     pub priority: Severity,
-    /// Which one of the body it is, if there are several.
+    /// The index of the alert in its body, if there are several.
     pub part: Option<u32>,
 }
 
-/// Where a published alert is stored.
+/// The place of a published alert in the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     pub session_id: SessionId,
@@ -106,7 +106,7 @@ pub struct Published {
     pub stream_sequence: u64,
 }
 
-/// Why alerts were not published.
+/// The reason why alerts were not published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublishError {
     /// The queue is unavailable or full: the client may try again after `retry_after`.

@@ -1,5 +1,5 @@
-//! Reads bodies on threads of their own: decoding and reducing a large one takes a second, in which a thread of the
-//! runtime would answer no other client.
+//! Reads bodies on separate threads: decoding a large body takes a second, which would block the other clients of a
+//! runtime thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::response::Rejection;
 const LARGE_BYTES: usize = 512 * 1024;
 /// Bodies of usual sizes that are read at the same time.
 const READERS: usize = 4;
-/// For those that are read before.
+/// The time limit for those that are read before.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(super) struct Readers {
     pub(super) budget: Budget,

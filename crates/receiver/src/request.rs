@@ -43,7 +43,7 @@ const SCOPE_ORG_ID: HeaderName = HeaderName::from_static("x-scope-orgid");
 /// The origin that asks with `OPTIONS` whether it may send CloudEvents.
 const REQUEST_ORIGIN: HeaderName = HeaderName::from_static("webhook-request-origin");
 
-/// What a request asks for.
+/// The result of reading a request: alerts, or the reason why there are none.
 #[derive(Debug)]
 pub(super) enum Read {
     /// The word of the source is that of the metric, here and below.
@@ -60,7 +60,7 @@ pub(super) enum Read {
     Validation(Value),
 }
 
-/// What reads requests.
+/// The parts that are needed to read requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading<'r> {
     pub(super) settings: &'r Arc<Settings>,
@@ -363,7 +363,7 @@ fn forwarded(
 #[derive(Clone, Copy, Debug)]
 struct BodyLimits {
     bytes: usize,
-    /// For the first [`UNPROVEN_BYTES`]. Each second more is for as many bytes.
+    /// The time limit for the first [`UNPROVEN_BYTES`]. Each second more is for as many bytes.
     timeout: Duration,
 }
 

@@ -21,7 +21,7 @@ const ALLOWED_RATE: HeaderName = HeaderName::from_static("webhook-allowed-rate")
 
 type Headers = Vec<(HeaderName, HeaderValue)>;
 
-/// What became of a request that was not rejected.
+/// The outcome of a request that was not rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Accepted {
     Published(Report),
@@ -33,7 +33,7 @@ pub(super) enum Accepted {
     Validation(Value),
 }
 
-/// What was published of a request.
+/// The report about the published alerts of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Report {
     /// One for each alert of the body.
@@ -42,7 +42,7 @@ pub(super) struct Report {
     pub(super) ignored_headers: Vec<&'static str>,
 }
 
-/// Why a request is rejected.
+/// The reason why a request is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rejection {
     UnknownPath,

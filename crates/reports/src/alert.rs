@@ -22,7 +22,7 @@ pub struct AlertReport {
     pub alert_id: SessionId,
     /// The time of the first delivery.
     pub received_at: DateTime<Utc>,
-    /// Where the alert ended up.
+    /// The disposition of the alert.
     #[serde(rename = "place")]
     pub disposition: DispositionKind,
     /// The session that covers it, for a joined alert.
@@ -87,7 +87,7 @@ pub struct SessionReport {
     pub cancel_requested_at: Option<DateTime<Utc>>,
     pub status: RunStatus,
     pub stop_reason: Option<StopReason>,
-    /// What readers have to know of the analysis.
+    /// The mark on the analysis, a warning for its readers.
     #[serde(flatten, serialize_with = "with_text")]
     pub mark: Option<Mark>,
     pub chain: String,
@@ -99,14 +99,14 @@ pub struct SessionReport {
     pub previous_workers: Vec<String>,
     /// The number of its last event.
     pub last_seq: i32,
-    /// What alerts that joined it have changed, in order.
+    /// The changes by alerts that joined it, in order.
     pub alert_updates: Vec<AlertUpdateReport>,
     /// The last of these changes that the analysis covers; 0 until the end.
     pub covered_updates: i32,
     /// Cause, evidence and next step.
     pub executive_summary: Option<String>,
     pub final_analysis: Option<String>,
-    /// Which words of the analysis are supported by which pages; null when none are.
+    /// The citations: words of the analysis with the pages that support them; null when there are none.
     pub citations: Value,
     /// The reason when there is no analysis.
     pub error: Option<String>,
@@ -129,10 +129,10 @@ impl SessionReport {
     }
 }
 
-/// What an alert that joined a session has changed.
+/// The changes by an alert that joined a session.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct AlertUpdateReport {
-    /// From 1.
+    /// Counted from 1.
     pub number: i32,
     pub at: DateTime<Utc>,
     #[diesel(deserialize_as = Stored<SessionId>)]
@@ -144,7 +144,7 @@ pub struct AlertUpdateReport {
 /// A stage with its executions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageReport {
-    /// From 1.
+    /// Counted from 1.
     pub stage_no: i32,
     pub name: String,
     pub status: RunStatus,
@@ -198,7 +198,7 @@ pub struct ModelCallReport {
     pub agent: String,
     /// The time at which its answer was stored.
     pub at: DateTime<Utc>,
-    /// From 1.
+    /// Counted from 1.
     pub iteration: i32,
     /// `iteration`, `forced_conclusion`, `synthesis` or `summary`.
     pub purpose: String,

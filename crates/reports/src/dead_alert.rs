@@ -1,4 +1,4 @@
-//! An alert that was given up.
+//! The report about a dead letter.
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::Queryable;

@@ -1,11 +1,11 @@
-//! Where an alert ended up.
+//! The disposition of an alert, as reports show it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an alert ended up, as the column `alerts.place` has it. [`Disposition`](tarsy_engine::ports::Disposition) is
-/// the same with its details.
+/// The disposition of an alert, as the column `alerts.place` has it.
+/// [`Disposition`](crate::engine::ports::Disposition) is the same with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DispositionKind {

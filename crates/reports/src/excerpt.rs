@@ -3,7 +3,7 @@
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 
-/// Which events are read, and how much of each content.
+/// The events to read, and the limit of each content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcerptPage {
     pub session: SessionId,

@@ -1,4 +1,4 @@
-//! The answer to a search for an id.
+//! The result of a search for an id.
 
 use tarsy_core::ids::SessionId;
 

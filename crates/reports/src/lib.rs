@@ -1,4 +1,4 @@
-//! What the store knows, as values for people: the report about an alert, and the lines of lists.
+//! Reports: values of the store for people and programs, about one alert or for the lines of lists.
 //!
 //! The store reads them, `cli/` prints them, and `web/` serves them. Diesel's derive maps the columns of a statement
 //! to their fields in order; the statements are in `store/reads/`. Their JSON is that of `--json`: fields may be

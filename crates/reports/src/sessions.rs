@@ -18,29 +18,29 @@ use tarsy_engine::ports::RunStatus;
 
 use super::Tokens;
 
-/// Which sessions to list. An empty list of words selects all.
+/// A filter for the list of sessions. An empty list of words selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
     /// The newest sessions, at most this many.
     pub limit: u32,
-    /// Only those with one of these.
+    /// Selects sessions with one of these statuses; empty for all.
     pub statuses: Vec<RunStatus>,
-    /// Only those whose alert has one of these.
+    /// Selects sessions whose alert has one of these severities; empty for all.
     pub severities: Vec<Severity>,
-    /// Only those of one of these chains.
+    /// Selects sessions of one of these chains; empty for all.
     pub chains: Vec<String>,
-    /// Only those whose alert is of one of these sources.
+    /// Selects sessions whose alert is of one of these sources; empty for all.
     pub sources: Vec<String>,
-    /// Only those whose alert has each of these.
+    /// Selects sessions whose alert has each of these labels.
     pub labels: Vec<Label>,
-    /// Only those that were opened at this moment or later, by the database's clock.
+    /// Selects sessions that were opened at this time or later, by the database's clock.
     pub since: Option<Moment>,
-    /// Only those that were opened before this moment.
+    /// Selects sessions that were opened before this time.
     pub until: Option<Moment>,
-    /// Only those whose alert or analysis has these words, in the syntax of web searches.
+    /// Selects sessions whose alert or analysis has these words, in the syntax of web searches.
     pub search: Option<String>,
     pub questions: Questions,
-    /// Only questions about one of these investigations.
+    /// Selects questions about one of these investigations.
     pub about: Vec<SessionId>,
 }
 
@@ -129,7 +129,7 @@ pub struct SessionLine {
     pub status: RunStatus,
     #[diesel(deserialize_as = StoredOption<StopReason>)]
     pub stop_reason: Option<StopReason>,
-    /// What readers have to know of the analysis.
+    /// The mark on the analysis, a warning for its readers.
     #[serde(flatten, serialize_with = "with_text")]
     #[diesel(deserialize_as = StoredOption<Mark>)]
     pub mark: Option<Mark>,
@@ -168,7 +168,8 @@ pub struct SessionEntry {
     pub fingerprint: Option<String>,
     /// The number of its last event.
     pub last_seq: i32,
-    /// How many workers have had it, one after another, from 1. The same worker counts again after a takeover.
+    /// The number of workers that have run it, one after another, from 1. The same worker counts again after a
+    /// takeover.
     pub owners: i64,
     pub tool_calls: i64,
     /// The tokens of all its model calls.
@@ -181,7 +182,7 @@ pub struct SessionEntry {
     pub last_event: Option<LastEvent>,
 }
 
-/// What a running session did last.
+/// The last event of a running session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LastEvent {
     pub event_type: EventType,

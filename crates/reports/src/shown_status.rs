@@ -1,4 +1,4 @@
-//! A status as reports read it.
+//! A status that reports read leniently: an unknown word of a later version is accepted.
 
 use tarsy_engine::ports::RunStatus;
 

@@ -1,5 +1,5 @@
-//! How Diesel reads the types of other rings. Words of closed sets, such as those of the status columns, become enums: a
-//! word that this version does not know is an error of its row, never a default.
+//! Diesel conversions for the types of other rings. Words of closed sets, such as those of the status columns, become
+//! enums: an unknown word is an error of its row, never a default.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
@@ -26,6 +26,9 @@ pub struct UnknownWord {
 }
 
 /// Parses a word of a set that serde knows.
+///
+/// # Errors
+/// When the set does not contain it.
 pub fn parse<T: DeserializeOwned>(word: String) -> Result<T, UnknownWord> {
     let parsed: Result<T, serde::de::value::Error> =
         T::deserialize(word.as_str().into_deserializer());
@@ -92,7 +95,8 @@ where
     }
 }
 
-/// Lets Diesel read a type of this crate, or a [`Stored`] one, from a column: `from_sql!(SqlType => Type, |value| Result)`.
+/// Lets Diesel read a type of this crate, or a [`Stored`] one, from a column:
+/// `from_sql!(SqlType => Type, |value| Result)`.
 macro_rules! from_sql {
     ($sql:ty => $type:ty, $read:expr) => {
         impl FromSql<$sql, Pg> for $type {

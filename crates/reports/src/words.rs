@@ -121,8 +121,8 @@ pub fn status_word(status: &str) -> String {
     status.replace('_', " ")
 }
 
-/// Why workers claim nothing, by the services that they name: `the LLM service does not answer`. It ends with the
-/// command that says more, where there is one.
+/// The reason why workers claim nothing, by the services that they name: `the LLM service does not answer`. It ends
+/// with the command that says more, where there is one.
 pub fn unavailable(services: &[&str]) -> String {
     let hint = if lacks_provider(services) {
         format!(" ({WHY_NO_PROVIDER})")
@@ -140,7 +140,7 @@ pub fn lacks_provider(services: &[&str]) -> bool {
     services.contains(&PROVIDERS)
 }
 
-/// As [`unavailable`], without the command.
+/// Like [`unavailable`], without the command.
 pub fn unavailable_in_short(services: &[&str]) -> String {
     let name = |service: &&str| match *service {
         "llm-service" => "the LLM service".to_owned(),
@@ -168,7 +168,7 @@ pub fn unavailable_in_short(services: &[&str]) -> String {
     }
 }
 
-/// Why no investigation of the alert began; `None` if one did, or may.
+/// The reason why no investigation of the alert began; `None` if one did, or may.
 pub fn why_ended(report: &AlertReport) -> Option<&str> {
     let ended = report.disposition == DispositionKind::Ended && report.session.is_none();
     ended.then(|| {

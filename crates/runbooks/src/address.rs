@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is not used.
+/// The reason why an address is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     #[error("its host has a private address; runbooks.private_hosts lists hosts that may")]
@@ -18,8 +18,8 @@ pub(super) enum Reach {
     Private,
 }
 
-/// Why this address is not used by a host of this reach; `None` when it is used. An address for the machine's own link,
-/// where clouds serve credentials, is never used.
+/// The reason why this address is not used by a host of this reach; `None` when it is used. An address for the
+/// machine's own link, where clouds serve credentials, is never used.
 pub(super) fn refused(address: IpAddr, reach: Reach) -> Option<Refused> {
     let (is_no_host, is_private) = match canonical(address) {
         IpAddr::V4(address) => (is_no_host_v4(address), is_private_v4(address)),

@@ -149,7 +149,7 @@ fn is_of_resolver(error: &(dyn Error + 'static)) -> bool {
     inner.is_some_and(|inner| inner.is::<Refused>())
 }
 
-/// Why a page is not read.
+/// The reason why a page is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoPage {
     /// It could not be read this time.

@@ -1,4 +1,4 @@
-//! The text of an HTML page: enough of its structure for a reader, in one pass over the page.
+//! Extracts the text of an HTML page with enough of its structure for a reader, in one pass.
 
 /// Elements whose content is not shown.
 const HIDDEN: [&str; 9] = [

@@ -34,7 +34,7 @@ use self::token::Tokens;
 use tarsy_core::runbook::{FetchedRunbook, RunbookHost};
 use tarsy_mask::Mask;
 
-/// For a page with its redirects.
+/// The time limit for a page with its redirects.
 pub const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which a page is used again.
 const PAGE_MAX_AGE: Duration = Duration::from_secs(300);

@@ -1,4 +1,4 @@
-//! The URL that is fetched for the URL of a runbook.
+//! Maps the URL of a runbook to the URL that is fetched.
 
 use reqwest::Url;
 
@@ -21,7 +21,7 @@ pub(super) fn start(listed: &[RunbookHost], url: &str) -> Option<Url> {
     Some(raw(&parsed).unwrap_or(parsed))
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 ///
 /// # Errors
 /// When it leads to a host that is not listed, from TLS to none, or has a user and a password, which would be sent.

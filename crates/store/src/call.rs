@@ -1,4 +1,4 @@
-//! Calls to the database: each has a time limit and is sent again with the same bytes while its outcome is unknown.
+//! Calls to the database: each has a time limit, and is repeated with the same bytes while its outcome is unknown.
 //!
 //! A call cannot be cancelled: a statement that was sent may take effect after its caller has gone. So an error or a
 //! time-out never means "not written", and every write can be sent twice.
@@ -21,7 +21,7 @@ use tarsy_engine::backoff::Backoff;
 /// Declares the operations with the words that name them in metrics.
 macro_rules! operations {
     ($($variant:ident $word:literal),+ $(,)?) => {
-        /// What a call to the database is for.
+        /// The purpose of a call to the database.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Operation {
             $($variant,)+
@@ -148,7 +148,7 @@ where
     }
 }
 
-/// What became of one try.
+/// The outcome of one attempt.
 enum Attempted<T> {
     Done(Result<T, Error>),
     /// The connection had been used before, and was lost since or by this statement.

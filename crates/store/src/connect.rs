@@ -37,8 +37,8 @@ pub struct ConnectOptions {
     pub statement_timeout: Duration,
     /// The server cancels a statement that has waited for a row for this time.
     pub lock_timeout: Duration,
-    /// How long a call waits for a connection of the pool, how long a new connection tries all servers of the address
-    /// together (but 2 s for each), and how long the kernel waits for an acknowledgement of sent bytes.
+    /// The time that a call waits for a connection of the pool, how long a new connection tries all servers of the
+    /// address together (but 2 s for each), and how long the kernel waits for an acknowledgement of sent bytes.
     pub connect_timeout: Duration,
     /// For how long a call whose outcome is unknown is sent again.
     pub retry_for: Duration,
@@ -231,7 +231,7 @@ pub struct PoolUse {
 pub struct Store {
     pub(super) pool: Pool,
     pub(super) renewals: Pool,
-    /// How long one try of a call may take; the outcome of a longer one is unknown.
+    /// The longest time that one try of a call may take; the outcome of a longer one is unknown.
     pub(super) call_timeout: Duration,
     pub(super) retry_for: Duration,
     /// The row that the probe of this process writes to.
@@ -240,9 +240,9 @@ pub struct Store {
     /// Events that end a session carry a link that begins with it.
     pub(super) public_url: Option<PublicUrl>,
     pub(super) outgoing: Outgoing,
-    /// How far this process has pruned.
+    /// The position that pruning has reached.
     pub(super) positions: Positions,
-    /// How far words have been given to old sessions.
+    /// The position that adding words to old sessions has reached.
     pub(super) history: History,
     pub(super) tails: Tails,
 }

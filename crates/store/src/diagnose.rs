@@ -25,7 +25,7 @@ pub struct DatabaseReport {
     pub schema: Option<String>,
     /// Whether this program may use the schema.
     pub fit: Result<Schema, Error>,
-    /// Why a worker could not use this role, although the schema fits.
+    /// The reason why a worker could not use this role, although the schema fits.
     pub lacks: Option<Error>,
     /// The server is a standby, or is configured to be read-only.
     pub is_read_only: bool,

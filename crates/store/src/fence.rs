@@ -1,4 +1,5 @@
-//! Reads why a fenced write wrote nothing. The read is a statement of its own: the refused write had an older snapshot.
+//! Reads the reason why a fenced write was refused. The read is a separate statement: the refused write had an older
+//! snapshot.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -22,7 +23,7 @@ statement!(ReadFence, "fence.sql", (Text, Integer, SqlUuid, Integer, Bool, Nulla
     SqlUuid: session_id,
 ]);
 
-/// How far a session and one of its executions have come.
+/// The stored progress of a session and one of its executions.
 #[derive(Debug, Queryable)]
 pub(super) struct Fence {
     #[diesel(deserialize_as = Stored<RunStatus>)]
@@ -61,7 +62,7 @@ impl Fence {
     }
 }
 
-/// What the store shows of a write that wrote nothing.
+/// The state of the store after a write that wrote nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// An earlier attempt committed it.

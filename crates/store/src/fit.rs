@@ -1,4 +1,5 @@
-//! Which roles of tarsy a role of the database fits: owner (`tarsy migrate`), worker, or reader (commands that show).
+//! Checks which roles of tarsy a database role can act as: owner (`tarsy migrate`), worker, or reader (commands that
+//! show).
 
 use diesel::deserialize::QueryableByName;
 use diesel::prelude::*;
@@ -8,7 +9,7 @@ use super::compatibility::{MIGRATIONS_TABLE, lacking_rights};
 use super::connect::ConnectOptions;
 use super::error::Error;
 
-/// What the role of a connection may do. Each `…_lacks` is `None` if it fits.
+/// The rights of a connection's role. Each `…_lacks` is `None` if it fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseFit {
     pub role: String,

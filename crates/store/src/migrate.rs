@@ -18,7 +18,7 @@ use super::connect::{ConnectOptions, blocking};
 use super::error::Error;
 use super::pool;
 
-/// How long a migration waits for tables that others use, and for other migrators.
+/// The time that a migration waits for tables that others use, and for other migrators.
 pub const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The key of the advisory lock: any number that no other program uses. Diesel takes no lock: of four migrators that

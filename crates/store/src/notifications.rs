@@ -19,7 +19,7 @@ use super::connect::Store;
 use super::rows::number;
 use super::writes::notify::{ClaimNotifications, CloseUnrouted, DueRow, RecordNotification};
 
-/// What this process writes about notifications.
+/// The notifications that this process writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outgoing {
     filters: Arc<Filters>,

@@ -1,4 +1,4 @@
-//! The tails of sessions: what this process has committed goes to the publisher without a read of the table.
+//! The tails of sessions: events that this process has committed reach the publisher without a read of the table.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};

@@ -25,7 +25,7 @@ use tarsy_engine::trace::TARGET;
 /// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     Text { ansi: bool },
     /// One JSON object per line, for programs.
     Json,
@@ -69,7 +69,7 @@ pub fn install(levels: &str, format: Format, recorder: Recorder) -> Result<(), E
     .map_err(Error::from)
 }
 
-/// Where lines and spans go.
+/// The outputs of log lines and spans.
 struct Outputs<W> {
     writer: W,
     recorder: Recorder,

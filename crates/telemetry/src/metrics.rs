@@ -1,4 +1,4 @@
-//! The recorder behind the macros of `metrics`, rendered in the text format of Prometheus.
+//! The Prometheus recorder of the macros of `metrics`, rendered in the text format.
 //!
 //! [`super::http`] serves the text beside the probes.
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::names::{Kind, Metric, PROVIDERS, ROUTES, Role, SERVERS, all};
 use super::process;
 
-/// How often the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
+/// The interval at which the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The recorder cannot be installed.

@@ -1,4 +1,4 @@
-//! What caches may keep: entity tags of pages, and the answer to a request that has one (RFC 9110, sections 13.1.2 and
+//! HTTP caching of pages: entity tags, `Cache-Control` and conditional requests (RFC 9110, sections 13.1.2 and
 //! 15.4.5).
 //!
 //! A response is `no-store` unless its handler says otherwise.

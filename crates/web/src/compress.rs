@@ -1,5 +1,5 @@
-//! Pages in gzip, part by part as they are sent. Streams of events stay as they are: a part of them has to arrive at
-//! once.
+//! Compresses pages with gzip while they are sent. Event streams are not compressed, because each event has to arrive
+//! at once.
 //!
 //! No page contains a secret, so the length of a compressed page reveals none.
 
@@ -15,7 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, stream};
 
-/// What browsers load as a page.
+/// The content types that are compressed.
 const TYPES: [&str; 4] = ["text/html", "text/css", "text/javascript", "image/svg+xml"];
 /// Fast, and within some per cent of the smallest.
 const LEVEL: Compression = Compression::new(5);

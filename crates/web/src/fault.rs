@@ -1,4 +1,4 @@
-//! Why a request has no other answer, as JSON for programs and as a page for people.
+//! Error responses: JSON for programs, a page for people.
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
@@ -9,7 +9,7 @@ use super::pages::small;
 use super::ports::{Refusal, Unavailable};
 use super::{json, layout};
 
-/// Why a request has no other answer. The texts contain no secret.
+/// An error response. The texts contain no secret.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
     #[error("{0}")]

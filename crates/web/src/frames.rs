@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::ports::Update;
 use tarsy_core::timeline::TimelineEvent;
 
-/// How long a browser waits before it connects again, in milliseconds.
+/// The time that a browser waits before it connects again, in milliseconds.
 pub(super) const RETRY: &str = "retry: 1000\n\n";
 /// Keeps proxies from closing a silent connection.
 pub(super) const COMMENT: &str = ": live\n\n";

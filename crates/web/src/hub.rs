@@ -1,4 +1,4 @@
-//! Shares followers: all readers of a session read one follower of the broker, however many they are.
+//! Shares followers: all readers of a session use one follower of the broker.
 //!
 //! A reader that falls behind is cut off and goes on with its number: nothing waits for a slow reader, and nothing is
 //! kept for it.

@@ -1,4 +1,4 @@
-//! Markup as responses.
+//! Builds HTML responses, and pages that need no handler.
 
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;

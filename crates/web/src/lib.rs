@@ -38,6 +38,12 @@ mod api;
     not(test),
     allow(dead_code, reason = "the tests of this crate use the rest")
 )]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::too_many_lines,
+    reason = "a test fails by panicking"
+)]
 pub mod testing;
 
 use std::sync::Arc;
@@ -61,7 +67,7 @@ pub struct Settings {
     pub streams_per_user: usize,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 pub(crate) struct Web<B: Backend> {
     backend: Arc<B>,
     hub: Hub<B>,

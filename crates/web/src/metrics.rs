@@ -1,4 +1,4 @@
-//! Counts requests by what they ask for.
+//! Counts requests by kind (page, API, asset, stream) and status, and measures their duration.
 
 use axum::extract::Request;
 use axum::http::StatusCode;

@@ -1,4 +1,5 @@
-//! What the web server needs from other parts. `roles/web.rs` joins them to the store and the broker; tests use fakes.
+//! The ports of the web server: traits for all data that it reads and the messages that it sends. `roles/web.rs`
+//! implements them with the store and the broker; tests use fakes.
 //!
 //! Everything that these ports return is masked already. None of it is HTML: a text is escaped where it is rendered.
 //! Every call ends within seconds.
@@ -30,7 +31,7 @@ pub trait Reader: Send + Sync + 'static {
         page: SessionPage,
     ) -> impl Future<Output = Result<Vec<SessionEntry>, Unavailable>> + Send;
 
-    /// How many sessions each status has, among those that `page` without its status, limit and `before` selects.
+    /// The number of sessions for each status, among those that `page` without its status, limit and `before` selects.
     fn counts(
         &self,
         page: SessionPage,
@@ -118,7 +119,7 @@ pub enum Update {
     Delta(Delta),
 }
 
-/// What waits, and which workers there are.
+/// The queue: waiting alerts and the status of workers.
 pub trait Queue: Send + Sync + 'static {
     /// The queue of each priority, the highest first.
     fn lanes(&self) -> impl Future<Output = Result<Vec<Lane>, Unavailable>> + Send;
@@ -185,7 +186,7 @@ pub trait Requests: Send + Sync + 'static {
 pub struct Question {
     pub about: SessionId,
     pub text: String,
-    /// Who asks, as the timeline shows it.
+    /// The user who asks, as the timeline shows it.
     pub by: String,
 }
 
@@ -193,7 +194,7 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cancel {
     pub session: SessionId,
-    /// Who asks, as the timeline shows it.
+    /// The user who asks, as the timeline shows it.
     pub by: String,
 }
 
@@ -209,7 +210,7 @@ pub struct Submission {
     /// `None`: the chain of its type.
     pub chain: Option<String>,
     pub cooldown: Cooldown,
-    /// Who submits it, as the timeline shows it.
+    /// The user who submits it, as the timeline shows it.
     pub by: String,
 }
 
@@ -237,11 +238,11 @@ pub struct Rerun {
     pub of: SessionId,
     /// `None`: the chain that the alert named.
     pub chain: Option<String>,
-    /// Who reruns it, as the timeline shows it.
+    /// The user who reruns it, as the timeline shows it.
     pub by: String,
 }
 
-/// Where an alert or a question is queued.
+/// The place of an alert or a question in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Published {
     /// The session that it opens.
@@ -250,7 +251,7 @@ pub struct Published {
     pub stream_sequence: u64,
 }
 
-/// Why a request was not sent.
+/// The reason why a request was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No worker has seen the session.

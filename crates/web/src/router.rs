@@ -1,4 +1,4 @@
-//! Every route, and what a request passes before its handler.
+//! The router: every route, and the middleware that a request passes before its handler.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

@@ -14,7 +14,7 @@ use super::router::router;
 use super::{Settings, Web};
 use tarsy_http::listener::{Limits, http};
 
-/// For the head of a request; also the longest time that a connection may be idle.
+/// The time limit for the head of a request; also the longest time that a connection may be idle.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 /// A client that has read nothing for so long loses its connection. A stream of events goes on in the next one.
 const LIFETIME: Duration = Duration::from_hours(1);

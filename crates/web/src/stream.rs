@@ -16,10 +16,10 @@ use tarsy_core::timeline::TimelineEvent;
 /// Events that are read from the store at once: a reader has at most so many in memory.
 const PAGE: u32 = 32;
 
-/// Between two looks at the store while there is no connection to the broker.
+/// The time between two looks at the store while there is no connection to the broker.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// What a reader gets next.
+/// The next item for a reader.
 #[derive(Debug)]
 pub(super) enum Next {
     Item(Arc<Item>),
@@ -42,7 +42,7 @@ pub(super) struct SessionStream<B: Backend> {
     source: Source<B>,
 }
 
-/// Where the next update comes from.
+/// The source of the next update.
 enum Source<B: Backend> {
     /// The store, without a follower yet.
     Store,
@@ -205,7 +205,7 @@ impl<B: Backend> SessionStream<B> {
     }
 }
 
-/// How an item fits to what the reader has.
+/// The position of an item relative to the items that the reader has.
 enum Place {
     Next,
     Known,

@@ -1,4 +1,4 @@
-//! What precedes the queue for an alert of a form or of the API: the right, the size, the id of the request.
+//! Checks a submitted alert before it is queued, from a form or the API: the user's right, the size, the request id.
 
 use axum::body::{Body, Bytes, to_bytes};
 use uuid::Uuid;

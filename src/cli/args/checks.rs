@@ -153,7 +153,7 @@ pub struct InspectAlertArgs {
     pub why: bool,
 }
 
-/// What stands around a body that is read without a server.
+/// The message around a body that is read without a server.
 #[derive(Args, Clone, Debug)]
 pub struct MessageArgs {
     /// The queue it would come from: the severity of a body that names none

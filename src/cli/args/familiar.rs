@@ -1,4 +1,5 @@
-//! Commands that people know from other programs: those that mean one command of tarsy work, the others get a tip.
+//! Commands that people know from other programs: a word with one meaning runs the command of tarsy, the others print
+//! a tip.
 
 use std::ffi::OsString;
 

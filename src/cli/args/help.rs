@@ -1,4 +1,4 @@
-//! What the help of each command has below its options: examples, then notes.
+//! The text below the options in each command's help: examples, then notes.
 
 use clap::Command;
 

@@ -1,4 +1,5 @@
-//! The command that only drills run. It is parsed separately, so that help, suggestions and completions do not show it.
+//! The hidden command that only drills run. It is parsed separately, so that help, suggestions and completions do not
+//! show it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

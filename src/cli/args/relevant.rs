@@ -1,4 +1,4 @@
-//! Which of the global options each command uses. The help of a command does not show the others, which it accepts.
+//! Selects the global options that the help of each command shows. A command accepts the others too.
 
 use clap::{Command, CommandFactory as _};
 

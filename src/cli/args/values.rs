@@ -1,11 +1,11 @@
-//! Parsers for argument values that are more than a word or a number.
+//! Parsers for structured argument values.
 
 use std::path::Path;
 use std::time::Duration;
 
 use chrono::Utc;
 
-pub use tarsy_config::read::moment::{ACCEPTED, Edge, parse_moment};
+pub(crate) use tarsy_config::read::moment::{ACCEPTED, Edge, parse_moment};
 use tarsy_config::read::units::parse_duration;
 use tarsy_core::clock::Moment;
 use tarsy_drill::BUILTIN;

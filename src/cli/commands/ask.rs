@@ -1,4 +1,4 @@
-//! `tarsy ask`: a question about an investigation that is over, answered by a session of its own.
+//! `tarsy ask`: asks a question about an ended investigation. A separate session answers it.
 
 use std::path::Path;
 

@@ -125,7 +125,7 @@ pub(super) async fn with_cause<T>(nats: &Nats, outcome: anyhow::Result<T>) -> an
     })
 }
 
-/// Why no stream of a server can be read; `None` if it has the streams, or does not answer.
+/// The reason why no stream of a server can be read; `None` if it has the streams, or does not answer.
 pub(super) async fn stream_fault(nats: &Nats) -> Option<anyhow::Error> {
     match nats.has_topology().await {
         Err(error @ tarsy_bus::Error::NoJetStream { .. }) => Some(error.into()),

@@ -93,7 +93,7 @@ async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> an
     Ok(Exit::Done)
 }
 
-/// What helps against a dead letter, with this configuration of the workers.
+/// The remedy for a dead letter, with this configuration of the workers.
 fn remedy(letter: &StoredDeadLetter, config: Option<&Config>) -> Remedy {
     let (is_kept, fits) = (!letter.body.is_empty(), letter.body.len() <= MAX_BODY_BYTES);
     match letter.reason.as_str() {

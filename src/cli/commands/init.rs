@@ -1,4 +1,4 @@
-//! `tarsy init`: writes a first configuration, and says what was found and what comes next.
+//! `tarsy init`: writes a first configuration, and prints the findings and the next commands.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};

@@ -218,7 +218,7 @@ fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
     )?)
 }
 
-/// Where the pages are, by the configuration of this machine. A link is no reason for a command to fail.
+/// The address of the pages, by the configuration of this machine. A link is no reason for a command to fail.
 fn public_url(global: &GlobalArgs) -> Option<PublicUrl> {
     let web = Web::load(find(global.config.clone()).as_deref(), &process_env);
     web.inspect_err(|faults| tracing::warn!("no links: {faults}"))

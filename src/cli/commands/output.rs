@@ -1,4 +1,4 @@
-//! Prints what a command found: results on standard output, remarks on standard error.
+//! Prints the output of a command: results on standard output, remarks on standard error.
 
 use std::io::Write as _;
 

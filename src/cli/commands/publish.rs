@@ -67,7 +67,7 @@ impl PublishedSession {
         Ok(Exit::Done)
     }
 
-    /// Where the session is queued.
+    /// The remark on the published message: its subject, its sequence and the session.
     pub(super) fn remark(&self) -> String {
         let published = messages::published(
             &self.published.subject,

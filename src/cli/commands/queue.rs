@@ -85,7 +85,7 @@ async fn next(
     Ok(next)
 }
 
-/// What reading a queued alert needs.
+/// The mask and the intake that read a queued alert.
 pub(super) struct Reading {
     mask: Mask,
     intake: Intake,

@@ -141,7 +141,7 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// How to send a text, for a name that may be meant as one.
+/// A hint about sending a text, for a file name that may be meant as one.
 fn hint(file: &Path) -> String {
     let name = file.display().to_string();
     if !name.contains(' ') {

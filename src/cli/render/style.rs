@@ -1,4 +1,4 @@
-//! How output looks: width, characters, colours.
+//! Output style: width, character set and colours.
 
 use tarsy_core::timeline::rows::Tone;
 
@@ -27,7 +27,7 @@ pub struct Style {
     pub hyperlinks: bool,
 }
 
-/// How texts of a model are shown, which are Markdown.
+/// The display of a model's texts, which are Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prose {
     /// Line by line as the model wrote it: for a file or a pipe.

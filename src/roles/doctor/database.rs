@@ -14,7 +14,7 @@ pub(super) async fn check(addresses: Arc<Addresses>) -> Checked {
     Ok(vec![described(&found)])
 }
 
-/// As [`check`], for a process that only reads: a standby serves it, and it needs no right of a worker.
+/// Like [`check`], for a process that only reads: a standby serves it, and it needs no right of a worker.
 pub(super) async fn check_of_reader(addresses: Arc<Addresses>) -> Checked {
     let options = ConnectOptions {
         only_reads: true,

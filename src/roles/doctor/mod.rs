@@ -28,7 +28,7 @@ use tarsy_config::{Config, Faults, describe, process_env};
 pub use tarsy_reports::{Check, Verdict};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
-/// How long a model may take for its word.
+/// The longest time that a model may take for its word.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The results of a check, or the finding that ends it early.

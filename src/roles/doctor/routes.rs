@@ -1,4 +1,4 @@
-//! Says when alerts that always fire are investigated like any other.
+//! Warns when alerts that always fire are investigated like any other.
 
 use tarsy_config::Config;
 use tarsy_core::routing::Facts;
@@ -7,7 +7,7 @@ use tarsy_core::routing::Facts;
 /// Alertmanager inhibit alerts with the severity `info`.
 const ALWAYS_FIRING: [&str; 2] = ["Watchdog", "InfoInhibitor"];
 
-/// Where a route for them is.
+/// The example of a route for them.
 pub(super) const EXAMPLE_ROUTE: &str =
     "tarsy config example has the route always-firing, which ignores them, as a comment";
 

@@ -1,4 +1,4 @@
-//! Checks one MCP server, the tools that it lists, and what is behind it.
+//! Checks one MCP server, the tools that it lists, and the system that it queries.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The checks that a web server may do: it reads the database, follows the broker, and has no other right.
+//! The checks of a web server, which may only read the database and follow the broker.
 //!
 //! Left out are the checks of the configuration, of models, of tools and of notifications, which need secrets of
 //! workers, and the rights of a worker in the database.
@@ -17,7 +17,7 @@ use tarsy_engine::ports::WorkerStatus;
 /// A reader waits for the page.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What the web server has already.
+/// The parts of a running web server that its checks use.
 #[derive(Debug)]
 pub struct Part {
     /// Without a connection, the reason.

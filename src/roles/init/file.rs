@@ -1,4 +1,4 @@
-//! The configuration for what was found. Pure.
+//! Writes the configuration for the findings. Pure.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ pub fn configuration(findings: &Findings, folder: &Path) -> String {
     lines.join("\n")
 }
 
-/// What a configuration without a model does.
+/// The remark about a configuration without a model.
 pub(super) const RECORDING_ONLY: &str =
     "a recording knows the alerts of `tarsy drill --list` only; any other alert fails";
 /// The name of the provider without a model.

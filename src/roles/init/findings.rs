@@ -1,4 +1,4 @@
-//! What the machine has: keys, Vertex AI, a local Ollama, a cluster. Changes nothing.
+//! Inspects the machine for `tarsy init`: keys, Vertex AI, a local Ollama, a cluster. Changes nothing.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) const OLLAMA_HOST: &str = "OLLAMA_HOST";
 /// A larger file is no key of an account.
 const MAX_CREDENTIALS_BYTES: u64 = 64 * 1024;
 
-/// What was found.
+/// The findings about the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Findings {
     /// In the order in which they are preferred.
@@ -46,7 +46,7 @@ pub(super) struct FoundKey {
     pub(super) variable: &'static str,
 }
 
-/// What belongs to Vertex AI.
+/// The findings about Vertex AI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VertexAi {
     Absent,
@@ -62,7 +62,7 @@ pub(super) struct Cluster {
     pub(super) server: ServerProgram,
 }
 
-/// How the cluster is reached.
+/// The access to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ClusterAccess {
     Kubeconfig(PathBuf),

@@ -18,7 +18,7 @@ pub use self::findings::{Findings, find};
 pub use self::ollama::LOCAL_OLLAMA;
 pub use self::summary::{found, next_commands};
 
-/// What happens to a file that exists.
+/// The handling of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     Keep,

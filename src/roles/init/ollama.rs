@@ -6,18 +6,18 @@ use futures_util::future::join_all;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Where Ollama listens by default.
+/// The default address of Ollama.
 pub const LOCAL_OLLAMA: &str = "http://127.0.0.1:11434";
 
 /// A server on this machine answers at once; without one the connection is refused.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// For the server of a variable, which may be another machine.
+/// The time limit for the server of a variable, which may be another machine.
 const NAMED_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// The newest models are listed first.
 const MAX_MODELS: usize = 20;
 
-/// Where the address of an Ollama comes from.
+/// The source of the address of an Ollama.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The usual address on this machine.

@@ -1,4 +1,4 @@
-//! What `tarsy init` says: what it found, and which commands come next. Pure.
+//! The output of `tarsy init`: its findings, and the next commands. Pure.
 
 use super::file::{Chosen, RECORDING_ONLY, providers};
 use super::findings::{

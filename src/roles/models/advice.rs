@@ -1,4 +1,4 @@
-//! What mends a provider that cannot be called. Pure.
+//! Advice for a provider that cannot be called. Pure.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ pub struct ModelReport {
     pub provider: String,
     pub backend: &'static str,
     pub model: String,
-    /// Where the configuration uses it, such as `default` or `agent sre`; empty for nowhere.
+    /// The places in the configuration that use it, such as `default` or `agent sre`; empty if it is unused.
     pub used: Vec<String>,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u32>,
@@ -48,14 +48,14 @@ pub struct ModelReport {
     /// The variable of the LLM service with the key; empty for none.
     pub key_env: String,
     pub key: KeyState,
-    /// Where calls are sent, as scheme, host and port; empty if it is not known or there is none.
+    /// The address of calls, as scheme, host and port; empty if it is not known or there is none.
     pub address: String,
-    /// What the LLM service uses in place of a key, in words; empty for a key.
+    /// The credentials that the LLM service uses instead of a key, in words; empty for a key.
     pub credentials: String,
     pub problem: Option<Problem>,
     /// The answer of a probe.
     pub answer: Option<Answer>,
-    /// What the probe of a tool call has shown.
+    /// The result of the probe of a tool call.
     pub probe: Option<StrategyReport>,
 }
 
@@ -84,7 +84,7 @@ pub enum KeyState {
     Unknown,
 }
 
-/// Why a provider cannot be called, or why that is not known.
+/// The reason why a provider cannot be called, or why that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The code of the error that a call gets.
@@ -196,7 +196,7 @@ async fn of_tool_call(
     }
 }
 
-/// How long an answer may take at most, by the times of its provider.
+/// The longest time that an answer may take at most, by the times of its provider.
 fn own_timeout(connection: &Connection) -> Duration {
     let first = connection
         .first_chunk_timeout
@@ -207,7 +207,7 @@ fn own_timeout(connection: &Connection) -> Duration {
     connection.answer_timeout.unwrap_or(first + stall)
 }
 
-/// What the configuration says about a provider.
+/// The report about a provider, as far as the configuration gives it.
 fn configured(config: &Config, name: &str, llm: &LlmProvider) -> ModelReport {
     ModelReport {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Asks a model for one word, the way of every model call.
+//! Probes a model: asks it for one word, on the path of every model call.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ pub struct Answer {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub thinking_tokens: u64,
-    /// Why the model stopped: `stop`, `max_tokens`, …
+    /// The reason why the model stopped: `stop`, `max_tokens`, …
     pub finish: String,
     pub text: String,
 }
 
-/// What a probe sends, and how long it waits.
+/// The request of a probe, and its time limit.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) messages: Vec<Message>,

@@ -1,4 +1,4 @@
-//! Where a configuration uses a provider. Pure.
+//! Finds the uses of a provider in a configuration. Pure.
 
 use tarsy_config::{Config, Settings, Synthesis};
 

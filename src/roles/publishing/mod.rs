@@ -1,4 +1,5 @@
-//! What people publish: what is accepted, and the messages. For the commands and for `tarsy web`.
+//! Publishes alerts, questions and reruns of people, for the commands and for `tarsy web`: checks the input and
+//! builds the messages.
 
 pub mod submissions;
 pub mod reruns;

@@ -1,4 +1,5 @@
-//! Questions about investigations: what may be asked, and the message that asks it. For `tarsy ask` and `tarsy web`.
+//! Publishes questions about investigations, for `tarsy ask` and `tarsy web`: checks the question and builds its
+//! message.
 
 use tarsy_bus::Priority;
 use tarsy_core::alert::Severity;

@@ -1,4 +1,4 @@
-//! Another investigation of an alert. For `tarsy sessions rerun` and `tarsy web`.
+//! Publishes reruns of alerts, for `tarsy sessions rerun` and `tarsy web`.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Alerts that people submit. For `tarsy submit` and `tarsy web`.
+//! Publishes alerts that people submit, for `tarsy submit` and `tarsy web`.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use tarsy_core::alert::{AlertStatus, Severity};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::{Hints, Intake, IntakeError, MAX_BODY_BYTES, Part};
 
-/// What this machine knows about the alerts that workers take.
+/// The rules for alerts, as far as this machine knows them.
 #[derive(Clone, Debug)]
 pub struct Rules {
     intake: Intake,
@@ -27,7 +27,7 @@ pub struct Readable {
     pub left_out: Option<String>,
 }
 
-/// What the messages of one body have in common.
+/// The common part of the messages of one body.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The session of the first alert.

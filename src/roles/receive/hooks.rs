@@ -36,7 +36,7 @@ enum Target {
     Keys(HmacKeys),
 }
 
-/// Where clients send a token.
+/// The place in which clients send a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Header,
@@ -151,7 +151,7 @@ impl Hooks {
     }
 }
 
-/// What reading the configuration needs.
+/// The context for reading the configuration.
 struct Reading<'a> {
     env: Env<'a>,
     certificates: &'a Arc<Certificates>,

@@ -43,10 +43,10 @@ pub struct Options {
     pub token: Option<Token>,
 }
 
-/// Between two checks of the queue while it takes alerts.
+/// The time between two checks of the queue while it takes alerts.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 const QUEUE_RETRY_INTERVAL: Duration = Duration::from_secs(3);
-/// For the head of a request, and between two requests.
+/// The time limit for the head of a request, and between two requests.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(3);
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 

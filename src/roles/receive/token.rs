@@ -8,7 +8,7 @@ use tarsy_http::listener::Token;
 
 pub(super) const TOKEN_VARIABLE: &str = "TARSY_RECEIVE_TOKEN";
 pub(super) const TOKEN_FILE_VARIABLE: &str = "TARSY_RECEIVE_TOKEN_FILE";
-/// Between two reads of files with secrets.
+/// The time between two reads of files with secrets.
 pub(super) const READ_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The token from the environment, if there is one.

@@ -1,4 +1,4 @@
-//! How the users of the web server are known: from the configuration and the secrets of the environment.
+//! Authentication of web users: from the configuration and the secrets of the environment.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -25,14 +25,14 @@ use tarsy_reports::{
 use tarsy_store::Store;
 use tarsy_web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
 
-/// For a call of the store or the broker, with the time for a connection.
+/// The time limit for a call of the store or the broker, with the time for a connection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(6);
 /// A server that has just started connects within milliseconds.
 const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pages that are open at the same time share one look at the queue.
 const LANES_AGE: Duration = Duration::from_secs(2);
 
-/// What the configuration says about alerts and their queue.
+/// The configuration of alerts and their queue.
 #[derive(Debug)]
 pub(super) struct Alerts {
     pub(super) rules: Rules,

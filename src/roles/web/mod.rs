@@ -137,7 +137,7 @@ async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> an
     std::future::pending().await
 }
 
-/// How long the first connection to the broker may take before the role is impaired.
+/// The longest time that the first connection to the broker may take before the role is impaired.
 const CONNECT_GRACE: Duration = Duration::from_secs(1);
 
 /// Keeps the readiness up to date: the server is useful while the database or the broker answers. A database that

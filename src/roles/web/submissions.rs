@@ -16,7 +16,7 @@ use tarsy_web::ports::{
 const SUFFIX: &str = "web";
 /// A form that is older gets another id before it is sent: that of the alert says when it was submitted.
 const MAX_REQUEST_AGE: TimeDelta = TimeDelta::hours(1);
-/// For clocks of other machines.
+/// The time limit for clocks of other machines.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::minutes(5);
 
 /// A message that is sent once.
@@ -213,7 +213,7 @@ fn session_of(request: SessionId, parts: &[&[u8]]) -> SessionId {
     )
 }
 
-/// When an id of version 7 was made.
+/// The creation time of a UUID of version 7.
 fn made_at(id: SessionId) -> Option<DateTime<Utc>> {
     let (seconds, nanoseconds) = id.0.get_timestamp()?.to_unix();
     DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanoseconds)

@@ -25,7 +25,7 @@ const MAX_WORKERS: usize = 10_000;
 pub(super) struct Workers(Arc<Mutex<BTreeMap<WorkerId, (Instant, WorkerStatus)>>>);
 
 impl Workers {
-    /// By name.
+    /// The statuses, sorted by name.
     pub(super) fn current(&self) -> Vec<WorkerStatus> {
         let mut statuses = lock(&self.0);
         statuses.retain(|_, (at, _)| at.elapsed() < MAX_AGE);

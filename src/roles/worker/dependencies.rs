@@ -25,7 +25,7 @@ use tarsy_mcp::Servers;
 use tarsy_store::{ConnectOptions, Store};
 use tarsy_telemetry::http::Readiness;
 
-/// Between two checks of a broker that is connected, but whose streams cannot be read yet.
+/// The time between two checks of a broker that is connected, but whose streams cannot be read yet.
 const STREAMS_RETRY_DELAY: Duration = Duration::from_secs(3);
 /// Longer than the election of a leader: the server may be cut off from its cluster.
 const CHANGE_SERVER_AFTER: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ pub(super) struct Dependencies {
     pub(super) remedies: Remedies,
 }
 
-/// What mends each service of a worker.
+/// The remedies for each service of a worker.
 fn remedies(addresses: &Addresses) -> Remedies {
     let (nats, database) = (addresses.redacted_nats(), addresses.redacted_database());
     Remedies(BTreeMap::from([

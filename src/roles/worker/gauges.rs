@@ -12,7 +12,7 @@ use tarsy_store::Store;
 /// Shorter than any scrape interval.
 const LOAD_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How many slots and database connections are in use.
+/// The gauges of slots and database connections in use.
 pub(super) struct LoadGauges<W: World> {
     pub(super) shared: Arc<Shared<W>>,
     pub(super) store: Arc<Store>,

@@ -1,4 +1,5 @@
-//! `ConfiguredIntake`, which makes an alert and its plan of a received body, by the configuration of this worker.
+//! `ConfiguredIntake`, which parses a received body into an alert and its plan, according to the worker's
+//! configuration.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -167,7 +168,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         chosen.map_err(|error| unplanned(error).into())
     }
 
-    /// What the route and the header leave of the tools of a chain.
+    /// Narrows the tools of a chain by the route and the header.
     fn narrowing(
         &self,
         received: &Received,

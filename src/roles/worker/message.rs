@@ -1,4 +1,4 @@
-//! What the headers and the subject of a message say about its alert.
+//! Reads the facts about an alert from the headers and the subject of its message.
 
 use serde_json::Value;
 

@@ -68,7 +68,7 @@ pub struct Options {
     pub name: String,
     /// The pod whose earlier workers this one inherits from.
     pub pod: Option<Pod>,
-    /// Where metrics and health are served; port 0 takes a free one.
+    /// The address at which metrics and health are served; port 0 selects a free one.
     pub listen: SocketAddr,
     /// The mask of this process: it learns each token that is read.
     pub mask: Mask,
@@ -93,7 +93,7 @@ impl<I: Intake> World for Production<I> {
     type Presence = Nats;
 }
 
-/// How long a drain may exceed the drain timeout or a second signal: for the last checkpoint, release and
+/// The longest time that a drain may exceed the drain timeout or a second signal: for the last checkpoint, release and
 /// acknowledgement.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
@@ -106,7 +106,7 @@ pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::
     run_with(options, config, signals, |intake| intake).await
 }
 
-/// As [`run`], with an intake that is made of the configured one.
+/// Like [`run`], with an intake that is made of the configured one.
 ///
 /// # Errors
 /// As [`run`].
@@ -163,7 +163,7 @@ fn configured_intake(
     )
 }
 
-/// Which process this is.
+/// The identity of this process.
 struct Identity {
     worker: WorkerId,
     name: String,

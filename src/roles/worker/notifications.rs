@@ -1,5 +1,5 @@
-//! Starts the tasks that send notifications: one for each route, and one for the backlog of all. Without routes there
-//! are none, and nothing asks the database.
+//! Starts the tasks that send notifications: one for each route, and one for the backlog of all. Without routes no
+//! task is started, and none queries the database.
 
 use std::sync::Arc;
 

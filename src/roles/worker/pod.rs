@@ -1,4 +1,4 @@
-//! The workers that ran in this pod before this one, and the proof that they are dead.
+//! Finds the earlier workers of this pod, with the proof that they are dead.
 //!
 //! The pod's uid and the id of each worker are stored in a directory that lives as long as the pod (an `emptyDir`). A
 //! worker writes its id only while it holds the lock of a file there, and holds it until its process ends; only the

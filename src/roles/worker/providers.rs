@@ -15,9 +15,9 @@ use tarsy_engine::mutex::lock;
 use tarsy_engine::plan::{planner, provider_choices};
 use tarsy_llm::client::Client;
 
-/// How long a model may take for a word. A slower one counts as usable.
+/// The longest time that a model may take for a word. A slower one counts as usable.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two questions to models that have refused one.
+/// The time between two questions to models that have refused one.
 const ASK_INTERVAL: Duration = Duration::from_secs(20);
 /// The codes of errors that stay until a person changes something.
 const PERMANENT: [&str; 4] = [
@@ -33,7 +33,7 @@ const SCRIPTED: &str = "scripted";
 pub(super) struct ProviderCheck {
     config: Config,
     client: Client,
-    /// Why the worker claims nothing; `None` once it may.
+    /// The reason why the worker claims nothing; `None` once it may.
     why: watch::Sender<Option<String>>,
     asked: Mutex<Option<Instant>>,
 }
@@ -49,7 +49,7 @@ impl ProviderCheck {
         }
     }
 
-    /// Why the worker claims nothing; `None` once it may.
+    /// The reason why the worker claims nothing; `None` once it may.
     pub(super) fn why(&self) -> watch::Receiver<Option<String>> {
         self.why.subscribe()
     }
@@ -70,7 +70,7 @@ impl ProviderCheck {
         passes
     }
 
-    /// Why the providers cannot be used. `None`: that is not known yet.
+    /// The reason why the providers cannot be used. `None`: not known yet.
     async fn check(&self) -> Option<Option<String>> {
         if !self.config.worker.probe_models {
             return Some(None);
@@ -136,7 +136,7 @@ fn choices(config: &Config) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Why an agent has no provider that can be called.
+/// The reason why an agent has no provider that can be called.
 fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
     let of = |name: &String| reports.iter().find(|report| report.name == *name);
     let is_broken = |report: &&ModelReport| {

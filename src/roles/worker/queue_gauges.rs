@@ -16,7 +16,7 @@ use tarsy_bus::{Backlog, Nats, Priority};
 use tarsy_core::ids::WorkerId;
 use tarsy_engine::ports::WorkerStatus;
 
-/// Between two reads of the queue's backlog, each of which is five requests to the broker.
+/// The time between two reads of the queue's backlog, each of which is five requests to the broker.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(15);
 /// A worker whose status is older has ended: it publishes one every five seconds.
 const STATUS_LIFETIME: Duration = Duration::from_secs(12);
@@ -25,7 +25,7 @@ const MAX_WORKERS: usize = 10_000;
 /// Before a subscription that failed is made again.
 const SUBSCRIBE_DELAY: Duration = Duration::from_secs(5);
 
-/// How long the queue is.
+/// The gauges of the length of the queue.
 pub(super) struct QueueGauges {
     pub(super) nats: Nats,
     /// This worker.

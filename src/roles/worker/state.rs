@@ -12,7 +12,7 @@ use tarsy_telemetry::http::Readiness;
 pub(super) struct StateApplier {
     pub(super) state: watch::Receiver<State>,
     pub(super) timeline: watch::Receiver<Timeline>,
-    /// Why providers of models cannot be used.
+    /// The reason why providers of models cannot be used.
     pub(super) providers: watch::Receiver<Option<String>>,
     pub(super) flow: watch::Sender<Flow>,
     pub(super) ready: watch::Sender<Readiness>,
@@ -55,7 +55,8 @@ impl StateApplier {
 }
 
 impl StateApplier {
-    /// Why the worker is paused. The providers are the last of the services, and have a reason of their own.
+    /// The reason why the worker is paused. The providers are the last of the services, and have a reason of their
+    /// own.
     fn paused(&self, unavailable: &[&str]) -> String {
         let services: Vec<&str> = unavailable
             .iter()

@@ -1,4 +1,4 @@
-//! What the chart passes to the binary, and what the binary makes of it.
+//! Tests of the values that the chart passes to the binary, and of their effect.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -16,7 +16,7 @@ const VOLUMES: [&str; 8] = [
     "secret",
 ];
 
-/// What the profile `restricted` forbids in this pod, and what this chart forbids beside it.
+/// The violations of this pod against the profile `restricted`, and against the further rules of this chart.
 fn violations(pod: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut check = |holds: bool, fault: String| {

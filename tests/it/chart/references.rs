@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::helm::{Case, Helm};
 
-/// What no values file defines.
+/// A name that no values file defines.
 const ABSENT: &str = "no-such-name";
 /// The folder of the files of `notifications.secrets`.
 const FOLDER: &str = "/var/run/secrets/tarsy/notifications/";
@@ -14,7 +14,7 @@ struct Reference {
     /// The map in `config`, as a JSON pointer.
     map: String,
     key: &'static str,
-    /// What leads somewhere.
+    /// A value that leads to an existing object.
     present: Value,
     /// The same, leading nowhere.
     absent: Value,

@@ -1,4 +1,4 @@
-//! What an upgrade, an autoscaler and a drain do.
+//! Tests of an upgrade, an autoscaler and a drain.
 
 use serde_json::{Value, json};
 use tarsy_bus::Priority;
@@ -97,7 +97,7 @@ fn the_migration_runs_before_the_workers_in_each_mode() {
     assert!(none.notes.contains("run `tarsy migrate`"), "{}", none.notes);
 }
 
-/// What a pod needs before it can be created, as kinds and names: of this release or of others.
+/// The objects that a pod needs before it can be created, as kinds and names: of this release or of others.
 fn needs(pod: &Value) -> Vec<(&'static str, String)> {
     let volumes = pod["volumes"].as_array().unwrap();
     let sources = volumes.iter().flat_map(|volume| {

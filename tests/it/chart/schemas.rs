@@ -1,4 +1,4 @@
-//! What Helm, Kubernetes, KEDA, the Prometheus operator and the Gateway API accept.
+//! Validates the chart against the schemas of Helm, Kubernetes, KEDA, the Prometheus operator and the Gateway API.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What values change in the Deployments of the roles, and where their network policies lead.
+//! Tests of the Deployments of the roles under different values, and of their network policies.
 
 use serde_json::{Value, json};
 

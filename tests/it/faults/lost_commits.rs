@@ -1,4 +1,4 @@
-//! A database that loses confirmed commits: a failover to a standby that was behind, or a restore.
+//! A database that loses confirmed commits: a failover to a standby that lagged, or a restore.
 
 use std::sync::Arc;
 

@@ -18,10 +18,10 @@ use crate::support::wait::eventually;
 const NAME: &str = "tarsy-worker-0";
 /// Longer than a start of a worker. The test of a restart waits for the redelivery of a message, which takes as long.
 const LEASE: Duration = Duration::from_secs(10);
-/// From the start of a process until its first sessions go on.
+/// The time from the start of a process until its first sessions go on.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// Where a worker runs.
+/// The pod in which a worker runs.
 pub(crate) struct Pod {
     uid: &'static str,
     state: PathBuf,

@@ -1,5 +1,5 @@
-//! What runs the image: runc, if it is a folder in OCI layout (`oci:<folder>:<tag>`, unpacked by umoci), else Docker or
-//! Podman. Containers share the network of this machine, where the servers listen on loopback.
+//! The container engine that runs the image: runc, if it is a folder in OCI layout (`oci:<folder>:<tag>`, unpacked by
+//! umoci), else Docker or Podman. Containers share the network of this machine, where the servers listen on loopback.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,7 +41,7 @@ pub(super) struct Sizes {
     pub(super) compressed: Option<u64>,
 }
 
-/// What the kernel says about the main process of a container.
+/// The kernel's report about the main process of a container.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Confinement {
     user_and_group: [String; 2],

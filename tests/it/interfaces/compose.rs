@@ -118,7 +118,7 @@ impl Project {
         &self.file["services"][name]
     }
 
-    /// Where a container's path is on this machine.
+    /// The path on this machine of a container's path.
     fn here(&self, service: &str, path: &str) -> Option<String> {
         let service = self.service(service);
         if let Some(name) = path.strip_prefix("/run/secrets/") {

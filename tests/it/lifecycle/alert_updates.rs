@@ -26,7 +26,7 @@ agent_chains:
   react: {stages: [{name: look, agents: [{name: scribe}]}]}
   team: {stages: [{name: look, agents: [{name: left}, {name: right}]}]}
 ";
-/// What each request about a change has, before the fence.
+/// The notice in each request about a change, before the fence.
 const NOTICE: &str = "The alert has changed since the investigation began.";
 
 fn transcripts() -> [String; 5] {

@@ -1,4 +1,4 @@
-//! What real requests to a provider say about the time.
+//! Tests of the time in real requests to a provider.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
-//! What an investigation costs at the database: the number of its statements is fixed, and a worker keeps its
-//! connections. The suite investigates 20 alerts with many slots, the proof 60.
-//! `./dev bench` measures times beside it.
+//! The cost of an investigation at the database: the number of its statements is fixed, and a worker keeps its
+//! connections. The suite investigates 20 alerts with many slots, the proof 60. `./dev bench` measures times.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

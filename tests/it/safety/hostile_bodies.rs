@@ -71,7 +71,7 @@ const REPEATED: [&str; 40] = [
     "1e999,",
 ];
 
-/// What stays of a body that is reduced.
+/// The size of a reduced body.
 const REDUCED: usize = 16 * 1024;
 /// Reducing a body takes several passes over it.
 const REDUCE_FACTOR: u32 = 4;

@@ -13,7 +13,7 @@ use super::processor_time::Clock;
 const DEBUG: bool = cfg!(debug_assertions);
 const BYTES: usize = if DEBUG { 64 << 10 } else { 1 << 20 };
 const LIMIT: Duration = Duration::from_millis(if DEBUG { 2_000 } else { 20 });
-/// For texts that are made to be slow.
+/// The time limit for texts that are made to be slow.
 const HOSTILE_LIMIT: Duration = Duration::from_millis(if DEBUG { 4_000 } else { 400 });
 /// The best run counts, because other processes use the caches of this machine as well.
 const RUNS: usize = if DEBUG { 2 } else { 10 };

@@ -1,4 +1,4 @@
-//! What a thread has used of a processor: the share of other processes does not count.
+//! The processor time of a thread: the share of other processes does not count.
 
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 
 use crate::support::seeds::Seed;
 
-/// How many bytes before and after a secret an excerpt has.
+/// The number of bytes before and after a secret in an excerpt.
 const AROUND: usize = 120;
 
 pub(crate) struct SeedSearch<'a> {

@@ -1,4 +1,4 @@
-//! Everything that a system has stored, sent, logged and printed.
+//! Collects everything that a system has stored, sent, logged and printed.
 
 use std::sync::{Arc, Mutex};
 

@@ -63,7 +63,8 @@ pub(crate) fn is_proof() -> bool {
     std::env::var("TARSY_TEST_DEPTH").is_ok_and(|depth| depth == "prove")
 }
 
-/// How much a test does: `suite` in `./dev test`, `proof` in `./dev prove`, any other number by the variable.
+/// The number of repetitions in a test: `suite` in `./dev test`, `proof` in `./dev prove`, any other number by the
+/// variable.
 pub(crate) fn by_depth<N: std::str::FromStr>(variable: &str, suite: N, proof: N) -> N {
     from_env(variable, if is_proof() { proof } else { suite })
 }

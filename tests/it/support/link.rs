@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// What the proxy does with the bytes.
+/// The treatment of bytes by the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Bytes pass unchanged.

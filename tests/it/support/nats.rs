@@ -1,4 +1,4 @@
-//! A nats-server of its own for each test.
+//! A separate nats-server for each test.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -27,7 +27,7 @@ const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Lame-duck mode waits for its clients.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
 const TRIES: u32 = 20;
-/// Between two tries to start a server whose port is taken for a moment.
+/// The time between two tries to start a server whose port is taken for a moment.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// A server process with a store directory of its own. Dropping it kills the process and removes the directory.

@@ -107,7 +107,7 @@ impl PostgresServer {
         self.process.as_ref().expect("the server runs").id()
     }
 
-    /// What the server has logged since its start.
+    /// The log of the server since its start.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).expect("the log of the server")
     }

@@ -237,7 +237,8 @@ impl Tarsy {
         self.finished_within(TIMEOUT).await
     }
 
-    /// As [`Self::finished`], for a process with much to do: a limit against a process that hangs, not for its speed.
+    /// Like [`Self::finished`], for a process with much to do: a limit against a process that hangs, not for its
+    /// speed.
     pub(crate) async fn finished_within(&mut self, timeout: Duration) -> (i32, String) {
         let status = tokio::time::timeout(timeout, self.child().wait()).await;
         let status = status

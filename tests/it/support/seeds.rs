@@ -62,7 +62,7 @@ pub(crate) fn look_alikes() -> Vec<String> {
         .collect()
 }
 
-/// How a text arrives.
+/// A layout in which the text of a seed arrives.
 pub(crate) struct Layout {
     pub(crate) name: &'static str,
     pub(crate) of: fn(&str) -> String,

@@ -37,7 +37,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) lease: Duration,
     /// Attempts before an alert is given up.
     pub(crate) attempts: u32,
-    /// How long a completed investigation covers later alerts.
+    /// The time that a completed investigation covers later alerts.
     pub(crate) cooldown: Duration,
     /// Allowed tools of the evidence that may change something.
     pub(crate) allow: &'a [&'a str],
@@ -49,7 +49,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) sweep: Duration,
     /// Further lines of `mcp_servers`, with two spaces before each.
     pub(crate) servers: &'a str,
-    /// How long alerts wait for unreachable tool servers.
+    /// The time that alerts wait for unreachable tool servers.
     pub(crate) tool_wait: Duration,
     /// Further sections of the configuration.
     pub(crate) sections: &'a str,

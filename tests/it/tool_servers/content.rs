@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::investigation::{Shown, call, results};
 use super::programs::{Node, Python, is_on_path, line};
 
-/// What a result has to be.
+/// The expected result.
 enum Expected {
     Is(&'static str),
     /// Contains all of these texts.

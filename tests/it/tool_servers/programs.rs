@@ -1,4 +1,4 @@
-//! Where the servers are, and the lines of `mcp_servers` that start them.
+//! The programs of the servers, and the lines of `mcp_servers` that start them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What pages send and hand out: the forms of people who may ask and cancel, and the report as a file.
+//! Tests of the forms for people who may ask and cancel, and of the report as a file.
 
 use tarsy_core::ids::SessionId;
 

@@ -17,7 +17,7 @@ const READERS: usize = 150;
 const READERS_IN_PROOF: usize = 1_000;
 /// The budget of one reader.
 const MAX_BYTES: f64 = 64.0 * 1024.0;
-/// What few readers need beside it: the pool and the allocator grow with the first ones.
+/// The fixed memory of the first readers: the pool and the allocator grow with them.
 const FIXED_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 /// Events that the session has before its readers come: calls of tools and their results. `TARSY_WEB_HISTORY` sets
 /// another number.

@@ -1,4 +1,4 @@
-//! Who may do what: every route in every mode, the headers of every answer, and hostile requests.
+//! Tests of access control: every route in every mode, the headers of every answer, and hostile requests.
 
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use crate::support::http::Answer;
 const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "any"];
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-/// Who may use a route.
+/// The users who may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Users {
     /// Clients without a login, too.
@@ -51,7 +51,7 @@ pub(super) struct Row {
     pub(super) route: &'static str,
     pub(super) path: String,
     users: Users,
-    /// What users who may use it get.
+    /// The status that permitted users get.
     status: u16,
     body: &'static str,
 }

@@ -14,7 +14,10 @@ use tarsy_engine::ports::{BrokerUnavailable, DeadLetter};
 const MAX_DETAIL_BYTES: usize = 1024;
 
 /// Publishes `letter` on the subject of its reason and alert, on which the stream accepts one message only.
-pub async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerUnavailable> {
+pub(crate) async fn publish_dead_letter(
+    nats: &Nats,
+    letter: DeadLetter,
+) -> Result<(), BrokerUnavailable> {
     let subject = dead_letter_subject(letter.reason, letter.alert_id);
     let reason = letter.reason.as_str();
     let mut copy = headers(&letter)?;

@@ -41,9 +41,9 @@ pub struct StoredDeadLetter {
     pub subject: String,
     /// The sequence that the alert had in the stream of alerts.
     pub alert_sequence: u64,
-    /// How often the alert was delivered.
+    /// The number of deliveries of the alert.
     pub deliveries: u32,
-    /// When the alert was given up, by the server's clock.
+    /// The time when the alert was given up, by the server's clock.
     pub stored_at: DateTime<Utc>,
     /// The sequence of the dead letter in its stream.
     pub sequence: u64,

@@ -1,6 +1,7 @@
-//! What a client of the broker can do, each with the subjects that it needs for it.
+//! The operations that a client of the broker may perform, each with the NATS subjects that it needs.
 
-/// What a client can do. A right to publish on `$JS.API.…` is a right to call JetStream.
+/// An operation that a client of the broker may perform. A right to publish on `$JS.API.…` is a right to call
+/// JetStream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
     QueueAlerts,

@@ -1,4 +1,4 @@
-//! What the server permits the present credentials: `$SYS.REQ.USER.INFO`, since nats-server 2.10.
+//! Reads the permissions of the present credentials from the server: `$SYS.REQ.USER.INFO`, since nats-server 2.10.
 
 use std::time::Duration;
 

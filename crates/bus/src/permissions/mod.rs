@@ -1,4 +1,5 @@
-//! What the clients of a broker may do: the roles of tarsy, what each needs, and what given credentials permit.
+//! Permissions of NATS clients: the roles of tarsy, the subjects that each role needs, and a check of given
+//! credentials.
 //!
 //! `deploy/nats` has the same lists for a server; a test compares both.
 

@@ -21,13 +21,13 @@ pub enum NatsRole {
     Administrator,
 }
 
-/// How credentials fit a role.
+/// The result of comparing credentials with a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fit {
     pub role: NatsRole,
     /// The subjects that the role needs and the credentials do not permit.
     pub missing: Vec<String>,
-    /// What the credentials permit and the role does not need.
+    /// The abilities that the credentials permit and the role does not need.
     pub extra: Vec<Ability>,
 }
 
@@ -155,7 +155,8 @@ impl NatsRole {
         sorted(abilities.chain(self.inboxes()).copied())
     }
 
-    /// How `granted` fits this role. A pattern of `_INBOX` that only clients in other languages need is not missing.
+    /// Compares the granted permissions with this role. A pattern of `_INBOX` that only clients in other languages
+    /// need is not missing.
     pub fn fit(self, granted: &Granted) -> Fit {
         let publish = self
             .publish()

@@ -1,4 +1,4 @@
-//! Patterns of subjects: `*` stands for one token, `>` for one or more at the end.
+//! Patterns of subjects: `*` matches one token, `>` matches one or more at the end.
 
 /// Whether every subject of the pattern `inner` is one of `outer`.
 pub(super) fn covers(outer: &str, inner: &str) -> bool {

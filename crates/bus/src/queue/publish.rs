@@ -18,9 +18,9 @@ use crate::names::{ALERTS, MessageKind, Priority, SubjectSuffix};
 use tarsy_engine::backoff::Backoff;
 use tarsy_engine::trace::{self, messaging};
 
-/// How long a publish waits for a leader. NATS elects one 4 s to 9 s after the last one was lost.
+/// The time that a publish waits for a leader. NATS elects one 4 s to 9 s after the last one was lost.
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(12);
-/// From then on the server may be one that is cut off from the others.
+/// The time after which the server is assumed to be cut off from the others.
 const CHANGE_AFTER: Duration = Duration::from_secs(4);
 /// The name that a check of the queue expects.
 const NO_STREAM: &str = "TARSY_CHECK";
@@ -71,8 +71,8 @@ impl Nats {
             .await
     }
 
-    /// As [`Nats::publish_alert`], for an alert with a derived session id in its headers: if the stream has stored it
-    /// under this id within two minutes, it is not stored again, and that is no error.
+    /// Like [`Nats::publish_alert`], for an alert with a derived session id in its headers: if the stream has stored
+    /// it under this id within two minutes, it is not stored again, and that is no error.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Nats {
             .await
     }
 
-    /// As [`Nats::publish_alert_once`], for a question.
+    /// Like [`Nats::publish_alert_once`], for a question.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use tarsy_engine::ports::Received;
 /// A message that the queue has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedMessage {
-    /// As a worker would receive it. Its texts are not masked.
+    /// The message as a worker would receive it. Its texts are not masked.
     pub received: Received,
     pub priority: Priority,
     pub kind: MessageKind,

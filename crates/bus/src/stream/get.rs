@@ -1,4 +1,4 @@
-//! Reads single messages from a stream's leader, because a replica that answers a direct get may lag behind.
+//! Reads single messages from a stream's leader, because a replica that answers a direct get may be out of date.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use tarsy_core::timeline::Delta;
 const COLLECT_INTERVAL: Duration = Duration::from_millis(30);
 /// A longer piece is published at once.
 const MAX_DELTA_BYTES: usize = 64 * 1024;
-/// How many streams of text are collected at the same time.
+/// The number of streams of text that are collected at the same time.
 const MAX_STREAMS: usize = 1024;
 
 /// Publishes what arrives on `deltas` until `stop`.

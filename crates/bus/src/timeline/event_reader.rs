@@ -23,7 +23,7 @@ pub(super) struct EventReader {
 #[derive(Debug)]
 pub(super) struct StreamedEvent {
     pub(super) stream_sequence: u64,
-    /// As it was published: its signature covers these bytes.
+    /// The message as it was published: its signature covers these bytes.
     pub(super) message: async_nats::Message,
     /// `None` for a message that is not an event.
     pub(super) event: Option<TimelineEvent>,

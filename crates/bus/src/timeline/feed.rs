@@ -25,7 +25,8 @@ use tarsy_engine::backoff::Backoff;
 use tarsy_engine::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed, Outbox};
 use tarsy_engine::trace;
 
-/// How long the last event may take from a write of this process to the stream before the table is read for it.
+/// The longest time that the last event may take from a write of this process to the stream before the table is read
+/// for it.
 const TAIL_TIMEOUT: Duration = Duration::from_millis(100);
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
@@ -37,11 +38,12 @@ const MAX_QUEUED_DELTAS: usize = 1024;
 /// The limits of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSettings {
-    /// How long `drain` retries.
+    /// The time that `drain` retries.
     pub drain_timeout: Duration,
     /// A publisher ends when it had nothing to publish for this long and no renewal has asked about its session.
     pub idle_timeout: Duration,
-    /// How many sessions have a publisher. The events of a further one are published by its `drain` or by the sweeper.
+    /// The number of sessions that have a publisher. The events of a further one are published by its `drain` or by
+    /// the sweeper.
     pub max_sessions: usize,
 }
 
@@ -95,7 +97,7 @@ enum Started {
     Before(Arc<PublisherTask>),
 }
 
-/// How far a publisher has come.
+/// The progress of a publisher.
 #[derive(Debug)]
 enum Progress {
     Unknown,
@@ -110,7 +112,7 @@ impl Progress {
     }
 }
 
-/// Where a publisher finds what it has to publish.
+/// The source of the events that a publisher sends next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Table,

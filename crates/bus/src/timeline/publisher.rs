@@ -1,6 +1,7 @@
-//! Publishes one session's events: reads the last event on its subject and publishes the rows of the table after it.
-//! What this process commits follows from the session's tail, without a read of the table. The table is read at the
-//! start, after a failure, behind a gap, and when an event is committed under a number that is published already.
+//! Publishes one session's events: reads the last event on its subject and publishes the later rows of the table.
+//! Events that this process commits are taken from the session's tail, without a read of the table. The table is read
+//! at the start, after a failure, after a gap, and when an event is committed under a number that is published
+//! already.
 //!
 //! Several publishers of one session may run at the same time, in one process or many: the rows never change, and the
 //! expected last sequence of the subject lets one of them through. It orders the publishers and fences none; a refused
@@ -37,7 +38,7 @@ const MAX_ID_AGE: Duration = Duration::from_hours(24);
 /// Room for an event's headers, which count towards the server's `max_payload`.
 const HEADER_BYTES: usize = 1024;
 
-/// Why some of a session's events are not published yet.
+/// The reason why some of a session's events are not published yet.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CatchUpError {
     #[error("{0}")]
@@ -111,7 +112,7 @@ impl<O: Outbox> Publisher<O> {
         }
     }
 
-    /// As [`Publisher::new`], with the events that this process commits from now on.
+    /// Like [`Publisher::new`], with the events that this process commits from now on.
     pub(super) fn following(self) -> Self {
         Self {
             tail: Some(self.outbox.tail(self.session)),

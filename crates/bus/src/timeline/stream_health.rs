@@ -1,5 +1,4 @@
-//! Whether the timeline stream accepts events: the last refusal that a publisher got, and the state that the server
-//! reports.
+//! The health of the timeline stream: the last refusal that a publisher got, and the state that the server reports.
 //!
 //! The server's report alone is not enough: a stream that is full, or whose server has no room left, exists, has a
 //! leader, and refuses every event.

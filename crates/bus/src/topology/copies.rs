@@ -15,9 +15,9 @@ pub struct StreamCopies {
     pub name: String,
     /// The server that leads; `None` while there is no majority.
     pub leader: Option<String>,
-    /// How many servers have a copy, the leader included.
+    /// The number of servers that have a copy, including the leader.
     pub copies: usize,
-    /// How many should have one, by the configuration on the server.
+    /// The configured number of copies on the server.
     pub wanted: usize,
     /// Each copy that is not up to date.
     pub behind: Vec<CopyBehind>,

@@ -11,14 +11,15 @@ use crate::connection::Nats;
 use crate::error::Error;
 use crate::names::{ALERTS, Priority};
 
-/// How long a stream may take to move to other servers before its number of copies is changed.
+/// The longest time that a stream may take to move to other servers before its number of copies is changed.
 const MOVE_TIMEOUT: Duration = Duration::from_secs(120);
-/// Between two looks at a stream that moves.
+/// The time between two looks at a stream that moves.
 const MOVE_POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// How long servers that elect a leader may leave a request unanswered. Each request waits for 10 s of it.
+/// The longest time that servers that elect a leader may leave a request unanswered. Each request waits for 10 s of
+/// it.
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How many streams and consumers `ensure_topology` has created and updated.
+/// The numbers of streams and consumers that `ensure_topology` has created and updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TopologyChanges {
     pub created: usize,
@@ -26,7 +27,7 @@ pub struct TopologyChanges {
     pub unchanged: usize,
 }
 
-/// What happened to a stream or a consumer.
+/// The change to a stream or a consumer.
 enum Ensured {
     Created,
     Updated,

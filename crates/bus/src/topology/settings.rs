@@ -25,7 +25,7 @@ impl<T> Bound<T> {
     }
 }
 
-/// Where the copies of a stream are.
+/// The placement of a stream's copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// `None` stands for files. NATS cannot change it.
@@ -74,21 +74,21 @@ pub struct TopologySettings {
     /// The least number of replicas, 1 to 5; a stream with more keeps them. Three in production.
     pub replicas: usize,
     pub layouts: Layouts,
-    /// At this size the queue of alerts is full.
+    /// The size at which the queue of alerts is full.
     pub alerts_max_bytes: Bound<i64>,
     /// The lease: a claimed alert without a heartbeat is delivered again after this time.
     pub ack_wait: Duration,
-    /// How long timeline events stay on the stream.
+    /// The time that timeline events stay on the stream.
     pub timeline_max_age: Bound<Duration>,
-    /// At this size the stream drops its oldest timeline events; the store keeps them.
+    /// The size at which the stream drops its oldest timeline events; the store keeps them.
     pub timeline_max_bytes: Bound<i64>,
-    /// How long dead letters are kept.
+    /// The time that dead letters are kept.
     pub dead_letters_max_age: Bound<Duration>,
-    /// At this size the stream drops its oldest dead letters.
+    /// The size at which the stream drops its oldest dead letters.
     pub dead_letters_max_bytes: Bound<i64>,
-    /// How long cancel requests are kept.
+    /// The time that cancel requests are kept.
     pub control_max_age: Bound<Duration>,
-    /// At this size the stream drops its oldest cancel requests.
+    /// The size at which the stream drops its oldest cancel requests.
     pub control_max_bytes: Bound<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! What the fields of one file share: the environment, and the faults that were found.
+//! The context that all fields of one file share: the environment, and the faults found so far.
 
 use std::cell::RefCell;
 use std::fmt;

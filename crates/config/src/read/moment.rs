@@ -8,7 +8,7 @@ use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveDateTime, NaiveTime,
 use super::units::parse_duration;
 use tarsy_core::clock::Moment;
 
-/// What is accepted, for messages.
+/// The accepted forms, for messages.
 pub const ACCEPTED: &str = "3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z";
 
 /// The longest time ago: a hundred years.
@@ -16,7 +16,8 @@ const MAX_AGO: Duration = Duration::from_secs(36_500 * 86_400);
 /// The years that are understood.
 const YEARS: RangeInclusive<i32> = 1970..=9999;
 
-/// Which end of a period a moment is. A whole day begins a period with its first moment, and ends one with its last.
+/// The end of a period that a moment marks. A whole day begins a period with its first moment, and ends one with its
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     Begin,

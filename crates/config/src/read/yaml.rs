@@ -68,7 +68,7 @@ impl super::reader::Field<'_> {
 }
 
 impl Data {
-    /// As JSON.
+    /// The value as JSON.
     pub(super) fn json(&self) -> Value {
         match self {
             Self::Null => Value::Null,

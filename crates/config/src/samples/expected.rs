@@ -1,4 +1,4 @@
-//! The alerts that a sample has to give, and how they differ from those that it gives.
+//! The expected alerts of a sample, and their differences from the alerts that were read.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Samples of sources: recorded bodies with the alerts that they have to give. `tarsy sources test` and the tests of
-//! the built-in sources check them.
+//! Samples of sources: recorded bodies with their expected alerts. `tarsy sources test` and the tests of the built-in
+//! sources check them.
 //!
 //! `<folder>/<source>/samples/<incident>/<nn>.json` is a body, `<nn>.expected.yaml` beside it its alerts. All files of
 //! one incident have one fingerprint, and no two incidents have the same.
@@ -59,7 +59,7 @@ pub fn builtin() -> Vec<Sample> {
     EMBEDDED.iter().map(sample).collect()
 }
 
-/// Why a sample fails.
+/// The reason why a sample fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleFault {
     pub path: PathBuf,

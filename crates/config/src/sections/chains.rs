@@ -24,7 +24,7 @@ pub struct AgentChain {
     /// The types of alerts that choose this chain; no other chain has one of them.
     #[serde(serialize_with = "written")]
     pub alert_types: Vec<String>,
-    /// When a stage of the chain counts as completed.
+    /// The condition for a stage of the chain to count as completed.
     #[serde(skip_serializing_if = "is_default")]
     pub success_policy: Option<SuccessPolicy>,
     /// The chain's layer of the synthesis settings.
@@ -46,7 +46,7 @@ pub struct Stage {
     /// Shown on the timeline.
     #[serde(serialize_with = "written")]
     pub name: String,
-    /// When the stage counts as completed; by default when one agent has completed.
+    /// The condition for the stage to count as completed; by default when one agent has completed.
     #[serde(skip_serializing_if = "is_default")]
     pub success_policy: Option<SuccessPolicy>,
     /// The number of copies of a single agent; 1 for several agents.

@@ -25,7 +25,7 @@ pub struct LlmService {
     pub tls: Option<LlmServiceTls>,
     /// The number of calls of each provider that may run at the same time.
     pub concurrency: Concurrency,
-    /// How long running answers may continue after a stop signal.
+    /// The longest time that running answers may continue after a stop signal.
     #[serde(serialize_with = "written")]
     pub drain_timeout: Duration,
     /// The size of the largest request.

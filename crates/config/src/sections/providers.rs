@@ -43,7 +43,7 @@ pub struct LlmProvider {
     /// Whether the record of each call keeps the provider's HTML for search suggestions.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_search_widget: bool,
-    /// How the model is asked.
+    /// The generation settings of the model.
     #[serde(flatten)]
     pub generation: Generation,
     #[serde(flatten)]

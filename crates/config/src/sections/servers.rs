@@ -21,7 +21,7 @@ use tarsy_core::read_result;
 pub struct McpServer {
     #[serde(flatten)]
     pub transport: McpTransport,
-    /// Which sessions share a connection.
+    /// The sessions that share a connection.
     pub scope: ServerScope,
     /// Whether no investigation that uses the server begins while it is unavailable.
     pub required: bool,
@@ -50,7 +50,7 @@ pub struct McpServer {
     /// A longer result is summarised by a model, in tokens; 0 for no summaries. By default the value of the agent.
     #[serde(skip_serializing_if = "is_default")]
     pub summarize_over: Option<u32>,
-    /// What `tarsy doctor` calls; by default a read-only tool without required arguments.
+    /// The tool that `tarsy doctor` calls; by default a read-only one without required arguments.
     #[serde(skip_serializing_if = "is_default")]
     pub probe: Option<ToolProbe>,
 }
@@ -140,7 +140,8 @@ impl McpServer {
 /// for a hash.
 const MAX_NAME_BYTES: usize = 40;
 
-/// Why a server cannot have this name; `None` when it can. The name becomes a part of the names of its tools.
+/// The reason why a server cannot have this name; `None` when it can. The name becomes a part of the names of its
+/// tools.
 pub fn server_name_fault(name: &str) -> Option<&'static str> {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Some("must begin with a letter");

@@ -46,7 +46,7 @@ pub struct StreamLimits {
     /// Older messages are deleted.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub max_age: Option<Duration>,
-    /// At this size the queue of alerts refuses new ones; other streams delete their oldest messages.
+    /// The size at which the queue of alerts refuses new ones; other streams delete their oldest messages.
     #[serde(serialize_with = "bytes", skip_serializing_if = "is_default")]
     pub max_bytes: Option<u64>,
     #[serde(skip_serializing_if = "is_default")]
@@ -55,7 +55,7 @@ pub struct StreamLimits {
     pub placement: Option<StreamPlacement>,
 }
 
-/// Where a server stores a stream. NATS cannot change it later.
+/// The storage of a stream. NATS cannot change it later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamStorage {
@@ -64,7 +64,7 @@ pub enum StreamStorage {
     Memory,
 }
 
-/// Which servers may have the copies of a stream.
+/// The servers that may have the copies of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamPlacement {
     /// The name of their cluster, in a super-cluster.

@@ -1,4 +1,4 @@
-//! `receive`, a chain's `questions`, and `runbooks` in a file of its own: how far input from outside is trusted.
+//! `receive`, a chain's `questions`, and `runbooks` in another file: how far input from outside is trusted.
 
 pub(crate) mod runbooks;
 

@@ -30,7 +30,7 @@ pub struct Worker {
     /// The interval between sweeps. Work that is untouched for four intervals counts as orphaned.
     #[serde(serialize_with = "written")]
     pub sweep_interval: Duration,
-    /// How long an alert waits after its first delivery for an unavailable MCP server of its chain. Then it is
+    /// The time that an alert waits after its first delivery for an unavailable MCP server of its chain. Then it is
     /// investigated without the tools of that server. Zero disables the wait.
     #[serde(serialize_with = "written")]
     pub tool_wait: Duration,
@@ -101,15 +101,15 @@ impl Worker {
     }
 }
 
-/// When a completed session covers later alerts, and what the status of an alert does.
+/// The cooldown after a completed session, and the effects of alert statuses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dedupe {
-    /// How long a completed session covers later alerts of its fingerprint; zero disables the cooldown.
+    /// The time that a completed session covers later alerts of its fingerprint; zero disables the cooldown.
     #[serde(serialize_with = "written")]
     pub cooldown: Duration,
-    /// What a running investigation does when its alert is resolved.
+    /// The effect on a running investigation when its alert is resolved.
     pub on_resolved: OnResolved,
-    /// What becomes of an acknowledged alert that has no open investigation.
+    /// The handling of an acknowledged alert that has no open investigation.
     pub on_acknowledged: OnAcknowledged,
 }
 

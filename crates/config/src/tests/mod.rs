@@ -1,4 +1,4 @@
-//! Tests of whole files: values, defaults, output of `show`, faults.
+//! Tests of whole configuration files: values, defaults, output of `show`, faults.
 
 mod runbooks;
 mod servers;

@@ -12,11 +12,11 @@ const MARK: u64 = u64::from_be_bytes(*b"tarsyag\0");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregate {
     pub kind: AggregateKind,
-    /// How many alerts it stands for.
+    /// The number of alerts that it represents.
     pub count: u32,
 }
 
-/// Why alerts are not known one by one.
+/// The reason why alerts are not known one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AggregateKind {
@@ -83,7 +83,7 @@ impl Aggregate {
             .find(|aggregate| aggregate.kind == kind)
     }
 
-    /// How many alerts the members are.
+    /// The number of alerts that the members represent.
     pub fn total(members: &[Uuid]) -> u32 {
         let count = |member| Self::of(member).map_or(1, |aggregate| aggregate.count);
         members.iter().map(count).fold(0, u32::saturating_add)

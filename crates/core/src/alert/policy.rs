@@ -1,10 +1,10 @@
-//! What the status of an alert does, as far as operators choose it.
+//! The policy for alert statuses: the effect of each status, as far as operators choose it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Alert, AlertStatus};
 
-/// What a running investigation does when its whole alert is resolved.
+/// The effect on a running investigation when its whole alert is resolved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnResolved {
@@ -30,7 +30,7 @@ impl OnResolved {
     }
 }
 
-/// What becomes of an acknowledged alert without an open investigation.
+/// The handling of an acknowledged alert without an open investigation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnAcknowledged {
@@ -78,7 +78,7 @@ impl Alert {
         }
     }
 
-    /// Why it ends without an investigation, for people.
+    /// The reason why it ends without an investigation, for people.
     pub fn not_investigated_because(&self) -> String {
         match self.status {
             AlertStatus::Firing | AlertStatus::Resolved => {

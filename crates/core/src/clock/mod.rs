@@ -1,5 +1,5 @@
-//! What the model is shown of the time. A request states the time of its entries, never the present of the worker that
-//! makes it, so every worker makes the same request of a journal.
+//! The time in prompts. A request states the time of its entries, never the present of the worker that makes it, so
+//! every worker makes the same request from a journal.
 
 #[cfg(test)]
 mod tests;
@@ -35,12 +35,12 @@ pub struct ClockPlan {
     pub offset_s: i64,
 }
 
-/// What an agent works on.
+/// The subject of an agent: an alert or a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     Alert {
-        /// When the queue stored it.
+        /// The time when the queue stored it.
         received_at: DateTime<Utc>,
         /// By the clock of the sender.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub enum Subject {
 pub enum Change {
     /// Since when it fires.
     FiringSince(DateTime<Utc>),
-    /// When its status changed, in the words of other sources.
+    /// The time of a status change, in the words of other sources.
     ChangedAt(DateTime<Utc>),
 }
 
@@ -132,7 +132,7 @@ impl ClockPlan {
         })
     }
 
-    /// What the alert and the investigation have of times, seen from `now`.
+    /// The times of the alert and the investigation, relative to `now`.
     fn past(self, now: DateTime<Utc>) -> String {
         match self.subject {
             Subject::Alert {
@@ -172,7 +172,7 @@ impl StatedTime {
         }
     }
 
-    /// What follows the number of the event in the first line of a result.
+    /// The text after the number of the event in the first line of a result.
     pub fn in_heading(self) -> String {
         let Self::Heading { at, turns_left } = self else {
             return String::new();

@@ -36,7 +36,7 @@ const ELIDED_EFFECT: &str =
 /// Estimated size of a message without its texts: its role and delimiters.
 const FRAME_BYTES: usize = 16;
 
-/// How an entry is rendered as a message.
+/// The options for rendering an entry as a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RenderOptions {
     /// Number of the event of this result.

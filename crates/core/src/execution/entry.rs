@@ -56,7 +56,7 @@ pub enum Entry {
     AlertUpdated(AlertUpdated),
     /// Fact: a model or tool call gave no answer.
     Failed {
-        /// For people.
+        /// Text for people.
         error: String,
         timeout: bool,
         source: FailureSource,
@@ -106,7 +106,7 @@ pub struct ToolResult {
     /// Bytes of the whole result, which is stored, if the text is only a part of it; otherwise 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub whole_bytes: u64,
-    /// Why the call was not sent; `None` for one that was.
+    /// The reason why the call was not sent; `None` for one that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_sent: Option<NotSent>,
 }
@@ -154,7 +154,7 @@ pub struct Answer {
     /// The tool calls, in the order to run them; their ids are unique within the execution.
     pub calls: Vec<ToolCall>,
     pub usage: Usage,
-    /// Why it ended. It decides whether the answer counts ([`verdict`](super::answers::verdict)).
+    /// The finish reason. It decides whether the answer counts ([`verdict`](super::answers::verdict)).
     #[serde(default)]
     pub finish: Finish,
     /// The provider has signed the reasoning. The signature is a part of its own state.
@@ -258,7 +258,7 @@ pub enum FailureSource {
     Answer,
 }
 
-/// How an execution ended.
+/// The outcome of an execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
@@ -266,12 +266,12 @@ pub enum Outcome {
         /// The final answer.
         analysis: String,
         reason: StopReason,
-        /// What readers have to know of the analysis.
+        /// The mark on the analysis, a warning for its readers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mark: Option<Mark>,
     },
     Failed {
-        /// For people.
+        /// Text for people.
         error: String,
         reason: StopReason,
     },

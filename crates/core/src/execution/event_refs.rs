@@ -1,4 +1,4 @@
-//! Event numbers of tool results: people see them beside each event, and an analysis cites them.
+//! Event numbers of tool results: people see them next to each event, and an analysis cites them.
 //!
 //! The store assigns the number of an event in the same statement that inserts the entry. So the number is stored
 //! beside the entry, never inside of it, and so is the time.
@@ -18,7 +18,7 @@ pub struct RecordedEntry {
     pub entry: Entry,
     /// `session_seq` of the event of this tool result; `None` for any other entry, and in old journals.
     pub event: Option<u32>,
-    /// When its checkpoint was made, by the clock of its worker.
+    /// The time when its checkpoint was made, by the clock of its worker.
     pub at: Option<DateTime<Utc>>,
 }
 

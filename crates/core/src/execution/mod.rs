@@ -1,4 +1,4 @@
-//! One execution: its journal of entries, the state that they fold into, and the next step.
+//! An execution: its journal of entries, the state that folds them, and the next step.
 //!
 //! Order of the data: a state decides what to do next; a model's answer or a tool's result becomes entries; the entries
 //! are stored and applied to the state; the state renders the next conversation for the model.

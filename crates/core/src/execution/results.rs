@@ -15,7 +15,7 @@ pub struct ToolOutput {
     pub whole_bytes: u64,
 }
 
-/// Why a model or tool call gave no answer.
+/// The reason why a model or tool call gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError<'a> {
     pub message: &'a str,

@@ -61,7 +61,7 @@ pub struct State {
     recovery: u32,
     sent_before: Vec<SentCall>,
     original_arguments: OriginalArguments,
-    /// How many calls the last answer had.
+    /// The number of calls in the last answer.
     asked: usize,
     concluding: Option<Concluding>,
     stopped: Option<StopReason>,
@@ -419,7 +419,7 @@ impl State {
         self.recovery
     }
 
-    /// Why the next answer is the last one.
+    /// The reason why the next answer is the last one.
     pub fn concluding(&self) -> Option<StopReason> {
         self.concluding.map(|concluding| concluding.reason)
     }
@@ -430,7 +430,7 @@ impl State {
             .map_or(self.iteration, |concluding| concluding.after)
     }
 
-    /// Why the execution has to stop.
+    /// The reason why the execution has to stop.
     pub fn stopped(&self) -> Option<StopReason> {
         self.stopped
     }

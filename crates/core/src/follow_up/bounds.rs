@@ -2,19 +2,19 @@
 
 use super::{Exchange, PastCall, Thread};
 
-/// Of the alert.
+/// The limit of the alert, in bytes.
 pub(super) const MAX_ALERT_BYTES: usize = 16 * 1024;
-/// Of the report.
+/// The limit of the report, in bytes.
 pub(super) const MAX_REPORT_BYTES: usize = 32 * 1024;
-/// Of all earlier questions and answers.
+/// The limit of all earlier questions and answers, in bytes.
 const MAX_ASKED_BYTES: usize = 24 * 1024;
-/// Of an earlier question whose answer is left out.
+/// The limit of an earlier question whose answer is left out, in bytes.
 const MAX_BARE_QUESTION_BYTES: usize = 400;
 /// Between two exchanges.
 const GAP: &str = "\n\n";
 /// Tool calls that are listed: of more, the first and the last ones.
 const MAX_CALLS: usize = 60;
-/// Of a call's arguments.
+/// The limit of a call's arguments, in bytes.
 const MAX_ARGUMENT_BYTES: usize = 200;
 
 /// The beginning of `text` in at most `bytes`, with a note about the rest.

@@ -1,4 +1,4 @@
-//! Follow-up questions: sessions of their own about an investigation that has ended.
+//! Follow-up questions: separate sessions about an ended investigation.
 //!
 //! Only the prompts differ from those of an investigation; loop, strategies and tools are the same. This module owns
 //! the thread of a question, and how much of it a prompt holds.
@@ -29,19 +29,19 @@ pub struct Thread {
     /// The investigation; never a question itself.
     pub root: SessionId,
     pub status: RunStatus,
-    /// When it ended.
+    /// The time when it ended.
     pub ended_at: Option<DateTime<Utc>>,
     pub chain: String,
     /// Cleaned and masked.
     pub alert: Alert,
     pub analysis: Option<String>,
-    /// Why it has no analysis.
+    /// The reason why it has no analysis.
     pub error: Option<String>,
     /// Its tool calls, in order.
     pub calls: Vec<PastCall>,
     /// The answered questions, in the order in which they were asked.
     pub asked: Vec<Exchange>,
-    /// How many older answers were not read from the store.
+    /// The number of older answers that were not read from the store.
     pub older: u32,
 }
 

@@ -34,7 +34,7 @@ pub fn prompts(briefing: &Briefing<'_>, thread: &Thread, question: &str) -> Prom
     }
 }
 
-/// How the agent gets the results of the investigation.
+/// Tells the agent how it gets the results of the investigation.
 fn results(briefing: &Briefing<'_>) -> &'static str {
     let can_read = briefing
         .tools

@@ -1,4 +1,5 @@
-//! Bodies with many alerts: lists of bodies, the worst of too many, and the names of the rest.
+//! Bodies with many alerts: splits lists, and keeps the worst alerts and the names of the others when there are too
+//! many.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ impl Numbered {
     }
 }
 
-/// How much an alert needs an investigation: more is worse.
+/// The urgency of an alert: more is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Urgency {
     rank: u8,

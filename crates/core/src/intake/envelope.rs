@@ -1,4 +1,4 @@
-//! What a transport has put around a body: a JSON text with JSON in it, a push of Pub/Sub, a notification of SNS, an
+//! Removes the envelope of a transport from a body: JSON in a JSON text, a push of Pub/Sub, a notification of SNS, an
 //! event of `CloudEvents` with Base64. The alert inside is read as if it had come alone.
 
 use std::borrow::Cow;

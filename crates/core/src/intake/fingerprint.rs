@@ -46,7 +46,7 @@ pub(super) fn is_severity_key(key: &str) -> bool {
     SEVERITY_KEYS.contains(&plain.as_str())
 }
 
-/// Whose keys are told from those of others.
+/// The scope of a fingerprint: equal keys in different scopes are different alerts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scope<'s> {
     /// The end of the subject that the alert was published on.
@@ -100,18 +100,18 @@ fn name(text: &str) -> Cow<'_, str> {
     Cow::Owned(hash([text.as_bytes()]).replace(':', "-"))
 }
 
-/// For a body without any key.
+/// The fingerprint of a body without any key.
 pub(super) fn of_body(body: &[u8]) -> String {
     hash([body])
 }
 
-/// For JSON of no known form: its parts, sorted.
+/// The fingerprint of JSON of no known form: its parts, sorted.
 pub(super) fn of_parts(parts: &[String]) -> String {
     hash(parts.iter().map(String::as_bytes))
 }
 
-/// For an alert of a declared source. An absent part is marked, and the list of parts is named, so that no two keys
-/// give the same bytes.
+/// The fingerprint of an alert of a declared source. An absent part is marked, and the list of parts is named, so that
+/// no two keys give the same bytes.
 pub(super) fn of_key(key: &Key) -> String {
     let list = format!("{}/{}", key.list, key.parts.len());
     let parts = key.parts.iter().map(|part| {
@@ -128,7 +128,7 @@ pub(super) fn member_of_key(source: &str, key: &str) -> Uuid {
     short([b"key".as_slice(), source.as_bytes(), key.as_bytes()])
 }
 
-/// For an alert with labels: the hash of its name and labels, in any order.
+/// The fingerprint of an alert with labels: the hash of its name and labels, in any order.
 pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String {
     let pairs = labels
         .iter()

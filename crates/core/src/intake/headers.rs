@@ -31,7 +31,8 @@ pub const ASKED_BY: &str = "Tarsy-Asked-By";
 /// The name of the source of the alert, which the receiver knows from the path of a request. Its body is read as one of
 /// that source.
 pub const SOURCE: &str = "Tarsy-Source";
-/// Which alert of a body with several (from 0) this message is. Without it a worker publishes a message for each.
+/// The index (from 0) of this message's alert in a body with several. Without it a worker publishes a message for
+/// each.
 pub const PART: &str = "Tarsy-Part";
 /// The tenant of a sender that serves several: equal keys of two tenants are two problems.
 pub const TENANT: &str = "Tarsy-Tenant";
@@ -39,7 +40,7 @@ pub const TENANT: &str = "Tarsy-Tenant";
 pub const CONTENT_TYPE: &str = "Content-Type";
 /// The compression of the body, as in HTTP.
 pub const CONTENT_ENCODING: &str = "Content-Encoding";
-/// What the body lacks because it was too large, as JSON. The receiver and commands set it.
+/// The parts that the body lacks because it was too large, as JSON. The receiver and commands set it.
 pub const LEFT_OUT: &str = "Tarsy-Left-Out";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";

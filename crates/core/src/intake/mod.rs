@@ -38,7 +38,7 @@ use super::alert::{Alert, Severity};
 /// The largest body that is read, also after decompression. What is stored of a large one is less: [`Intake::reduced`].
 pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
-/// What the headers and the subject of a message say. Each takes precedence over the body, except the priority.
+/// The hints in the headers and the subject of a message. Each takes precedence over the body, except the priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     pub alert_type: Option<String>,
@@ -47,11 +47,11 @@ pub struct Hints {
     pub title: Option<String>,
     /// The name of the source. An unknown one counts as absent.
     pub source: Option<String>,
-    /// Which alert of the body is meant.
+    /// The index of the alert in the body.
     pub part: Option<u32>,
     /// From the queue: the severity of a body that has none.
     pub priority: Option<Severity>,
-    /// When the message was received. An end of an alert after it is none yet; without it no time is an end.
+    /// The time when the message was received. An end of an alert after it is none yet; without it no time is an end.
     pub received_at: Option<DateTime<Utc>>,
     /// The end of the subject, after the priority; may be empty. A part of the fingerprint.
     pub suffix: String,
@@ -60,7 +60,7 @@ pub struct Hints {
     /// `Content-Type` and `Content-Encoding` of the bytes.
     pub content_type: Option<String>,
     pub content_encoding: Option<String>,
-    /// What the body does not have, because it was too large.
+    /// The parts that the body lacks because it was too large.
     pub left_out: Option<LeftOut>,
 }
 
@@ -74,7 +74,7 @@ impl Hints {
     }
 }
 
-/// Why a body is no alert.
+/// The reason why a body is no alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntakeError {
     #[error("body is no text, and not compressed with gzip or deflate")]

@@ -41,12 +41,12 @@ pub struct Part {
     pub labels: BTreeMap<String, String>,
     /// Web addresses by their names.
     pub links: BTreeMap<String, String>,
-    /// Where each field came from. Not masked.
+    /// The origin of each field. Not masked.
     pub trace: Vec<Traced>,
     pub notes: Vec<Note>,
 }
 
-/// How a body is read.
+/// The form in which a body is read.
 enum Form<'s> {
     Declared {
         name: &'s str,
@@ -284,8 +284,8 @@ impl Intake {
         Ok(batch.finish().unwrap_or_else(|_| without()))
     }
 
-    /// What ranks the elements of the list of a body by the words of its source; `None` if it declares no list. The
-    /// text is JSON with some of the elements.
+    /// Ranks the elements of a body's list by the words of its source; `None` if it declares no list. The text is JSON
+    /// with some of the elements.
     pub(super) fn ranking(&self, text: &str, hints: &Hints) -> Option<Ranking<'_>> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         value.sort_all_objects();

@@ -14,7 +14,7 @@ use crate::sources::{NamedSource, Note, Sources, Tag, Traced};
 
 const MAX_NAME_CHARS: usize = 200;
 pub(super) const MAX_TITLE_CHARS: usize = 160;
-/// Of the line about one alert of a group.
+/// The limit of the line about one alert of a group, in characters.
 pub(super) const MAX_REPORT_CHARS: usize = 400;
 const MAX_URL_CHARS: usize = 2_048;
 
@@ -48,7 +48,7 @@ pub(super) struct Reading {
     pub(super) notes: Vec<Note>,
 }
 
-/// What the alerts of one message share.
+/// The context that the alerts of one message share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message<'m> {
     pub(super) body: &'m [u8],

@@ -1,4 +1,4 @@
-//! Why an alert was read as it was: one sentence for each decision, for `inspect alert --why`.
+//! Explains the reading of an alert: one sentence for each decision, for `inspect alert --why`.
 
 use super::Hints;
 use crate::alert::Alert;
@@ -7,14 +7,14 @@ use crate::sources::{Origin, Traced};
 /// The decisions, in the order in which they are told.
 const DECISIONS: [&str; 7] = ["source", "status", "severity", "key", "type", "title", "at"];
 
-/// What the reader of a body has decided, before the headers count.
+/// The decisions of a body's reader, before the headers count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'r> {
     pub(super) hints: &'r Hints,
     pub(super) alert: &'r Alert,
     /// Headers about one alert do not count for several.
     pub(super) has_several: bool,
-    /// What nothing in the body says: the severity, the key, the name.
+    /// The fields that the body does not state: the severity, the key, the name.
     pub(super) absent: &'r [&'static str],
 }
 

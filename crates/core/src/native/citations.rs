@@ -13,7 +13,7 @@ use super::{Grounding, Source, Support};
 /// More citations are left out.
 const MAX_CITATIONS: usize = 500;
 const MAX_SOURCES: usize = 20;
-/// How often the whole text may be searched, and the bytes that may always be searched.
+/// The number of searches in the whole text, and the bytes that may always be searched.
 const MAX_SEARCHES: usize = 16;
 const MIN_SEARCHED_BYTES: usize = 4 * 1024 * 1024;
 

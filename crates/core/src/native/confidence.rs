@@ -1,4 +1,4 @@
-//! How sure a provider is that a source supports words.
+//! A provider's confidence that a source supports words.
 
 use std::hash::{Hash, Hasher};
 

@@ -34,7 +34,7 @@ pub struct CodePart {
     pub id: String,
 }
 
-/// What supports an answer: a web search, or pages that were read.
+/// The grounding of an answer: a web search, or pages that were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Grounding {
@@ -42,12 +42,12 @@ pub struct Grounding {
     pub queries: Vec<String>,
     /// The pages.
     pub sources: Vec<Source>,
-    /// Which text each page supports.
+    /// The text that each page supports.
     pub supports: Vec<Support>,
     /// The pages that the provider tried to read, if it reports them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retrievals: Vec<Retrieval>,
-    /// What was found that is no page of the web.
+    /// The sources that are no pages of the web.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_sources: Vec<OtherSource>,
     /// The provider's HTML for its search suggestions. Never part of the journal or of an event.
@@ -74,7 +74,7 @@ pub struct Retrieval {
 }
 
 impl Retrieval {
-    /// Why the page was not read, as a short word: `paywall`, `error`; `None` if it was read.
+    /// The reason why the page was not read, as a short word: `paywall`, `error`; `None` if it was read.
     pub fn failure(&self) -> Option<String> {
         let word = self
             .status
@@ -95,7 +95,7 @@ pub struct Support {
     pub text: String,
     /// Indices into [`Grounding::sources`]; they may be out of range.
     pub grounding_chunk_indices: Vec<u32>,
-    /// How sure the provider is of each index; often absent.
+    /// The provider's confidence in each index; often absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confidence_scores: Vec<Confidence>,
     /// The part of the answer whose bytes are counted; providers often leave it out.

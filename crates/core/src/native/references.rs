@@ -13,20 +13,20 @@ pub enum Reference<'a> {
         queries: &'a [String],
         /// May be empty.
         sources: &'a [Source],
-        /// Which text each of `sources` supports.
+        /// The text that each of `sources` supports.
         supports: &'a [Support],
-        /// What was found beside pages of the web.
+        /// The sources other than pages of the web.
         other_sources: &'a [OtherSource],
     },
     /// Pages that the provider read.
     Pages {
         /// Empty when the provider reports attempts only.
         sources: &'a [Source],
-        /// Which text each of `sources` supports.
+        /// The text that each of `sources` supports.
         supports: &'a [Support],
         /// Every attempt to read a page, if the provider reports them.
         retrievals: &'a [Retrieval],
-        /// What was found without a search of the web.
+        /// The sources that were found without a web search.
         other_sources: &'a [OtherSource],
     },
 }
@@ -141,7 +141,7 @@ fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
     ]
 }
 
-/// How many of the last sources are pages that were read beside the search.
+/// The number of the last sources that are pages read in addition to the search.
 fn pages_behind(grounding: &Grounding) -> usize {
     let known = |index: u32| {
         usize::try_from(index)
@@ -207,7 +207,7 @@ fn behind_arrow(parts: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// What is no page, each with its kind.
+/// The sources that are no pages, each with its kind.
 fn others(sources: &[OtherSource]) -> Option<String> {
     let one = |source: &OtherSource| {
         let name = [&source.title, &source.uri]

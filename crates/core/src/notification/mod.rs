@@ -1,4 +1,4 @@
-//! Notifications: which routes learn that an investigation begins or ends, and the texts that they get.
+//! Notifications: the routes that are notified of the start or end of an investigation, and the texts that they get.
 //!
 //! `route` decides, `summary` says what there is to report, `template` puts it into words. `slack`, `teams` and
 //! `webhook` write the body of one request each; a text from outside has no meaning there but its own.
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use self::summary::Summary;
 use super::ids::SessionId;
 
-/// What a notification reports.
+/// The moment of an investigation that a notification reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Moment {
     /// The investigation has begun.

@@ -1,4 +1,4 @@
-//! Citations as people without the timeline read them.
+//! Rewrites citations for people who do not see the timeline.
 
 use crate::execution::cited_events::{CitedSource, citations};
 

@@ -1,10 +1,10 @@
-//! Which notifications a route wants.
+//! The filter of a route: the notifications that it wants.
 
 use super::Moment;
 use super::summary::{Outcome, Summary};
 use crate::alert::Severity;
 
-/// What a route wants to learn. An empty list accepts everything.
+/// The filter of a route. An empty list accepts everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Never empty in a configuration.

@@ -29,7 +29,7 @@ pub fn message(notification: &Notification) -> Value {
     })
 }
 
-/// As [`message`], for `chat.postMessage`: in this channel, as a reply if there is a first message, with metadata.
+/// Like [`message`], for `chat.postMessage`: in this channel, as a reply if there is a first message, with metadata.
 pub fn post(notification: &Notification, channel: &str, thread: Option<&str>) -> Value {
     let mut body = message(notification);
     let metadata =

@@ -1,4 +1,4 @@
-//! What a notification reports about an investigation. Its texts are masked, because the store has nothing else.
+//! The summary of an investigation for a notification. Its texts are masked, because the store has only masked texts.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::execution::cited_events::cited;
 use crate::execution::entry::Mark;
 use crate::summary::{Fields, fields};
 
-/// How an investigation ended.
+/// The outcome of an investigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// With an analysis.
@@ -71,9 +71,9 @@ pub struct Summary {
     /// `None` while the investigation runs.
     pub outcome: Option<Outcome>,
     pub analysis: Option<String>,
-    /// What readers have to know of the analysis.
+    /// The mark on the analysis, a warning for its readers.
     pub mark: Option<Mark>,
-    /// Why there is no analysis.
+    /// The reason why there is no analysis.
     pub error: Option<String>,
     /// The sender's ids of what the alerts are about.
     pub refs: Refs,
@@ -118,7 +118,7 @@ impl Summary {
             .unwrap_or_default()
     }
 
-    /// How long the investigation took.
+    /// The duration of the investigation.
     pub fn took(&self) -> Option<Duration> {
         (self.ended_at? - self.began_at?).to_std().ok()
     }

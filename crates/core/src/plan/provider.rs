@@ -1,4 +1,4 @@
-//! A provider as a plan has it: the way to a model, and how the model is asked.
+//! A provider in a plan: its connection and its generation settings.
 //!
 //! A field that an older plan lacks has its default. A default is not written, so that older programs read the plans of
 //! configurations that do not use the field.
@@ -36,10 +36,10 @@ pub struct ProviderPlan {
     /// The provider's own tools that the agent may use, each once.
     #[serde(default, skip_serializing_if = "is_default")]
     pub native_tools: Vec<NativeTool>,
-    /// What the LLM service does with a request that has native tools and functions.
+    /// The handling of a request that has native tools and functions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub native_tools_mode: NativeToolsMode,
-    /// How long the model may think; `None` for the default of the LLM service.
+    /// The limit on the model's thinking; `None` for the default of the LLM service.
     #[serde(default, skip_serializing_if = "is_default")]
     pub thinking: Option<Thinking>,
     /// The most tokens of an answer; `None` for the provider's default.
@@ -123,12 +123,12 @@ impl NativeToolsMode {
     }
 }
 
-/// How long a model may think. Providers refuse a request with both.
+/// The limit on a model's thinking, as a level or as a number of tokens. Providers refuse a request with both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
     Level(ThinkingLevel),
-    /// In tokens; 0 turns thinking off where the model supports that.
+    /// A number of tokens; 0 turns thinking off where the model supports that.
     Budget(u32),
 }
 

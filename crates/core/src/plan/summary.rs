@@ -1,4 +1,4 @@
-//! Which tool results are summarised, and by which model.
+//! The plan of summaries: the tool results that are summarised, and the model that summarises them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::provider::ProviderPlan;
 
-/// Which results get a summary.
+/// The choice of results that get a summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryPlan {
     /// The model that is asked.

@@ -9,9 +9,9 @@ const REMINDER: &str = include_str!("../prompts/react_reminder.md");
 /// The fault of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// For people.
+    /// Text for people.
     pub(super) summary: String,
-    /// For the model.
+    /// Text for the model.
     message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Headers in the middle of a line, and the names of tools behind them.
+//! Headers in the middle of a line, and the names of tools after them.
 
 use super::header::{closed, is_emphasis};
 use crate::code::{CodeSpans, is_blank};

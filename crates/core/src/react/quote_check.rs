@@ -39,7 +39,8 @@ pub(super) struct QuoteCheck<'a> {
 }
 
 impl QuoteCheck<'_> {
-    /// How this header is quoted; `None` for the model's own. `content` is the answer from the end of the header on.
+    /// The kind of quotation of this header; `None` for the model's own. `content` is the answer from the end of the
+    /// header on.
     pub(super) fn quoted_as(&self, section: Section, content: &str) -> Option<QuotedHeader> {
         let untrusted = self.untrusted?;
         let quoted = match section {

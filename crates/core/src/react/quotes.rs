@@ -21,7 +21,7 @@ enum Span {
     Comment,
 }
 
-/// What a line belongs to.
+/// The quotation or text that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineContext {
     Prose,

@@ -16,10 +16,10 @@ use crate::code::is_blank;
 const MAX_WORDS: usize = 12;
 /// Number of bytes behind a header that are searched for these words.
 const MAX_BYTES: usize = 2048;
-/// More common words than this behind the same header are a quotation.
+/// The number of common words after the same header above which a text is a quotation.
 const MAX_COINCIDENCE: usize = 3;
 
-/// How much of a section's text an untrusted text has behind the same header.
+/// The part of a section's text that an untrusted text has after the same header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlap {
     /// Too few common words for a quotation.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What a call asks for.
+/// The arguments of a call of `tarsy.read_result`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The number of the result's event.

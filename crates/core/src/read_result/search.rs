@@ -8,7 +8,7 @@ use super::{Source, head};
 
 /// More matches are not counted.
 const MAX_MATCHES: usize = 10_000;
-/// Of a longer line only the surroundings of a match are shown.
+/// The limit of a longer line only the surroundings of a match are shown, in bytes.
 const MAX_LINE_BYTES: usize = 400;
 /// Shown on each side of a match in a long line.
 const AROUND_BYTES: usize = 160;

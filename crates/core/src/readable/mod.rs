@@ -1,5 +1,4 @@
-//! How values read for people, in a terminal and on a page: text without what it must not do there, times and sizes,
-//! results of tools.
+//! Formats values for people, on a terminal or a page: cleaned text, times and sizes, results of tools.
 
 pub mod text;
 pub mod format;

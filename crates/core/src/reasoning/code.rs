@@ -1,4 +1,4 @@
-//! Whether the end of a Markdown text is in code, character by character.
+//! Tracks character by character whether the end of a Markdown text is in code.
 
 /// Minimum length of a fence.
 const MIN_FENCE: usize = 3;

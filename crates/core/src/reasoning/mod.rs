@@ -1,4 +1,4 @@
-//! Reasoning that a model's server has left in the text of an answer, between tags.
+//! Reasoning in the text of an answer, where a model's server has left it between tags.
 //!
 //! A server without a parser for its model streams `<think>…</think>` as text. [`Splitter`] takes it out before
 //! anything else reads the text. Whatever the pieces of the stream are, the result is the same.

@@ -3,7 +3,7 @@
 /// The characters that a tag begins with.
 pub(super) const STARTS: [char; 5] = ['<', '[', '◁', '&', '＜'];
 
-/// What a tag does.
+/// The effect of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     Open,
@@ -18,7 +18,7 @@ pub(super) enum Tag {
     CloseFold,
 }
 
-/// What a text begins with.
+/// The tag or token that a text begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     /// A tag of this length.
@@ -224,7 +224,7 @@ fn is_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | ':' | '-')
 }
 
-/// What a tag of this name does, if it is one of reasoning.
+/// The effect of a tag of this name, if it is one of reasoning.
 fn of_name(name: &str) -> Option<Tag> {
     let name = name.to_ascii_lowercase();
     // The names of services have hyphens: only a process of reasoning is one.

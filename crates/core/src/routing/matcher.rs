@@ -1,4 +1,4 @@
-//! One condition of a route.
+//! A matcher: one condition of a route.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::facts::{Facts, OWN_NAMES};
 use super::written::{self, Written};
 use crate::alert::Severity;
 
-/// Of a compiled regular expression.
+/// The limit of a compiled regular expression, in bytes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;
 const SEVERITY: &str = "@severity";
 
@@ -30,7 +30,7 @@ enum Test {
     FitsNot(Regex),
 }
 
-/// What a matcher does.
+/// The operator of a matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Fits,
@@ -53,7 +53,7 @@ impl Operator {
     }
 }
 
-/// Why a text is no matcher.
+/// The reason why a text is no matcher.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatcherFault {
     #[error("no matcher; accepted: name=\"value\" as in Alertmanager, with =, !=, =~ or !~")]

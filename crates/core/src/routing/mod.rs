@@ -1,4 +1,4 @@
-//! How an alert chooses its route: matchers in the syntax of Alertmanager, and the facts that they compare.
+//! Routing: matchers in the syntax of Alertmanager, and the facts of an alert that they compare.
 //!
 //! `config/sections/routes/` has the routes with what they do. The worker and the receiver ask them.
 

@@ -1,4 +1,4 @@
-//! Full text: the words by which a session is found, and the queries that find it.
+//! Full-text search: the words of a session, and the queries that find it.
 //!
 //! The words are made here and not by the text parser of the database, which needs quadratic time for some texts.
 //! Every function reads at most [`MAX_TEXT_BYTES`] of a text, once, and its result has a bound. Words of a text and

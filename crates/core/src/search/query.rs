@@ -1,4 +1,4 @@
-//! From what a person types to a query of the database.
+//! Parses a person's search text into a database query.
 
 use super::MAX_QUERY_WORDS;
 use super::words::{segments, word};

@@ -1,4 +1,4 @@
-//! From texts to words.
+//! Splits texts into search words.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{MAX_TEXT_BYTES, MAX_WORDS, beginning};
 /// A shorter word is none, of a longer one the beginning counts.
 const MIN_WORD_BYTES: usize = 2;
 const MAX_WORD_BYTES: usize = 64;
-/// What holds the parts of one word together, as in `shop-7d9f-x2` and `10.0.0.1`.
+/// Characters that join the parts of one word, as in `shop-7d9f-x2` and `10.0.0.1`.
 const JOINERS: [char; 3] = ['.', '_', '-'];
 
 /// The texts of a session in which people search.

@@ -5,9 +5,9 @@ use regex::{Regex, RegexBuilder};
 use super::expression::Expression;
 use super::view::View;
 
-/// Of the compiled expression.
+/// The limit of the compiled expression, in bytes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;
-/// Of the text that it searches.
+/// The limit of the text that it searches, in bytes.
 const MAX_INPUT_BYTES: usize = 4 * 1024;
 
 /// A regular expression whose named groups are texts for expressions.
@@ -17,7 +17,7 @@ pub struct Capture {
     regex: Regex,
 }
 
-/// Why a regular expression cannot be used.
+/// The reason why a regular expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureFault {
     #[error("no regular expression: {0}")]

@@ -1,4 +1,4 @@
-//! Expressions: alternatives of pointers, captured names, templates and literals. There is no language behind them.
+//! Expressions: alternatives of pointers, captured names, templates and literals. They are data, not a language.
 //!
 //! `/a | @/b | $name | "text" | '{/a}  {/b | /c}'`: the first alternative that has a text is taken.
 
@@ -27,7 +27,7 @@ pub(super) enum Piece {
     Hole(Expression),
 }
 
-/// Why a text is no expression.
+/// The reason why a text is no expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionFault {
     #[error("{0}")]
@@ -138,7 +138,7 @@ impl Expression {
     }
 }
 
-/// What an expression reads.
+/// A leaf of an expression: the value that it reads.
 enum Leaf<'e> {
     Pointer(&'e Pointer),
     Captured(&'e str),

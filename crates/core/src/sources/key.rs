@@ -11,7 +11,7 @@ const VOLATILE: [&str; 5] = ["severity", "priority", "level", "status", "state"]
 /// The parts of a key; `None` stands for an absent one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    /// Which of the lists of the source gave it.
+    /// The list of the source that gave it.
     pub list: usize,
     pub parts: Vec<KeyPart>,
 }

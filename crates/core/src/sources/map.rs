@@ -1,4 +1,4 @@
-//! Reads the fields of one alert from a body, as its source declares them, and notes where each came from.
+//! Reads the fields of one alert from a body, as its source declares them, with the origin of each field.
 
 use std::collections::BTreeMap;
 
@@ -220,7 +220,7 @@ fn ignored(because: String) -> Judged {
     }
 }
 
-/// Why the default of a field counts.
+/// The reason why the default of a field counts.
 fn because_absent(from: Option<&Expression>) -> String {
     match from {
         Some(from) => {

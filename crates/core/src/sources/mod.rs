@@ -1,4 +1,4 @@
-//! The sources of alerts: how the bodies of each vendor are recognised, and where they have the fields of an alert.
+//! The sources of alerts: rules that recognise the bodies of each vendor, and pointers to the fields of an alert.
 //!
 //! A [`Source`] is a plain value. The configuration reads it from YAML, for built-in sources and for those of users
 //! alike: `config/sections/sources/`. [`Sources`] recognises a body; [`Source::map`] reads the fields of an alert with

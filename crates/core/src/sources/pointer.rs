@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Where a pointer begins.
+/// The base of a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Base {
     Body,
@@ -19,7 +19,7 @@ pub struct Pointer {
     tokens: Vec<String>,
 }
 
-/// Why a text is no pointer.
+/// The reason why a text is no pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PointerFault {
     #[error("a pointer begins with /, as in /alert/id")]

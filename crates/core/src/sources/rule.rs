@@ -1,4 +1,5 @@
-//! Which bodies belong to a source: fields that exist, fields with a certain word, and fields that are missing.
+//! The rule that recognises the bodies of a source: fields that exist, fields with a certain word, and fields that
+//! are absent.
 
 use serde_json::Value;
 

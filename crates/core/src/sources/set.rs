@@ -1,4 +1,4 @@
-//! The sources of a configuration, and which of them a body belongs to.
+//! The sources of a configuration, and the choice of the source that a body belongs to.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub struct NamedSource {
     pub reader: Reader,
 }
 
-/// What reads the bodies of a source.
+/// The reader for the bodies of a source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
     Declared(Box<Source>),

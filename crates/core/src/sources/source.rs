@@ -1,4 +1,5 @@
-//! A source: how the bodies of one vendor are recognised and read. A plain value, made from YAML by the configuration.
+//! A source: the rules to recognise and read the bodies of one vendor. A plain value, made from YAML by the
+//! configuration.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Where each field of an alert came from, for `inspect alert --why`.
+//! The origin of each field of an alert, for `inspect alert --why`.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct Traced {
     pub origin: Origin,
 }
 
-/// What gave the value of a field.
+/// The origin of a field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A pointer, name or template, as written, and the text there.
@@ -102,7 +102,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What was unusual about a message. The message is read nevertheless.
+/// An unusual property of a message. The message is read nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// No part of the key exists: the fingerprint is a hash of the body.
@@ -129,7 +129,7 @@ pub enum Note {
     Unread(usize),
 }
 
-/// How a body differed from what its format asks for.
+/// A deviation of a body from its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Repair {
     #[error("the body was compressed, and no header said so")]

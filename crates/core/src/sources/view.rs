@@ -1,4 +1,4 @@
-//! One alert of a body, as expressions see it: the body, the element of its list, and what the regex captured.
+//! The input of expressions for one alert: the body, the element of its list, and the captures of the regex.
 
 use serde_json::Value;
 

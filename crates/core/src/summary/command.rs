@@ -8,7 +8,7 @@ const MAX_COMMAND: usize = 2_000;
 pub struct Command<'a> {
     /// Without the back quotes.
     pub text: &'a str,
-    /// What stands behind it, without the punctuation between them.
+    /// The text after the command, without the punctuation between them.
     pub rest: &'a str,
 }
 

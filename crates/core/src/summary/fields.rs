@@ -11,26 +11,26 @@ use crate::code::{Mark, ends, fence};
 /// Facts that are kept; the analysis has all of them.
 const MAX_EVIDENCE: usize = 12;
 
-/// What an analysis says, by the labels of its form. A field that it lacks is empty.
+/// The fields of an analysis, by the labels of its form. A field that it lacks is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fields {
     pub cause: Option<String>,
     /// The word of the model; nothing checks it.
     pub sure: Option<Sure>,
-    /// What the word rests on, or the whole text of the line if its word is unknown.
+    /// The reason for the word, or the whole text of the line if its word is unknown.
     pub sure_why: String,
     /// Whether the problem is still there.
     pub now: Option<String>,
     /// One fact each, with its source in brackets; at most twelve.
     pub evidence: Vec<String>,
     pub next: Option<String>,
-    /// What could not be looked at, and what it would settle.
+    /// The evidence that was not available, and the question that it would settle.
     pub not_seen: Option<String>,
     #[serde(skip)]
     pub form: Form,
 }
 
-/// How an analysis keeps to its form.
+/// The degree to which an analysis keeps to its form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {

@@ -1,4 +1,4 @@
-//! The form of an analysis: cause, how sure it is, state now, evidence, next step, and what was not seen.
+//! The parts of an analysis: cause, confidence, current state, evidence, next step, and limits of the evidence.
 //!
 //! The form is what `prompts/answer_form.md` asks for. Models of every size write it in their own way, so labels are
 //! also read as headings, in bold, as items of a list, as rows of a table and as keys of JSON, in any order.

@@ -1,8 +1,8 @@
-//! How sure a model says that it is of its analysis. The word is the model's own; nothing here checks it.
+//! The model's stated confidence in its analysis. It is stored as the model wrote it; nothing here checks it.
 
 use serde::Serialize;
 
-/// How sure a model is.
+/// The confidence of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sure {

@@ -7,7 +7,7 @@ pub(super) struct Opener {
     form: Form,
 }
 
-/// What has to stand behind the beginning of a markup.
+/// The text that has to follow the beginning of a markup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// A token of a chat template, which stands in no other text.

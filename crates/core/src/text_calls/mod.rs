@@ -1,4 +1,4 @@
-//! Calls that a model's server has left in the text of an answer, in the markup of the model.
+//! Tool calls in the text of an answer, where a model's server has left them in the markup of the model.
 //!
 //! A server without a parser for its model returns `<tool_call>{"name": …}</tool_call>` as text. Such an answer is a
 //! call that was not made, and no analysis. What stands in code or in a quotation is text, and so is a markup that an
@@ -24,7 +24,7 @@ const SNIPPET_BYTES: usize = 64;
 /// Bytes of a tag that is shown to people.
 const MARKUP_BYTES: usize = 40;
 
-/// What the labels of `ReAct` are in an answer.
+/// The meaning of `ReAct` labels in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// The format of the answer, which its own parser reads.

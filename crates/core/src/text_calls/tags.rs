@@ -1,4 +1,4 @@
-//! Tags around calls that no list has: each provider invents one, and its name says what it is.
+//! Tool calls between unknown tags: providers invent tags, whose names tell that they contain calls.
 
 use super::{names_tool, offered};
 use crate::plan::ToolSpec;
@@ -7,7 +7,7 @@ use crate::plan::ToolSpec;
 const MAX_HEAD_CHARS: usize = 48;
 /// Bytes behind the beginning of a tag that have to hold the name of a tool.
 const REACH_BYTES: usize = 300;
-/// What the letters of a tag around a call have in them.
+/// Words that occur in the names of tags around calls.
 const WORDS: [&str; 11] = [
     "toolcall",
     "functioncall",
@@ -24,7 +24,7 @@ const WORDS: [&str; 11] = [
 /// Tags that are those of a call if the name of an offered tool stands in them.
 const NAMING: [&str; 4] = ["function", "functionname", "tool", "toolname"];
 
-/// How a tag and the call in it are read.
+/// The reading of a tag and of the call in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     Call,

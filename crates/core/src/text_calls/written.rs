@@ -3,7 +3,7 @@
 use super::offered;
 use crate::plan::ToolSpec;
 
-/// What may stand before the name of a tool.
+/// Words that may precede the name of a tool.
 const PREFIXES: [&str; 11] = [
     "print(",
     "await ",

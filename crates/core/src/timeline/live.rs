@@ -169,7 +169,7 @@ impl Live {
 }
 
 impl Answer {
-    /// Which try of the iteration's model call, from 1.
+    /// The attempt of the iteration's model call, from 1.
     pub fn attempt(&self) -> u32 {
         self.call.attempt
     }

@@ -157,17 +157,17 @@ pub struct TimelineEvent {
     pub agent: Option<String>,
     /// The execution's iteration, from 1.
     pub iteration: Option<u32>,
-    /// Which try of the iteration's model call it comes from, counted from 1. A call is tried again by each worker that
-    /// goes on with the session before an answer is stored, and by the same worker after a rate limit. Older versions
-    /// always wrote 1.
+    /// The attempt of the iteration's model call that it comes from, counted from 1. A call is tried again by each
+    /// worker that goes on with the session before an answer is stored, and by the same worker after a rate limit.
+    /// Older versions always wrote 1.
     pub attempt: Option<u32>,
     pub event_type: EventType,
     pub status: EventStatus,
-    /// For people.
+    /// Text for people.
     pub content: String,
     /// For programs; may be null.
     pub metadata: Value,
-    /// When the step was committed, in microseconds.
+    /// The time when the step was committed, in microseconds.
     pub created_at: DateTime<Utc>,
     /// Whether the content was cut for the wire; the store has all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -190,7 +190,7 @@ impl TimelineEvent {
 pub struct EventDraft {
     pub event_type: EventType,
     pub status: EventStatus,
-    /// For people.
+    /// Text for people.
     pub content: String,
     /// For programs; may be `Value::Null`.
     pub metadata: Value,
@@ -226,7 +226,7 @@ impl EventDraft {
     }
 }
 
-/// Which of an answer's streams a delta belongs to.
+/// The stream of an answer that a delta belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeltaKind {
@@ -251,7 +251,7 @@ pub struct Delta {
     pub epoch: u32,
     /// The execution's iteration, from 1.
     pub iteration: u32,
-    /// Which try of the iteration's model call, from 1, as in [`TimelineEvent::attempt`].
+    /// The attempt of the iteration's model call, from 1, as in [`TimelineEvent::attempt`].
     pub attempt: u32,
     pub kind: DeltaKind,
     /// Bytes of this stream before this delta. A lower offset than the shown length truncates the shown text to it.

@@ -28,7 +28,7 @@ const INDEX: &str = "evidence.yaml";
 /// The tools of a drill, sorted by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// When it was recorded: the time that the model of the drill is shown.
+    /// The time when it was recorded: the time that the model of the drill is shown.
     pub now: Option<DateTime<Utc>>,
     /// Sorted by name.
     pub tools: Vec<EvidenceTool>,
@@ -49,8 +49,8 @@ pub struct EvidenceTool {
     pub read_only: bool,
     /// A call gets the first answer that matches.
     pub answers: Vec<Recorded>,
-    /// What the real tool says about objects that do not exist, where the recording has all objects that there are.
-    /// `{{name}}` stands for the argument of that name. Without it, a call without an answer gets [`NOT_RECORDED`].
+    /// The real tool's answer about objects that do not exist, if the recording has all existing objects. `{{name}}`
+    /// stands for the argument of that name. Without it, a call without an answer gets [`NOT_RECORDED`].
     #[serde(default)]
     pub not_found: Option<String>,
 }

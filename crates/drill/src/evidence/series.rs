@@ -1,4 +1,4 @@
-//! Whether a query in `PromQL` asks for a recorded series.
+//! Decides whether a query in `PromQL` selects a recorded series.
 //!
 //! A series has a metric and labels. A query asks for it if it selects this metric, if the labels satisfy each of its
 //! matchers, and if it aggregates in a way that leaves the series as it is. Rates, arithmetic, offsets and comparisons

@@ -14,7 +14,7 @@ use tarsy_core::react::ReplyKind;
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 
-/// What a report is worth; the first one that fits.
+/// The grade of a report; the first one that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -1,4 +1,4 @@
-//! Numbers of a report that no cited result has.
+//! Finds numbers in a report that appear in no cited result.
 //!
 //! A number is supported if a source has it, also with another unit, as a percentage or rounded, or if it follows from
 //! two supported numbers of the same line. Names with digits, dates, durations and counts below ten are not checked:

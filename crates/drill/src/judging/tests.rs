@@ -1,4 +1,4 @@
-//! Every rubric on reports with known grades, and on answers that say nothing.
+//! Tests of every rubric with reports of known grades, and with empty answers.
 
 use chrono::DateTime;
 use serde::Deserialize;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::ports::{DeadReason, Delivery};
 use tarsy_core::ids::SessionId;
 
-/// How a worker answers a message.
+/// A worker's answer to a message of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Acknowledgement {
     Ack,
@@ -33,7 +33,7 @@ impl Acknowledgement {
     }
 }
 
-/// Between the delay and one and a half of it, so that many messages are not redelivered at once.
+/// Adds jitter of up to half of the delay, so that many messages are not redelivered at once.
 pub(crate) fn jittered(delay: Duration) -> Duration {
     delay.mul_f64(1.0 + fastrand::f64() / 2.0)
 }

@@ -1,4 +1,5 @@
-//! Admission: an alert without a disposition is prepared, then opens a session, joins one, ends, or is given up.
+//! Admission of an alert without a disposition: it is prepared, then opens a session, joins one, ends, or becomes a
+//! dead letter.
 //!
 //! A crash counts as an attempt for everything the worker was doing. An alert that may have caused one is therefore
 //! prepared in isolation: meanwhile this worker prepares and claims nothing else, and no run here is at risk of losing
@@ -31,20 +32,21 @@ use crate::world::World;
 use tarsy_core::alert_update::Change;
 use tarsy_core::ids::SessionId;
 
-/// Until the session of the fingerprint that is being cancelled has ended.
+/// The time until the session of the fingerprint that is being cancelled has ended.
 const CANCELLING_DELAY: Duration = Duration::from_secs(2);
-/// Until the MCP servers of an alert's chain are looked for again.
+/// The time until the MCP servers of an alert's chain are looked for again.
 const TOOLS_DELAY: Duration = Duration::from_secs(5);
-/// Until the other alerts of a body are published again.
+/// The time until the other alerts of a body are published again.
 const PARTS_DELAY: Duration = Duration::from_secs(2);
-/// Suspects that a crash has returned together ask for isolation within this time.
+/// The jitter of suspect alerts: those that one crash has returned together request isolation at random times within
+/// it.
 const MAX_JITTER: Duration = Duration::from_secs(1);
 /// Attempts whose result the store refused before the alert is given up.
 const MAX_REFUSALS: u32 = 3;
 
 type AlertAttempt<'a, W> = Attempt<'a, <W as World>::Sessions>;
 
-/// What the attempt to admit an alert led to.
+/// The result of an attempt to admit an alert.
 #[derive(Debug)]
 pub(super) enum Admission {
     /// A session, leased to this worker.
@@ -59,7 +61,7 @@ pub(super) enum Admission {
     Panicked,
 }
 
-/// Why a step of the preparation has no result.
+/// The reason why a step of the preparation has no result.
 enum Failure {
     Prepare(PrepareError),
     /// The step was dropped, or it panicked.
@@ -262,7 +264,7 @@ impl<W: World> Shared<W> {
         Ok(admission)
     }
 
-    /// How long a completed investigation covers this alert.
+    /// The time that a completed investigation covers this alert.
     fn cooldown(&self, prepared: &PreparedAlert) -> Duration {
         prepared
             .route

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::ports::Sessions;
 use tarsy_core::ids::SessionId;
 
-/// How long a refund may delay the acknowledgement.
+/// The longest time that a refund may delay the acknowledgement.
 const REFUND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One counted attempt to prepare an alert. A worker that dies leaves it counted.

@@ -1,4 +1,4 @@
-//! `Dispatcher`, which brings each message of the queue to its acknowledgement.
+//! `Dispatcher`, which processes each message of the queue and acknowledges it.
 //!
 //! The alert is recorded first. Then it is admitted (`admit.rs`) or its session is claimed, the session runs
 //! (`run/holder.rs`), and the settler acknowledges the message.
@@ -27,11 +27,11 @@ use tarsy_core::ids::SessionId;
 /// Tries to find the disposition of an alert that several workers hold at once. The store retries its own races;
 /// another try follows a race that another worker has won.
 const MAX_RACES: u32 = 3;
-/// After the last of them.
+/// The delay before a retry after the last of these tries.
 const RACE_DELAY: Duration = Duration::from_secs(1);
-/// After an error of the store or the broker.
+/// The delay after an error of the store or the broker.
 const ERROR_DELAY: Duration = Duration::from_secs(2);
-/// For a session that this version cannot run, or that the store does not know.
+/// The delay for a session that this version cannot run, or that the store does not know.
 const UNKNOWN_DELAY: Duration = Duration::from_secs(30);
 
 /// The delivery side of a worker: a handle to what the worker shares.

@@ -1,4 +1,4 @@
-//! Sessions of a dead worker whose leases have not expired: the worker that was started in its place goes on with them.
+//! Inherits the sessions of a dead worker before their leases expire: the worker that replaces it continues them.
 //!
 //! The composition root knows which workers are dead. The store compares the owner, so a session that another worker
 //! has claimed meanwhile stays with it. The message of such a session is still with the dead worker: the run adopts it
@@ -16,7 +16,7 @@ use crate::worker::shared::Shared;
 use crate::world::World;
 use tarsy_core::ids::{SessionId, WorkerId};
 
-/// Between two questions whether the LLM service serves.
+/// The time between two questions whether the LLM service serves.
 const SERVING_INTERVAL: Duration = Duration::from_millis(500);
 /// A service that does not answer within this time is unavailable.
 const SERVING_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,5 +1,5 @@
-//! From a delivered message to its acknowledgement: which session the alert belongs to, and when all of it is
-//! published.
+//! Processes a delivered message until its acknowledgement: admits the alert to a session, runs the session, and
+//! settles it.
 
 pub mod dispatch;
 mod inherit;

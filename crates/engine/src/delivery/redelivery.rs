@@ -30,10 +30,11 @@ const MAX_AGE: Duration = Duration::from_secs(600);
 /// too.
 const MAX_FREE_RELEASES: u32 = 2;
 
-/// What follows from a release.
+/// The consequences of a release for the redelivery of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Redelivery {
-    /// Until the redelivery: from 5 s to 60 s, doubled with each release in a row without a checkpoint between.
+    /// The time until the redelivery: from 5 s to 60 s, doubled with each release in a row without a checkpoint
+    /// between.
     pub delay: Duration,
     pub(crate) counts_as_attempt: bool,
 }
@@ -47,9 +48,9 @@ pub struct RedeliveryBackoff {
 #[derive(Debug, Default)]
 struct History {
     releases: HashMap<SessionId, Releases>,
-    /// When a run ended that had written a checkpoint: the LLM service worked for it, and so did the store.
+    /// The time when a run ended that had written a checkpoint: the LLM service worked for it, and so did the store.
     progressed: HashMap<SessionId, Instant>,
-    /// When the store finished the admission of an alert.
+    /// The time when the store finished the admission of an alert.
     admitted: HashMap<SessionId, Instant>,
 }
 
@@ -183,7 +184,7 @@ mod tests {
         ReleaseReason::ModelBroke(String::new())
     }
 
-    /// What follows from each of these releases of session 1: `true` after a checkpoint.
+    /// The redelivery after each of these releases of session 1: `true` after a checkpoint.
     fn released(progress: [bool; 7], reason: &ReleaseReason) -> [Redelivery; 7] {
         let backoff = RedeliveryBackoff::default();
         progress.map(|progress| {

@@ -1,4 +1,4 @@
-//! Settlement: everything that a session or alert owes to the world is on the stream, and the store records that.
+//! Settlement: publishes all events of an ended session or alert, then marks it settled in the store.
 //!
 //! Any worker may settle, any number of times: the rows of an ended session do not change.
 
@@ -16,7 +16,7 @@ pub(crate) enum SettleError {
     Broker(#[from] BrokerUnavailable),
 }
 
-/// How far a settlement came.
+/// The result of a settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Events may still follow.

@@ -1,4 +1,4 @@
-//! `Settler`, which settles ended sessions beside the slots: a timeline stream that takes no events delays no
+//! `Settler`, which settles ended sessions without occupying slots, so that an unavailable timeline stream delays no
 //! investigation.
 //!
 //! The message of an ended session stays here, in progress, until every event is on the stream. A message that went
@@ -30,7 +30,7 @@ const MAX_CONCURRENT: usize = 16;
 const MAX_WAITING: usize = 1_000;
 /// A message that finds no room is redelivered after this time.
 const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
-/// Between two tries of one settlement.
+/// The time between two tries of one settlement.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     max: Duration::from_secs(30),

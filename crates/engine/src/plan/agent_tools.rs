@@ -53,13 +53,13 @@ pub fn agent_tools(config: &Config, settings: &Settings, offered: &[ToolSpec]) -
 pub struct AgentShare {
     pub chain: String,
     pub agent: String,
-    /// How many tools its servers offer.
+    /// The number of tools that its servers offer.
     pub of_servers: usize,
     pub tools: AgentTools,
 }
 
 impl AgentShare {
-    /// How many tools of its servers its key `tools` does not name.
+    /// The number of tools of its servers that its key `tools` does not name.
     pub fn not_named(&self) -> usize {
         self.of_servers
             .saturating_sub(self.tools.tools.len() + self.tools.left_out.len())

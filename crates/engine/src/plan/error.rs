@@ -1,6 +1,6 @@
-//! Why no plan could be made.
+//! The errors of planning.
 
-/// Why no plan could be made.
+/// The reason why no plan could be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The header names a chain that is not defined.

@@ -1,5 +1,5 @@
-//! The plan of a follow-up question: one agent of the investigation's chain, with the present configuration and prompts
-//! of its own. Pure.
+//! The plan of a follow-up question: one agent of the investigation's chain, with the present configuration and
+//! separate prompts. Pure.
 
 use super::agent_tools::servers_for;
 use super::error::{PlanError, undefined};

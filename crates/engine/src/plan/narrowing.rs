@@ -1,4 +1,4 @@
-//! What the route of an alert and the header of its publisher leave of the tools of a chain. Pure.
+//! Narrows the tools of a chain by the route of the alert and by the header of its publisher. Pure.
 //!
 //! Both only remove tools: what the configuration does not offer to an agent of the chain stays out of reach.
 
@@ -54,13 +54,13 @@ impl Narrowing {
         })
     }
 
-    /// Those of these servers that may have one of the remaining tools.
+    /// Selects the servers that may have one of the remaining tools.
     pub fn servers(&self, mut servers: Vec<String>) -> Vec<String> {
         servers.retain(|server| self.all(|pattern| pattern.names_server(server)));
         servers
     }
 
-    /// What is left of a list of tools.
+    /// Narrows a list of tools.
     pub fn listing(&self, mut listing: Listing) -> Listing {
         listing.tools.retain(|tool| self.keeps(tool));
         listing

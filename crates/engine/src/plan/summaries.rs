@@ -1,4 +1,5 @@
-//! Which tool results of an agent are summarised, and by which provider. Pure.
+//! The plan of summaries: the tool results of an agent that are summarised, and the provider that summarises them.
+//! Pure.
 
 use std::collections::BTreeMap;
 

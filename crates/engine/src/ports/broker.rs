@@ -1,4 +1,4 @@
-//! The broker: the timeline, the messages of the queue, cancel requests and the status of workers.
+//! The ports of the broker: the timeline, the messages of the queue, cancel requests and the status of workers.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub trait Feed: Send + Sync + 'static {
     /// Notifies the publisher that the table may have unpublished events of the session. Never waits.
     fn notify(&self, session: SessionId);
 
-    /// As [`Feed::notify`], if the publisher has not reached the event with this number.
+    /// Like [`Feed::notify`], if the publisher has not reached the event with this number.
     fn notify_up_to(&self, session: SessionId, last_seq: u32);
 
     /// Notifies the publisher that this process has committed events of the session, which it gets from the
@@ -114,7 +114,7 @@ pub trait Queue: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
-/// What the subscription to cancel requests yields.
+/// An item of the subscription to cancel requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelNotice {
     /// A person has asked for this session to be cancelled.
@@ -176,11 +176,11 @@ pub struct WorkerStatus {
     pub busy: u32,
     /// `claiming`, `paused` (something it needs is unavailable) or `draining`.
     pub state: String,
-    /// What is unavailable while it is paused: `nats`, `database`, `llm-service`, `providers`. An earlier version sends
-    /// none.
+    /// The unavailable services while it is paused: `nats`, `database`, `llm-service`, `providers`. An earlier version
+    /// sends none.
     #[serde(default)]
     pub unavailable: Vec<String>,
-    /// How long it has been in this state, in milliseconds; 0 from an earlier version.
+    /// The time that it has been in this state, in milliseconds; 0 from an earlier version.
     #[serde(default)]
     pub state_ms: u64,
 }

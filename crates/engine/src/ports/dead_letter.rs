@@ -6,7 +6,7 @@ use serde_json::Value;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::InvalidSessionId;
 
-/// Why an alert was given up. The word is part of the dead letter's subject.
+/// The reason why an alert was given up. The word is part of the dead letter's subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeadReason {
@@ -60,11 +60,11 @@ impl DeadReason {
     }
 }
 
-/// Why an alert is given up.
+/// The reason why an alert is given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: DeadReason,
-    /// What is wrong with this very alert, for people.
+    /// The fault of this alert, for people.
     pub detail: String,
 }
 
@@ -93,7 +93,7 @@ pub struct DeadLetter {
     /// The alert.
     pub alert_id: SessionId,
     pub reason: DeadReason,
-    /// Why, for people.
+    /// The reason, for people.
     pub detail: String,
     /// The body as received; empty when it was too large to be kept.
     pub body: Vec<u8>,
@@ -103,6 +103,6 @@ pub struct DeadLetter {
     pub subject: String,
     /// Its sequence in the stream of alerts.
     pub stream_sequence: u64,
-    /// How often it was delivered.
+    /// The number of deliveries.
     pub deliveries: u32,
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a message to an alert and its plan.
+//! The port `Intake`: parses the bytes of a message into an alert, and makes its plan.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tarsy_core::timeline::EventDraft;
 #[derive(Debug)]
 pub struct Job<D> {
     pub received: Received,
-    /// What the bus found wrong with the message. Then `received.alert_id` is `derived_id`.
+    /// The fault that the bus found in the message. Then `received.alert_id` is `derived_id`.
     pub fault: Option<Refusal>,
     /// The id that the message has without a header: where another body under a used id is stored.
     pub derived_id: SessionId,
@@ -40,7 +40,7 @@ pub struct Received {
     pub subject: String,
     /// The message's sequence in the stream of alerts.
     pub stream_sequence: u64,
-    /// When the stream stored the message.
+    /// The time when the stream stored the message.
     pub queued_at: DateTime<Utc>,
 }
 
@@ -94,7 +94,7 @@ pub struct Planned {
     pub awaited_servers: Vec<String>,
 }
 
-/// Why an alert was not prepared or planned.
+/// The reason why an alert was not prepared or planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrepareError {
     /// The alert has to be given up.

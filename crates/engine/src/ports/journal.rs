@@ -1,4 +1,4 @@
-//! Writing to a session under a lease.
+//! The port `Journal`: reads and writes of a session under a lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub struct RecordedAttempts {
     pub by_iteration: BTreeMap<u32, u32>,
 }
 
-/// Why a write did not happen or is not known to have happened.
+/// The reason why a write did not happen or is not known to have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Another worker owns the session: stop, and do not answer the message.
@@ -150,7 +150,7 @@ pub struct Appended {
     pub updates: u32,
 }
 
-/// Everything one checkpoint writes.
+/// The data that one checkpoint writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The execution.
@@ -161,14 +161,14 @@ pub struct Checkpoint {
     pub id: Uuid,
     /// The iteration that these entries belong to, from 1 (0: before the first).
     pub iteration: u32,
-    /// Which try of the iteration's model call, from 1, as in
+    /// The attempt of the iteration's model call, from 1, as in
     /// [`TimelineEvent`](tarsy_core::timeline::TimelineEvent).
     pub attempt: u32,
     /// Status of the execution from now on.
     pub status: RunStatus,
-    /// Why it failed.
+    /// The reason why it failed.
     pub error: Option<String>,
-    /// When, in microseconds precision.
+    /// The time of the step, with microsecond precision.
     pub at: DateTime<Utc>,
     /// In order.
     pub entries: Vec<Entry>,
@@ -192,13 +192,13 @@ pub struct ModelCallRecord {
     pub answer: Option<Answer>,
     /// The failure; with an answer, that there is nothing in it.
     pub error: Option<String>,
-    /// What the LLM service says about a failed call.
+    /// The LLM service's report about a failed call.
     pub failure: Option<CallFailure>,
-    /// How long it took.
+    /// The duration of the call.
     pub duration: Duration,
 }
 
-/// Why a model call has no answer.
+/// The reason why a model call has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallFailure {
     /// The error code of the LLM service.
@@ -214,13 +214,13 @@ pub struct ToolCallRecord {
     pub state: ToolCallState,
     /// The whole masked result.
     pub result: Option<String>,
-    /// Why there is none.
+    /// The reason why there is no result.
     pub error: Option<String>,
-    /// How long it took.
+    /// The duration of the call.
     pub duration: Duration,
 }
 
-/// How a tool call ended.
+/// The outcome of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolCallState {
@@ -248,14 +248,14 @@ impl ToolCallState {
 pub struct SessionStep {
     /// The session's last step + 1.
     pub number: u32,
-    /// When, in microseconds precision.
+    /// The time of the step, with microsecond precision.
     pub at: DateTime<Utc>,
     pub change: StageChange,
     /// The session's own events.
     pub events: Vec<EventDraft>,
 }
 
-/// What a transition changes.
+/// The change that a transition makes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StageChange {
     /// A stage begins, with its executions.
@@ -267,7 +267,7 @@ pub enum StageChange {
 /// A stage that begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageBegin {
-    /// From 1.
+    /// Counted from 1.
     pub stage_no: u32,
     /// Its executions, in order of their numbers: id, agent, strategy, backend, model.
     pub executions: Vec<ExecutionBegin>,
@@ -289,7 +289,7 @@ pub struct StageBegun {
 pub struct ExecutionBegin {
     /// The id.
     pub execution_id: ExecutionId,
-    /// From 1.
+    /// Counted from 1.
     pub agent_no: u32,
     /// Name of the agent.
     pub agent: String,
@@ -321,13 +321,13 @@ pub struct SessionEnd {
     pub covered_updates: u32,
     /// The analysis.
     pub final_analysis: Option<String>,
-    /// What readers have to know of the analysis.
+    /// The mark on the analysis, a warning for its readers.
     pub mark: Option<Mark>,
     /// Cause, evidence and next step; also the event before the last one.
     pub executive_summary: Option<String>,
-    /// Why there is no analysis.
+    /// The reason why there is no analysis.
     pub error: Option<String>,
-    /// When, in microseconds precision.
+    /// The time of the step, with microsecond precision.
     pub at: DateTime<Utc>,
     /// The last event.
     pub event: EventDraft,

@@ -1,5 +1,5 @@
-//! The ports: traits for everything that the engine needs of the world, in the order in which an alert meets them.
-//! Adapters implement the ports, and composition roots join them.
+//! The ports: traits for all external systems of the engine, in the order in which an alert uses them. Adapters
+//! implement the ports, and composition roots join them.
 //!
 //! No port names a database or a protocol. Every method is safe to call again after an error.
 

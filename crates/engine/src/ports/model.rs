@@ -1,4 +1,4 @@
-//! The LLM service.
+//! The port `Model`: the LLM service.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub struct ModelRequest {
     pub provider: ProviderPlan,
     /// The whole conversation.
     pub messages: Vec<Message>,
-    /// What may be called; empty for nothing.
+    /// The tools that the model may call; may be empty.
     pub tools: Vec<ToolSpec>,
     /// Whether the service forgets what it has cached for the execution: another provider has answered before.
     pub clear_cache: bool,
@@ -72,7 +72,7 @@ impl ModelRequest {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
     /// No connection, UNAVAILABLE, RESOURCE_EXHAUSTED, not serving: the session is released,
@@ -87,7 +87,7 @@ pub enum ModelError {
     Failed {
         /// The service's word: `max_retries`, `partial_stream_error`, …
         code: String,
-        /// For people.
+        /// Text for people.
         message: String,
         /// It took too long.
         timeout: bool,

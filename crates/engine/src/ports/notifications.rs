@@ -14,7 +14,7 @@ use tarsy_core::notification::{Notification, NotificationKey};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationClaim {
     pub route: String,
-    /// At most so many.
+    /// The limit of returned rows.
     pub limit: u32,
     /// No other worker takes them within this time.
     pub lease: Duration,
@@ -68,7 +68,7 @@ pub enum Arrival {
 pub struct Backlog {
     /// Rows of unknown routes that were given up.
     pub closed: u64,
-    /// How long the oldest notification of the known routes has been due.
+    /// The time that the oldest notification of the known routes has been due.
     pub oldest: Option<Duration>,
 }
 

@@ -19,7 +19,7 @@ pub const PRUNED_TABLES: [&str; 13] = [
     "notifications",
 ];
 
-/// What was deleted.
+/// The numbers of deleted rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Rows by [`PRUNED_TABLES`]; only tables that lost some.

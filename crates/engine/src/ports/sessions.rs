@@ -1,4 +1,4 @@
-//! Alerts, sessions and their leases: which worker may work on what.
+//! The port `Sessions`: alerts, sessions, and the leases that decide which worker may write.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use tarsy_core::readable::format;
 use tarsy_core::timeline::EventDraft;
 use tarsy_core::trace_context::TraceContext;
 
-/// Where an alert ended up.
+/// The disposition of an alert: its session, or the end without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disposition {
     /// Undecided: the alert has to be decoded, then opens a session, joins one, ends, or is given up.
@@ -41,7 +41,7 @@ pub enum Disposition {
     UsedId,
 }
 
-/// How many investigations the route of an alert opens in an hour.
+/// The hourly limit of investigations that the route of an alert opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteLimit {
     /// The name of the route.
@@ -53,7 +53,7 @@ pub struct RouteLimit {
 }
 
 impl RouteLimit {
-    /// Why an alert above the limit is not investigated, for people.
+    /// The reason why an alert above the limit is not investigated, for people.
     pub fn why(&self) -> String {
         format!(
             "route {} opens at most {} an hour",
@@ -70,7 +70,7 @@ pub struct OpenRequest {
     pub alert_id: SessionId,
     /// The decoded alert, with masked texts.
     pub alert: Alert,
-    /// What the session will do.
+    /// The plan of the session.
     pub plan: Plan,
     /// The worker that opens the session.
     pub worker: WorkerId,
@@ -78,21 +78,21 @@ pub struct OpenRequest {
     pub worker_name: String,
     /// Random; a retry keeps it.
     pub token: Uuid,
-    /// How long the lease lasts without a renewal.
+    /// The time that the lease lasts without a renewal.
     pub lease: Duration,
-    /// How long the session may take altogether.
+    /// The longest time that the session may take altogether.
     pub session_timeout: Duration,
-    /// How the first event describes it.
+    /// The first event of the session.
     pub started: EventDraft,
     /// The first stage, which begins with the session; `None`: a later step begins it.
     pub first_stage: Option<StageBegun>,
-    /// How long a completed investigation of the fingerprint covers later alerts that are no worse than its own.
+    /// The time that a completed investigation of the fingerprint covers later alerts that are no worse than its own.
     pub cooldown: Duration,
     /// No cooldown covers this alert.
     pub force: bool,
     /// `None`: its route has no limit, or the alert does not count for it.
     pub limit: Option<RouteLimit>,
-    /// What becomes of it if it is acknowledged and no session is open.
+    /// The handling of the alert if it is acknowledged and no session is open.
     pub on_acknowledged: OnAcknowledged,
     /// The session that this one repeats.
     pub retry_of: Option<SessionId>,
@@ -110,19 +110,19 @@ pub struct JoinRequest {
     pub alert_id: SessionId,
     /// The decoded alert, with masked texts.
     pub alert: Alert,
-    /// How long a completed investigation of the fingerprint covers later alerts that are no worse than its own.
+    /// The time that a completed investigation of the fingerprint covers later alerts that are no worse than its own.
     pub cooldown: Duration,
     /// No cooldown covers this alert.
     pub force: bool,
-    /// As in [`OpenRequest`].
+    /// The hourly limit, as in [`OpenRequest`].
     pub limit: Option<RouteLimit>,
     /// The name of the worker for people.
     pub worker_name: String,
-    /// What becomes of it if it is acknowledged and no session is open.
+    /// The handling of the alert if it is acknowledged and no session is open.
     pub on_acknowledged: OnAcknowledged,
 }
 
-/// What became of an alert that was to open a session.
+/// The outcome of an attempt to open a session for an alert.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Opened {
     /// A new session, leased to the caller.
@@ -152,7 +152,7 @@ pub enum Opened {
 pub struct Claimed {
     /// The right to write.
     pub lease: Lease,
-    /// Until the session's deadline by the database's clock; zero when it has passed.
+    /// The time until the session's deadline by the database's clock; zero when it has passed.
     pub remaining: Duration,
     /// Deaths of workers at the present checkpoint, before this claim.
     pub attempts: u32,
@@ -163,7 +163,7 @@ pub struct Claimed {
     pub cancel_requested: bool,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
     /// Taken over; `session_resumed` is written.
@@ -181,7 +181,7 @@ pub enum Claim {
     Unknown,
 }
 
-/// What a renewal found for one lease.
+/// The outcome of a renewal for one lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
     /// The lease is valid for another period.
@@ -201,7 +201,7 @@ pub enum Renewal {
     Ended,
 }
 
-/// What a request to cancel has done.
+/// The outcome of a cancel request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelOutcome {
     /// It is stored; the owner of the session ends it.
@@ -346,7 +346,7 @@ pub trait Sessions: Send + Sync + 'static {
     fn reachable(&self) -> impl Future<Output = bool> + Send;
 }
 
-/// What completing words has done.
+/// The progress of adding search words to ended sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Worded {
     /// Sessions that have got words.
@@ -355,7 +355,7 @@ pub struct Worded {
     pub is_all: bool,
 }
 
-/// Who claims, and for how long.
+/// A request to claim a session: the worker, and the duration of the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {
     /// The process.
@@ -364,7 +364,7 @@ pub struct ClaimRequest {
     pub worker_name: String,
     /// Random; a retry keeps it.
     pub token: Uuid,
-    /// How long the lease lasts without a renewal.
+    /// The time that the lease lasts without a renewal.
     pub lease: Duration,
     /// The sequence of the message in the stream of alerts, for the sweeper.
     pub stream_sequence: Option<u64>,
@@ -394,7 +394,7 @@ pub struct Recover {
     pub session_id: SessionId,
     /// Its owner's; `None` for a session that is over.
     pub lease: Option<Lease>,
-    /// What the stream has.
+    /// The events of the stream that the table lacks.
     pub divergence: Divergence,
 }
 

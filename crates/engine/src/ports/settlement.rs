@@ -1,4 +1,4 @@
-//! Settlement: what an ended session still owes, and the outbox, the table of events that the publisher reads.
+//! Settlement: the unpublished events of an ended session, and the outbox, the table that the publisher reads.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::tail::Tail;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 
-/// How far a session or alert is settled.
+/// The settlement of a session or alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettlementStatus {
     /// No event will follow.

@@ -1,4 +1,4 @@
-//! Orphaned rows, which a sweep finds.
+//! Orphaned rows, as the port `Sessions` returns them to the sweeper, and the limits of a sweep.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use tarsy_core::ids::SessionId;
 
-/// How far a sweep goes.
+/// The limits of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sweep {
     /// Time between two sweeps.
     pub interval: Duration,
     /// Rows younger than this are left to their owners.
     pub min_age: Duration,
-    /// At most so many of each kind.
+    /// The limit of rows of each kind.
     pub limit: u32,
 }
 

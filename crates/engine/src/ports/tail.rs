@@ -1,4 +1,5 @@
-//! The events that this process has committed, for the publisher: they need not be read from the table again.
+//! The events that this process has committed, kept in memory so that the publisher need not read them from the
+//! table.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -19,7 +20,7 @@ pub struct Tail {
     grown: Notify,
 }
 
-/// What was committed since the last look.
+/// The events that were committed since the last call.
 #[derive(Debug, Default, PartialEq)]
 pub struct Events {
     pub committed: VecDeque<TimelineEvent>,

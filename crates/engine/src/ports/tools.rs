@@ -1,4 +1,4 @@
-//! The MCP servers.
+//! The port `Tools`: the MCP servers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tarsy_core::plan::ToolSpec;
 
 /// The MCP servers.
 pub trait Tools: Send + Sync + 'static {
-    /// What the named servers offer. Bounded by some seconds: it may be what a server listed some minutes ago.
+    /// Lists the tools of the named servers. Bounded by some seconds: it may be what a server listed some minutes ago.
     fn list(&self, servers: &[String]) -> impl Future<Output = Listing> + Send;
 
     /// Sends one call once. Bounded by the request's time-out. Dropping the future cancels the call.
@@ -57,7 +57,7 @@ impl<'a> ToolRequest<'a> {
     }
 }
 
-/// What servers offer.
+/// The tools that servers offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Sorted by name, each name once.
@@ -71,11 +71,11 @@ pub struct Listing {
 pub struct Unavailable {
     /// Its name.
     pub server: String,
-    /// Why, masked.
+    /// The reason, masked.
     pub why: String,
 }
 
-/// What became of a tool call.
+/// The outcome of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolReply {
     /// The tool answered.
@@ -92,12 +92,12 @@ pub enum ToolReply {
     },
     /// The call was never sent (no such server, no connection): it may be sent again.
     NotSent {
-        /// For people.
+        /// Text for people.
         error: String,
     },
     /// The call was sent and no answer came: only a read-only call may be sent again.
     NoAnswer {
-        /// For people.
+        /// Text for people.
         error: String,
         /// It took too long.
         timeout: bool,

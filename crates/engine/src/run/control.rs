@@ -18,7 +18,7 @@ use crate::mutex::lock;
 use crate::ports::StoreError;
 use tarsy_core::execution::entry::StopReason;
 
-/// Why a run ended before its session did.
+/// The reason why a run ended before its session did.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
     /// Another worker owns the session: its message is not answered.
@@ -32,7 +32,7 @@ pub enum Interrupted {
     Release(#[from] ReleaseReason),
 }
 
-/// How a failed call to the store ends the run.
+/// Converts a failed call to the store into the reason for the end of the run.
 impl From<StoreError> for Interrupted {
     fn from(error: StoreError) -> Self {
         Self::Release(match error {
@@ -46,7 +46,7 @@ impl From<StoreError> for Interrupted {
     }
 }
 
-/// Why a session is released.
+/// The reason why a session is released.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReleaseReason {
     /// This worker shuts down.
@@ -93,7 +93,7 @@ impl ReleaseReason {
 
 /// Longer than any call to the store, its retries included.
 pub const STORE_BOUND: Duration = Duration::from_secs(60);
-/// How long a step may exceed its own bound before the run counts as stuck.
+/// The longest time that a step may exceed its own bound before the run counts as stuck.
 const STEP_MARGIN: Duration = Duration::from_secs(10);
 
 /// The steps that a run performs now, each with the instant by which it has to be done.
@@ -167,7 +167,7 @@ impl Control {
         step.await
     }
 
-    /// How long the run has been stuck in a step that exceeds its own bound.
+    /// The time that the run has been stuck in a step that exceeds its own bound.
     pub fn stuck_for(&self) -> Option<Duration> {
         let earliest = lock(&self.steps).open.values().min().copied()?;
         Instant::now()
@@ -224,7 +224,7 @@ impl Control {
         }))
     }
 
-    /// Why the run was asked to stop.
+    /// The reason why the run was asked to stop.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.stop.get().copied()
     }

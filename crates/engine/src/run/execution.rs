@@ -56,9 +56,9 @@ pub(super) struct Execution<W: World> {
     /// The iteration that runs, or the last one.
     iteration: Iteration,
     attempts: Attempts,
-    /// Which try of its model call the iteration is at.
+    /// The current attempt of the iteration's model call.
     attempt: u32,
-    /// When the provider accepts the next call, after it has refused one.
+    /// The time when the provider accepts the next call, after it has refused one.
     retry_at: Option<Instant>,
 }
 
@@ -75,7 +75,7 @@ struct Reply {
 pub(super) struct Assignment {
     pub(super) execution: ExecutionRecord,
     pub(super) plan: Arc<AgentPlan>,
-    /// What it does when the alert is resolved.
+    /// The policy of the session for a resolved alert.
     pub(super) on_resolved: OnResolved,
     /// The findings of the stage before.
     pub(super) context: Option<String>,

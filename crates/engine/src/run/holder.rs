@@ -22,18 +22,18 @@ use tarsy_core::chain::SessionRecord;
 
 /// A run whose lease is lost ends at its next await. After this time it counts as stuck and is dropped.
 const LOST_GRACE: Duration = Duration::from_secs(30);
-/// Until a session whose commits the store has lost is claimed again.
+/// The time until a session whose commits the store has lost is claimed again.
 const BEHIND_DELAY: Duration = Duration::from_secs(1);
-/// Until a session is claimed again after the store was unavailable.
+/// The time until a session is claimed again after the store was unavailable.
 const STORE_DELAY: Duration = Duration::from_secs(2);
-/// Until a session that this version cannot run is claimed again.
+/// The time until a session that this version cannot run is claimed again.
 const INCOMPATIBLE_DELAY: Duration = Duration::from_secs(30);
 
 /// A session that this worker has just opened or claimed.
 #[derive(Debug)]
 pub(crate) struct Leased {
     pub claimed: Claimed,
-    /// When the lease was requested.
+    /// The time when the lease was requested.
     pub asked_at: Instant,
     /// A session that was opened; of a claimed one, the store says how far it has come.
     pub begun: Option<Begun>,
@@ -252,7 +252,8 @@ impl<W: World> Shared<W> {
         }
     }
 
-    /// How long a session has existed, this long after its claim. The time before follows from its remaining time.
+    /// The time that a session has existed, this long after its claim. The time before follows from its remaining
+    /// time.
     fn age(&self, claimed: &Claimed, since_claim: Duration) -> Duration {
         self.settings
             .limits

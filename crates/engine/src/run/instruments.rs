@@ -130,7 +130,7 @@ fn answers(ids: Ids, state: &State, entries: &[Entry]) {
     }
 }
 
-/// Why an answer, or the answer before a message about it, is asked for again.
+/// The reason why an answer, or the answer before a message about it, is asked for again.
 fn not_taken(state: &State, entry: &Entry) -> Vec<&'static str> {
     if let Entry::Feedback {
         about: Some(About::Answer(faults)),
@@ -283,7 +283,7 @@ pub(super) fn iteration_ended(ids: Ids, ended: &IterationEnded<'_>) {
 /// An iteration that is over, for its line in the log.
 pub(super) struct IterationEnded<'a> {
     pub(super) agent: &'a str,
-    /// From 1.
+    /// Counted from 1.
     pub(super) number: u32,
     /// Its name in the configuration.
     pub(super) provider: &'a str,

@@ -1,4 +1,4 @@
-//! When a failed model call is repeated, and after which delay.
+//! Decides whether and when a failed model call is retried.
 //!
 //! A delay is no entry of the journal: nothing is decided by it, and a worker that dies meanwhile leaves the journal as
 //! it was. The next owner then asks again at once, or after the back-off of the failures in the journal.
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::ports::ModelError;
 
-/// Between failed model calls in a row.
+/// The time between failed model calls in a row.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     max: Duration::from_secs(30),

@@ -1,4 +1,4 @@
-//! `Progress`, how far a run knows its session to have come: what it has read once, and what it has committed since.
+//! `Progress`, a run's knowledge of its session: read from the store once, then updated by each commit.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tarsy_core::execution::entry::{Mark, Outcome, StopReason, Usage};
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::ExecutionId;
 
-/// How far a session has come.
+/// The progress of a session, as this run knows it.
 pub(super) struct Progress {
     pub(super) record: SessionRecord,
     /// Of the executions that ended in this run.

@@ -1,6 +1,6 @@
-//! Recovery from lost commits: when a session is claimed or settled, the timeline stream may have events that the store
-//! has lost. They are restored before anything else happens, so that the timeline keeps one order and the calls of the
-//! lost steps are known.
+//! Recovery from lost commits: when a session is claimed or settled, the timeline stream may have events that the
+//! store has lost. They are restored first, so that the timeline keeps one order and the calls of the lost steps are
+//! known.
 
 use uuid::Uuid;
 

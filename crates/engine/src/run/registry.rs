@@ -12,7 +12,7 @@ use crate::mutex::lock;
 use crate::ports::Lease;
 use tarsy_core::ids::SessionId;
 
-/// Between two checks whether isolation is possible.
+/// The time between two checks whether isolation is possible.
 const ISOLATION_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The registry of the sessions that run in this process.

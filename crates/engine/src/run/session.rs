@@ -25,7 +25,7 @@ use tarsy_core::plan::{FORMAT_VERSION, Plan, StagePlan};
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventDraft, EventType};
 
-/// For the name of the person who asked to cancel: the end of the session does not wait longer for it.
+/// The time limit for the name of the person who asked to cancel: the end of the session does not wait longer for it.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The committed end of a session.

@@ -216,7 +216,7 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
     });
 }
 
-/// What a reply leaves in the journal and in the record of its call.
+/// The parts of a reply that are stored in the journal and in the record of its call.
 struct Recorded {
     entries: Vec<Entry>,
     state: ToolCallState,

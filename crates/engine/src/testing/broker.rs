@@ -19,7 +19,7 @@ pub(crate) struct FakeDelivery {
     answers: BrokerAnswers,
 }
 
-/// How the broker answers.
+/// The behaviour of the fake broker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum BrokerAnswers {
     #[default]
@@ -134,7 +134,7 @@ pub(crate) struct FakeCancelRequests {
     pub send: mpsc::Sender<CancelNotice>,
     receive: tokio::sync::Mutex<mpsc::Receiver<CancelNotice>>,
     pub stored: Mutex<BTreeSet<SessionId>>,
-    /// How often a request was looked up.
+    /// The number of times that a request was looked up.
     pub lookups: Mutex<usize>,
     pub answers: Mutex<BrokerAnswers>,
 }

@@ -1,4 +1,4 @@
-//! A broker that takes everything, or no events.
+//! A fake of the port `Feed`: it accepts every event, or none.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +15,9 @@ pub(crate) struct FakeFeed {
     pub refuses: AtomicBool,
     /// The stream does not answer whether a session is new.
     pub(crate) is_silent: AtomicBool,
-    /// When everything of a session was to be published.
+    /// The time when everything of a session was to be published.
     pub(crate) drained_at: Mutex<Vec<tokio::time::Instant>>,
-    /// What the stream has and the store has not.
+    /// The events that the stream has and the store lacks.
     pub divergence: Mutex<Option<Divergence>>,
 }
 

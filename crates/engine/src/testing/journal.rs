@@ -1,4 +1,4 @@
-//! A fake of the port `Journal`: a disk that can die, and the worker with it.
+//! A fake of the port `Journal`: a disk that can fail together with its worker.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,8 +16,8 @@ use tarsy_core::execution::request::rebuilt::StoredCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventDraft, EventType};
 
-/// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold` only blocks
-/// the worker there until the test lets it go on.
+/// The time at which the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold`
+/// only blocks the worker there until the test lets it go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Death {
     Never,

@@ -50,7 +50,7 @@ impl World for Fakes {
     type Presence = FakePresence;
 }
 
-/// What a test sees of an investigation.
+/// The parts of an investigation that a test sees.
 pub(super) struct Scene {
     pub(super) ports: Arc<Ports<Fakes>>,
     pub(super) session: SessionId,

@@ -11,7 +11,7 @@ use tarsy_core::plan::ToolSpec;
 use tarsy_core::testing::{changing_tool, read_only_tool};
 use tarsy_core::timeline::DeltaKind;
 
-/// What the scripted model does when it has given `n` answers before, failed ones counted.
+/// The next action of the scripted model after `n` answers, including failed ones.
 #[derive(Clone, Debug)]
 pub(crate) enum Turn {
     /// Text, and calls as `(id, tool)`.
@@ -41,7 +41,7 @@ pub(crate) struct FakeModel {
     pub others: Mutex<BTreeMap<String, Vec<Turn>>>,
     pub calls: Mutex<u32>,
     pub requests: Mutex<Vec<ModelRequest>>,
-    /// What the health check answers; `None` for no answer.
+    /// The answer of the health check; `None` for no answer.
     pub serving: Mutex<Option<bool>>,
 }
 

@@ -1,4 +1,4 @@
-//! A fake of the port `Sessions`: it records each statement, and answers as a test wants.
+//! A fake of the port `Sessions`: it records each statement, and returns what a test has set.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct FakeSessions {
     pub renewal: Mutex<Option<Renewal>>,
     /// By a statement that waits for its row.
     pub(crate) renewal_of_one: Mutex<Renewal>,
-    /// When, and how many leases.
+    /// The renewals: time and number of leases.
     pub renewed: Mutex<Vec<(Instant, usize)>>,
     pub standing: SettlementStatus,
     pub recovered: Mutex<Recovered>,

@@ -1,4 +1,4 @@
-//! `Background`, the tasks that a worker cannot do without: the end of one ends the worker.
+//! `Background`, the essential tasks of a worker: the worker stops when one of them ends.
 //!
 //! A worker whose renewal has panicked would live on, claim alerts and lose each of them after one lease.
 

@@ -27,7 +27,7 @@ use tarsy_core::ids::SessionId;
 
 /// Requests that are looked up at the same time.
 const MAX_CONCURRENT: usize = 8;
-/// For one answer of the store or the broker.
+/// The time limit for one answer of the store or the broker.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Requests that wait to be written into the store. Their runs are stopped already.
 const MAX_WAITING: usize = 64;

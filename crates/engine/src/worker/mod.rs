@@ -1,4 +1,4 @@
-//! The tasks that a worker runs beside its sessions, and what they share with the dispatcher.
+//! The background tasks of a worker, and the state that they share with the dispatcher.
 
 pub mod shared;
 pub mod background;

@@ -25,9 +25,9 @@ use tarsy_core::public_url::PublicUrl;
 const MAX_CONCURRENT: u32 = 8;
 /// A row is leased for so many times the limit of an attempt: its result has to be recorded, too.
 const LEASE_TIMEOUTS: u32 = 3;
-/// Between two looks for what other workers have left.
+/// The time between two looks for what other workers have left.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Between the attempts of one notification.
+/// The time between the attempts of one notification.
 const RETRY: Backoff = Backoff {
     first: Duration::from_secs(2),
     max: Duration::from_secs(300),
@@ -38,7 +38,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 pub const MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
 /// A drain waits for running attempts, so that few are in doubt.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two looks at the backlog.
+/// The time between two looks at the backlog.
 const BACKLOG_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A route as the sender needs it.
@@ -47,7 +47,7 @@ pub struct SenderRoute {
     pub name: String,
     /// The word of its kind, for metrics.
     pub kind: &'static str,
-    /// For one attempt.
+    /// The time limit for one attempt.
     pub timeout: Duration,
     pub filter: Filter,
     pub template: Option<Template>,

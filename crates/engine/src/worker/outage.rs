@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use crate::mutex::lock;
 
-/// What the probe and the renewals saw of the store. Renewals can fail while the probe succeeds: one table may be
-/// locked.
+/// The outages of the store that the probe and the renewals observed. Renewals can fail while the probe succeeds: one
+/// table may be locked.
 #[derive(Debug, Default)]
 pub struct Outages {
     probes: Mutex<History>,

@@ -12,7 +12,7 @@ use super::shared::Shared;
 use crate::ports::{MAX_LISTED_SESSIONS, Presence, WorkerStatus};
 use crate::world::World;
 
-/// Between two announcements while the state does not change.
+/// The time between two announcements while the state does not change.
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Announces the worker every five seconds and whenever its state changes.

@@ -15,7 +15,7 @@ use super::shared::Shared;
 use crate::ports::{Model, Sessions};
 use crate::world::World;
 
-/// Between two probes.
+/// The time between two probes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 /// A service that does not answer within this time is unavailable.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub const SERVICES: [&str; 4] = ["nats", "database", "llm-service", PROVIDERS];
 /// The providers of models, which are checked at the start only.
 pub const PROVIDERS: &str = "providers";
 
-/// What a worker does about new alerts.
+/// The state of a worker with respect to new alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Claiming,
@@ -66,7 +66,7 @@ pub struct Probes<W: World, B, P> {
     pub remedies: Remedies,
 }
 
-/// For each service where it is and what mends it, for the log.
+/// The address of each service and its remedy, for the log.
 #[derive(Clone, Debug, Default)]
 pub struct Remedies(pub BTreeMap<&'static str, String>);
 

@@ -1,4 +1,4 @@
-//! `Shared`, what the dispatcher and the background tasks of one worker have in common.
+//! `Shared`, the state that the dispatcher and the background tasks of one worker share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::world::{Ports, World};
 use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::ids::WorkerId;
 
-/// How a worker deals with sessions.
+/// The settings of a worker for its sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The id of this process.
     pub worker: WorkerId,
     /// The worker's name on timelines and in logs.
     pub worker_name: String,
-    /// How long a completed investigation covers later alerts of its fingerprint.
+    /// The time that a completed investigation covers later alerts of its fingerprint.
     pub cooldown: Duration,
-    /// What becomes of an acknowledged alert that has no open investigation.
+    /// The handling of an acknowledged alert that has no open investigation.
     pub on_acknowledged: OnAcknowledged,
     pub limits: tarsy_config::Worker,
 }
@@ -44,7 +44,7 @@ pub struct Shutdown {
     pub abort: CancellationToken,
 }
 
-/// What all parts of one worker share.
+/// The state that all parts of one worker share.
 #[derive(Debug)]
 pub struct Shared<W: World> {
     pub ports: Arc<Ports<W>>,
@@ -85,7 +85,7 @@ impl<W: World> Shared<W> {
         })
     }
 
-    /// How long a lease lasts without a renewal.
+    /// The time that a lease lasts without a renewal.
     pub fn lease(&self) -> Duration {
         self.settings.limits.lease
     }

@@ -37,7 +37,7 @@ const PRUNE_ROWS: u32 = 500;
 const PRUNE_BATCHES: u32 = 10;
 /// Looks for sessions without words in one sweep.
 const WORDS_BATCHES: u32 = 20;
-/// Between two such statements.
+/// The time between two such statements.
 const BATCH_DELAY: Duration = Duration::from_millis(200);
 /// A sweep that takes longer is cut off. Later sweeps find the rest again.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -293,7 +293,7 @@ impl<W: World> Sweeper<W> {
     }
 }
 
-/// What the bus found wrong with an alert. The worker that had to give it up is gone.
+/// The fault that the bus found in an alert. The worker that had to give it up is gone.
 fn refusal_of(alert: &IdleAlert) -> Option<Refusal> {
     match chosen_session_id(&alert.headers) {
         Ok(Some(id)) if id != alert.alert_id => Some(Refusal::used_id(id)),

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ports::Feed;
 
-/// Between two probes.
+/// The time between two probes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The state of the timeline stream.

@@ -1,4 +1,5 @@
-//! Connection permits: which client may hold a connection, and which connection is closed for a new one.
+//! Connection permits: limits the connections in all and per client, and selects the connection that is closed for a
+//! new one.
 //!
 //! A connection is unauthenticated from its first byte until a request on it has proven its sender. The unauthenticated
 //! ones have a share of the permits of their own, and give way first: whatever clients without credentials do, those
@@ -20,10 +21,10 @@ const MIN_WAIT: Duration = Duration::from_millis(250);
 const MAX_UNCOUNTED: Duration = Duration::from_secs(3);
 /// The part of all permits that unauthenticated connections may hold for longer.
 const UNAUTHENTICATED_SHARE: usize = 4;
-/// So many of them may always be open.
+/// The number of unauthenticated connections that may always be open.
 const MIN_UNAUTHENTICATED: usize = 16;
 
-/// How many connections there may be at the same time.
+/// The limits of concurrent connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Of the listener.
@@ -33,8 +34,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// How many of the connections may be unauthenticated for longer than a moment. A burst of honest clients begins
-    /// without authentication as well.
+    /// The number of connections that may be unauthenticated for longer than a moment. A burst of honest clients
+    /// begins without authentication as well.
     pub fn unauthenticated(self) -> usize {
         (self.connections / UNAUTHENTICATED_SHARE)
             .max(MIN_UNAUTHENTICATED)

@@ -27,7 +27,7 @@ use super::{ConnectionLimiter, ConnectionPermit, Exchange, Limits};
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// The largest head of a request. Webhooks have a few hundred bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// How long a client may read nothing while a response waits for it. For every role.
+/// The longest time that a client may read nothing while a response waits for it. For every role.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Limits and timeouts of one listener.
@@ -36,15 +36,16 @@ pub struct Options {
     /// The listener's name in metrics and log lines.
     pub name: &'static str,
     pub limits: Limits,
-    /// For the head of a request; also the longest time that a connection may be idle.
+    /// The time limit for the head of a request; also the longest time that a connection may be idle.
     pub header_timeout: Duration,
-    /// For a write that makes no progress because the client reads nothing.
+    /// The time limit for a write that makes no progress because the client reads nothing.
     pub write_timeout: Duration,
-    /// How long a connection may last before its client has to open another one; `None` is without a limit.
+    /// The longest time that a connection may last before its client has to open another one; `None` is without a
+    /// limit.
     pub lifetime: Option<Duration>,
-    /// For the request in flight when the connection's lifetime or the listener ends.
+    /// The time limit for the request in flight when the connection's lifetime or the listener ends.
     pub last_request_timeout: Duration,
-    /// For all connections together when the listener is stopped.
+    /// The time limit for all connections together when the listener is stopped.
     pub drain_timeout: Duration,
     /// The bytes that are written to a connection which gets no permit, before it is closed.
     pub over_limit_response: &'static [u8],

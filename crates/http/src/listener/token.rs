@@ -63,7 +63,7 @@ impl Token {
     }
 }
 
-/// What follows the scheme, which ends with a space, in the header `Authorization`.
+/// The credentials after the scheme in the header `Authorization`; `scheme` ends with a space.
 fn credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a [u8]> {
     // One of two may be of a client whose proxy adds its own.
     let mut all = headers.get_all(AUTHORIZATION).iter();

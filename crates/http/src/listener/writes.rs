@@ -30,7 +30,7 @@ pub(super) struct TimedWrites<S> {
     /// The value of the metric label of the same name.
     listener: &'static str,
     timeout: Duration,
-    /// When the write that waits ends the connection; `None` while no write waits.
+    /// The deadline of the pending write, after which the connection ends; `None` while no write is pending.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,5 @@
-//! The HTTP client of requests to addresses that operators configure: one way of TLS, no redirect that was not checked.
+//! The HTTP client for requests to addresses that operators configure: one TLS configuration, and no redirect without
+//! a check.
 //!
 //! A proxy of the environment is used.
 

@@ -32,7 +32,7 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
     pub answer: Answer,
-    /// From the request to the first chunk.
+    /// The time from the request to the first chunk.
     pub first_chunk: Option<Duration>,
     /// The first tag around reasoning that the server has left in the text.
     pub reasoning_tag: Option<String>,
@@ -45,7 +45,7 @@ pub struct Observed {
 pub(super) struct Assembly {
     /// A first chunk of the answer has arrived. A notice about a retry is none: the provider has not answered.
     pub(super) has_begun: bool,
-    /// From the request to the first chunk of the answer.
+    /// The time from the request to the first chunk of the answer.
     pub(super) first_chunk: Option<Duration>,
     size: Size,
     /// The text, without the reasoning that a server has left in it.

@@ -10,7 +10,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use super::connector::ConnectFault;
 use crate::pem::FileError;
 
-/// Why the service cannot be used.
+/// The reason why the service cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceFault {
     /// No connection, or no answer.
@@ -80,7 +80,7 @@ impl ServiceFault {
 /// The name of the health check, which some services do not have.
 pub const HEALTH_CHECK: &str = "grpc.health.v1";
 
-/// How a service that can be used answers a health check.
+/// The result of a health check of a usable service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     Serving,
@@ -88,7 +88,7 @@ pub enum Health {
     NoHealthCheck,
 }
 
-/// What a health check says; `sent_token` is whether it had a token.
+/// Interprets the result of a health check; `sent_token` is whether it had a token.
 pub(super) fn of_health(
     checked: Result<Response<HealthCheckResponse>, Status>,
     sent_token: SentToken,

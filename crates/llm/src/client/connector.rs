@@ -18,7 +18,7 @@ use crate::pem::FileError;
 
 const DEFAULT_PORT: u16 = 443;
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectFault {
     #[error("{0}")]
@@ -35,7 +35,7 @@ pub(super) enum ConnectFault {
 #[derive(Clone, Debug)]
 pub(super) struct SecureConnector {
     pub(super) credentials: Arc<Credentials>,
-    /// For TCP and the handshake together.
+    /// The time limit for TCP and the handshake together.
     pub(super) timeout: Duration,
 }
 

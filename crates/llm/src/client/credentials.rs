@@ -1,4 +1,4 @@
-//! How a client shows who it is, and how it knows the service: the files of TLS and the bearer token.
+//! The credentials of a client of the LLM service: TLS files and the bearer token.
 //!
 //! The files are read when a connection or a call begins, so that renewed ones are used without a restart.
 
@@ -15,7 +15,7 @@ use tarsy_mask::Mask;
 /// HTTP/2, the only protocol of gRPC.
 const ALPN: &[u8] = b"h2";
 
-/// What a client needs beside the address of the service. The default has neither a token nor files.
+/// The credentials of a client of the LLM service. The default has neither a token nor files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
     pub token: Option<TokenSource>,

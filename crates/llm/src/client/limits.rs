@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::proto::{CodeExecutionDelta, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta};
 
-    /// How many of these chunks are accepted, and the limit that the next one exceeds.
+    /// The number of these chunks that are accepted, and the limit that the next one exceeds.
     fn accepted(contents: &[Content]) -> (usize, String) {
         let mut size = Size::default();
         let chunks = contents.iter().cycle().map(|content| {

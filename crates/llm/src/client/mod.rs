@@ -66,7 +66,7 @@ pub struct Client {
     mask: Mask,
     /// The wrong setting that was logged last.
     logged: Arc<Mutex<Option<ServiceFault>>>,
-    /// For logs.
+    /// The address for logs.
     address: Arc<str>,
     unchecked: Arc<UncheckedService>,
 }

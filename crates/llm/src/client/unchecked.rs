@@ -1,4 +1,4 @@
-//! A service without a health check (`grpc.health.v1`): its calls show whether it works.
+//! Handles a service without a health check (`grpc.health.v1`): the calls themselves show whether it works.
 //!
 //! It counts as serving until a call says that it does not know the calls of an LLM service either. The first
 //! successful call proves it. Until then such an answer is no failure of the session, because the address may be that
@@ -14,7 +14,7 @@ use super::check::HEALTH_CHECK;
 /// After an answer that disproves the service, it may be another one.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What is known about a service without a health check.
+/// The knowledge about a service without a health check.
 #[derive(Debug, Default)]
 pub(super) struct UncheckedService {
     known: Mutex<Known>,

@@ -1,4 +1,4 @@
-//! One call of the service: the request, its deadline and the stream of its answer.
+//! A call to the LLM service: the request, its deadline and the stream of its answer.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Counts each request, whatever its end, and measures its answer.
+//! Counts each request by its outcome, and measures its answer.
 //!
 //! The metrics that begin with `gen_ai_` are those of OpenTelemetry's conventions. Every backend has them, because they
 //! are taken from what its [`ResponseWriter`] sent.

@@ -1,4 +1,4 @@
-//! Refuses calls without a token.
+//! Refuses calls without a valid token.
 //!
 //! The health check needs no token, because probes have none. If the service asks for a token and the call has not
 //! sent a valid one, the answer carries `www-authenticate`, so that a client knows it before its first model call.

@@ -58,7 +58,7 @@ use tarsy_engine::trace::servers;
 const STREAM_BUFFER: usize = 32;
 /// The most providers of one request for a check.
 const MAX_CHECKED_PROVIDERS: usize = 256;
-/// For clients that do not close their connection after the last answer.
+/// The time limit for clients that do not close their connection after the last answer.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -76,11 +76,11 @@ pub enum Error {
 /// The settings of a service.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long answers may continue after a stop; then their streams end with UNAVAILABLE.
+    /// The longest time that answers may continue after a stop; then their streams end with UNAVAILABLE.
     pub drain_timeout: Duration,
     /// Cancelled when a stop should not wait for the answers.
     pub stop_now: CancellationToken,
-    /// Who may call.
+    /// The clients that may call the service.
     pub security: Security,
     pub concurrency: Concurrency,
     pub limits: RequestLimits,

@@ -1,4 +1,4 @@
-//! What a response writer has sent, for the metrics of the request.
+//! Observes a response writer, for the metrics of the request: times, tokens, retries and end.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,7 +12,7 @@ use crate::proto::{FinishInfo, UsageInfo};
 /// The facts of one answer. Each is kept even if the client does not accept the message.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// When the first part of the answer was written.
+    /// The time when the first part of the answer was written.
     pub(super) first_chunk: OnceLock<Instant>,
     pub(super) finish: OnceLock<&'static str>,
     pub(super) error: OnceLock<&'static str>,

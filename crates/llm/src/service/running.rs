@@ -1,4 +1,4 @@
-//! How many calls of each provider run at the same time.
+//! Counts the concurrent calls of each provider.
 //!
 //! The limit protects a provider's quota, and this process: a call holds its conversation in memory. A call over the
 //! limit is refused at once, because the worker can return its session to the queue, and another replica may have room.

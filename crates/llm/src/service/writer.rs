@@ -44,7 +44,7 @@ impl ResponseWriter {
         self.accepted.iter().any(|accepted| accepted == word)
     }
 
-    /// How many parts of the answer were sent with [`Self::content`].
+    /// The number of parts of the answer that were sent with [`Self::content`].
     pub(super) fn parts_sent(&self) -> u32 {
         self.parts_sent.load(Ordering::Relaxed)
     }
@@ -54,7 +54,7 @@ impl ResponseWriter {
         self.outcome.get().copied()
     }
 
-    /// What was sent so far, for the metrics.
+    /// The observed parts of the answer, for the metrics.
     pub(super) fn observed(&self) -> &Observed {
         &self.observed
     }
@@ -66,7 +66,7 @@ impl ResponseWriter {
         self.message(content).await;
     }
 
-    /// Why the model stopped.
+    /// Sends the finish reason of the answer.
     pub async fn finish(&self, finish: FinishInfo) {
         self.observed.finished(&finish);
         if self.accepts(ACCEPT_FINISH) {

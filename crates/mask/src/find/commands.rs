@@ -19,7 +19,7 @@ pub(super) struct Command {
     form: Form,
 }
 
-/// How a program reads the argument of a flag with a secret.
+/// The form in which a program reads the argument of a flag with a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Behind a blank.

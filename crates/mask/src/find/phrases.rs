@@ -54,7 +54,7 @@ const KEYS: [&str; 16] = [
     "deploy",
     "session",
 ];
-/// How far back the head of a block is looked for, in bytes.
+/// The distance in bytes within which the head of a block is looked for.
 const MAX_BLOCK: usize = 384;
 
 /// The length of an arrow between a name and its value.

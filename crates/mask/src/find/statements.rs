@@ -1,5 +1,5 @@
-//! Statements and commands that have several secrets, or whose secret stands in the lines below: `INSERT … VALUES`,
-//! `vault kv put`, rules of Redis, forms, netrc files, and the output of a command that prints a secret.
+//! Statements and commands that have several secrets, or a secret in the lines below: `INSERT … VALUES`, `vault kv
+//! put`, rules of Redis, forms, netrc files, and the output of a command that prints a secret.
 
 use super::named_values::follows_login;
 use super::word::Word;

@@ -72,7 +72,7 @@ fn cookie(start: usize, line: &str) -> Option<SecretSpan> {
     is_secret.then(|| SecretSpan::new(start + line.len() - value.len(), start + line.len()))
 }
 
-/// What stands between the user and the password.
+/// The separators between the user and the password.
 static GAPS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(["\" \""]).ok());
 
 /// Lines of `userlist.txt` of a pooler: `"user" "password"`, and no more behind them.

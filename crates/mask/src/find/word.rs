@@ -2,7 +2,7 @@
 
 use crate::bytes::{back, part};
 
-/// How far back the line of a word is looked at, in bytes.
+/// The length of the line before a word that is read, in bytes.
 const MAX_BEFORE: usize = 96;
 
 /// A word at its position in the text.

@@ -31,7 +31,7 @@ const EXTENSIONS: [&str; 12] = [
     ".xml",
 ];
 
-/// Where a line stands in its text.
+/// The position of a line in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinePosition {
     First,

@@ -1,6 +1,6 @@
-//! The words that decide what a name says.
+//! The words that decide whether the name of a value is that of a secret.
 
-/// What follows a name without changing what it means: `DB_PASSWORD_PROD`, `API_TOKEN_V2`.
+/// Suffixes that do not change the meaning of a name: `DB_PASSWORD_PROD`, `API_TOKEN_V2`.
 pub(super) const SUFFIXES: [&str; 53] = [
     "v",
     "prod",
@@ -56,7 +56,7 @@ pub(super) const SUFFIXES: [&str; 53] = [
     "external",
     "input",
 ];
-/// What is said about a secret instead of the secret.
+/// Words for a property of a secret, such as its name, its file or its length.
 pub(super) const ABOUT: [&str; 111] = [
     "name",
     "names",
@@ -216,7 +216,7 @@ pub(super) const HARMLESS_TOKENS: [&str; 43] = [
     "generated",
     "mount",
 ];
-/// Whose keys open something.
+/// Words before `key` in the name of a secret: `api_key`, `private key`.
 pub(super) const SECRET_KEYS: [&str; 62] = [
     "api",
     "access",
@@ -281,7 +281,7 @@ pub(super) const SECRET_KEYS: [&str; 62] = [
     "password",
     "host",
 ];
-/// Whose keys name something.
+/// Words before `key` in a name that is no secret: `primary_key`, `public key`.
 pub(super) const HARMLESS_KEYS: [&str; 75] = [
     "primary",
     "foreign",

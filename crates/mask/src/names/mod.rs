@@ -1,4 +1,4 @@
-//! Classifies keys and names: how secret the value of a name is, decided by the segments of the name.
+//! Classifies keys and names: the secrecy of a value by the segments of its name.
 
 mod languages;
 mod lists;
@@ -9,7 +9,7 @@ use self::lists::{
     ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SECRET_KEYS, SUFFIXES,
 };
 
-/// How secret the value of a name is.
+/// The secrecy of a name's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Secrecy {
     None,
@@ -30,7 +30,7 @@ enum Case {
     Mixed,
 }
 
-/// How secret the value of this name is.
+/// The secrecy of this name's value.
 pub(super) fn secrecy(name: &str) -> Secrecy {
     if !may_be_secret(name) || name.starts_with("checksum/") {
         return Secrecy::None;

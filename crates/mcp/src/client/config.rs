@@ -13,7 +13,7 @@ pub struct ServerConfig {
     /// The first part of its tools' names.
     pub name: String,
     pub transport: Transport,
-    /// Which sessions share a connection.
+    /// The sessions that share a connection.
     pub scope: ServerScope,
     /// The connections of single sessions that may exist at the same time, closing ones included.
     pub max_session_connections: u32,
@@ -55,7 +55,7 @@ impl ServerConfig {
     }
 }
 
-/// How a server is reached.
+/// The transport to a server.
 #[derive(Clone, Debug)]
 pub enum Transport {
     /// A child process of the worker that communicates over its standard streams.
@@ -113,7 +113,7 @@ pub struct HttpConfig {
     pub not_run_on: Vec<u16>,
 }
 
-/// Where a bearer token comes from.
+/// The source of a bearer token.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TokenSource {
     /// A variable had it. It does not change while the process runs.

@@ -26,13 +26,13 @@ use super::transport::child;
 use super::transport::http::{self, BearerToken, HttpFault, TransportFault, fault_of};
 use crate::Error;
 
-/// For the start of a server and the handshake.
+/// The time limit for the start of a server and the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// For the list of tools.
+/// The time limit for the list of tools.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A longer reason for a failed handshake is cut.
 const MAX_FAULT_CHARS: usize = 300;
-/// For the ping after a call that timed out.
+/// The time limit for the ping after a call that timed out.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The server that a connection leads to.
@@ -59,7 +59,7 @@ pub(super) struct Connection {
     _ends_with_this: DropGuard,
 }
 
-/// Why a request that was sent has no result.
+/// The reason why a request that was sent has no result.
 pub(super) enum CallFailure {
     /// The server answered with a protocol error.
     Refused(String),

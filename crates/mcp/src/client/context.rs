@@ -1,11 +1,11 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use tarsy_mask::Mask;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(super) struct ConnectionContext {
     pub(super) mask: Mask,

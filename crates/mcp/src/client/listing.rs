@@ -21,9 +21,9 @@ pub struct Listed {
     pub read_only: bool,
     /// A model may call it.
     pub offered: bool,
-    /// Why a model may call it; `None` when it may not.
+    /// The reason why a model may call it; `None` when it may not.
     pub because: Option<String>,
-    /// Why a model may not call it; `None` when it may.
+    /// The reason why a model may not call it; `None` when it may.
     pub withheld: Option<String>,
     /// Members of its declaration that are not as the protocol has them, and were left out: `annotations`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

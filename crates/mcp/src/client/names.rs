@@ -1,4 +1,5 @@
-//! The names of tools for models: reversible for every name that a server chooses, and accepted by every provider.
+//! Converts the names of tools for models: reversible for every name that a server chooses, and accepted by every
+//! provider.
 //!
 //! A server's name of a tool may be any text. A model gets `server.tool`, which the LLM service writes as
 //! `server__tool`; providers accept 64 letters, digits, `_` and `-`. A name that this form can carry stays as it is.
@@ -16,7 +17,7 @@ const MAX_TOOL_BYTES: usize = 1024;
 const HASH_DIGITS: usize = 8;
 const SEPARATOR: &str = "__";
 
-/// Why a tool of this name cannot be offered; `None` when it can.
+/// The reason why a tool of this name cannot be offered; `None` when it can.
 pub(super) fn tool_fault(tool: &str) -> Option<String> {
     if tool.is_empty() {
         return Some("its name is empty".to_owned());

@@ -17,7 +17,7 @@ pub(super) struct Judged<'a> {
     pub(super) verdict: Result<(ToolSpec, Offered), Withheld>,
 }
 
-/// Why a model may not call a tool.
+/// The reason why a model may not call a tool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Withheld {
     /// The configuration or the absence of a declaration decides.

@@ -16,7 +16,7 @@ use rmcp::model::Tool;
 use super::config::ServerConfig;
 use super::list::declared::Declared;
 
-/// Why a model may call a tool.
+/// The reason why a model may call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
     NamedReadOnly,
@@ -44,7 +44,7 @@ impl fmt::Display for Offered {
     }
 }
 
-/// Why a model may not call a tool.
+/// The reason why a model may not call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Withheld {
     #[error("deny names it")]
@@ -57,7 +57,7 @@ pub(super) enum Withheld {
     MayChange,
 }
 
-/// Why a model may call the tool, or why it may not.
+/// The reason why a model may call the tool, or why it may not.
 pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withheld> {
     let named = |names: &[String]| names.iter().any(|name| *name == tool.name);
     if named(&config.deny) {

@@ -58,7 +58,7 @@ pub(super) fn schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
     }
 }
 
-/// Where a value of a schema stands.
+/// The position of a value in a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A schema, or a value that is none of the following.

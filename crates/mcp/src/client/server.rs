@@ -1,4 +1,4 @@
-//! One configured server: its connections, and the calls that may be in flight.
+//! A configured MCP server: its connections, and the limit of concurrent calls.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! How many connections of single sessions a server may have: the limit, and the count as a metric.
+//! The limit on connections of single sessions to a server, and their count as a metric.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many connections of single sessions there may be at the same time.
+/// The limit of concurrent connections of single sessions.
 #[derive(Clone, Debug)]
 pub(super) struct SessionLimit(Arc<Semaphore>);
 

@@ -1,4 +1,4 @@
-//! The connections that single sessions have to a server with `scope: session`: which run has which.
+//! The connections to a server with `scope: session`, each assigned to one run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The place of one connection: opened by one caller for all that share it, and again after a loss.
+//! A shared connection: one caller opens it for all, and opens it again after a loss.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -57,7 +57,7 @@ struct Failure {
     reason: String,
 }
 
-/// How a lookup continues.
+/// The next step of a lookup.
 enum Lookup {
     Found(Tools),
     Failed(String),

@@ -1,4 +1,4 @@
-//! How the sender of a webhook proves who it is: a token in one of three places, a signature over the body, or the
+//! Authenticates the sender of a webhook: a token in one of three places, a signature over the body, or the
 //! certificate of Amazon SNS.
 //!
 //! A token is compared before the body is read. A signature is over the bytes of the body as they arrived, so it is
@@ -36,15 +36,15 @@ pub enum Proof {
     Sns(Box<Sns>),
 }
 
-/// What a request has beside its path and its body.
+/// The head of a request: headers and query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head<'a> {
     pub(super) headers: &'a HeaderMap,
-    /// What follows the name of the source in the path.
+    /// The part of the path after the name of the source.
     pub(super) path_token: Option<&'a str>,
 }
 
-/// What the proof of a body says about it.
+/// The kind of a body with a valid proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Proven {
     /// It is an alert. The id, if there is one, is the same for each repetition of the request.

@@ -29,10 +29,10 @@ pub struct NumberedCall {
     pub call: ModelCallReport,
 }
 
-/// Which call of a session.
+/// The number of a call in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallNumber {
-    /// From 1.
+    /// Counted from 1.
     Number(u32),
     Last,
 }
@@ -62,7 +62,7 @@ impl fmt::Display for CallNumber {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RebuiltCall {
     pub call: NumberedCall,
-    /// How many calls the session has.
+    /// The number of calls that the session has.
     pub calls: u32,
     /// Or the reason why the request cannot be made again.
     pub rebuilt: Result<Rebuilt, String>,
@@ -82,6 +82,12 @@ pub struct Rebuilt {
 #[cfg_attr(
     not(test),
     allow(dead_code, reason = "the tests of this crate use the rest")
+)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::too_many_lines,
+    reason = "a test fails by panicking"
 )]
 pub mod testing;
 #[cfg(test)]

@@ -20,11 +20,11 @@ const PAGE: usize = 100;
 pub struct CallReport {
     #[serde(flatten)]
     pub call: NumberedCall,
-    /// How many calls the session has.
+    /// The number of calls that the session has.
     pub calls: u32,
     /// `None` when it cannot be made again.
     pub request: Option<RequestReport>,
-    /// Why the request cannot be made again.
+    /// The reason why the request cannot be made again.
     pub not_rebuilt: Option<String>,
     /// `None` for a call without an answer, and for a summary.
     pub answer: Option<AnswerReport>,
@@ -37,13 +37,13 @@ pub struct CallReport {
 pub struct RequestReport {
     /// `<execution>:<iteration>`, of a summary also the number of the result's event.
     pub request_id: String,
-    /// How many messages it has.
+    /// The number of its messages.
     pub message_count: usize,
     /// These, in order.
     pub messages: Vec<MessageReport>,
     /// The number of the first message of the next page; `None` on the last one.
     pub next: Option<usize>,
-    /// What the model may call.
+    /// The tools that the model may call.
     pub tools: Vec<ToolReport>,
     pub max_output_tokens: Option<u32>,
     pub thinking: Option<Thinking>,
@@ -57,7 +57,7 @@ pub struct RequestReport {
 /// A message of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MessageReport {
-    /// From 1.
+    /// Counted from 1.
     pub number: usize,
     pub role: Role,
     pub content: String,

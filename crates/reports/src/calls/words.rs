@@ -25,7 +25,7 @@ pub fn call_title(call: &NumberedCall) -> String {
     )
 }
 
-/// What a message is: `tool k8s.get, event 7, blanked`.
+/// The title of a message: `tool k8s.get, event 7, blanked`.
 pub fn message_title(message: &MessageReport) -> String {
     let mut parts = vec![match &message.tool {
         Some(tool) => format!("{} {tool}", message.role.as_str()),

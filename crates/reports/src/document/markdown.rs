@@ -302,7 +302,7 @@ mod tests {
         );
     }
 
-    /// What would lead out of the document, or change it.
+    /// The markup that would lead out of the document, or change it.
     fn dangers(markdown: &str) -> Vec<String> {
         use pulldown_cmark::{Event, Options, Parser, Tag};
         let is_danger = |event: &Event<'_>| {

@@ -147,7 +147,7 @@ fn outcome(report: &AlertReport, session: &SessionReport) -> Vec<String> {
     section("Summary", lines)
 }
 
-/// What the numbers in brackets are.
+/// The explanation of the numbers in brackets.
 const CITATIONS: &str =
     "A number in brackets is an event of the timeline; `tarsy watch` and the page show it.";
 

@@ -13,7 +13,7 @@ use diesel::result::DatabaseErrorKind;
 use tarsy_config::SecretError;
 use tarsy_engine::ports::StoreError;
 
-/// Why a call to the store failed.
+/// The reason why a call to the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is invalid: waiting does not help. The text says what is wrong without the address, which may

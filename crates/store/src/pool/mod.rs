@@ -154,9 +154,9 @@ fn of_driver(error: deadpool_diesel::Error) -> Error {
 pub(super) struct Limits {
     /// Connections at most.
     pub(super) size: usize,
-    /// How long a call waits for a connection that is in use, or is tested.
+    /// The time that a call waits for a connection that is in use, or is tested.
     pub(super) wait: Duration,
-    /// How long a call waits for a new connection.
+    /// The time that a call waits for a new connection.
     pub(super) create: Duration,
 }
 

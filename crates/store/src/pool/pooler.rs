@@ -11,7 +11,7 @@ use crate::error::Error;
 /// Rounds of the comparison. One finds a pooler that hands out the connection that was used last, as most do.
 const ROUNDS: usize = 3;
 
-/// What the comparison raises on the server.
+/// The error that the comparison raises on the server.
 const SHARED: &str = "this server connection belongs to several clients";
 
 /// The ways to one database.

@@ -1,6 +1,6 @@
-//! Which of several servers is the primary. After a failover the old primary may still take writes, or take them
-//! again, while workers have its address. A promoted standby has a higher timeline of Postgres, so the highest timeline
-//! counts.
+//! Finds the primary among several servers. After a failover the old primary may still accept writes while workers
+//! have its address. A promoted standby has a higher timeline of Postgres, so the server with the highest timeline is
+//! the primary.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::error::Error;
 
 /// The time between two looks at the servers of the address by a worker that has its connections.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a look waits for a server.
+/// The time that a look waits for a server.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server that takes writes.

@@ -111,7 +111,7 @@ impl Store {
         Ok(rows.into_iter().map(SessionEntry::from).collect())
     }
 
-    /// How many sessions each status has, among those that the page's time and search select.
+    /// The number of sessions for each status, among those that the page's time and search select.
     ///
     /// # Errors
     /// When the database is unavailable.

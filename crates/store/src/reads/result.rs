@@ -30,7 +30,7 @@ struct ResultRow {
 }
 
 /// The result whose event has this number; `None` if there is none in that timeline.
-pub fn result(
+pub(crate) fn result(
     connection: &mut PgConnection,
     session: SessionId,
     timeline: Timeline,

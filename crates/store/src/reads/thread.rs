@@ -81,7 +81,7 @@ statement!(ReadAsked, "thread_asked.sql", (Text, Text, BigInt), [SqlUuid: sessio
 struct AnswerRow {
     question: String,
     answer: String,
-    /// How many answers there are, the ones that are not read included.
+    /// The number of answers, including those that are not read.
     total: i64,
 }
 

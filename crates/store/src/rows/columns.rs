@@ -179,7 +179,7 @@ fn response(answer: &Answer, provider: &ProviderPlan) -> Value {
     response
 }
 
-/// What programs need to know of a failed call; its message is in `error`.
+/// The machine-readable part of a failed call; its message is in `error`.
 fn failure(CallFailure { code, provider }: &CallFailure) -> Value {
     let retry_after_ms = provider.retry_after.map(number::millis);
     json!({

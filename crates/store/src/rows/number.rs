@@ -3,22 +3,22 @@
 
 use std::time::Duration;
 
-/// For an `integer` column.
+/// Converts a number for an `integer` column.
 pub fn int(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-/// For a `bigint` column.
+/// Converts a number for a `bigint` column.
 pub(crate) fn big(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// From an `integer` column.
+/// Converts a number from an `integer` column.
 pub(crate) fn from_int(number: i32) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }
 
-/// From a `bigint` column.
+/// Converts a number from a `bigint` column.
 pub(crate) fn from_big(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
@@ -28,7 +28,7 @@ pub(super) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// From seconds in a `float8` column.
+/// Converts seconds in a `float8` column.
 pub(crate) fn from_seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

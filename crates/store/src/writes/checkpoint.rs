@@ -39,7 +39,7 @@ pub(crate) struct Append {
     tools: ToolCalls,
 }
 
-/// What the statement has drawn, and the names that the rows of its events refer to.
+/// The numbers that the statement has assigned, and the names that the rows of its events refer to.
 #[derive(Queryable)]
 struct AppendedRow {
     first_session_seq: i32,

@@ -1,7 +1,7 @@
-//! Decides in one statement where an alert goes: it opens a session with its first stage, joins the open one of its
+//! Decides in one statement about an alert: it opens a session with its first stage, joins the open one of its
 //! fingerprint, is covered by the cooldown of the last one, is listed as above the limit of its route, or ends. An
-//! alert with something new for the session that it joins needs the statement twice: the core decides in between what
-//! is new.
+//! alert that changes the session that it joins needs the statement twice: the core decides in between about the
+//! change.
 
 mod judgement;
 mod limit;
@@ -45,11 +45,11 @@ pub(crate) struct Open {
     fingerprint: Option<String>,
     status: AlertStatus,
     status_word: &'static str,
-    /// When the status changed, by the clock of the sender.
+    /// The time when the status changed, by the clock of the sender.
     at: Option<DateTime<Utc>>,
     /// Whether it needs a session if none is open.
     opens: bool,
-    /// Why it ends if none is open and it needs none.
+    /// The reason why it ends if none is open and it needs none.
     ended_because: String,
     refs: Option<Value>,
     cooldown: f64,
@@ -177,7 +177,7 @@ enum OpenOutcome {
 
 sql_word!(OpenOutcome);
 
-/// What this statement has decided.
+/// The decision of this statement.
 #[derive(Queryable)]
 struct DecidedRow {
     outcome: OpenOutcome,
@@ -189,7 +189,7 @@ struct DecidedRow {
     detail: Option<Value>,
 }
 
-/// What one try of the statement led to.
+/// The result of one attempt of the statement.
 enum Written {
     Decided(Opened),
     /// The alert has to be compared with this; `None` if that is not readable yet.
@@ -199,14 +199,14 @@ enum Written {
     Nothing,
 }
 
-/// What the statement led to, with all comparisons that it needed.
+/// The result of the statement, with all comparisons that it needed.
 enum Opening {
     Decided(Opened),
     /// The alert needs a session of its own.
     Undecided,
 }
 
-/// What was decided before, by an earlier try of this statement or by a rival.
+/// An earlier decision, by a previous attempt of this statement or by a competing worker.
 #[derive(Queryable)]
 struct DispositionRow {
     outcome: OpenOutcome,
@@ -326,7 +326,7 @@ impl Open {
         }
     }
 
-    /// Where the alert goes without a session of its own; `None` when it is still undecided.
+    /// The disposition of the alert without a new session; `None` when it is still undecided.
     pub(crate) fn join(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
         match self.write(connection)? {
             Some(Opening::Decided(opened)) => return Ok(Some(opened)),

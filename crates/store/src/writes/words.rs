@@ -1,5 +1,5 @@
-//! Gives words to ended sessions that have none, or only those of their alert: sessions from before the table of
-//! words, of workers of an earlier version, and those that another way than `finish.sql` has ended.
+//! Adds search words to ended sessions that lack them: sessions older than the table of words, sessions of older
+//! workers, and those that another statement than `finish.sql` has ended.
 //!
 //! Every worker reads the whole history once, from the newest session to the oldest. The newest ones are read again
 //! each time, since a worker of an earlier version may still end sessions.
@@ -63,7 +63,7 @@ pub(crate) struct WordsComplete {
 
 statement!(WordsComplete, "words_complete.sql", (), [Array<Text>: words, SqlUuid: session_id]);
 
-/// How far the history has been read.
+/// The position up to which the history has been read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History(Arc<Mutex<Reached>>);
 
@@ -89,7 +89,7 @@ impl History {
     }
 }
 
-/// What one batch has done.
+/// The result of one batch.
 struct Batch {
     sessions: u64,
     reached: Reached,

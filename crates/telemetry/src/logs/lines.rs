@@ -85,7 +85,7 @@ fn ids(place: Place) -> Vec<(&'static str, String)> {
 enum Shown {
     /// A text, which lines for people show in quotation marks.
     Quoted(String),
-    /// What the code has formatted.
+    /// Text that the code has already formatted.
     AsIs(String),
     Other(Value),
 }

@@ -1,4 +1,4 @@
-//! One line of the tables: a metric, its kind and its labels.
+//! A row of the tables of metrics: name, kind and labels.
 
 /// One metric.
 #[derive(Debug)]

@@ -101,7 +101,7 @@ const DB_OPERATIONS: &[&str] = &[
     "notify_backlog",
 ];
 
-/// Why an answer is asked for again.
+/// The reason why an answer is asked for again.
 const ASKED_AGAIN: &[&str] = &[
     "max_tokens",
     "safety",
@@ -133,7 +133,7 @@ const MARKS: &[&str] = &[
     "no_tools",
 ];
 
-/// How sure models say that they are; `none` is an analysis without the word.
+/// The confidence that models state; `none` is an analysis without the word.
 const SURE: &[&str] = &["none", "certain", "likely", "unsure"];
 
 /// Exported by `tarsy worker`.

@@ -24,7 +24,7 @@ const ALPN: &[u8] = b"h2";
 #[derive(Clone, Debug)]
 pub(super) struct SecureConnector {
     tls: Arc<ClientConfig>,
-    /// For TCP and the handshake together.
+    /// The time limit for TCP and the handshake together.
     timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Sends ended spans to the collector, in batches and beside the work of the process.
+//! Sends ended spans to the collector in batches, in a background task.
 //!
 //! A collector that is slow or unavailable delays nothing: the queue is bounded, and a span without room is dropped and
 //! counted.
@@ -17,7 +17,7 @@ use tarsy_engine::backoff::Backoff;
 /// Spans that wait. An iteration has about six.
 const MAX_QUEUED: usize = 4_096;
 const MAX_BATCH: usize = 512;
-/// How long a span waits for others of its batch. A worker that dies loses no more than this.
+/// The time that a span waits for others of its batch. A worker that dies loses no more than this.
 const BATCH_DELAY: Duration = Duration::from_millis(500);
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
@@ -25,7 +25,7 @@ const BACKOFF: Backoff = Backoff {
 };
 /// Requests for one batch.
 const MAX_TRIES: u32 = 4;
-/// For the last batches, at the end of the process.
+/// The time limit for the last batches, at the end of the process.
 pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The queue of ended spans.

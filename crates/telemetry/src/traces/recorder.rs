@@ -1,4 +1,5 @@
-//! `Recorder`, a layer of `tracing` that gives each span of a trace its place, and queues it when it ends.
+//! `Recorder`, a layer of `tracing` that gives each span of a trace its context, and queues it for export when it
+//! ends.
 //!
 //! Without an exporter the layer still gives places, because log lines have the ids of their trace.
 
@@ -21,7 +22,7 @@ pub struct Recorder {
     export: Option<Export>,
 }
 
-/// What happens to the spans of a process that exports them.
+/// The export of a process: it samples spans and queues them for the collector.
 #[derive(Debug)]
 pub(super) struct Export {
     pub(super) queue: Queue,

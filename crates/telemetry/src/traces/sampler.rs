@@ -12,7 +12,7 @@ pub(super) const WORDS: [&str; 6] = [
     "parentbased_traceidratio",
 ];
 
-/// How a process decides.
+/// The settings by which a process decides whether a new trace is recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sampler {
     /// The part of the traces that are recorded: 0 to 1.

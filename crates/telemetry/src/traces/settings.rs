@@ -14,7 +14,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Whether prompts, answers, arguments and results are attributes.
 const CONTENT: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
 
-/// How a process exports its traces.
+/// The settings for the export of traces.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `http://` or `https://` with host and port.
@@ -23,7 +23,7 @@ pub struct Settings {
     pub(super) headers: Option<Secret>,
     /// The authorities that may have signed the collector's certificate, in PEM; `None` stands for those of the system.
     pub(super) certificate: Option<PathBuf>,
-    /// For one request.
+    /// The time limit for one request.
     pub(super) timeout: Duration,
     /// Attributes of this process.
     pub(super) resource: Pairs,

@@ -1,4 +1,4 @@
-//! Places, contexts and the queue of the recorder.
+//! Tests of the recorder: span contexts, propagation and the queue.
 
 use tokio::sync::mpsc;
 use tracing::info_span;

@@ -1,4 +1,4 @@
-//! The cookie of a login: an expiry with a keyed hash. Every replica with the token can check it, and a renewed token
+//! The login cookie: an expiry time with a keyed hash. Every replica with the token can check it, and a new token
 //! ends all logins.
 
 use axum::http::HeaderMap;

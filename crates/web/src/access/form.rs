@@ -1,4 +1,4 @@
-//! Where a request that changes something comes from.
+//! Protects forms against cross-site request forgery: checks the origin of each request that changes something.
 
 use axum::http::HeaderMap;
 use axum::http::header::{HOST, HeaderName, ORIGIN};

@@ -1,4 +1,4 @@
-//! The names under which this server may be asked.
+//! Checks the `Host` header against the host names of this server.
 //!
 //! A page of another site can let its own name resolve to 127.0.0.1 and then read a server that asks for no login. Its
 //! requests still carry that site's name in `Host`.

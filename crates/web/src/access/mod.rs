@@ -1,4 +1,4 @@
-//! Who may do what: the check of each request before its handler.
+//! Access control: checks the user and the rights of each request before its handler.
 //!
 //! In order: the name in `Host`, the user, and the page that a form comes from. A handler gets the user's rights as the
 //! extension [`Access`].
@@ -28,14 +28,14 @@ use super::{Shared, json, layout};
 use tarsy_http::listener::Token;
 use tarsy_http::listener::http::{self, ClientAddress};
 
-/// For the body of a form and its answer.
+/// The time limit for the body of a form and its answer.
 const FORM_TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for a client that is not known yet.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The paths that everyone may read: they contain no data.
 const WITHOUT_LOGIN: [&str; 2] = ["/login", "/assets/"];
 
-/// How users are known, and what they may do.
+/// The authentication of users, and their rights.
 #[derive(Debug)]
 pub struct Gate {
     pub mode: Mode,
@@ -43,14 +43,14 @@ pub struct Gate {
     pub allow: Allow,
 }
 
-/// How a user is known.
+/// The mode of authentication.
 #[derive(Debug)]
 pub enum Mode {
     /// Everyone who reaches the listener may read, and do nothing else. For a loopback address.
     Open,
-    /// Who has the token, as a bearer token or by a login.
+    /// Authentication by a token, sent as a bearer token or by a login.
     Token(Token),
-    /// Who a proxy in front of this server names.
+    /// Authentication by a proxy, which names the user.
     Proxy(Proxy),
 }
 
@@ -96,7 +96,7 @@ struct User {
     credentials: Credentials,
 }
 
-/// How credentials come with a request.
+/// The form in which a request carries credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Credentials {
     /// The browser or the network adds them to every request, also to one that another site causes.
@@ -106,7 +106,7 @@ enum Credentials {
     Bearer,
 }
 
-/// Why a request is not answered by its handler.
+/// The reason for refusing a request before its handler.
 #[derive(Debug, PartialEq, Eq)]
 enum Denied {
     Host,

@@ -26,7 +26,7 @@ pub(crate) struct CallPath {
     number: String,
 }
 
-/// Which messages of a request.
+/// The messages of a request to return.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct MessagesQuery {

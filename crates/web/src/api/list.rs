@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::fault::Fault;
-pub use tarsy_config::read::moment::{self, Edge, parse_moment};
+pub(crate) use tarsy_config::read::moment::{self, Edge, parse_moment};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::RunStatus;
@@ -42,13 +42,13 @@ pub(crate) struct ListQuery {
     pub limit: String,
 }
 
-/// What the parameters select.
+/// The selection that the parameters make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     pub page: SessionPage,
     /// The parameters that say something.
     pub query: ListQuery,
-    /// What the others would have to be.
+    /// The faults of the invalid parameters, with the accepted values.
     pub faults: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl ListQuery {
         }
     }
 
-    /// What those parameters select that say something.
+    /// The selection that the valid parameters make.
     pub(crate) fn selection(&self, now: DateTime<Utc>) -> Selection {
         let mut reading = Reading {
             query: self.clone(),

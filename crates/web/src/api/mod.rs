@@ -1,4 +1,4 @@
-//! `/api/v1`: what the pages show, as JSON. Fields may be added; none is removed.
+//! The JSON API `/api/v1`: the same data as the pages. Fields may be added; none is removed.
 //!
 //! `openapi.json` describes every route, and a test compares it with real answers.
 
@@ -111,7 +111,7 @@ pub(super) async fn find<B: Backend>(web: &Shared<B>, part: &str) -> Result<Sess
     }
 }
 
-/// What is answered for an id that the store does not know.
+/// The error response for an id that the store does not know.
 pub(super) fn unseen(id: SessionId) -> Fault {
     Fault::NotFound(format!(
         "no worker has seen an alert or session {id}: it may be queued, or be deleted"

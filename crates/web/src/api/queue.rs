@@ -1,4 +1,4 @@
-//! What waits, the workers, and the alerts that were given up.
+//! The queue in the API: waiting alerts, workers and dead letters.
 
 use axum::extract::State;
 use axum::http::Uri;

@@ -29,7 +29,7 @@ use tarsy_core::timeline::TimelineEvent;
 use tarsy_reports::{Excerpt, ExcerptPage};
 
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
-/// Between two looks at the connection to the broker.
+/// The time between two looks at the connection to the broker.
 const NET_INTERVAL: Duration = Duration::from_millis(500);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// With this header nginx sends each frame at once.
@@ -143,7 +143,7 @@ fn open<B: Backend>(web: &Shared<B>, access: &Access) -> Result<OpenStream, Faul
     web.hub.open_stream(&access.counted_as).ok_or_else(too_many)
 }
 
-/// Where the frames of a reader come from.
+/// The source of a reader's frames.
 enum Source<B: Backend> {
     Session(Box<SessionStream<B>>),
     All(Items),
@@ -155,7 +155,7 @@ struct Rows<B: Backend> {
     stream: SessionStream<B>,
     page: LivePage,
     web: Shared<B>,
-    /// What the reader knows about the connection to the broker.
+    /// The state of the broker connection that the reader was last sent.
     is_live: Option<bool>,
     next_look: Instant,
 }

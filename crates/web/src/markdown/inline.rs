@@ -1,10 +1,10 @@
-//! A run of text: its citations become links to the events.
+//! Renders inline text: citations become links to their events.
 
 use super::writer::{Element, Writer};
 use tarsy_core::execution::event_refs::{CitedSource, citations};
 use tarsy_core::ids::SessionId;
 
-/// What the citations of a text are numbers of, and where they lead.
+/// The targets of the citations in a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cites {
     last_event: u32,

@@ -1,4 +1,4 @@
-//! Where a link of a model may lead, and what of its address is shown.
+//! Checks the links in a model's text: the permitted targets, and the part of the address that is shown.
 
 use url::Url;
 

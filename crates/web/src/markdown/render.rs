@@ -1,4 +1,4 @@
-//! From the events of the Markdown parser to elements.
+//! Renders the events of the Markdown parser as HTML elements.
 //!
 //! There is no recursion, and a text that is nested too deeply loses its elements and keeps its words.
 
@@ -12,8 +12,8 @@ use super::writer::{Element, Writer};
 
 /// Elements may be nested so deeply.
 const MAX_DEPTH: usize = 16;
-/// What is nested more deeply than this is counted, not kept: rows and cells of a table may exceed the depth of
-/// elements.
+/// The depth of nesting that is kept; deeper elements are only counted. Rows and cells of a table may exceed the depth
+/// of elements.
 const MAX_OPEN: usize = MAX_DEPTH + 8;
 /// The level of headings in a text is below that of the page's sections.
 const FIRST_LEVEL: u8 = 3;
@@ -37,7 +37,7 @@ pub(super) struct Renderer {
     last_level: u8,
 }
 
-/// What ends with the next end event.
+/// An open element, which the next end event closes.
 #[derive(Debug)]
 enum Open {
     Element(Element),
@@ -79,7 +79,7 @@ impl Renderer {
         }
     }
 
-    /// As [`Self::new`], without blocks.
+    /// Like [`Self::new`], without blocks.
     pub(super) fn inline(source: &str, cites: Cites) -> Self {
         Self {
             is_inline: true,

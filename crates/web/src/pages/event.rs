@@ -1,4 +1,5 @@
-//! One event by itself, whole. Its page needs no script; the script loads its body into the page of the session.
+//! The page of one event with its whole content. It needs no script; the script loads its body into the page of the
+//! session.
 
 use maud::{Markup, html};
 

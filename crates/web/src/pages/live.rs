@@ -1,4 +1,4 @@
-//! The rows of a running session as they change: what one update adds to a page, or replaces in it.
+//! Live updates of a running session: the rows that one event adds to a page or replaces in it.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! What waits, which workers there are, and which alerts were given up.
+//! The page `/queue`: waiting alerts, workers and dead letters.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tarsy_core::readable::format;
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::{Check, DeadAlert, Verdict};
 
-/// What the page shows. A part whose source does not answer says so.
+/// The content of the page `/queue`. A part whose source does not answer shows an error.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub lanes: Result<Vec<Lane>, Unavailable>,

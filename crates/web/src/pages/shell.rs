@@ -6,14 +6,14 @@ use super::viewer::{Keys, Theme, Viewer};
 use super::words::brief;
 use crate::assets;
 
-/// What a page shows in its frame.
+/// The content of a page's frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame<'a> {
     /// Not cleaned.
     pub title: &'a str,
     pub place: Place,
     pub net: Net,
-    /// What the search field has.
+    /// The text in the search field.
     pub search: &'a str,
     /// The period in which it searches; `None` for that of the list.
     pub since: Option<&'a str>,
@@ -35,7 +35,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Which entry of the bar the page belongs to.
+/// The entry of the navigation bar that the page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Sessions,

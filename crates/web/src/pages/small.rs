@@ -1,4 +1,4 @@
-//! Small pages: the confirmation of a cancel, the keys, several ids, a fault, the login.
+//! Small pages: cancel confirmation, keyboard shortcuts, ambiguous ids, errors, login.
 
 use maud::{Markup, html};
 
@@ -59,7 +59,7 @@ pub(crate) fn several(part: &str, ids: &[SessionId]) -> Markup {
     }
 }
 
-/// Why a page cannot be shown.
+/// An error page.
 pub(crate) fn fault(title: &str, reason: &str) -> Markup {
     html! {
         div.head { h1 { (brief(title, 120)) } }

@@ -25,7 +25,7 @@ pub(crate) struct Submit<'a> {
     pub cooldown: Cooldown,
     /// Chains that can be named.
     pub chains: &'a [String],
-    /// Why it was not sent.
+    /// The reason why it was not sent.
     pub problem: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! Who looks at a page, and how it is shown: rights, theme, keys.
+//! The viewer of a page: rights, theme and keyboard setting.
 
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
@@ -9,7 +9,7 @@ use crate::Access;
 pub(super) const THEME_COOKIE: &str = "tarsy-theme";
 pub(super) const KEYS_COOKIE: &str = "tarsy-keys";
 
-/// What a page depends on besides its content.
+/// The reader of a page: settings and rights that change its markup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Viewer {
     pub theme: Theme,

@@ -1,4 +1,4 @@
-//! Until when the work of a thread has a use.
+//! Time limit and cancellation for rendering: work stops when its time is over or its reader has left.
 
 use std::cell::RefCell;
 use std::sync::Arc;

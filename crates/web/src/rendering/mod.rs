@@ -1,5 +1,5 @@
-//! Makes markup on threads of its own: a large text delays only its own page, for a limited time, and no longer than
-//! its reader waits.
+//! Renders pages on separate threads: a large text delays only its own page, for a limited time, and not after its
+//! reader has left.
 //!
 //! A thread cannot be stopped from outside. So whatever works through a text asks [`is_over`] now and then, and stops
 //! early; its result is dropped.
@@ -18,8 +18,8 @@ pub(super) use self::limit::is_over;
 use self::limit::Limit;
 use super::ports::Unavailable;
 
-/// How long a page may be made, the wait for a thread included. Without optimisation the same work takes ten to forty
-/// times as long.
+/// The longest time that a page may be made, the wait for a thread included. Without optimisation the same work takes
+/// ten to forty times as long.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 120 } else { 10 });
 
 /// The threads that make markup: as many at once as there are processors.
@@ -43,7 +43,7 @@ impl Renderer {
         }
     }
 
-    /// What `work` makes. Dropping the future ends the work early.
+    /// Runs `work` on a separate thread and returns its result. Dropping the future ends the work early.
     ///
     /// # Errors
     /// When it took too long, or panicked.

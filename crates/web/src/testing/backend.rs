@@ -44,7 +44,7 @@ pub(crate) struct FakeBackend {
     report: Mutex<Option<AlertReport>>,
 }
 
-/// What was read as excerpts.
+/// The excerpts that were read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ExcerptsRead {
     pub events: usize,
@@ -89,7 +89,7 @@ impl FakeBackend {
         })
     }
 
-    /// What was read as excerpts since the last call.
+    /// The excerpts that were read since the last call.
     pub(crate) fn excerpts_read(&self) -> ExcerptsRead {
         std::mem::take(&mut lock(&self.read))
     }
@@ -259,7 +259,7 @@ impl Timelines for FakeBackend {
     }
 }
 
-/// What [`FakeBackend::emit`] publishes.
+/// The updates that [`FakeBackend::emit`] publishes.
 #[derive(Debug)]
 pub(crate) struct FakeUpdates(broadcast::Receiver<Update>);
 

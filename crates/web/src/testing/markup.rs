@@ -1,5 +1,5 @@
-//! A strict reader of the pages' markup: it knows the elements and attributes of this server and refuses every other
-//! one, each element that is not closed in order, and each attribute whose value could do more than it should.
+//! A strict checker of the pages' markup: it refuses each unknown element and attribute, each element that is not
+//! closed in order, and each attribute with an unexpected value.
 #![expect(
     clippy::string_slice,
     reason = "the places of ASCII characters are boundaries, and a test fails by panicking"

@@ -1,4 +1,4 @@
-//! For tests of the web server: data of a session, ports that have it, and a check of what pages are made of.
+//! Test support for the web server: data of a session, fake ports that return it, and a checker of the pages' markup.
 
 pub(crate) mod markup;
 pub mod data;

@@ -49,7 +49,7 @@ pub(super) struct Kill {
     pub(super) after: u32,
 }
 
-/// What is known about a run that is over.
+/// The facts about a finished run.
 #[derive(Debug)]
 pub(super) struct Facts<'f> {
     /// The stored timeline.
@@ -155,7 +155,7 @@ impl Facts<'_> {
         lines
     }
 
-    /// What contradicts the guarantees; empty if nothing does.
+    /// The violations of the guarantees; empty if there are none.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for tool in self
@@ -226,7 +226,7 @@ impl Facts<'_> {
         self.evidence.tool(tool).is_some_and(|tool| tool.read_only)
     }
 
-    /// How many requests each tool received beyond those that the model asked for.
+    /// The number of requests that each tool received beyond those of the model.
     fn repeats(&self) -> BTreeMap<&str, usize> {
         let asked: Vec<(&str, Value)> = self.events.iter().filter_map(asked).collect();
         let mut repeats = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `--provider`: which real model a drill asks, and whether its key and its server are there.
+//! `tarsy drill --provider`: selects a real model, and checks its key and its server.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ pub(super) struct Investigation<'i> {
     pub(super) session: &'i SessionReport,
 }
 
-/// What an investigation took.
+/// The effort of an investigation: time, turns, calls and cost.
 struct Effort {
     seconds: f64,
     /// Answers of the model.
@@ -174,7 +174,7 @@ impl Investigation<'_> {
     }
 }
 
-/// How the result is printed.
+/// The output format of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,

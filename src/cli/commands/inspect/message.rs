@@ -1,4 +1,4 @@
-//! A message without a queue: a body of the command line, with what its arguments name beside it.
+//! Builds a message from a body on the command line and its arguments, without a queue.
 
 use anyhow::bail;
 use chrono::Utc;

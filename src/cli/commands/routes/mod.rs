@@ -1,4 +1,4 @@
-//! `tarsy routes test`: the route of each alert of a body, and what becomes of the alert.
+//! `tarsy routes test`: prints the route of each alert of a body, and the effects of the route.
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use tarsy_engine::plan::planner;
 use tarsy_engine::ports::Received;
 use tarsy_mask::Mask;
 
-/// What becomes of an alert, and why. Fields are added and never removed.
+/// The route of an alert, with the reasons for the choice. Fields are added and never removed.
 #[derive(Debug, Serialize)]
 struct Chosen {
     title: String,
@@ -30,7 +30,7 @@ struct Chosen {
     because: Vec<String>,
     /// Of each route before it, the first matcher that does not hold, with the value of the alert.
     not: Vec<String>,
-    /// Why it ends without an investigation.
+    /// The reason why it ends without an investigation.
     ignored_because: Option<String>,
     chain: String,
     /// `header`, `route`, `alert_types` or `default`.
@@ -90,7 +90,7 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-/// What a route is chosen by.
+/// The facts by which a route is chosen.
 struct Question<'q> {
     config: &'q Config,
     mask: &'q Mask,

@@ -22,7 +22,7 @@ use tarsy_store::{CancelAnswer, Store};
 
 /// Time for the owner of a session to end it. It needs milliseconds, so one that takes longer has died, or is cut off.
 const OWNER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Between two looks at a session that its owner has to end.
+/// The time between two looks at a session that its owner has to end.
 const OWNER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The outcome of a cancel request.

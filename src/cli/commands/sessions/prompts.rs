@@ -1,4 +1,4 @@
-//! `tarsy sessions show --prompts` and `--prompt`: the model calls of a session, and what the model saw in one of them.
+//! `tarsy sessions show --prompts` and `--prompt`: the model calls of a session, and the request of one of them.
 
 use anyhow::bail;
 
@@ -11,7 +11,7 @@ use crate::cli::view::TerminalEnv;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::calls::{CallNumber, CallReport, NumberedCall};
 
-/// How a command prints.
+/// The output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Output {
     Text,

@@ -1,4 +1,4 @@
-//! `tarsy completions` and `tarsy man`: what a shell and `man` know about the commands.
+//! `tarsy completions` and `tarsy man`: shell completions and manual pages.
 //!
 //! A shell asks the program at each Tab, so that it proposes the sessions that there are.
 

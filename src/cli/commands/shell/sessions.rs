@@ -1,4 +1,4 @@
-//! The sessions that a shell proposes.
+//! Completes session ids in a shell.
 
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tarsy_core::readable::text::{Charset, one_line};
 use tarsy_reports::words;
 use tarsy_store::{SessionFilter, SessionLine};
 
-/// How many sessions are proposed, the newest first.
+/// The number of proposed sessions, the newest first.
 const MAX_SESSIONS: u32 = 50;
 /// A person waits at the keyboard.
 const TIMEOUT: Duration = Duration::from_secs(1);

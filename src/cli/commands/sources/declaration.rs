@@ -1,4 +1,4 @@
-//! `tarsy sources show`: the YAML of one source. `like` is replaced by what it stands for.
+//! `tarsy sources show`: the YAML of one source, with the keys that it inherits by `like`.
 
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value, json};

@@ -57,7 +57,7 @@ fn is_of_user(config: &Config, name: &str) -> bool {
         .any(|configured| configured.source.name == name)
 }
 
-/// How senders prove who they are.
+/// Describes the authentication of senders.
 fn proof(auth: Option<&SourceAuth>) -> String {
     match auth {
         None | Some(SourceAuth::Receiver) => "token of receive".to_owned(),

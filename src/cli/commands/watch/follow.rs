@@ -68,7 +68,7 @@ impl Sources {
         .await
     }
 
-    /// As [`Self::show`], with a watcher that may have shown other sessions before.
+    /// Like [`Self::show`], with a watcher that may have shown other sessions before.
     ///
     /// # Errors
     /// When the timeline breaks off or cannot be printed.

@@ -1,5 +1,5 @@
-//! Reports why a session does not go on: its place in the queue, and later that no worker has it, or that its worker
-//! waits for a service.
+//! Reports why a session makes no progress: its position in the queue, then that no worker runs it, or that its
+//! worker waits for a service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const PAUSED_AFTER: Duration = Duration::from_secs(3);
 const OWNERLESS_AFTER: Duration = Duration::from_secs(10);
 /// Messages of each queue among which the alert is searched.
 const MAX_SEARCHED: usize = 1000;
-/// Between two searches.
+/// The time between two searches.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The place of a session in the queue.
@@ -103,12 +103,12 @@ struct Reporter {
     workers: BTreeMap<WorkerId, (Instant, WorkerStatus)>,
 }
 
-/// What the last search for the alert found.
+/// The result of the last search for the alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     /// A worker has seen the alert.
     Known,
-    /// Neither the queue nor the database knows the id.
+    /// The message for an id that neither the queue nor the database knows.
     Nothing,
     /// The queue or the database could not be read, or the queue is too long for a search.
     Unclear,

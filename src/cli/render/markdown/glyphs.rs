@@ -1,4 +1,4 @@
-//! Characters with a look: wraps them by their width, and writes them with the terminal's sequences.
+//! Characters with a text style: wraps them by their width, and writes them with the terminal's escape sequences.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::cli::render::style::{Charset, Style};
 use crate::cli::render::text;
 
-/// How a character is shown.
+/// The text style of a character.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) is_bold: bool,

@@ -34,7 +34,7 @@ pub(super) struct Layout<'a> {
 /// A link or image whose text is being read.
 #[derive(Debug)]
 struct Link {
-    /// Where its text begins in the block.
+    /// The beginning of its text in the block.
     start: usize,
     address: String,
     /// Written as `[text]`: the brackets stay, because `[9]` is also the number of an event.

@@ -3,7 +3,7 @@
 use super::glyphs::{self, Glyph, Look};
 use crate::cli::render::style::Style;
 
-/// What blocks can be inside of.
+/// A container of blocks.
 #[derive(Debug)]
 pub(super) enum Container {
     Quote,

@@ -35,7 +35,7 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
     )
 }
 
-/// What a person can do about a dead letter, besides dropping it.
+/// The remedy for a dead letter, besides dropping it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Retrying may help, with one of these chains if there are any.

@@ -178,7 +178,7 @@ fn problem(problem: &Problem) -> String {
     )
 }
 
-/// How many providers can be called.
+/// The number of providers that can be called.
 fn sum(reports: &[ModelReport]) -> String {
     let count = |state: State| {
         reports

@@ -91,7 +91,7 @@ fn waiting(next: &[QueuedAlert], now: DateTime<Utc>, style: &Style) -> Vec<Strin
     table(columns, &["priority", "waits for"], rows, style)
 }
 
-/// What each worker does, and why a paused one claims nothing.
+/// The lines about the workers: the work of each, and the reason for a pause.
 pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
     if workers.is_empty() {
         return vec![messages::workers(messages::Workers::default())];

@@ -322,7 +322,7 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
     lines
 }
 
-/// What alerts that joined have changed, and how much of it came too late.
+/// The changes by alerts that joined, and the number of those that came too late.
 fn changes(session: &SessionReport, style: &Style) -> Vec<String> {
     let total = session.alert_updates.len();
     let late = session.late_updates();

@@ -16,7 +16,7 @@ pub struct ListedSource {
     /// Whether a body alone leads to it; otherwise only its path and its name do.
     pub recognised: bool,
     pub statuses: Vec<AlertStatus>,
-    /// How its senders prove who they are.
+    /// The authentication of its senders.
     pub proof: String,
 }
 

@@ -264,7 +264,7 @@ impl<'a> Columns<'a> {
         Laid::Below(self.limited(text::wrap(whole, self.block_width()), limit))
     }
 
-    /// As [`Self::whole`], for a text of a model.
+    /// Like [`Self::whole`], for a text of a model.
     fn prose(&self, text: &Footnotes, limit: Option<usize>, room: usize) -> Laid {
         let below =
             || Laid::Below(self.limited(prose::lines(text, self.block_width(), self.style), limit));
@@ -312,7 +312,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Where the text of a row is printed.
+/// The position of a row's text.
 enum Laid {
     /// In the column of details.
     Beside(String),

@@ -39,7 +39,7 @@ const ABOUT_TOOLS: [&str; 5] = [
     "provider_error",
 ];
 
-/// What the probe of a provider has shown.
+/// The result of the probe of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StrategyReport {
     /// The `iteration_strategy` that fits; `None` if none does, or if no model was asked.
@@ -52,7 +52,7 @@ pub struct StrategyReport {
     pub notes: Vec<String>,
 }
 
-/// How a provider is asked.
+/// The plans for the probes of a provider.
 #[derive(Debug)]
 pub(super) struct Plans {
     pub(super) native: ProviderPlan,

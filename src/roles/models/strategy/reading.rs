@@ -1,4 +1,4 @@
-//! What the answer to a probe shows. Pure: the rules are those of the answers of an investigation.
+//! Interprets a model's answer to a probe. Pure: the rules are those for the answers of an investigation.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use tarsy_core::text_calls::{self, Labels};
 use tarsy_core::visible::is_blank;
 use tarsy_llm::client::Observed;
 
-/// What an answer is.
+/// The classification of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -37,13 +37,13 @@ pub enum Outcome {
     Failed,
 }
 
-/// What an answer to a probe shows.
+/// The interpretation of an answer to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reading {
     pub outcome: Outcome,
     /// The name that was called, if the tool has another one.
     pub called: Option<String>,
-    /// Why the call, the answer or the request cannot be used.
+    /// The reason why the call, the answer or the request cannot be used.
     pub reason: Option<String>,
     /// The markup of a call in the text or the reasoning.
     pub markup: Option<String>,

@@ -1,4 +1,4 @@
-//! Tests of what the answer to a probe shows.
+//! Tests of the interpretation of answers to a probe.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a probe shows, in sentences. Pure.
+//! Describes the result of a probe in sentences. Pure.
 
 use super::{Outcome, Problem, Reading, TOOL};
 
@@ -103,7 +103,7 @@ pub(super) fn of_problem(problem: &Problem) -> String {
     }
 }
 
-/// Why a model that answers fits no strategy.
+/// The reason why a model that answers fits no strategy.
 pub(super) fn none_fits(code: &str) -> &'static str {
     if code == super::MAX_TOKENS {
         "the answer reached the limit of output tokens before a call"

@@ -35,7 +35,7 @@ impl Table {
         self.last_read.subscribe()
     }
 
-    /// How often the table was read.
+    /// The number of times that the table was read.
     pub(super) fn reads(&self) -> usize {
         self.reads.load(Ordering::Relaxed)
     }

@@ -1,5 +1,4 @@
-//! Servers of which each session has a connection of its own (`scope: session`), and children that crash or stop
-//! reading.
+//! Servers with one connection for each session (`scope: session`), and children that crash or stop reading.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +22,7 @@ use crate::support::wait::eventually;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp/pid.sh");
 const SHORT: Duration = Duration::from_millis(300);
-/// For the calls of a child that reads nothing: long enough for all of them to begin.
+/// The time limit for the calls of a child that reads nothing: long enough for all of them to begin.
 const DEAF_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A server whose tool `pid` answers with the number of its process.

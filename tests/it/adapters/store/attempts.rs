@@ -1,4 +1,4 @@
-//! The attempts of model calls, as the timeline shows them to a worker that goes on.
+//! The attempts of model calls, as the timeline shows them to a worker that continues a session.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Follow-up questions: each has a session of its own, which no alert joins, and sees its whole thread.
+//! Follow-up questions: each is a separate session, which no alert joins, and sees its whole thread.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! From a delivery to a disposition: alerts are received, opened, joined, ended, given up and settled.
+//! Tests of alerts in the store until their disposition: received, opened, joined, ended, given up and settled.
 
 mod limits;
 mod statuses;

@@ -14,7 +14,7 @@ use super::super::helm::text;
 /// The `ConfigMap`s and Secrets of a namespace: their keys, by kind and name.
 pub(in super::super) type Objects = BTreeMap<(&'static str, String), BTreeMap<String, String>>;
 
-/// Where a pod runs.
+/// The place in which a pod runs.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Place {
     /// The directory of the pod's files.
@@ -27,7 +27,7 @@ pub(in super::super) struct Place {
     pub(in super::super) services: Vec<(String, String)>,
 }
 
-/// What a process of the container is started with.
+/// The arguments and environment of a container's process.
 #[derive(Debug)]
 pub(in super::super) struct Start {
     pub(in super::super) args: Vec<String>,
@@ -91,7 +91,7 @@ pub(super) fn each(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// What paths and addresses of the container are on this machine.
+/// Maps paths and addresses of the container to those of this machine.
 struct Here<'a> {
     paths: Vec<(String, String)>,
     place: &'a Place,

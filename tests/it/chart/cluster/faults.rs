@@ -1,5 +1,5 @@
-//! What does not go by plan: a pod that is deleted by force, refused values, a migration that fails, and nodes that are
-//! emptied.
+//! Tests of faults in a cluster: a pod that is deleted by force, refused values, a migration that fails, and nodes
+//! that are emptied.
 
 use serde_json::{Value, json};
 use tarsy_core::timeline::EventType;
@@ -8,7 +8,7 @@ use super::lifecycle::{completed, publish, resumed, servers, values};
 use super::{Cluster, text};
 use crate::support::gates::Gatekeeper;
 
-/// What identifies the pods of the workers and the objects that they come from.
+/// The identity of the workers' pods, and of the objects that created them.
 async fn state(cluster: &Cluster) -> (Vec<String>, Value, Value) {
     let mut pods = cluster.ready("worker").await;
     pods.sort();

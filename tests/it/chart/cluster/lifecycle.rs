@@ -133,7 +133,7 @@ pub(super) async fn completed(cluster: &Cluster, system: &TestSystem, count: usi
     timelines
 }
 
-/// How many sessions were handed from one worker to another one for this reason.
+/// The number of sessions that moved from one worker to another one for this reason.
 pub(super) fn resumed(timelines: &Timelines, reason: &str) -> usize {
     let events = timelines.values().flatten();
     events

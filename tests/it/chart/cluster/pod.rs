@@ -20,7 +20,7 @@ use super::services::here;
 const BACK_OFF: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What the API wants of a pod.
+/// The desired state of a pod in the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Running,
@@ -30,7 +30,7 @@ pub(super) enum Wanted {
     Killed,
 }
 
-/// How a process ended.
+/// The end of a process.
 enum Outcome {
     Exited(i32),
     Unhealthy(&'static str),

@@ -175,7 +175,7 @@ impl Drill {
         self.calling.contains(&session.to_string())
     }
 
-    /// How often the call of each recording was sent.
+    /// The number of times that the call of each recording was sent.
     fn sent(&self) -> Vec<u32> {
         let calls = self.system.tool_calls();
         let of = |number: usize| {

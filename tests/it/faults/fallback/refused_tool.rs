@@ -1,4 +1,4 @@
-//! A provider that refuses one tool: the investigation goes on without it, also with another worker.
+//! A provider that refuses one tool: the investigation continues without it, also with another worker.
 
 use serde_json::Value;
 use tarsy_core::timeline::EventType;

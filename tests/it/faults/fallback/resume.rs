@@ -1,4 +1,4 @@
-//! A conversation with Gemini that goes on with another worker and another LLM service, in the middle of a turn.
+//! A conversation with Gemini that continues with another worker and another LLM service, in the middle of a turn.
 
 use std::collections::BTreeMap;
 

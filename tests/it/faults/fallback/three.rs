@@ -1,4 +1,4 @@
-//! One session over three providers, each of which checks that it was sent nothing that belongs to another one.
+//! Tests of one session over three providers: no provider receives data of another one.
 
 use serde_json::{Value, json};
 use tarsy_core::timeline::EventType;
@@ -8,13 +8,13 @@ use crate::support::http;
 use crate::support::http::provider::{FakeProvider, Received, Reply};
 use crate::support::system::{Setup, TestSystem};
 
-/// What Gemini wrote for itself, with an id that no other provider accepts.
+/// Gemini's private data, with an id that no other provider accepts.
 const OF_GEMINI: [&str; 3] = [
     "c2lnbmF0dXJlLW9mLWdlbWluaQ==",
     "gemini thinks",
     "gemini.call:1",
 ];
-/// What Claude wrote for itself.
+/// Claude's private data.
 const OF_CLAUDE: [&str; 2] = ["c2lnbmF0dXJlLW9mLWNsYXVkZQ==", "claude thinks"];
 const KEYS: [(&str, &str); 3] = [
     ("GEMINI_FAKE_KEY", "key-of-gemini"),

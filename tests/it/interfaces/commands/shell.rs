@@ -9,7 +9,7 @@ use super::{run, run_with};
 use crate::support::process::TARSY;
 use crate::support::system::TestSystem;
 
-/// What bash proposes at Tab behind `line`, whose last word may be begun.
+/// The completions that bash proposes at Tab after `line`, whose last word may be incomplete.
 async fn proposed(line: &str, database_url: &str) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let quoted = words

@@ -24,7 +24,7 @@ use crate::support::wait::eventually;
 const MIB: usize = 1024 * 1024;
 /// The receiver may need so much for the largest group.
 const MAX_PEAK_MIB: usize = 150;
-/// What an alert of a large rule has in its annotations.
+/// The size of the annotations of a large rule's alert.
 const DESCRIPTION_BYTES: usize = 1_800;
 
 /// A group of Alertmanager with alerts of about 2.7 KB, of which one is critical.

@@ -68,7 +68,7 @@ impl Receiver {
         (Self::start(&env).await, directory)
     }
 
-    /// How many messages were published.
+    /// The number of published messages.
     async fn published_count(&self) -> u64 {
         self.stream()
             .await

@@ -1,4 +1,4 @@
-//! How senders prove who they are: tokens in three places, and signatures over the body.
+//! Tests of the authentication of senders: tokens in three places, and signatures over the body.
 
 use chrono::Utc;
 use data_encoding::{BASE64, HEXLOWER};

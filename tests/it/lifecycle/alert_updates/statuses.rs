@@ -1,4 +1,4 @@
-//! What the status of an alert does to its running investigation, with incidents of PagerDuty.
+//! Tests of the effect of an alert's status on its running investigation, with incidents of PagerDuty.
 
 use serde_json::{Value, json};
 use tarsy_core::ids::SessionId;

@@ -1,5 +1,5 @@
-//! A real Prometheus with the rules of the chart scrapes all roles while they investigate: every expression of an alert
-//! or a dashboard returns data, or the reason why it does not stands here.
+//! A real Prometheus with the rules of the chart scrapes all roles while they investigate: every expression of an
+//! alert or a dashboard returns data, or this file has the reason why it does not.
 
 use serde_json::{Value, json};
 

@@ -24,7 +24,7 @@ use crate::support::wait::eventually;
 use crate::web::Web;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(180);
-/// Between two looks at Prometheus, which scrapes once a second.
+/// The time between two looks at Prometheus, which scrapes once a second.
 const QUERY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One process of every role, and the addresses of their metrics.

@@ -1,5 +1,5 @@
-//! What the model saw, on real processes: each request that is made again from the store is the one that the LLM
-//! service has received.
+//! Tests of rebuilt requests on real processes: each request that is made again from the store is the one that the
+//! LLM service has received.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

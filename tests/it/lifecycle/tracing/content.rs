@@ -1,4 +1,4 @@
-//! What people, models and tools say is exported only on request, and masked.
+//! Tests of texts in traces: those of people, models and tools are exported only on request, and masked.
 
 use super::{Traced, named};
 

@@ -1,4 +1,4 @@
-//! What the export costs: the rate of iterations without and with a collector, in turns on the same machine.
+//! The cost of the export: the rate of iterations without and with a collector, in turns on the same machine.
 //!
 //! The suite runs six sessions without and six with a collector; `./dev prove` runs twelve and both twice.
 //! `TARSY_TRACING_SESSIONS=200` measures longer; the figures are printed with `-- --nocapture`.

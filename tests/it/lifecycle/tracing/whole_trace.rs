@@ -1,4 +1,4 @@
-//! One trace from the producer to the tool server.
+//! Tests of a whole trace, from the producer to the tool server.
 
 use std::collections::BTreeMap;
 

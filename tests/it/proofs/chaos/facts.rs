@@ -141,7 +141,7 @@ pub(super) struct Facts {
     pub(super) shown: BTreeMap<SessionId, Vec<Shown>>,
     /// The events on the stream at the end.
     pub(super) on_stream: BTreeMap<SessionId, Vec<TimelineEvent>>,
-    /// When the stream of timelines was emptied or lost.
+    /// The time when the stream of timelines was emptied or lost.
     pub(super) emptied: Vec<(DateTime<Utc>, DateTime<Utc>)>,
     pub(super) watched: Vec<Watched>,
     /// Reason and alert of each dead letter on the stream.

@@ -94,7 +94,7 @@ pub(super) struct Ledger {
     pub(super) sent: BTreeMap<SessionId, Sent>,
     /// Alerts that only the stream had when it was emptied.
     pub(super) lost_with_the_stream: BTreeSet<SessionId>,
-    /// When streams were emptied or lost.
+    /// The time when streams were emptied or lost.
     pub(super) losses: Vec<DateTime<Utc>>,
 }
 

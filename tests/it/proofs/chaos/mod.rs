@@ -60,7 +60,7 @@ fn print_progress(line: &str) {
     }
 }
 
-/// How long faults happen.
+/// The duration of the faults.
 fn minutes() -> f64 {
     by_depth("TARSY_CHAOS_MINUTES", MINUTES, MINUTES_IN_PROOF)
 }

@@ -188,7 +188,7 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
     .unwrap();
 }
 
-/// What the world outside sent, and what became of it.
+/// The odd messages of external systems, and their outcomes.
 fn odd(page: &mut String, facts: &Facts) {
     let shapes: Vec<String> = facts
         .odd

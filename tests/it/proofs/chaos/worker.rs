@@ -1,4 +1,4 @@
-//! One worker of the run: a process that is started again whenever it ends, and its links to the servers.
+//! A worker of the chaos run: a process that is started again whenever it ends, and its links to the servers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -192,7 +192,7 @@ struct Supervisor {
     generation: u32,
 }
 
-/// What follows the end of a process.
+/// The next action after the end of a process.
 enum Next {
     After(Duration),
     Nothing,

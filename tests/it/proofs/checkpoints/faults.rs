@@ -13,7 +13,7 @@ pub(super) const STALLS: &str = "
       BEGIN PERFORM pg_sleep(substr(NEW.content, 7)::float8); RETURN NEW; END $$;
     CREATE TRIGGER stall BEFORE INSERT ON entries FOR EACH ROW WHEN (NEW.content LIKE 'stall %') EXECUTE FUNCTION stall()";
 
-/// What happens to one checkpoint.
+/// The fault of one checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     Plain,

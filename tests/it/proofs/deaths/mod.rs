@@ -1,5 +1,5 @@
-//! What happens when each part dies: real processes are killed, and the times until the work goes on are printed. The
-//! table in `docs/operations/failures.md` is this output.
+//! Kills each part of a real system and prints the times until the work continues. The table in
+//! `docs/operations/failures.md` is this output.
 //!
 //! The proof runs each death once, with short leases and outages. The suite leaves out those of which it has another
 //! test with more points of time, named in the list, and has shorter leases and outages. `TARSY_DEATHS_RUNS=3` runs
@@ -33,7 +33,7 @@ const PATIENT_LEASE: Duration = Duration::from_secs(10);
 struct Pace {
     lease: Duration,
     tool_wait: Duration,
-    /// How long a part is gone that does not return at once.
+    /// The duration of an outage that does not end at once.
     outage: Duration,
     /// The delay that the provider asks for when it refuses.
     retry_after: Duration,
@@ -88,7 +88,7 @@ impl Pace {
     }
 }
 
-/// What was measured in one run of a death.
+/// The measurements of one run of a death.
 struct Measured {
     what: &'static str,
     times: Vec<Duration>,

@@ -1,4 +1,4 @@
-//! The LLM service and the providers behind it.
+//! Kills the LLM service and its providers.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ const SHOWN: usize = 3;
 /// A problem of one sender.
 type ProblemId = usize;
 
-/// What became of the problems of one sender.
+/// The outcome of one sender's problems.
 #[derive(Debug, Default)]
 struct Outcome {
     problems: usize,

@@ -1,4 +1,4 @@
-//! How one sender writes its messages; `tests/fixtures/fleet/README.md` has the form.
+//! The profile of one sender: the form of its messages, as `tests/fixtures/fleet/README.md` defines it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What happens to the problems of a sender, in the order of time, and what its messages say.
+//! The script of a sender: its problems in the order of time, and the messages about them.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) struct Message {
     pub(super) body: String,
 }
 
-/// What happens next.
+/// The next step of the script.
 #[derive(Clone, Debug)]
 pub(super) enum Delivery {
     Message(Message),
@@ -63,7 +63,7 @@ impl Delivery {
     }
 }
 
-/// When the first problem begins, in seconds since 1970.
+/// The time when the first problem begins, in seconds since 1970.
 const BEGIN: i64 = 1_795_824_000;
 /// Between two messages about one problem, in seconds.
 const GAP: std::ops::Range<i64> = 40..400;

@@ -16,7 +16,8 @@ const BURST_IN_PROOF: usize = 5000;
 /// Before the burst, for comparison.
 const CRITICAL_BEFORE: usize = 5;
 const CRITICAL: usize = 10;
-/// How much longer than before the burst a critical alert may wait: for the machine, not for the alerts of the burst.
+/// The factor by which a critical alert may wait longer than before the burst: for the machine, not for the alerts of
+/// the burst.
 const MAX_FACTOR: u32 = 20;
 const MAX_DELAY: Duration = Duration::from_secs(1);
 /// The answer of the other alerts outlasts the test. So without a reserved slot, or if another alert takes it, no

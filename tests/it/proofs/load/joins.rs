@@ -1,4 +1,4 @@
-//! The cost of an alert that joins, beside the statement before alert updates. `TARSY_LOAD_JOINS` is their
+//! The cost of an alert that joins, compared with the statement before alert updates. `TARSY_LOAD_JOINS` is their
 //! number: 60 in the suite, 300 in the proof.
 
 use std::time::{Duration, Instant};

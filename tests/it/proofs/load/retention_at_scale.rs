@@ -35,7 +35,7 @@ const SIZES: &str = "SELECT string_agg(relname || ' ' || pg_size_pretty(pg_total
 struct Scale {
     database: TestDatabase,
     store: Store,
-    /// How long each part of the measurement takes.
+    /// The duration of each part of the measurement.
     part: Duration,
     _server: PostgresServer,
 }

@@ -38,7 +38,7 @@ struct Release {
     worker: String,
     session: SessionId,
     at: DateTime<Utc>,
-    /// When the worker's process exited.
+    /// The time when the worker's process exited.
     exited_at: DateTime<Utc>,
 }
 
@@ -154,7 +154,7 @@ async fn exit(worker: String, mut leaving: Tarsy) -> Vec<Release> {
     released.collect()
 }
 
-/// How long a session had no owner, since the log line of its release and since the exit of its worker.
+/// The times without an owner of a session: since the log line of its release, and since the exit of its worker.
 fn resumptions(timelines: &Timelines, released: &[Release]) -> (Figures, Figures) {
     let (mut from_release, mut from_exit) = (Figures::default(), Figures::default());
     for release in released {

@@ -37,7 +37,7 @@ pub(super) enum Disposition {
     Dead,
 }
 
-/// Why a running session has to end early.
+/// The reason why a running session has to end early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stop {
     Cancel,
@@ -237,7 +237,7 @@ impl Worker {
     };
 }
 
-/// How often each fault may still happen.
+/// The number of times that each fault may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Faults {
     /// A worker is killed.

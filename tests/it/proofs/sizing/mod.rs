@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::support::figures::{from_env, is_proof};
 
-/// How much is measured.
+/// The extent of the measurement.
 struct Extent {
     /// Slots of the workers whose memory is measured.
     slots: &'static [u32],

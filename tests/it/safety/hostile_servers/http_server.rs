@@ -18,7 +18,7 @@ use crate::support::wait::eventually;
 const MIB: usize = 1024 * 1024;
 /// Far more than a client may read.
 const HUGE_BYTES: usize = 50 * MIB;
-/// Between two pieces of an answer that does not end.
+/// The time between two pieces of an answer that does not end.
 const PIECE_INTERVAL: Duration = Duration::from_millis(5);
 pub(super) const TOKEN: &str = "t0ken-of-the-hostile-server";
 
@@ -32,7 +32,7 @@ pub(super) struct HostileHttp {
 #[derive(Default)]
 struct State {
     tools: Vec<Value>,
-    /// Where `redirect` leads.
+    /// The target of `redirect`.
     elsewhere: String,
     /// Whether streams of events are opened, and end at once.
     restless: AtomicBool,
@@ -57,7 +57,7 @@ struct Request {
     message: Value,
 }
 
-/// How a connection goes on after a request.
+/// The next action of a connection after a request.
 enum Next {
     Read,
     Close,

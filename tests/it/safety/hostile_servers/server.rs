@@ -22,7 +22,7 @@ const MIB: usize = 1024 * 1024;
 const HUGE_BYTES: usize = 50 * MIB;
 /// Messages that one behaviour sends without being asked.
 const FLOOD: usize = 20_000;
-/// Between two reports of progress.
+/// The time between two reports of progress.
 const STEP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Text that imitates the project's own marks, and moves the cursor of a terminal.
@@ -51,12 +51,12 @@ struct State {
     go: Arc<Notify>,
 }
 
-/// Where the behaviours of one connection write.
+/// The output of one connection's behaviours.
 struct Out {
     lines: mpsc::Sender<Vec<u8>>,
 }
 
-/// How a connection goes on after a message.
+/// The next action of a connection after a message.
 enum Next {
     Read,
     Close,
@@ -189,7 +189,7 @@ impl HostileServer {
         self.state.open.lock().unwrap().len()
     }
 
-    /// How often a client has connected.
+    /// The number of times that a client has connected.
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }

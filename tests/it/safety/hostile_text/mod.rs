@@ -33,15 +33,15 @@ use crate::support::process::{TARSY, program};
 use crate::support::system::TestSystem;
 use crate::web::Web;
 
-/// What takes longer than this is tried so many times, and the best counts: other processes use this machine, too.
+/// The number of times that a slow step is tried, of which the best counts: other processes use this machine, too.
 const TRIES: usize = 3;
 const SLOW: Duration = Duration::from_millis(100);
-/// For a statement of Postgres, with the words that are made for it without optimisation, on a machine that runs other
-/// tests: 100 µs a byte. Postgres' own parser takes 500 for such a text.
+/// The time limit for a statement of Postgres, with the words that are made for it without optimisation, on a machine
+/// that runs other tests: 100 µs a byte. Postgres' own parser takes 500 for such a text.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
-/// For the words or the messages of a text, without optimisation: 20 µs of the processor a byte.
+/// The time limit for the words or the messages of a text, without optimisation: 20 µs of the processor a byte.
 const WORDS_LIMIT: Duration = Duration::from_secs(2);
-/// For a page or a command of a program without optimisation, on such a machine: 200 µs a byte.
+/// The time limit for a page or a command of a program without optimisation, on such a machine: 200 µs a byte.
 const PAGE_LIMIT: Duration = Duration::from_secs(20);
 /// The same of an optimised one.
 const OPTIMISED_PAGE_LIMIT: Duration = Duration::from_millis(200);

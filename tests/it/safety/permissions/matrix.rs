@@ -1,4 +1,4 @@
-//! What each role may do, as a table; forged events and cancel requests among it.
+//! A table of the operations that each role may perform; forged events and cancel requests among them.
 
 use serde_json::json;
 use tarsy_bus::permissions::NatsRole;

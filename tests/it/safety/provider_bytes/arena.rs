@@ -34,7 +34,7 @@ const CALL_TIMEOUT: Duration = Duration::from_millis(450);
 const MAX_LATE: usize = 20;
 /// Even on a busy machine.
 const MAX_TIME: Duration = Duration::from_secs(20);
-/// What an answer may be longer than the bytes of the provider.
+/// The number of bytes by which an answer may exceed the bytes of the provider.
 const MAX_GROWTH: usize = 64 * 1024;
 const TIMEOUTS: Timeouts = Timeouts {
     first_chunk: Duration::from_millis(300),

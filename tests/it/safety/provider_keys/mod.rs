@@ -154,7 +154,7 @@ async fn investigate(system: &TestSystem, chain: &str) -> SessionId {
     session
 }
 
-/// What a foreign client is told when its request has a key in the address.
+/// The answer to a foreign client whose request has a key in the address.
 async fn asked_directly(address: &str, url: &str, key_variable: &str) -> String {
     let mut client = LlmServiceClient::connect(format!("http://{address}"))
         .await

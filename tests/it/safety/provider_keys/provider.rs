@@ -1,4 +1,4 @@
-//! A provider that fails in a way of its own for each path, and that repeats the key wherever a provider can.
+//! A provider that fails in a different way on each path, and that repeats the key wherever a provider can.
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::forms::base64;
 use super::streams::Api;
 
-/// What the provider does, by the first part of the path.
+/// The behaviours of the provider, by the first part of the path.
 pub(super) const FAILURES: [&str; 20] = [
     "wrong-key",
     "bad-request",

@@ -1,4 +1,4 @@
-//! What holds for the rows of every session, however often its workers were killed.
+//! Invariants of the rows of every session, however often its workers were killed.
 
 use super::TestSystem;
 

@@ -28,7 +28,7 @@ pub(crate) enum Form {
     Events,
 }
 
-/// What the server does with the next calls of tools, one each.
+/// The faults of the server in the next tool calls, one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Answers with this status and an empty body.
@@ -74,7 +74,7 @@ struct State {
     sessions: Option<BTreeSet<String>>,
     faults: VecDeque<Fault>,
     oddity: Option<Oddity>,
-    /// Where a request for `/old` is sent.
+    /// The target of a request for `/old`.
     redirect: String,
     seen: Vec<Seen>,
     performed: Vec<Performed>,
@@ -211,7 +211,7 @@ impl ToolServer {
         self.with(|state| state.seen.clone())
     }
 
-    /// How often a message of this method arrived.
+    /// The number of times that a message of this method arrived.
     pub(crate) fn count(&self, message: &str) -> usize {
         self.seen()
             .iter()

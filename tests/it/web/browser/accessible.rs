@@ -111,7 +111,7 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
     );
 }
 
-/// What is wrong with the page as it is now.
+/// The violations of the page in its present state.
 pub(super) async fn of_state(browser: &mut Browser) -> Vec<String> {
     let Some(axe) = std::env::var("TARSY_TEST_AXE")
         .ok()
@@ -143,7 +143,7 @@ async fn violations(browser: &mut Browser, axe: &str, url: &str, looks: &[Look])
 /// A width and a theme with the rules that are checked in them.
 type Look = (u32, &'static str, &'static str);
 
-/// How a page is looked at. The suite looks at each page once, in turn in one of two ways.
+/// The ways of looking at a page. The suite looks at each page once, in turn in one of two ways.
 fn looks(number: usize) -> &'static [Look] {
     const ALL: [Look; 4] = [
         (390, "light", EACH_RULE),
@@ -159,7 +159,7 @@ fn looks(number: usize) -> &'static [Look] {
     }
 }
 
-/// What is wrong with the page in each width and theme, all of its parts opened.
+/// The violations of the page in each width and theme, with all of its parts opened.
 async fn violations_now(browser: &mut Browser, axe: &str, looks: &[Look]) -> Vec<String> {
     let mut found = Vec::new();
     browser.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; }); 0").await;

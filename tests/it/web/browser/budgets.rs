@@ -1,6 +1,6 @@
-//! How much a page has, and how long it takes in a browser on a slow processor. `-- --nocapture` prints the figures.
+//! Budgets of a page: its size, and its times in a browser on a slow processor. `-- --nocapture` prints the figures.
 //! With `TARSY_WEB_BUDGETS=1` and an optimised program (`TARSY_TEST_PROGRAM`) the times have to be within their
-//! budgets. The proof has wide bounds. The suite compares no time and slows no processor down, because its neighbours
+//! budgets. The proof has wide bounds. The suite compares no time and slows no processor down, because parallel tests
 //! decide about both; it has the bounds of nodes, rows and bytes.
 
 use diesel::connection::{Connection as _, SimpleConnection as _};
@@ -18,12 +18,13 @@ fn is_strict() -> bool {
     std::env::var("TARSY_WEB_BUDGETS").is_ok_and(|value| value == "1")
 }
 
-/// How much slower than this machine the processor of the page is.
+/// The factor by which the processor of the page is slower than this machine.
 fn slowness() -> u32 {
     if is_strict() || is_proof() { 4 } else { 1 }
 }
 
-/// What `TARSY_WEB_BUDGETS=1` demands, else a bound that holds on a busy machine with a program that is not optimised.
+/// The budget under `TARSY_WEB_BUDGETS=1`, else a bound that holds on a busy machine with a program that is not
+/// optimised.
 fn within(what: &str, took: f64, budget: f64) {
     println!("{what}: {took:.1} ms");
     if !is_strict() && !is_proof() {
@@ -312,7 +313,7 @@ async fn head_and_answer_are_painted_before_the_timeline_is_read() {
     browser.until("document.readyState === 'complete' && document.querySelectorAll('#rows > .r').length > 10").await;
 }
 
-/// What a browser gets: with a bound for each kind of response.
+/// The bytes that a browser gets, with a bound for each kind of response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_page_loads_is_small() {
     let Some(mut browser) = Browser::start().await else {

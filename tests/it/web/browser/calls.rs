@@ -1,4 +1,4 @@
-//! What the model saw, in the browser: from the page of a session to its calls, to one of them, to a result.
+//! Tests of model calls in the browser: from the page of a session to its calls, to one of them, to a result.
 
 use super::accessible::in_each_width;
 use super::driver::Browser;

@@ -1,5 +1,5 @@
 //! Debian's Chromium, driven over a pipe by its protocol for developer tools. The tests share one process
-//! (`process.rs`); each has a browser context of its own, so no cookie, cache or connection of another test.
+//! (`process.rs`); each has a separate browser context, so no cookie, cache or connection of another test.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Browser {
         self.process.call(&self.page, method, params).await
     }
 
-    /// What the page requested, logged or reported, in order.
+    /// The requests, log lines and reports of the page, in order.
     pub(super) fn events(&self) -> Vec<Value> {
         self.process.events(&self.page).split_off(self.left_behind)
     }
@@ -193,7 +193,7 @@ impl Browser {
         std::fs::write(file, bytes).unwrap();
     }
 
-    /// What went wrong or was reported: every line of the console, exceptions, violations of the policy, dialogs.
+    /// The problems and reports of the page: every line of the console, exceptions, violations of the policy, dialogs.
     pub(super) fn problems(&self) -> Vec<String> {
         let wrong = [
             "Runtime.exceptionThrown",

@@ -13,7 +13,7 @@ use super::{OVERFLOW, web_of};
 use crate::support::figures::is_proof;
 use crate::support::system::{Setup, TestSystem};
 
-/// What every text from outside says.
+/// The hostile text that every external source sends.
 const TEXT: &str = "<script>document.title = 'taken'; fetch('https://evil.example/a')</script>\"'><img src=https://evil.example/b.png \
     onerror=alert(1)><svg onload=alert(2)><iframe src=https://evil.example/c></iframe><style>*{background:url(https://evil.example/d)}\
     </style><meta http-equiv=refresh content='0;url=https://evil.example/e'><base href=https://evil.example/><form \

@@ -21,7 +21,7 @@ const RECORD: &str = "addEventListener('DOMContentLoaded', () => {
   const take = (row) => row.matches?.('.r:not(.live)') && numbers.push(Number(row.dataset.n));
   new MutationObserver((all) => all.forEach((one) => one.addedNodes.forEach(take))).observe(live, { childList: true });
 });";
-/// What the rows say, from their elements; a live row is not marked as cited.
+/// The content of the rows, from their elements; a live row is not marked as cited.
 const ROWS: &str = "((list) => [...list.children].map((row) => [row.id, row.dataset.n, ...['.n', 'time', '.w', '.d', '.x', '.tk', '.io', '.io ~ .io']\
                     .map((part) => row.querySelector(part)?.textContent)]))";
 const IS_LOST: &str = "document.querySelector('#banner').textContent.includes('Not connected')";

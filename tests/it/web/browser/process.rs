@@ -44,7 +44,7 @@ pub(super) struct Process {
     routes: Arc<Mutex<Routes>>,
 }
 
-/// Where the messages of the browser go.
+/// The receivers of the browser's messages.
 #[derive(Debug, Default)]
 struct Routes {
     /// The tests that wait for an answer, by the number of their command.

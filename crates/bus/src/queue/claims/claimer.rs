@@ -38,7 +38,7 @@ pub(super) struct Claimer {
     watchdog: Watchdog,
 }
 
-/// Why a round of claims ends early.
+/// The reason why a round of claims ends early.
 #[derive(Debug)]
 enum Interruption {
     Stopped,

@@ -108,7 +108,7 @@ pub(crate) fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> Ses
     )
 }
 
-/// When the stream stored a message, from the Unix time.
+/// The time when the stream stored a message, from the Unix time.
 pub(crate) fn stored_at(unix_ns: i128) -> DateTime<Utc> {
     i64::try_from(unix_ns)
         .map(DateTime::from_timestamp_nanos)

@@ -17,7 +17,7 @@ struct PendingPull {
     /// Alerts that the server may still send for it.
     left: usize,
     idle_timeout: Duration,
-    /// When the next message or heartbeat is overdue.
+    /// The time when the next message or heartbeat is overdue.
     deadline: Instant,
 }
 
@@ -66,7 +66,7 @@ impl PendingPulls {
         self.pending.is_empty()
     }
 
-    /// When the first message or heartbeat is overdue.
+    /// The time when the first message or heartbeat is overdue.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.pending.values().map(|pull| pull.deadline).min()
     }

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::names::{ALERTS, Priority};
 use crate::stream::pull::{PullInbox, PullReply};
 
-/// How long the server may take to reply to a request that does not wait for alerts.
+/// The longest time that the server may take to reply to a request that does not wait for alerts.
 pub(super) const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pull requests at the server are lost or unknown; holds the cause.

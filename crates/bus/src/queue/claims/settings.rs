@@ -9,9 +9,9 @@ pub struct ClaimSettings {
     pub reserved_critical_slots: usize,
     /// An alert with a larger body becomes a dead letter without its body.
     pub max_body_bytes: usize,
-    /// How long one pull request may wait at the server, at most 10 s. `stop` takes as long.
+    /// The longest time that one pull request may wait at the server, at most 10 s. `stop` takes as long.
     pub expires: Duration,
-    /// If alerts wait for this long although slots are free, the claim loop starts again.
+    /// The time after which the claim loop restarts if alerts wait although slots are free.
     pub stall_after: Duration,
 }
 

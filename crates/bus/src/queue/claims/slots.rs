@@ -38,7 +38,7 @@ impl Slots {
         self.free = None;
     }
 
-    /// How many alerts of this priority may be claimed now.
+    /// The number of alerts of this priority that may be claimed now.
     pub(super) fn available(&self, priority: Priority) -> usize {
         let free = self
             .free

@@ -8,7 +8,7 @@ const SLACK_API: &str = "https://slack.com/api";
 /// The words of `kind`.
 const KINDS: [&str; 3] = ["slack", "teams", "webhook"];
 
-/// Where a secret is read.
+/// The source of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotificationSecret {
     File(String),
@@ -24,7 +24,7 @@ pub enum WebhookAddress {
     Secret(NotificationSecret),
 }
 
-/// How a route is reached.
+/// The kind of a route, with its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteKind {
     /// An incoming webhook of Slack, which is bound to a channel.

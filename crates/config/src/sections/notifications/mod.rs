@@ -24,7 +24,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct NotificationRoute {
     pub kind: RouteKind,
     pub filter: Filter,
-    /// For one attempt with all its requests.
+    /// The time limit for one attempt with all its requests.
     pub timeout: Duration,
     /// The words about an ended investigation; `None` for the usual form.
     pub template: Option<Template>,

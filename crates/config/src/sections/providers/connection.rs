@@ -1,4 +1,4 @@
-//! How requests reach a provider's model: the interface, the field of the output limit, and how long its answers take.
+//! The connection to a provider's model: the interface, the field of the output limit, and the time-outs of answers.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -25,13 +25,13 @@ pub struct Connection {
     /// The field of the output limit in chat completions; `None`: by the name of the model.
     #[serde(skip_serializing_if = "is_default")]
     pub output_limit_field: Option<OutputLimitField>,
-    /// From the request to the first part of its answer.
+    /// The time from the request to the first part of its answer.
     #[serde(serialize_with = "time", skip_serializing_if = "is_default")]
     pub first_chunk_timeout: Option<Duration>,
-    /// Between two parts of an answer.
+    /// The time between two parts of an answer.
     #[serde(serialize_with = "time", skip_serializing_if = "is_default")]
     pub stall_timeout: Option<Duration>,
-    /// From the request to the end of its answer.
+    /// The time from the request to the end of its answer.
     #[serde(serialize_with = "time", skip_serializing_if = "is_default")]
     pub answer_timeout: Option<Duration>,
 }
@@ -90,9 +90,9 @@ impl OutputLimitField {
 }
 
 impl Connection {
-    /// How long the first part of an answer may take, unless a key says otherwise.
+    /// The longest time that the first part of an answer may take, unless a key says otherwise.
     pub const FIRST_CHUNK_TIMEOUT: Duration = Duration::from_secs(120);
-    /// How long a provider may be silent within an answer, unless a key says otherwise.
+    /// The longest time that a provider may be silent within an answer, unless a key says otherwise.
     pub const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// `provider` is `None` if it is not known.

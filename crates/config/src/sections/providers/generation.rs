@@ -1,4 +1,4 @@
-//! How a provider's model is asked: native tools, thinking, the length of answers, the temperature.
+//! The generation settings of a provider's model: native tools, thinking, length of answers, temperature.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ const BUDGETS: RangeInclusive<u64> = 0..=1_000_000;
 const OUTPUT_TOKENS: RangeInclusive<u64> = 1..=1_000_000;
 const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
 
-/// What every request to the model says beside the conversation; absent values are left to the provider.
+/// The settings of every request to the model apart from the conversation; absent values are left to the provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Generation {
     /// The lowest layer of native tools.
@@ -25,7 +25,7 @@ pub struct Generation {
     /// Whether agents with tools of MCP servers have native tools, too.
     #[serde(skip_serializing_if = "is_default")]
     pub native_tools_mode: NativeToolsMode,
-    /// How long the model may think.
+    /// The limit on the model's thinking.
     #[serde(skip_serializing_if = "is_default")]
     pub thinking: Option<Thinking>,
     /// The most tokens of an answer, 1 to 1M.
@@ -34,7 +34,7 @@ pub struct Generation {
     /// The same for the request after an answer that was cut off at this limit; not less.
     #[serde(skip_serializing_if = "is_default")]
     pub max_output_tokens_after_cut: Option<u32>,
-    /// From 0 to 2.
+    /// The temperature, from 0 to 2.
     #[serde(skip_serializing_if = "is_default")]
     pub temperature: Option<f64>,
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::read::reader::{Field, Map};
 use crate::write::{is_default, written};
 
-/// Where Vertex AI runs the model; all empty for the Developer API and for other providers.
+/// The Google Cloud project and location of the model; empty for the Developer API and for other providers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VertexAi {
     /// The id of the project that pays.

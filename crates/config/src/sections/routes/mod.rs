@@ -1,5 +1,5 @@
-//! `routes`: by its labels and its own facts, an alert gets a chain, fewer tools, a priority, a cooldown, a limit of
-//! an hour, or no investigation.
+//! `routes`: assigns alerts, by labels and other facts, a chain, fewer tools, a priority, a cooldown, an hourly
+//! limit, or no investigation.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const MAX_PER_HOUR: u32 = 10_000;
 #[serde(transparent)]
 pub struct Routes(Vec<AlertRoute>);
 
-/// What becomes of the alerts that meet all of its matchers. An absent key changes nothing.
+/// A route: its settings apply to the alerts that meet all of its matchers. An absent key changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AlertRoute {
     /// Shown on the timeline, and a value of the metric.
@@ -51,7 +51,7 @@ pub struct AlertRoute {
     /// Whether it ends without an investigation.
     #[serde(skip_serializing_if = "is_default")]
     pub ignore: bool,
-    /// Why it is ignored, for people.
+    /// The reason why it is ignored, for people.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub reason: Option<String>,
 }
@@ -61,7 +61,7 @@ impl AlertRoute {
         self.matchers.iter().all(|matcher| matcher.matches(facts))
     }
 
-    /// Why its alerts are ignored, in one line; `None` for a route that ignores none.
+    /// The reason why its alerts are ignored, in one line; `None` for a route that ignores none.
     pub fn ignored_because(&self) -> Option<String> {
         let reason = self
             .reason

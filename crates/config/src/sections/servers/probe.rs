@@ -1,4 +1,4 @@
-//! `probe` of a server: the call by which `tarsy doctor` finds out whether what is behind the server answers.
+//! `probe` of an MCP server: a tool call with which `tarsy doctor` checks that the system that the tools query works.
 
 use serde::Serialize;
 use serde_json::{Map as Object, Value};

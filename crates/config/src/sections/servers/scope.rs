@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::read::reader::Map;
 
-/// Which sessions share a connection to a server.
+/// The sessions that share a connection to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerScope {

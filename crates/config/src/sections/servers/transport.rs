@@ -1,4 +1,4 @@
-//! How the worker reaches a server of `mcp_servers`: a program (`command`) or an address (`url`).
+//! The transport to a server of `mcp_servers`: a program (`command`) or an address (`url`).
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ const RESERVED_HEADERS: [&str; 10] = [
 const SSE: &str = "the transport sse of 2024 is not supported; use `type: http` with the address that the server has for \
                    streamable HTTP (often the same with /mcp instead of /sse), or its program with `command`";
 
-/// How the worker reaches a server.
+/// The transport to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum McpTransport {

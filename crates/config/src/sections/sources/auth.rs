@@ -37,7 +37,7 @@ pub enum SourceAuth {
     },
 }
 
-/// Where a secret is read, again for each use.
+/// The source of a secret, which is read for each use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceSecret {
     File(String),

@@ -1,4 +1,4 @@
-//! Reads the keys of a source. A key that is absent has the value of the source that this one is like.
+//! Reads the keys of a source. An absent key has the value of the source that `like` names.
 
 use super::fields::Scope;
 use crate::read::reader::{Field, Map};
@@ -16,7 +16,7 @@ const MIN_POINTERS: usize = 2;
 const MAX_REFS: usize = 8;
 const MAX_REF_NAME: usize = 40;
 
-/// Who has written a source.
+/// The origin of a source: built in, or written by a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     Builtin,

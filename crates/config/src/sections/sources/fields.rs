@@ -6,7 +6,7 @@ use crate::read::fault::did_you_mean;
 use crate::read::reader::{Field, Map};
 use tarsy_core::sources::{Base, Condition, Expression, Pointer, Sign, TestSign, WordTable, Words};
 
-/// What expressions of a source may use.
+/// The values that expressions of a source may use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     /// The names of the groups of its capture.

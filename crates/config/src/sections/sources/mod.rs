@@ -1,4 +1,4 @@
-//! `sources`: whose alerts arrive in which form. The same reader reads the built-in sources.
+//! `sources`: the systems that send alerts, and the form of their bodies. The same reader reads the built-in sources.
 //!
 //! `fields` reads pointers, expressions and words, `declaration` the keys of a source, `auth` the proof of its sender.
 //! `builtin` has the table of the built-in sources.
@@ -36,7 +36,7 @@ pub struct ConfiguredSources(Vec<ConfiguredSource>);
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfiguredSource {
     pub source: NamedSource,
-    /// How its senders prove who they are; `None`: as the receiver demands it from everybody.
+    /// The authentication of its senders; `None`: as the receiver demands it from everybody.
     pub auth: Option<SourceAuth>,
     /// The largest body on its path, in bytes.
     pub max_body: Option<u64>,
@@ -161,7 +161,7 @@ fn declared(map: &mut Map<'_>, base: Source) -> Reader {
     Reader::Declared(Box::new(declaration::read(map, base, Origin::User)))
 }
 
-/// Why a text is no name of a source. It is a part of a path and of subjects.
+/// The reason why a text is no name of a source. It is a part of a path and of subjects.
 pub fn source_name_fault(name: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());

@@ -49,7 +49,7 @@ pub struct RunbookSource {
     pub token: Option<RunbookToken>,
 }
 
-/// Where a bearer token is read, at each fetch.
+/// The source of a bearer token, which is read at each fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunbookToken {
     File(String),
@@ -96,7 +96,7 @@ fn host(field: &Field<'_>) -> Option<RunbookHost> {
     host
 }
 
-/// How an entry with a token is written.
+/// The written form of an entry with a token.
 #[derive(Serialize)]
 struct WithToken<'a> {
     #[serde(serialize_with = "written")]

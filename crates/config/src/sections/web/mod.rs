@@ -13,14 +13,14 @@ use tarsy_core::public_url::PublicUrl;
 /// The web server. The token and the secret of a proxy are in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Web {
-    /// Where people reach the pages, such as `https://tarsy.example.com`: links lead there, and requests have to name
-    /// its host. Absent: nothing carries a link.
+    /// The public address of the pages, such as `https://tarsy.example.com`: links lead there, and requests have to
+    /// name its host. Absent: nothing carries a link.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub public_url: Option<PublicUrl>,
     /// Further host names, without ports, under which programs reach the server.
     #[serde(skip_serializing_if = "is_default")]
     pub hosts: Vec<String>,
-    /// How users are known; by default `token` if there is one in the environment, else `none`.
+    /// The authentication of users; by default `token` if there is one in the environment, else `none`.
     #[serde(skip_serializing_if = "is_default")]
     pub auth: Option<WebAuth>,
     /// The headers that the proxy replaces. Absent: either family, but a request with headers of both is refused.
@@ -36,7 +36,7 @@ pub struct Web {
     pub streams_per_user: u32,
 }
 
-/// How users of the web server are known.
+/// The authentication of web users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WebAuth {

@@ -1,4 +1,4 @@
-//! The entries for an answer that does not count because of its end: cut off, filtered, paused.
+//! The entries for an answer that does not count because of its finish reason: cut off, filtered, paused.
 //!
 //! The answer stays in the conversation as text; its calls and the provider's own form, which contains them, do not.
 
@@ -39,7 +39,7 @@ pub(in crate::execution) fn failed(state: &State, answer: Answer, code: &str) ->
     ]
 }
 
-/// Why an answer does not count. One that ended by itself has a call in its text.
+/// The reason why an answer does not count. One that ended by itself has a call in its text.
 fn how(finish: Finish) -> &'static str {
     match finish {
         Finish::Stop | Finish::ToolCalls => "it has a tool call in its text",

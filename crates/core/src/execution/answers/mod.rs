@@ -1,4 +1,4 @@
-//! Whether a model's answer counts: by its end, by a call that it has in its text, and by what it says.
+//! Decides whether a model's answer counts: by its finish reason, by a call in its text, and by its content.
 
 pub mod verdict;
 pub mod check;

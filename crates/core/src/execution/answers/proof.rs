@@ -1,4 +1,4 @@
-//! What an analysis rests on, and the mark for what it lacks.
+//! The sources of an analysis, and the mark for missing ones.
 
 use crate::execution::cited_events::{cited, unknown};
 use crate::execution::entry::{Answer, Entry, Mark};

@@ -1,4 +1,4 @@
-//! Whether an answer counts, by the reason for its end. The page `docs/models.md` has the same table for people.
+//! Decides by the finish reason whether an answer counts. The page `docs/models.md` has the same table for people.
 //!
 //! | reason | iteration | the same again | conclusion, synthesis, single call | the same again | summary |
 //! |---|---|---|---|---|---|
@@ -18,7 +18,7 @@ use crate::execution::entry::Finish;
 use crate::execution::window::EXCEEDED;
 use crate::plan::Strategy;
 
-/// What becomes of an answer.
+/// The decision about an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It counts.
@@ -100,7 +100,7 @@ impl Ended {
     }
 }
 
-/// What reasons have in common.
+/// The kind of a finish reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The model has ended the answer.

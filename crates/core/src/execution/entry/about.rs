@@ -1,4 +1,4 @@
-//! The subject of a message of the loop to the model.
+//! The subject of a message from the loop to the model.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alert::{AlertStatus, Severity};
 
-/// What alerts that joined the session have changed, without what the execution already knows.
+/// The changes by alerts that joined the session, without those that the execution already knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertUpdated {
     /// The report: lines of the alerts, clean, masked and bounded. The model reads it between fences.

@@ -1,4 +1,4 @@
-//! Why an answer ended.
+//! The finish reason of an answer.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -87,7 +87,7 @@ impl Finish {
         }
     }
 
-    /// How an answer ended, for people and for the model: *it* is the answer.
+    /// Describes the finish reason for people and for the model; "it" in the text is the answer.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Stop | Self::ToolCalls => "it ended by itself",

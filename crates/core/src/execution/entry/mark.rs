@@ -1,4 +1,4 @@
-//! What readers have to know of an analysis before they trust it.
+//! Marks on an analysis: warnings for its readers.
 
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

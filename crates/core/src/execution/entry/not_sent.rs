@@ -1,4 +1,4 @@
-//! Why a call was not sent.
+//! The reason why a tool call was not sent.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
-//! Why an execution or a session stops.
+//! The reason why an execution or a session stops.
 
 use serde::{Deserialize, Serialize};
 
-/// Why an execution or a session stops; also the `stop_reason` of the session's last event.
+/// The reason why an execution or a session stops; also the `stop_reason` of the session's last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {

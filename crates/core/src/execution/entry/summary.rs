@@ -12,7 +12,7 @@ pub struct Summary {
     /// The text that replaces the result; empty if there is none.
     #[serde(default)]
     pub content: String,
-    /// Why there is none, for people.
+    /// The reason why there is none, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
     /// The tokens of its model call.

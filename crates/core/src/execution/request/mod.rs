@@ -1,5 +1,5 @@
 //! The request of a model call, as a function of the state. The engine sends it, and [`rebuilt`] makes it again for
-//! people who want to see what the model saw. So there is one way to make it.
+//! people, with the same function.
 
 pub mod rebuilt;
 
@@ -10,7 +10,7 @@ use super::summaries::{LongResult, request};
 use super::window::ToolBinding;
 use crate::plan::{ProviderPlan, ToolSpec};
 
-/// What a model is asked: a request without the ids of session and execution, and without its time-out.
+/// The body of a model request, without the ids of session and execution, and without its time-out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestBody {
     /// The request within its execution: the number of the iteration; of a summary also that of the result's event.
@@ -19,7 +19,7 @@ pub struct RequestBody {
     pub provider: ProviderPlan,
     /// The whole conversation.
     pub messages: Vec<Message>,
-    /// What may be called; empty for nothing.
+    /// The tools that the model may call; may be empty.
     pub tools: Vec<ToolSpec>,
     /// Whether the service forgets what it has cached for the execution: another provider has answered before.
     pub clear_cache: bool,

@@ -1,4 +1,4 @@
-//! A stored model call: the state at its moment, the request made again from it, and what came of it.
+//! A stored model call: the state at its time, the rebuilt request, and its outcome.
 //!
 //! Nothing of a request is stored with its call. The journal up to `entries_upto`, the frozen plan and, for a summary,
 //! the stored result are all that it was made from.
@@ -13,7 +13,7 @@ use crate::execution::state::{MessageSource, State};
 use crate::execution::summaries::LongResult;
 use crate::plan::AgentPlan;
 
-/// Which call of an execution.
+/// The number of a model call in an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredCall {
     pub purpose: Purpose,
@@ -28,13 +28,13 @@ pub struct StoredCall {
 pub struct CallSite {
     purpose: Purpose,
     state: State,
-    /// What was committed with the call.
+    /// The entry that was committed with the call.
     outcome: Option<Entry>,
     /// The result that a summary was asked for.
     long: Option<LongResult>,
 }
 
-/// Why a request cannot be made again.
+/// The reason why a request cannot be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRebuilt {
     #[error("the journal has {has} entries, and the request was made from {of}")]

@@ -31,7 +31,7 @@ impl State {
         self.original_arguments.arguments(call_id)
     }
 
-    /// How many of the open calls may still run: the plan limits the calls of one answer.
+    /// The number of open calls that may still run: the plan limits the calls of one answer.
     pub fn calls_left(&self) -> usize {
         match usize::try_from(self.plan.limits.max_calls).unwrap_or(usize::MAX) {
             0 => usize::MAX,

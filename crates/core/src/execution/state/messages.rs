@@ -14,7 +14,7 @@ pub struct MessageSource {
     pub form: MessageForm,
 }
 
-/// How much of an entry its message has.
+/// The part of an entry that its message has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageForm {
     Whole,

@@ -13,7 +13,7 @@ impl State {
         &self.long_results
     }
 
-    /// How the model can read the whole result of an entry. A part that it has read is no whole result.
+    /// The way in which the model can read the whole result of an entry. A part that it has read is no whole result.
     pub(super) fn read_back(&self, entry: &Entry) -> ReadBack {
         let is_whole = entry
             .result()

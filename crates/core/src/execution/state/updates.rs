@@ -2,7 +2,7 @@
 
 use super::State;
 
-/// By the number of the last one.
+/// The updates that an execution knows, by the number of the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Updates {
     pub(super) known: u32,

@@ -1,4 +1,5 @@
-//! Summaries of long results: which results get one, the request for it, and the result with a summary in its place.
+//! Summaries of long results: the choice of results, the request for a summary, and the result that the summary
+//! replaces.
 //!
 //! A result is stored first, cut as always. Then a model is asked, and its summary is the fact `summarised`, which
 //! replaces the text of the result in the conversation. So a crash loses at most a summary: it is made again if it was
@@ -107,7 +108,7 @@ pub fn missing(long: &LongResult, error: String) -> Summary {
     }
 }
 
-/// Why no model is asked for a summary.
+/// The reason why no model is asked for a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAsked {
     NotStored,

@@ -1,4 +1,4 @@
-//! The request for a summary. The alert, the call and the result stand in fences that none of them can close.
+//! The request for a summary. The alert, the call and the result are in fences that none of them can close.
 
 use super::LongResult;
 use crate::code::fence_around;
@@ -11,7 +11,7 @@ use crate::prompt::{line, render};
 const SYSTEM: &str = include_str!("../../prompts/summarise_system.md");
 const USER: &str = include_str!("../../prompts/summarise_user.md");
 
-/// Of the alert and its instructions in the request.
+/// The limit of the alert and its instructions in the request, in tokens.
 const MAX_TASK_TOKENS: u32 = 2_000;
 /// Of the text before the call, and of its arguments.
 const MAX_REASON_TOKENS: u32 = 500;

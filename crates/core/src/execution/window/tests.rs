@@ -560,7 +560,7 @@ fn what_the_provider_counts_is_believed_within_reason() {
     assert_eq!(answered(1), (1, 8));
 }
 
-/// What is left to ask of every run: the journal goes on from any of its checkpoints, and nothing is torn apart.
+/// The remaining checks of every run: the journal continues from any of its checkpoints, and no call loses its result.
 fn holds_together(world: &WindowedModel, ran: &Ran) -> Result<(), TestCaseError> {
     let mut state = State::replay(Arc::clone(&world.plan), None, Vec::<Entry>::new());
     for recorded in &ran.journal {

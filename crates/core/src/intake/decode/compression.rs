@@ -47,7 +47,7 @@ pub(super) fn inflate<'b>(
     bytes
 }
 
-/// What the header says.
+/// The compression that the header declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
     Deflate,

@@ -11,7 +11,7 @@ use crate::sources::Repair;
 /// Further values are only counted.
 const MAX_VALUES: usize = 200_000;
 
-/// So much of a text is repaired.
+/// The limit of a text that is repaired, in bytes.
 const MAX_REPAIRED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Several values of one text, one behind the other or in lines.

@@ -1,4 +1,5 @@
-//! From the bytes of a body to JSON or text: compression, character set, and JSON as people and templates write it.
+//! Decodes the bytes of a body into JSON or text: compression, character set, and JSON as people and templates write
+//! it.
 //!
 //! Valid input is never changed. Everything else is tried only after the strict way has failed, in time and memory that
 //! grow with the length of the body, and each departure is noted as a [`Repair`]. Sources are not known here.
@@ -21,7 +22,7 @@ use crate::sources::Repair;
 /// A decompressed body is cut here.
 pub const MAX_INFLATED_BYTES: usize = super::MAX_BODY_BYTES;
 
-/// What the headers of a message say about its bytes. Either may be wrong.
+/// The headers of a message about its bytes. Either may be wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentHeaders<'h> {
     /// `Content-Type`, of which only the character set counts.

@@ -25,7 +25,7 @@ pub(super) struct Leaf<'v> {
     pub(super) value: &'v Value,
 }
 
-/// Where a search begins.
+/// The start of a search.
 struct Place<'a> {
     pointer: &'a str,
     owner: &'a str,

@@ -42,7 +42,7 @@ pub struct Guess {
     pub at: Option<String>,
 }
 
-/// Where a word is, and a table for words that are not known.
+/// The pointer to a word, and a table for words that are not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuessedWords {
     pub from: String,
@@ -57,7 +57,7 @@ pub struct WordMeaning {
     pub meaning: &'static str,
 }
 
-/// Where labels are.
+/// The place of the labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuessedLabels {
     Object(String),
@@ -79,7 +79,7 @@ pub struct GuessedLink {
     pub url: String,
 }
 
-/// Where the alerts of a body are.
+/// The place of the alerts in a body.
 struct Elements<'v> {
     each: Option<String>,
     element: &'v Value,

@@ -1,4 +1,4 @@
-//! What is guessed from bodies of systems that no source knows.
+//! Tests of the guess, with bodies of systems that no source knows.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Words of keys, in lower case without separators. A word with the name of the object around it stands for both:
-//! `monitorname` for `monitor_name` and for `name` in `monitor`.
+//! Words of keys, in lower case without separators. A word with the name of the object around it matches both
+//! spellings: `monitorname` for `monitor_name` and for `name` in `monitor`.
 
 pub(super) const TYPES: [&str; 22] = [
     "alertname",

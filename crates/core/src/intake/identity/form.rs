@@ -1,4 +1,4 @@
-//! The form of a value: whether it names something, or is a time, a number, a state, an address or a sentence.
+//! Classifies a value by its form: a name, a time, a number, a state, an address or a sentence.
 
 use crate::alert::AlertStatus;
 use crate::sources::{WordList, is_severity_word, parse_time, pieces, status_of};

@@ -1,4 +1,4 @@
-//! The identity of JSON of no known form: what names the problem is the same in each message about it.
+//! The identity of unknown JSON: the values that name the problem are the same in each message about it.
 //!
 //! Ids, names and labels of the condition, its resource and its incident enter the key, whatever object they are in.
 //! Times, counters, measured values, states, severities, addresses of pages and free texts never do. `walk` finds the

@@ -1,4 +1,4 @@
-//! What a value names, by its key and the object around it.
+//! The kind of object that a value names, by its key and the object around it.
 
 use super::form;
 use super::walk::{Class, Place};
@@ -46,7 +46,7 @@ impl Named<'_> {
         }
     }
 
-    /// What an id or a name belongs to: `monitor` of `monitor_id`.
+    /// The object that an id or a name belongs to: `monitor` of `monitor_id`.
     pub(super) fn stem(&self) -> Option<String> {
         if self.is_generic() {
             return Some(self.place.noun.clone()).filter(|noun| !noun.is_empty());

@@ -1,4 +1,4 @@
-//! Finds the values of a body that may be part of its key, and what each of them names.
+//! Finds the values of a body that may be part of its key, and the kind of object that each names.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::sources::{WordList, key_pieces, pieces};
 
 const MAX_DEPTH: usize = 8;
 const MAX_PARTS: usize = 512;
-/// Of a longer text the beginning names the problem. A key counts whole.
+/// The limit of a longer text the beginning names the problem, in bytes. A key counts whole.
 const MAX_TEXT_BYTES: usize = 1_024;
 
-/// What a value names.
+/// The class of object that a value names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// The sender's own key.
@@ -58,11 +58,11 @@ pub(super) struct Part {
     pub(super) name_of: Option<String>,
 }
 
-/// Where a search is.
+/// The position of a search.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pointer: String,
-    /// What the object is: `alertgroup`, `host`. Empty if it only surrounds others.
+    /// The noun of the object: `alertgroup`, `host`. Empty if it only surrounds others.
     pub(super) noun: String,
     in_labels: bool,
     depth: usize,
@@ -225,7 +225,7 @@ fn below(key: &[String], value: &Value, place: &Place) -> Option<Place> {
     })
 }
 
-/// What an object is, by the last piece of its key that is a noun: `incident` of `public_incident.incident_created_v2`.
+/// The noun of an object, the last piece of its key that is one: `incident` of `public_incident.incident_created_v2`.
 fn noun_of(pieces: &[&str], place: &Place) -> String {
     if let [.., "alert" | "incident", "group"] = pieces {
         return "alertgroup".to_owned();

@@ -15,7 +15,7 @@ pub(super) const SOFT_KEYS: [&str; 6] = [
     "eventkey",
     "externalid",
 ];
-/// What watches: its id and its name are those of the problem.
+/// Words for objects that watch: their ids and names are those of the problem.
 pub(super) const CONDITIONS: WordList = WordList::new(
     "alert alerts alarm rule check monitor policy condition trigger detector probe sensor test job slo search watch \
      datasource definition schedule workflow pipeline playbook query",
@@ -38,7 +38,7 @@ pub(super) const INCIDENTS: [&str; 9] = [
     "emergency",
     "fault",
 ];
-/// What has the problem.
+/// Words for objects that have the problem.
 pub(super) const RESOURCES: WordList = WordList::new(
     "host hostname hosts server servername node nodename device devicename machine vm computer instance service \
      servicename app application applicationname component resource resources target targets entity object container \
@@ -47,7 +47,7 @@ pub(super) const RESOURCES: WordList = WordList::new(
      rechner gerät equipo servidor serveur \
      scope shard dimension link sysname fqdn certificate drive agent balancer cpu",
 );
-/// Where it is; shared by many.
+/// Words for places of the problem, which many objects share.
 pub(super) const AREAS: WordList = WordList::new(
     "cluster region zone site datacenter env environment tenant project account org organization organisation team \
      standort group stage subscription workspace space customer rack company location",

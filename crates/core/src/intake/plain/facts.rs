@@ -20,13 +20,13 @@ const BESIDE: WordList = WordList::new(
 /// Fields with a name, in a list of pairs.
 const NAMES: [&str; 5] = ["name", "key", "title", "label", "tag"];
 
-/// How near a value is to the alert itself.
+/// The distance of a value from the alert itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     /// The body, or an object that is the alert.
     Own,
     Inner,
-    /// What the sender has received itself: `alert_payload`.
+    /// A payload that the sender has received itself: `alert_payload`.
     Original,
     /// Of people and of the past.
     Beside,
@@ -90,7 +90,7 @@ impl Fact<'_> {
     }
 }
 
-/// Where a search is.
+/// The position of a search.
 struct Place {
     pointer: String,
     owner: Vec<String>,

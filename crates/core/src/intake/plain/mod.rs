@@ -73,7 +73,7 @@ fn opened(value: &Value) -> Cow<'_, Value> {
     Cow::Owned(value)
 }
 
-/// How bad the alert of a body is, as far as the names of its fields tell.
+/// The urgency of a body's alert, as far as the names of its fields tell.
 pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Urgency {
     let facts = facts::facts(value);
     let status = state::judge(&facts, None, received_at).status;

@@ -68,7 +68,7 @@ const THINGS: WordList = WordList::new(
 );
 const SEVERITIES: [&str; 4] = ["severity", "criticality", "priority", "level"];
 
-/// What one field says.
+/// The evidence of one field about the status.
 #[derive(Clone, Debug)]
 struct Evidence {
     status: AlertStatus,
@@ -77,7 +77,7 @@ struct Evidence {
     rank: Rank,
     /// A word such as `CRITICAL`, which may be the severity of the alert that ends.
     is_severity: bool,
-    /// What has happened, and no state.
+    /// The field names an event, not a state.
     is_event: bool,
 }
 

@@ -13,7 +13,7 @@ const ENDS: WordList = WordList::new(
 );
 /// Keys of an end that may be that of a measured period. They count beside a beginning.
 const PERIODS: [&str; 4] = ["endtime", "enddate", "endtimestamp", "enddatetime"];
-/// What says that a beginning and an end are a measured period.
+/// Words that show that a beginning and an end are a measured period.
 const WINDOWS: [&str; 6] = [
     "window",
     "interval",

@@ -1,4 +1,4 @@
-//! The word of a state that stands before a title.
+//! The word of a state in front of a title.
 
 use crate::sources::{pieces, status_of};
 

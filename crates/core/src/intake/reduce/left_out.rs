@@ -1,4 +1,4 @@
-//! What is known of the elements that were left out: how many, their names, and the values of their labels.
+//! Describes the elements of a list that were left out: their number, their names, and the values of their labels.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -27,19 +27,19 @@ const NO_NAME: &str = "without a name";
 const MAX_NAMES: usize = 1_000;
 const MAX_LABELS: usize = 24;
 const MAX_VALUES: usize = 200;
-/// So many of them are in the note.
+/// The number of names in the note.
 const SHOWN_NAMES: usize = 20;
 const SHOWN_LABELS: usize = 6;
 const SHOWN_VALUES: usize = 5;
 const MAX_CHARS: usize = 80;
-/// Of a note. Headers count towards the size of a message.
+/// The limit of a note, in characters. Headers count towards the size of a message.
 const MAX_NOTE_CHARS: usize = 3_000;
 const MAX_NOTES: usize = 12;
 
-/// What a reduced body does not have. It is stored with the alert as the header `Tarsy-Left-Out`, in JSON.
+/// The parts that a reduced body lacks. It is stored with the alert as the header `Tarsy-Left-Out`, in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// How many alerts of the list that fire were left out.
+    /// The number of firing alerts of the list that were left out.
     #[serde(default)]
     pub firing: u64,
     /// Sentences for the text of the alert.

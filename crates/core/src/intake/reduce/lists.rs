@@ -1,4 +1,4 @@
-//! Which elements of a list and which fields of an object stay.
+//! Selects the elements of a list and the fields of an object that stay.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ use crate::intake::decode::lenient;
 
 /// A larger element is shortened itself, so that several stay.
 const ELEMENT_SHARE: usize = 8;
-/// So many elements stay although they are larger: a message has no more alerts.
+/// The number of elements that stay although they are larger: a message has no more alerts.
 const MIN_ELEMENTS: usize = 32;
 /// A field gets less room only if it is left out.
 const MIN_FIELD_BYTES: usize = 256;
@@ -244,7 +244,7 @@ struct Kept<'t> {
     share: usize,
 }
 
-/// What is known of all elements.
+/// The ranks of all elements.
 struct Ranked {
     urgencies: BTreeMap<usize, Urgency>,
     groups: Groups,

@@ -38,7 +38,7 @@ pub(super) struct Part<'t> {
     pub(super) group: Option<AlertStatus>,
 }
 
-/// What a value has in it.
+/// The members of a value.
 #[derive(Debug)]
 pub(super) enum Members<'t> {
     List {
@@ -129,7 +129,7 @@ impl<'t> Visitor<'t> for Reader {
     }
 }
 
-/// What stands before and after a part of a text.
+/// The text before and after a part of it.
 pub(super) fn around<'t>(text: &'t str, part: &str) -> (&'t str, &'t str) {
     let start = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
     (

@@ -1,5 +1,5 @@
-//! Reduces a body that is larger than what the queue stores: of its lists the worst alerts stay in full, the others are
-//! counted by label and named; long texts are cut. What identifies the alert, its status and its severity stay.
+//! Reduces a body that is larger than the limit of the queue: of its lists the worst alerts stay in full, the others
+//! are counted by label and named; long texts are cut. The identity of the alert, its status and its severity stay.
 //!
 //! The form of the body stays what its source expects, because only lists, objects and texts that make up most of it
 //! are shortened, wherever they stand. `members` has the pieces of JSON, `lists` chooses among them, `left_out` counts
@@ -26,9 +26,9 @@ use super::{Hints, IntakeError, plain};
 use crate::alert::AlertStatus;
 use crate::sources::Repair;
 
-/// What stays of one list, object or text of JSON. The text of an alert shows less than half of it.
+/// The bytes that stay of one list, object or text of JSON. The text of an alert shows less than half of it.
 const MAX_PART_BYTES: usize = 256 * 1024;
-/// What stays of a text. An alert shows so much together with its fields.
+/// The bytes that stay of a text. An alert shows so much together with its fields.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Parts are looked for so deep.
 const MAX_DEPTH: usize = 16;
@@ -45,7 +45,7 @@ const QUOTED_SHARE: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduced {
     pub body: String,
-    /// What is missing.
+    /// The parts that were left out.
     pub left_out: LeftOut,
     /// The whole body is larger than what is read, after decompression: its end is missing.
     pub is_too_large: bool,

@@ -44,7 +44,7 @@ fn both(body: &[u8]) -> [Vec<Part>; 2] {
     [intake.read(body, &hints).unwrap(), short]
 }
 
-/// What must not depend on the size.
+/// The fields that must not depend on the size.
 fn essence(alert: &Alert) -> (&str, &str, &str, AlertStatus, Severity) {
     (
         &alert.fingerprint,

@@ -5,7 +5,7 @@ use chrono::{TimeZone as _, Utc};
 
 use super::*;
 
-/// How a sender writes its alerts.
+/// The form in which a sender writes its alerts.
 #[derive(Clone, Debug)]
 struct Sender {
     condition: &'static str,

@@ -1,5 +1,5 @@
-//! Parses answers of Alertmanager's API (v2), as a script passes them on: a list of groups or of alerts, each of which
-//! is an alert of its own, or one group.
+//! Parses answers of Alertmanager's API (v2), as a script passes them on: a list of groups, a list of alerts that are
+//! read one by one, or one group.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;

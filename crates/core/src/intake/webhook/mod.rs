@@ -85,7 +85,7 @@ pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<
     Some(reading)
 }
 
-/// How bad an alert with labels is, or the worst one of a group; `None` for anything else.
+/// The urgency of an alert with labels, or of the worst one of a group; `None` for anything else.
 pub(super) fn urgency(value: &Value, given: Given) -> Option<Urgency> {
     let received_at = given.received_at;
     if let Some(alerts) = value.get("alerts").and_then(Value::as_array) {
@@ -143,7 +143,7 @@ pub(super) fn status_of(fields: &Map<String, Value>) -> Option<AlertStatus> {
     })
 }
 
-/// What the status of an alert without one depends on.
+/// The facts that decide the status of an alert without one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
     /// Of the group around the alert.
@@ -344,7 +344,7 @@ fn first_of<'a>(
     all
 }
 
-/// When the status changed: when the newest alert began, or when the last one ended.
+/// The time of the status change: when the newest alert began, or when the last one ended.
 fn changed_at(items: &[&Item<'_>], status: AlertStatus) -> Option<DateTime<Utc>> {
     let key = if status == AlertStatus::Resolved {
         "endsAt"
@@ -432,7 +432,7 @@ fn unlabelled(fields: &Map<String, Value>) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What Grafana reports about one of its rules, with the name of the rule.
+/// Grafana's report about one of its rules, with the name of the rule.
 fn rule_of(name: &str, labels: &BTreeMap<String, String>) -> Option<String> {
     let rule = labels
         .get("rulename")

@@ -1,4 +1,4 @@
-//! What gave the status, the severity and the key of a group of alerts.
+//! The status, the severity and the key of a group of alerts, each with its origin.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The text of a webhook, as a model and people read it.
+//! Renders a webhook as text for a model and for people.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

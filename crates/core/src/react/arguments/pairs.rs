@@ -1,4 +1,5 @@
-//! Parses keys and values in one line: `a: 1`, `a=1`, also several behind commas. A part of a query is no pair.
+//! Parses keys and values in one line: `a: 1`, `a=1`, also several with commas between them. A part of a query is no
+//! pair.
 
 /// A key, its separator, and the text behind the separator.
 #[derive(Clone, Copy)]

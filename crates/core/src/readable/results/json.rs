@@ -25,7 +25,7 @@ pub(super) fn line(value: &Value) -> String {
     shortened(out)
 }
 
-/// What a text that ends anywhere begins: open strings are dropped, open objects and lists closed.
+/// Parses the beginning of JSON: open strings are dropped, open objects and lists closed.
 pub(super) fn begun(text: &str) -> Option<Value> {
     const MAX_DEPTH: usize = 100;
     let mut open = Vec::new();

@@ -66,7 +66,7 @@ pub(super) fn lines(value: &Value) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// What the answer has beside its series, such as warnings.
+/// The other parts of the answer, such as warnings.
 fn others(value: &Value) -> Vec<String> {
     let object = value
         .as_object()

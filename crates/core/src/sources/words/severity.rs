@@ -4,7 +4,7 @@ use super::pieces::pieces;
 use super::tongues;
 use crate::alert::Severity;
 
-/// What turns the word after it: `non-critical`.
+/// Words that negate the next word: `non-critical`.
 const NOTS: [&str; 3] = ["not", "non", "no"];
 
 /// The severity of a word that monitoring systems use; `None` for an unknown word.

@@ -7,7 +7,7 @@ use super::pieces::pieces;
 use super::{WordList, severity, tongues};
 use crate::alert::AlertStatus;
 
-/// What happened is over, whatever else is named.
+/// Words that mean an end, whatever else is named.
 const OVER: [&str; 6] = [
     "resolved",
     "recovered",
@@ -51,7 +51,7 @@ const FILLING: WordList = WordList::new(
      checks monitor all systems system level server site endpoint manually automatically item ticket case auto user \
      http webhook metric rule",
 );
-/// What denies an end.
+/// Words that negate an end.
 const NOTS: WordList = WordList::new(
     "not no non never still cannot can couldn unable un unresolved pending partial partially fail failed fails \
      failing waiting awaiting until before without nearly almost reopened reopen again needs required requires \
@@ -128,7 +128,7 @@ fn is_beside(piece: &str) -> bool {
     FILLING.contains(piece) || WELL.contains(piece) || is_measure(piece) || is_severity
 }
 
-/// What follows the arrow of a change: `CRITICAL` of `OK -> CRITICAL`, and of `from OK to CRITICAL`.
+/// The part after the arrow of a change: `CRITICAL` of `OK -> CRITICAL`, and of `from OK to CRITICAL`.
 fn after_change(word: &str) -> Option<&str> {
     let arrow = ["->", "=>", "→", "➜", "➔"]
         .iter()

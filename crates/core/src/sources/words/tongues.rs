@@ -53,7 +53,7 @@ pub(super) const WRITTEN_ENDS: [&str; 22] = [
     "回复正常",
     "クローズ",
 ];
-/// What turns such an end into a problem.
+/// Words that turn such an end into a problem.
 pub(super) const WRITTEN_NOTS: [&str; 24] = [
     "未",
     "不",

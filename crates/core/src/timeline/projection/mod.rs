@@ -279,7 +279,7 @@ fn result(
     ]
 }
 
-/// What follows an answer in its checkpoint.
+/// The end of the checkpoint after an answer.
 #[derive(Clone, Copy)]
 struct End<'a> {
     /// The final analysis, if the answer ends the execution.
@@ -377,7 +377,7 @@ fn refused_tools(state: &State, answer: &Answer) -> Option<EventDraft> {
     (!refused.is_empty()).then(|| EventDraft::new(EventType::Error, content, metadata).failed())
 }
 
-/// Why the answer does not count, or does not count yet; `None` for one that does.
+/// The reason why the answer does not count, or does not count yet; `None` for one that does.
 fn asked_again(state: &State, answer: &Answer, end: End<'_>) -> Option<Vec<&'static str>> {
     if let Some(faults) = end.faults() {
         return Some(faults.iter().map(|fault| fault.as_str()).collect());

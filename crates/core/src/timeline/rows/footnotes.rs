@@ -1,4 +1,4 @@
-//! Citations of an analysis as footnotes: marks behind the cited words, and a list of the sources.
+//! Converts citations of an analysis into footnotes: marks after the cited words, and a list of the sources.
 //!
 //! Citations are metadata of an event and may be malformed: a citation whose offsets do not fit the text is ignored.
 

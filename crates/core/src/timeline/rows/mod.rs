@@ -1,4 +1,4 @@
-//! What the timeline says: the words of each row, for the terminal and for the web interface.
+//! The rows of the timeline: the words of each row, for the terminal and for the web interface.
 //!
 //! [`Rows`] is a fold over the events of a session. An event becomes a [`Row`]: its kind, name, text, marks and
 //! duration. A row has no layout: a terminal cuts it to columns (`cli/render/timeline/`), a page makes elements of it
@@ -40,7 +40,7 @@ pub struct Rows {
     calls: Calls,
     /// The last error, with the number of its event.
     last_error: Option<(u32, String)>,
-    /// When the event before was committed.
+    /// The commit time of the previous event.
     last_at: Option<DateTime<Utc>>,
 }
 

@@ -5,7 +5,7 @@ use super::footnotes::Footnotes;
 use crate::readable::format;
 use crate::readable::text::Charset;
 
-/// What the row of an event says.
+/// The content of an event's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub kind: Kind,
@@ -114,7 +114,7 @@ impl Mark {
     }
 }
 
-/// How a text is to be taken.
+/// The tone of a text: plain, quiet, strong, bad, caution or good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     #[default]
@@ -131,7 +131,7 @@ pub enum Tone {
     Good,
 }
 
-/// What a row is about; shown as one character.
+/// The kind of a row; shown as one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Start,

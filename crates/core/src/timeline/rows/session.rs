@@ -26,7 +26,7 @@ pub(super) fn usage(meta: &Meta<'_>) -> String {
     text::join([input, cached, output, thinking], " ")
 }
 
-/// What a session is about, from its first event: the title of the alert, or that it answers a question.
+/// The subject of a session, from its first event: the title of the alert, or that it answers a question.
 pub fn title(event: &TimelineEvent, charset: Charset) -> String {
     let meta = Meta::new(&event.metadata, charset);
     // The next event has the question itself.
@@ -142,7 +142,7 @@ pub(super) fn without_steps(row: &mut Row, ms: u64) {
     }
 }
 
-/// Why a worker released the session; `None` for a word of a later version.
+/// The reason why a worker released the session; `None` for a word of a later version.
 fn release_reason(word: &str) -> Option<&'static str> {
     Some(match word {
         "drain" => "it shut down",
@@ -234,7 +234,7 @@ fn late(meta: &Meta<'_>) -> Option<String> {
     ))
 }
 
-/// What readers have to know of the analysis, and what is not in it.
+/// The marks on the analysis, and its missing parts.
 fn remarks(meta: &Meta<'_>) -> String {
     let mark = meta.text("mark").map(|word| {
         Mark::parse(&word)
@@ -297,7 +297,7 @@ pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, tone: Tone) -> Row
     }
 }
 
-/// Why a session was cancelled that no person has cancelled.
+/// The reason why a session was cancelled that no person has cancelled.
 fn cancel_reason(word: &str) -> String {
     if word == "alert_resolved" {
         "its alert is resolved".to_owned()

@@ -1,4 +1,4 @@
-//! Tests of admission: every way from an undecided alert to its disposition, and which attempts count.
+//! Tests of admission: every way from an undecided alert to its disposition, and the attempts that count.
 
 use std::time::Duration;
 

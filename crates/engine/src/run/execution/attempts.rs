@@ -1,4 +1,4 @@
-//! Which try of its model call an iteration is at.
+//! Counts the attempts of an iteration's model call.
 //!
 //! A try is no entry: a write before each model call would cost as much as the call's own checkpoint, and no decision
 //! depends on it. The number follows from the timeline instead, which has an event for each claim of the session.

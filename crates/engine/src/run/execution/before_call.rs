@@ -1,5 +1,4 @@
-//! Appends what the model has to know before its next call: what alerts that joined the session have changed, and how
-//! much time has passed.
+//! Appends entries that the model needs before its next call: updates of the alert, and the time that has passed.
 //!
 //! The run learns their number with every checkpoint and renewal, and reads them only if there are new ones. The
 //! number of the last update is in the journal of the execution, so the model gets each update once, from any worker.

@@ -18,7 +18,7 @@ fn shown(scene: &Scene) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// How often the model was asked for each iteration.
+/// The number of times that the model was asked for each iteration.
 fn asked(scene: &Scene) -> BTreeMap<u32, u32> {
     let mut asked = BTreeMap::new();
     for request in lock(&scene.ports.model.requests).iter() {

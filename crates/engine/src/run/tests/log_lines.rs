@@ -28,7 +28,7 @@ impl Write for Written {
 }
 
 impl Written {
-    /// What this thread logs while the guard lives.
+    /// Captures the log of this thread while the guard lives.
     fn begin() -> (Self, DefaultGuard) {
         let written = Self::default();
         let target = written.clone();

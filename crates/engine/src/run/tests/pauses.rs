@@ -1,4 +1,4 @@
-//! Tests of what the model is shown of the time after a worker has died.
+//! Tests of the time in prompts after a worker has died.
 
 use chrono::{TimeDelta, Utc};
 

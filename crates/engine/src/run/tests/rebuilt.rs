@@ -17,7 +17,7 @@ use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::{AgentPlan, ProviderPlan, Strategy, SummaryPlan};
 use tarsy_core::testing::alert;
 
-/// What the plan of an agent has in addition.
+/// An addition to the plan of an agent.
 #[derive(Clone, Copy, Debug)]
 enum Addition {
     Nothing,

@@ -1,4 +1,4 @@
-//! One attempt to get an answer: the request and the events of its response.
+//! An attempt to get an answer from a provider: the request and the events of its response.
 //!
 //! The crate gets no subscriber of logs, because its events may have the words of a response.
 
@@ -107,7 +107,7 @@ impl GenaiAttempt<'_> {
             .await
     }
 
-    /// Where the request goes: through a relay, if the interface sends events.
+    /// The target of the request: through a relay, if the interface sends events.
     fn way(&self) -> Result<(Option<Relay>, reqwest::Client, ServiceTarget), ProviderError> {
         let api = self.prepared.selection.api;
         if !Relay::fits(api) {

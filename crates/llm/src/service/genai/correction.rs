@@ -1,4 +1,4 @@
-//! A request after the provider refused one of its parameters: models behind names of their own take other ones.
+//! Corrects a request after the provider has refused a parameter, for models whose custom names hide their family.
 
 use crate::proto::GenerateRequest;
 use crate::service::provider::{ErrorCode, ProviderError};
@@ -54,7 +54,7 @@ impl LimitField {
     }
 }
 
-/// What has changed after a refusal.
+/// The change to a request after a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Corrected {
     /// One parameter, once.
@@ -63,7 +63,7 @@ pub(super) enum Corrected {
     Tools,
 }
 
-/// What a request has in another way than its model says.
+/// The differences of a request from the defaults of its model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Correction {
     /// `None`: by the name of the model.
@@ -73,7 +73,7 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    /// What the configuration wants.
+    /// Reads the correction that the options of the request ask for.
     ///
     /// # Errors
     /// `invalid_request` when an option names no field.

@@ -112,7 +112,7 @@ fn unreadable(error: &serde_json::Error) -> ProviderError {
     ProviderError::transient(ErrorCode::Provider, message)
 }
 
-/// What OpenAI says about another attempt.
+/// Reads OpenAI's header about another attempt.
 fn should_retry(headers: &HeaderMap) -> Option<bool> {
     headers.get("x-should-retry")?.to_str().ok()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Why the model stopped: the words of all providers of this backend.
+//! Maps the finish reasons of all providers of this backend to those of the protocol.
 
 use crate::service::provider::finish::Finish;
 

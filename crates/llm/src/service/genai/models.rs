@@ -1,4 +1,4 @@
-//! The families of models: how much each one may write, and how it is asked to think.
+//! The families of models: the output limit of each, and its parameter for thinking.
 //!
 //! This is the only place that reads the name of a model for this purpose. Sources: the pages on models of Anthropic,
 //! OpenAI, xAI, Mistral and of the API of `deepseek` (2026-11).
@@ -12,7 +12,7 @@ pub(super) struct Family {
     pub(super) thinking: Thinking,
 }
 
-/// How a family is asked to think.
+/// The parameter with which a family is asked to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thinking {
     /// The family does not think, or thinks as it likes. Only what the request names is sent.

@@ -1,4 +1,4 @@
-//! A request in the words of the crate. Fields that the crate would choose by its own table of models are set here.
+//! Builds the request of the crate. Fields that the crate would choose by its own table of models are set here.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Everything else. `frames` gets the events of the stream.
+    /// The options of a request for the crate. `frames` gets the events of the stream.
     pub(super) fn options(&self, frames: Arc<dyn ChatFrameSink>) -> ChatOptions {
         let api = self.selection.api;
         let mut body = if self.correction.is_without("reasoning_effort") {

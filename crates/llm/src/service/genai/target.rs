@@ -1,4 +1,4 @@
-//! The providers of this backend: which interface each one has, and where it is.
+//! The providers of this backend: the interface and the address of each.
 //!
 //! The name of a model never selects the provider. A base URL without a path gets the usual path of its provider.
 
@@ -50,7 +50,7 @@ struct Offer {
     /// `None`: by the name of the model.
     api: Option<Api>,
     adapter: AdapterKind,
-    /// Where its interface is below an address without a path.
+    /// The path of its interface below an address without a path.
     path: &'static str,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Where the request goes.
+    /// The target of the request.
     ///
     /// # Errors
     /// When a key is missing or has characters that a header cannot carry, or the provider has no address of its own.

@@ -1,4 +1,4 @@
-//! How long the model may think, in the words of its provider.
+//! Converts the thinking setting into the parameters of each provider.
 //!
 //! The fields are built here and not by the crate, whose table of models is another one.
 
@@ -15,7 +15,7 @@ const MEDIUM_BUDGET: u32 = 8_192;
 const MIN_BUDGET: u32 = 1_024;
 const DEFAULT_EFFORT: &str = "high";
 
-/// What a request asks for, within its output limit.
+/// The output limit of a request, and whether it allows thoughts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) max_output: u32,

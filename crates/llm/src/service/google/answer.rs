@@ -77,7 +77,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// What no text of the answer may repeat.
+    /// The key, which no text of the answer may repeat.
     pub(super) fn key(&self) -> &'a ApiKey {
         self.key
     }

@@ -1,4 +1,5 @@
-//! One attempt to get an answer: the request, the events of its response, and the rest of an answer that goes on.
+//! An attempt to get an answer from Gemini: the request, the events of its response, and further requests while the
+//! answer is unfinished.
 
 use std::time::Duration;
 
@@ -24,10 +25,10 @@ const KEY_HEADER: &str = "x-goog-api-key";
 const QUOTA_HEADER: &str = "x-goog-user-project";
 /// The rest of a longer error is not read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// How often one answer may go on.
+/// The limit of further requests for one answer.
 const MAX_CONTINUATIONS: usize = 32;
 
-/// How a request proves who asks.
+/// The authentication of a request.
 #[derive(Debug)]
 pub(super) enum Identity {
     /// A key of the Developer API.
@@ -239,7 +240,7 @@ impl Reader {
         }
     }
 
-    /// How long the provider may be silent now.
+    /// The longest time that the provider may be silent now.
     fn silence(&self, answer: &Answer<'_>) -> Silence {
         if answer.is_complete() {
             Silence::since(self.last.unwrap_or(self.began), self.timeouts.end)

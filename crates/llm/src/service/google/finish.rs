@@ -1,4 +1,4 @@
-//! Why the model stopped: the provider's open set of reasons.
+//! Maps Gemini's open set of finish reasons to those of the protocol.
 
 use crate::service::provider::finish::Finish;
 

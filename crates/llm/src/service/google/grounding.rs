@@ -15,7 +15,7 @@ const MAX_SOURCES: usize = 50;
 const MAX_SOURCE_BYTES: usize = 2_048;
 const SUCCESS: &str = "URL_RETRIEVAL_STATUS_SUCCESS";
 
-/// What the answer rests on.
+/// Converts the grounding metadata of an answer.
 pub(super) fn convert(
     grounding: Option<GroundingMetadata>,
     pages: Option<UrlContextMetadata>,

@@ -29,7 +29,7 @@ pub(super) struct History {
     pub(super) has_answers: bool,
 }
 
-/// Which answers go back as they were.
+/// The answers that are replayed with their signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signatures {
     /// Those whose signatures the model should accept.

@@ -1,4 +1,4 @@
-//! What each family of Gemini models can do: the only place that decides by the name of a model.
+//! The capabilities of each family of Gemini models: the only place that decides by the name of a model.
 //!
 //! Source: the pages on thinking and on combining tools of Google's documentation (2026-11).
 
@@ -17,7 +17,7 @@ pub(super) struct Family {
     pub(super) needs_signatures: bool,
 }
 
-/// How a family is asked to think. A request must never have a budget and a level.
+/// The parameter with which a family is asked to think. A request must never have a budget and a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thinking {
     /// The family does not think, or is not known.

@@ -1,4 +1,5 @@
-//! The parts of an answer as `provider_data`: what the model needs back to go on, above all its thought signatures.
+//! Stores the parts of an answer as `provider_data`, for the next request to the same model: above all its thought
+//! signatures.
 //!
 //! The payload is a JSON list of contents with the raw parts. They go back to the model as they are. Only text without
 //! a signature is joined with its neighbour of the same kind, so that a stream of small pieces stays small. The last

@@ -1,4 +1,4 @@
-//! How long the model may think, in the words of its family.
+//! Converts the thinking setting into the parameters of each family of Gemini models.
 
 use super::models::{Model, Thinking};
 use super::wire::ThinkingConfig;

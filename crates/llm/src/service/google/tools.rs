@@ -65,7 +65,7 @@ impl Tools {
     }
 }
 
-/// By which interface the model is asked.
+/// The interface of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
     Developer,

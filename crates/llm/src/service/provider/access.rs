@@ -1,4 +1,4 @@
-//! Which keys and addresses a request may name.
+//! Checks that a request names only permitted keys and addresses.
 //!
 //! A key is the name of a variable. Permitted are the variables and addresses of the known providers, each key only
 //! with the addresses of its own provider, and the operator's patterns, in every combination. So a request can send no
@@ -26,7 +26,7 @@ pub struct Access {
     environment: Environment,
 }
 
-/// Where to send a request, and with which key.
+/// The address and the key for a request.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// Without user name, query and fragment.
@@ -65,8 +65,8 @@ impl Access {
         Ok(Endpoint { url, key })
     }
 
-    /// What [`Self::endpoint`] would use, without its values. Whether a variable that requests may not use is set is no
-    /// part of it.
+    /// Reports the key and the address that [`Self::endpoint`] would use, without their values. Whether a variable
+    /// that requests may not use is set is no part of it.
     pub async fn status(&self, provider: &'static Known, config: &LlmConfig) -> ProviderStatus {
         let name = self.key_name(provider, &config.api_key_env);
         let (owners, key) = match name.map(|name| (name, self.permitted_owners(name))) {

@@ -1,4 +1,4 @@
-//! Keeps the conversation out of messages: a provider may quote the value that it does not accept.
+//! Removes the conversation from error messages: a provider may quote a value that it does not accept.
 //!
 //! A client repeats the words of an earlier failure to the model. They are the provider's, and no conversation: a
 //! provider that fails twice in the same words is passed on twice.

@@ -9,16 +9,16 @@ use crate::proto::ErrorInfo;
 /// A longer message of a provider is cut.
 const MAX_MESSAGE_CHARS: usize = 1_000;
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
     pub code: ErrorCode,
-    /// For people. Contains no key, no header and no URL.
+    /// Text for people. Contains no key, no header and no URL.
     pub message: String,
     /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// How long the provider asks to wait.
+    /// The time that the provider asks to wait.
     pub retry_after: Option<Duration>,
     /// The provider's own words, for example `429 RESOURCE_EXHAUSTED`; empty if it has not answered.
     pub provider_status: String,
@@ -28,7 +28,7 @@ pub struct ProviderError {
     pub said: String,
 }
 
-/// What kind of failure it is.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     /// The key is missing, not permitted or rejected.

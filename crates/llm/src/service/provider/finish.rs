@@ -1,4 +1,5 @@
-//! Why the model stopped, in the words of the protocol. Each backend knows the words of its providers.
+//! Finish reasons: the protocol's words for the end of an answer. Each backend maps the words of its providers to
+//! them.
 
 use super::error::{ErrorCode, ProviderError};
 

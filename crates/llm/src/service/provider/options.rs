@@ -11,7 +11,7 @@ use tarsy_core::plan::option;
 pub(crate) const LEVEL_OPTION: &str = "thinking_level";
 pub(crate) const BUDGET_OPTION: &str = "thinking_budget";
 
-/// How much the model may think: the fields of the request, or else the options.
+/// The limit on the model's thinking: the fields of the request, or else the options.
 ///
 /// # Errors
 /// `invalid_request` when an option is no number.
@@ -59,7 +59,7 @@ pub fn temperature(request: &GenerateRequest) -> Result<Option<f64>, ProviderErr
         .transpose()
 }
 
-/// How long the provider may take: `default`, and what the request says instead.
+/// The longest time that the provider may take: `default`, and what the request says instead.
 ///
 /// # Errors
 /// `invalid_request` when an option is no positive number of milliseconds.

@@ -1,4 +1,4 @@
-//! Repeats a request to a provider, as long as nothing of its answer was sent.
+//! Retries a request to a provider, as long as no part of its answer was sent.
 //!
 //! Rate limits, server errors, timeouts and lost connections are repeated after the delay that the provider asks for,
 //! or after a back-off with jitter. No attempt begins after the deadline of the client, and nothing waits after the

@@ -1,9 +1,9 @@
-//! Whether a call to a provider could be sent: its key and its address, without a value of either.
+//! Checks whether a provider can be called: its key and its address are set. Neither value is shown.
 
 use super::error::ProviderError;
 use crate::proto::ProviderCheck;
 
-/// What a call would use.
+/// The credentials and the address that a call would use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderStatus {
     /// The variable of the key or of the credentials; empty for none.
@@ -12,9 +12,9 @@ pub struct ProviderStatus {
     /// Scheme, host and port; empty for none.
     pub address: String,
     pub address_status: AddressStatus,
-    /// What is used in place of a key, in words without a secret; empty for a key.
+    /// The credentials that replace a key, in words without a secret; empty for a key.
     pub credentials: &'static str,
-    /// What the call would fail with before it is sent.
+    /// The error with which the call would fail before it is sent.
     pub error: Option<ProviderError>,
 }
 

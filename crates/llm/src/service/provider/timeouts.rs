@@ -1,4 +1,4 @@
-//! How long a provider may be silent.
+//! Time-outs for a provider's response: until its first byte, and between two pieces.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use tarsy_config::Connection;
 /// The limits of one attempt. The deadline of the client limits them further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the request to the first event of its answer.
+    /// The time from the request to the first event of its answer.
     pub first_chunk: Duration,
-    /// Between two events.
+    /// The time between two events.
     pub stall: Duration,
-    /// From the request to the end of its answer; `None`: as long as the client waits.
+    /// The time from the request to the end of its answer; `None`: as long as the client waits.
     pub whole: Option<Duration>,
-    /// From the last event of a complete answer to the end of its response. The answer counts without this end.
+    /// The time from the last event of a complete answer to the end of its response. The answer counts without this
+    /// end.
     pub end: Duration,
 }
 
@@ -43,7 +44,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// What the provider did not do, and where the limit is set.
+    /// The step that the provider did not do in time, and the setting of the limit.
     fn reason(self) -> &'static str {
         match self {
             Self::FirstChunk => ": the provider sent no part of its answer (first_chunk_timeout)",
@@ -54,7 +55,7 @@ impl Limit {
     }
 }
 
-/// How long to wait, from when.
+/// A time-out: its duration and its beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
     limit: Duration,
@@ -82,8 +83,8 @@ impl Silence {
 }
 
 impl Timeouts {
-    /// What is waited for now: the first part of an answer (`last` is `None`), or the next one. `began` is the time of
-    /// the request.
+    /// The time-out for the next part: the first part of an answer (`last` is `None`), or the next one. `began` is the
+    /// time of the request.
     pub(crate) fn next_part(self, began: Instant, last: Option<Instant>) -> Silence {
         let part = match last {
             None => Silence::since(began, self.first_chunk).set_by(Limit::FirstChunk),

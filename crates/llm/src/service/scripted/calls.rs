@@ -53,7 +53,7 @@ impl CallLog {
         tokio::task::spawn_blocking(move || append(&path, &line)).await?
     }
 
-    /// How many calls this position has had, including the current one. Must be called once per call.
+    /// Counts the calls of this position, including the current one. Must be called once per call.
     pub(super) async fn count(&self, position: &Position) -> io::Result<u32> {
         let position = position.clone();
         match self.file.clone() {

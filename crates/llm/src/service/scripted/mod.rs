@@ -54,7 +54,7 @@ pub struct Options {
     pub calls_file: Option<PathBuf>,
     /// The pause between two pieces of text; `None` takes the pace of the transcript.
     pub pace: Option<Duration>,
-    /// What an alert or a question without a transcript gets.
+    /// The answer to an alert or a question without a transcript.
     pub unknown: Unknown,
 }
 
@@ -281,7 +281,7 @@ impl Scripted {
     }
 }
 
-/// Why a request has no recorded answer.
+/// The reason why a request has no recorded answer.
 struct Failure {
     code: &'static str,
     message: String,

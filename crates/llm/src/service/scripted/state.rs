@@ -1,4 +1,4 @@
-//! The provider state of a recording. It stands in for the thought signatures of real providers, and can be checked.
+//! The provider state of a recording. It replaces the thought signatures of real providers, and can be checked.
 //!
 //! The payload is derived from its position and is not valid UTF-8, so a single byte that changes on the way through
 //! client and store is detected.

@@ -1,4 +1,4 @@
-//! Who may call the service: TLS with or without certificates of clients, and bearer tokens.
+//! Authentication of the service's clients: TLS with or without client certificates, and bearer tokens.
 //!
 //! The files are read when the service starts, where a fault ends it, and again every two seconds. A new content is
 //! used for new connections and calls; a faulty one is logged once, and the last good one stays.

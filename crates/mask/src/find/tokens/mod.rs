@@ -1,5 +1,5 @@
-//! Tokens that a text shows without a name beside them: those of known formats (AWS, GitHub, Slack, …), and random
-//! words with a prefix or behind the name of their issuer.
+//! Tokens that a text shows without a name: those of known formats (AWS, GitHub, Slack, …), and random words with a
+//! prefix or after the name of their issuer.
 //!
 //! The issuers publish the formats; the public rule sets of secret scanners collect them. `formats.txt` has them with
 //! their sources.

@@ -1,5 +1,5 @@
-//! Random words: those of a format that has no rare text in it, those with a short prefix (`abc_…`), and those directly
-//! behind the name of an issuer or of a scheme (`consul …`, `ApiKey …`).
+//! Random words: those of a format without a rare text, those with a short prefix (`abc_…`), and those directly after
+//! the name of an issuer or of a scheme (`consul …`, `ApiKey …`).
 //!
 //! A random word alone is no secret: it may be a digest, a certificate or an id.
 

@@ -15,16 +15,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// For a cancellation to be written. The server may be dead, so nothing waits for it.
+/// The time limit for a cancellation to be written. The server may be dead, so nothing waits for it.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(3);
 /// The reasons that a server gets with a cancellation.
 const TIMED_OUT: &str = "no answer in time";
 const GIVEN_UP: &str = "the call was given up";
 
-/// How long a request may take.
+/// The time-outs of a request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::client) struct RequestTimeouts {
-    /// Until the answer or a report of progress, each time anew.
+    /// The time until the answer or a report of progress, each time anew.
     pub(in crate::client) idle: Duration,
     /// In all.
     pub(in crate::client) total: Duration,
@@ -32,7 +32,7 @@ pub(in crate::client) struct RequestTimeouts {
     pub(in crate::client) end: Instant,
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Debug)]
 pub(in crate::client) enum NoAnswer {
     /// The connection or the server reported a failure.
@@ -128,7 +128,7 @@ impl PendingCalls {
     }
 }
 
-/// Which requests wait for reports of progress.
+/// The requests that wait for progress notifications.
 #[derive(Debug, Default)]
 struct ProgressReports {
     waiting: Mutex<HashMap<ProgressToken, Arc<Notify>>>,

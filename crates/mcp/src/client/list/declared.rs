@@ -1,5 +1,5 @@
-//! A tool as its server declares it. What is odd about one tool costs neither the others nor, if it is not needed, the
-//! tool.
+//! A tool as its server declares it. A fault in one tool affects no other tool; a fault in an optional field does not
+//! affect the tool.
 
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ const OPTIONAL: [&str; 6] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::client) struct Declared {
     pub(in crate::client) tool: Tool,
-    /// Why it cannot be called.
+    /// The reason why it cannot be called.
     pub(in crate::client) fault: Option<String>,
     /// The members that are not as the protocol has them, and were left out.
     pub(in crate::client) left_out: Vec<&'static str>,

@@ -1,5 +1,5 @@
-//! Reads the list of tools of a server, page by page. A list without an end costs no memory and no time, and an odd
-//! tool or an odd cursor does not cost the others.
+//! Reads the list of tools of a server, page by page, within limits of pages, size and time. A malformed tool or
+//! cursor does not affect the other tools.
 //!
 //! The requests do not pass through the cache of `rmcp`, which keeps 512 pages of any size, and returns an old list
 //! when a server fails.
@@ -22,7 +22,7 @@ const MAX_TOOLS: usize = 2_000;
 /// All declarations of a server, as JSON.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why there is no list.
+/// The reason why there is no list.
 #[derive(Debug)]
 pub(in crate::client) enum ListFault {
     /// The server refused the request, or its list exceeds a limit.

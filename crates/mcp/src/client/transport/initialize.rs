@@ -1,5 +1,5 @@
-//! The answer to `initialize` where a server wrote it a little off: programs in PHP write `[]` for an empty object, and
-//! others leave out what a client does not need.
+//! Repairs the answer to `initialize` of a server with small errors: programs in PHP write `[]` for an empty object,
+//! and others omit fields that a client does not need.
 
 use rmcp::model::{InitializeResult, ProtocolVersion};
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ pub(super) fn mended(result: &RawValue) -> Option<Value> {
     Some(mended)
 }
 
-/// What the server can do. A server that does not say so is asked for its tools all the same.
+/// The capabilities of the server. A server that does not say so is asked for its tools all the same.
 fn capabilities(given: Option<&Value>) -> Value {
     let known = given
         .and_then(Value::as_object)

@@ -1,4 +1,4 @@
-//! Reads a message that a server sent a little off, and writes it as JSON-RPC has it.
+//! Reads a message with small errors against JSON-RPC, and corrects it.
 //!
 //! What has one sensible reading is read so: an error that is `null` beside a result, an answer without an id while one
 //! request is open, a line of a log before the message. A message that cannot be read, and that answers an open
@@ -21,7 +21,7 @@ use tarsy_core::visible::visible;
 pub(in crate::client) const UNREADABLE: i32 = -32_768;
 /// The code of an error whose server gave none.
 const NO_CODE: i32 = -32_000;
-/// Where a message may begin in a line that begins with something else.
+/// The number of positions at which a message is looked for in a line that begins with other text.
 const MAX_BEGINNINGS: usize = 16;
 /// More of the words of a server are cut.
 const MAX_WORDS_CHARS: usize = 300;

@@ -1,4 +1,4 @@
-//! How the client reaches a server: the child process with its lines, and HTTP.
+//! The transports to a server: a child process with lines on stdio, and HTTP.
 
 pub(super) mod child;
 mod open;

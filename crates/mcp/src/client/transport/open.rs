@@ -1,4 +1,4 @@
-//! The requests of a connection whose answers have not arrived.
+//! Tracks the unanswered requests of a connection.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -17,12 +17,13 @@ use tokio_util::sync::CancellationToken;
 use super::lines::BoundedLines;
 use super::open::OpenRequests;
 
-/// For the exit of a child and of its own children: once after its input was closed, and once after SIGTERM.
+/// The time limit for the exit of a child and of its own children: once after its input was closed, and once after
+/// SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
-/// For the lines that a child wrote before its exit: between two of them, and for all of them.
+/// The time limit for the lines that a child wrote before its exit: between two of them, and for all of them.
 const LAST_LINE_TIMEOUT: Duration = Duration::from_millis(100);
 const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
-/// Between two looks at the processes that a child left behind. No signal tells that they are gone.
+/// The time between two looks at the processes that a child left behind. No signal tells that they are gone.
 const GROUP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A server's process and the process group that it leads. Dropping it kills the group.

@@ -1,4 +1,4 @@
-//! Makes a message readable that is nearly JSON: half of a character, `NaN`, text in another encoding.
+//! Repairs a message that is nearly JSON: half of a character, `NaN`, text in another encoding.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ pub(super) fn repaired(json: &str) -> String {
     out
 }
 
-/// What a number at the beginning of `rest` becomes, and the length of what it replaces.
+/// The replacement of a number at the beginning of `rest`, and the replaced length.
 fn number(rest: &str) -> (&str, usize) {
     if let Some(word) = NO_NUMBERS.iter().find(|word| rest.starts_with(**word)) {
         return ("null", word.len());
@@ -62,7 +62,7 @@ fn number(rest: &str) -> (&str, usize) {
     (if is_infinite { "null" } else { digits }, length)
 }
 
-/// What an escape at the beginning of `rest` becomes, and the length of what it replaces.
+/// The replacement of an escape at the beginning of `rest`, and the replaced length.
 fn escape(rest: &str) -> (&str, usize) {
     let as_it_is = |length: usize| {
         let length = if rest.is_char_boundary(length) && length <= rest.len() {

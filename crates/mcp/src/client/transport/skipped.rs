@@ -1,4 +1,4 @@
-//! A message that cannot be kept or read: which request it answers.
+//! Finds the request that an unreadable or oversized message answers.
 
 use super::open::OpenRequests;
 
@@ -37,7 +37,7 @@ impl Word {
 }
 
 impl SkippedMessage {
-    /// What the bytes of a message say about it.
+    /// Reads the id and the kind of a message from its bytes.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut message = Self::default();
         message.read(bytes);

@@ -21,7 +21,7 @@ use crate::proof::Signed;
 use crate::response::Rejection;
 use tarsy_http::outgoing;
 
-/// For a request with its answer.
+/// The time limit for a request with its answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CERTIFICATE_BYTES: usize = 16 * 1024;
 /// SNS changes its certificate about once a year.

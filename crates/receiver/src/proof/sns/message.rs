@@ -1,4 +1,4 @@
-//! The message of SNS around an alert, and the text that its signature covers.
+//! The envelope that SNS puts around an alert, and the text that its signature covers.
 
 use chrono::{DateTime, Utc};
 use data_encoding::BASE64;

@@ -26,7 +26,7 @@ const MAX_AGE: TimeDelta = TimeDelta::hours(1);
 /// The clock of SNS may be this far ahead.
 const MAX_AHEAD: TimeDelta = TimeDelta::minutes(5);
 
-/// What to do with a signed confirmation of a listed topic.
+/// The handling of a signed confirmation of a listed topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirm {
     /// Log the command with which a person confirms the subscription.

@@ -1,4 +1,4 @@
-//! What an alert changes in the session that it joins, as binds of the statement. The core decides it.
+//! The changes that an alert makes to the session that it joins, as binds of the statement. The core decides them.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use tarsy_core::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, Repor
 
 use crate::rows::{nul, number};
 
-/// What the alert changes in the session that it joins.
+/// The changes that the alert makes to the session that it joins.
 #[derive(Clone)]
 pub(super) struct Judgement {
     pub(super) max_updates: i32,
@@ -54,7 +54,7 @@ impl Judgement {
         }
     }
 
-    /// What the alert changes for a session that knows this.
+    /// The changes that the alert makes to a session with this knowledge.
     pub(super) fn of(known: &KnownAlert, reported: &ReportedAlert<'_>) -> Self {
         let compared_with = Some(number::int(known.updates));
         let Some((after, update)) = known.update(reported) else {

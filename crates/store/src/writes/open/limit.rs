@@ -39,7 +39,7 @@ impl LimitColumns {
         }
     }
 
-    /// How often the statement is tried, if there is a limit.
+    /// The number of attempts of the statement, if there is a limit.
     pub(super) fn tries(&self) -> Option<usize> {
         self.route.as_ref().map(|_| MAX_TURNS)
     }

@@ -1,4 +1,4 @@
-//! One model call: the messages of its request, the tools, and what the model answered.
+//! The page of one model call: the messages of its request, the tools, and the model's answer.
 
 use maud::{Markup, html};
 

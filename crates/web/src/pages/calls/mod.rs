@@ -1,4 +1,4 @@
-//! What the model saw: the model calls of a session, and one of them with its whole request.
+//! Pages of model calls: the calls of a session, and one call with its whole request.
 
 mod list;
 mod call;

@@ -1,4 +1,4 @@
-//! `/sessions/{id}/calls` and `/sessions/{id}/calls/{number}`
+//! Handlers of `/sessions/{id}/calls` and `/sessions/{id}/calls/{number}`.
 
 use axum::extract::{Path, State};
 use axum::response::Response;

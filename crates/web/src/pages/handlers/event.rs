@@ -1,4 +1,4 @@
-//! `/sessions/{id}/events/{number}`
+//! The handler of `/sessions/{id}/events/{number}`.
 
 use axum::extract::{Path, State};
 use axum::response::Response;

@@ -1,4 +1,5 @@
-//! Which events a page reads, and how much of their contents: a page has a bound, however long its session is.
+//! Selects the events that a page reads, and bounds their contents, so that the size of a page is independent of the
+//! length of its session.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `/`
+//! The handler of `/`, the list of sessions.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -123,7 +123,7 @@ async fn below<B: Backend>(web: &Shared<B>, entries: &[SessionEntry]) -> Vec<Ses
         .unwrap_or_default()
 }
 
-/// How many sessions an empty list has without each value of its filter.
+/// Counts for an empty list the sessions that each value of its filter hides.
 async fn hidden<B: Backend>(web: &Shared<B>, shown: &Query, now: DateTime<Utc>) -> Vec<Hidden> {
     let counted = shown
         .filter
@@ -150,7 +150,7 @@ async fn hidden<B: Backend>(web: &Shared<B>, shown: &Query, now: DateTime<Utc>) 
         .collect()
 }
 
-/// How many sessions have one of these states, or any.
+/// The number of sessions that have one of these states, or any.
 fn sum(counts: &StatusCounts, statuses: &[RunStatus]) -> i64 {
     let each = [
         (RunStatus::Running, counts.running),

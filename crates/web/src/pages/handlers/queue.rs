@@ -1,4 +1,4 @@
-//! `/queue`
+//! The handler of `/queue`.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,5 @@
-//! The forms: a question, and the end of a session. For users who may not send them, these routes do not exist.
+//! Handlers of the forms that ask a question or cancel a session. For users without the right, these routes do not
+//! exist.
 
 use axum::Form;
 use axum::extract::rejection::FormRejection;

@@ -1,4 +1,4 @@
-//! `/sessions/{id}`, its rows, its live stream, and short addresses of it.
+//! Handlers of `/sessions/{id}`: the page, its rows, its live stream, and its short addresses.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use tarsy_reports::{AlertReport, IdMatch, document};
 
 /// A shorter session has no folded ranges.
 const SHORT: u32 = 400;
-/// These are never folded: so many steps at each end are in the page.
+/// The number of steps at each end of a session that are never folded.
 const FIRST: u32 = 100;
 const NEWEST: u32 = 300;
 /// Events around the one that a short address names.
 const AROUND: u32 = 100;
 
-/// Which rows are shown.
+/// The rows to show.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Parameters {

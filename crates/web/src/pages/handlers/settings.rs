@@ -1,4 +1,4 @@
-//! The reader's own settings, in cookies: the theme, and whether single keys do something.
+//! Handlers of the reader's settings, stored in cookies: the theme, and keyboard shortcuts on or off.
 
 use axum::extract::Path;
 use axum::http::header::{LOCATION, SET_COOKIE};

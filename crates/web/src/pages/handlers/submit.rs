@@ -1,4 +1,4 @@
-//! `/submit` and `/sessions/{id}/rerun`: the forms that queue an alert.
+//! Handlers of `/submit` and `/sessions/{id}/rerun`: the forms that queue an alert.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
@@ -18,7 +18,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
 use tarsy_reports::AlertReport;
 
-/// What a form has. A browser sends its lines with the line breaks of Windows.
+/// The fields of a form. A browser sends its lines with the line breaks of Windows.
 #[derive(Debug, Default)]
 struct Sent {
     request: String,

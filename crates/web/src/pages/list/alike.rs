@@ -1,9 +1,9 @@
-//! Alike sessions that follow each other are one row: a storm of alerts is one line.
+//! Groups consecutive similar sessions into one row, so that a storm of alerts takes one line.
 
 use tarsy_core::chain::RunStatus;
 use tarsy_reports::SessionEntry;
 
-/// So many are one row.
+/// The number of similar sessions that form one row.
 const MIN_ALIKE: usize = 4;
 
 /// A session, or several alike ones, the newest first.
@@ -29,7 +29,7 @@ impl Group<'_> {
             .any(|entry| ids.contains(&entry.line.session_id.to_string()))
     }
 
-    /// How many have this status.
+    /// The number of sessions with this status.
     pub(super) fn count(&self, status: RunStatus) -> usize {
         self.entries
             .iter()

@@ -1,4 +1,4 @@
-//! One row of the list: state, severity, title, cause, measures.
+//! A row of the list of sessions: state, severity, title, cause, measures.
 
 use maud::{Markup, html};
 
@@ -227,7 +227,7 @@ fn name(entry: &SessionEntry) -> String {
     brief(name, 120)
 }
 
-/// What the alert is about, without its name.
+/// The subject of the alert, without its name.
 fn about(entry: &SessionEntry) -> String {
     let title = entry.line.title.as_deref().unwrap_or_default();
     title

@@ -129,7 +129,7 @@ pub(super) fn kept(query: &Query, own: &[&str]) -> Markup {
     }
 }
 
-/// What each value hides, where the list has sessions without it.
+/// The values of the filter that hide sessions, each with their number.
 pub(super) fn hidden(list: &List<'_>) -> Markup {
     let query = list.query;
     let found: Vec<&Hidden> = list

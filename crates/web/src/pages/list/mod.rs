@@ -1,4 +1,4 @@
-//! The list of sessions: running ones and days, alike sessions as one row, tabs with counts, search, pages.
+//! The list of sessions: running ones and days, groups of similar sessions, tabs with counts, search, pages.
 
 mod query;
 mod filters;
@@ -16,7 +16,7 @@ use tarsy_reports::{Facets, SessionEntry, StatusCounts};
 pub(crate) use self::filters::Hidden;
 pub(crate) use self::query::{Alike, PERIOD, Query};
 
-/// What the list shows.
+/// The content of the list.
 #[derive(Clone, Debug)]
 pub(crate) struct List<'a> {
     pub entries: &'a [SessionEntry],
@@ -27,7 +27,7 @@ pub(crate) struct List<'a> {
     pub query: &'a Query,
     pub system: &'a System,
     pub facets: &'a Facets,
-    /// What is wrong with the address; those parameters are left out.
+    /// The faults in the query string; those parameters are ignored.
     pub faults: &'a [String],
     /// Of an empty list: what each value of the filter hides.
     pub hidden: &'a [Hidden],

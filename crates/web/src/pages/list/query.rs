@@ -1,4 +1,4 @@
-//! The address of the list: its filter, and which rows of alike sessions are open.
+//! The query string of the list: its filter, and the groups of similar sessions that are open.
 
 use super::alike::Group;
 use crate::api::ListQuery;
@@ -15,7 +15,7 @@ pub(crate) struct Query {
     pub alike: Alike,
 }
 
-/// How alike sessions are shown.
+/// The display of similar sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Alike {
     /// As one row; those that have a session with one of these ids are open.

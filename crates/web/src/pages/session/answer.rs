@@ -1,4 +1,4 @@
-//! The answer: cause, evidence and next steps, or the reason why the investigation has no analysis.
+//! The answer of an investigation: cause, evidence and next steps, or the reason why there is no analysis.
 
 use maud::{Markup, html};
 
@@ -98,7 +98,7 @@ fn sources(notes: &Footnotes) -> Markup {
     }
 }
 
-/// What to do next: a command stands alone, so that it can be copied.
+/// The next step: a command is an element by itself, so that it can be copied.
 fn next(text: &str, last: u32) -> Markup {
     let Some(command) = command(text) else {
         return html! { p { (markdown::line(text, last)) } };

@@ -1,4 +1,4 @@
-//! Beside the answer: the alert, the agents, the delivery.
+//! The sidebar of a session: the alert, the agents, the delivery.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ fn others(report: &AlertReport) -> Markup {
     }
 }
 
-/// What the text of an alert says line by line, as intake writes it.
+/// The fields in the text of an alert, as intake writes them line by line.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Fields<'a> {
     labels: Vec<(&'a str, &'a str)>,

@@ -1,4 +1,4 @@
-//! An alert that opened no session: joined, a dead letter, in the queue, ended without one.
+//! The page of an alert without a session: joined, queued, a dead letter, or not investigated.
 
 use maud::{Markup, html};
 
@@ -24,7 +24,7 @@ pub(super) fn status(report: &AlertReport) -> Markup {
     }
 }
 
-/// What has become of the alert, in the place of an answer.
+/// The outcome of the alert, shown instead of an answer.
 pub(super) fn answer(report: &AlertReport) -> Markup {
     let detail = report.dead_detail.as_deref().map(whole);
     if let (Some(route), Some(list)) = (&report.limited_by, report.joined_session_id) {

@@ -1,4 +1,4 @@
-//! Title and measures of a session, and what can be done with it.
+//! The header of a session's page: title, measures and actions.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! When things ran: a lane for each agent over the real clock, and the time in which no worker was at work.
+//! The chart of agents over time: one lane for each agent, and the gaps in which no worker ran the session.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,7 +16,7 @@ const MAX_LANES: usize = 12;
 const MAX_BARS: usize = 200;
 const LANE_HEIGHT: usize = 22;
 
-/// What a bar stands for.
+/// The kind of work that a bar shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Model,
@@ -35,7 +35,7 @@ impl Work {
     }
 }
 
-/// What a drawing shows.
+/// The contents of a drawing: agents and bars.
 struct Drawn {
     agents: Vec<String>,
     /// The newest ones.
@@ -190,7 +190,7 @@ fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -
     }
 }
 
-/// What an event shows the duration of.
+/// The work whose duration an event shows.
 fn work(event: &TimelineEvent, cited: &BTreeSet<u32>) -> Option<Work> {
     let is = |event_type| event.event_type == event_type;
     if is(EventType::FinalAnalysis) {

@@ -1,5 +1,5 @@
-//! One session: what it found, then how. In the order of three in the morning: head, answer, questions, timeline; the
-//! alert stands beside them.
+//! The page of one session: header, answer, questions, timeline, with the alert in a sidebar. The answer comes before
+//! the steps that led to it.
 
 mod head;
 mod answer;
@@ -26,7 +26,7 @@ use tarsy_reports::{AlertReport, DispositionKind, SessionReport};
 pub(crate) use timeline::{range, timeline};
 pub(crate) use waiting::{Waiting, waiting};
 
-/// What the page of a session shows.
+/// The content of a session's page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session<'a> {
     pub report: &'a AlertReport,

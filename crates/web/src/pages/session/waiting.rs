@@ -1,4 +1,4 @@
-//! The page of an alert that no worker has seen.
+//! The page of an alert that no worker has received yet.
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use crate::ports::{Lane, Unavailable};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::WorkerStatus;
 
-/// What the page shows.
+/// The content of the page.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub id: SessionId,
@@ -54,7 +54,7 @@ pub(crate) fn waiting(waiting: &Waiting) -> Markup {
     }
 }
 
-/// What waits, and who works.
+/// The state of the queue and of the workers.
 fn queue(waiting: &Waiting) -> Markup {
     let (slots, busy) = waiting.workers.iter().fold((0, 0), |(slots, busy), of| {
         (slots + of.slots, busy + of.busy)
@@ -79,7 +79,7 @@ fn queue(waiting: &Waiting) -> Markup {
     }
 }
 
-/// When the id was made, which an id of version 7 says.
+/// The creation time of the id, which only a UUID of version 7 contains.
 fn submitted_at(id: SessionId) -> Option<DateTime<Utc>> {
     let (seconds, nanoseconds) =
         id.0.get_timestamp()

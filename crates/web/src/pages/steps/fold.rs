@@ -1,5 +1,5 @@
-//! Which steps of a long session are in its page: the first, the newest and every cited one. The others are ranges that
-//! are loaded when they are opened.
+//! Selects the steps of a long session that its page shows: the first, the newest and every cited one. The others are
+//! ranges that are loaded when they are opened.
 
 use std::collections::BTreeSet;
 

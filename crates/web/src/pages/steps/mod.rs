@@ -25,7 +25,7 @@ pub(crate) use self::fold::{Part, fold};
 pub(crate) use self::opened::{json, whole_event};
 pub(crate) use self::row::{folded, step};
 
-/// Which steps are shown, and how.
+/// The view of the timeline: the steps to show, and their form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum View {
     /// A call and its result are one row.
@@ -112,7 +112,7 @@ impl Step<'_> {
     }
 }
 
-/// What all rows of a page share.
+/// The context that all rows of a page share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     pub session: SessionId,
@@ -134,7 +134,7 @@ pub(crate) enum Agents {
     Several,
 }
 
-/// Where the texts of closed rows are.
+/// The place of the texts of closed rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bodies {
     InPage,

@@ -1,4 +1,4 @@
-//! What appears when a step is opened: the result, then the question, whole; a text of a model.
+//! The content of an opened step: the result and the arguments of a call, or the text of a model.
 
 use maud::{Markup, html};
 

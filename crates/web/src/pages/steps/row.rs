@@ -1,4 +1,4 @@
-//! The element of a step.
+//! Renders one step of the timeline as an HTML element.
 
 use maud::{Markup, html};
 
@@ -158,7 +158,7 @@ fn mark(mark: &Mark) -> Markup {
     html! { span class=(class) { (brief(&mark.long, 60)) } }
 }
 
-/// What a result says in one line, or its series as a line.
+/// The preview of a result: one line of text, or its series as a spark line.
 fn preview(row: &Row, content: &str) -> Markup {
     let series = results::series(content).unwrap_or_default();
     let line = match &row.body {

@@ -1,4 +1,4 @@
-//! Texts of models, tools, alerts and producers that try to be more than text.
+//! Tests with hostile texts: models, tools, alerts and producers that try to inject markup.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

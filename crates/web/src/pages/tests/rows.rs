@@ -1,4 +1,4 @@
-//! Rows: each type of event in each state, and the same words as in the terminal.
+//! Tests of rows: each type of event in each state, and the same words as in the terminal.
 
 use std::collections::BTreeSet;
 

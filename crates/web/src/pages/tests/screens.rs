@@ -1,4 +1,4 @@
-//! Whole pages in their states.
+//! Tests of whole pages in their states.
 
 use crate::assets::{ICON, SCRIPT, STYLE};
 use crate::pages::list::{Alike, List, Query, System, list};

@@ -1,4 +1,4 @@
-//! How large pages are. `-- --nocapture` prints the figures.
+//! Tests of the sizes of pages. `-- --nocapture` prints the figures.
 
 use std::io::Write as _;
 

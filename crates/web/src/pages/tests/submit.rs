@@ -1,4 +1,4 @@
-//! The forms that queue an alert, and where links to them are.
+//! Tests of the forms that queue an alert, and of the links to them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The feed: publishes the table without a gap, through outages of the broker and beside other publishers.
+//! The feed: publishes the table without a gap, through outages of the broker and with concurrent publishers.
 
 mod tail;
 

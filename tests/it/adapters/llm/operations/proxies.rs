@@ -21,7 +21,7 @@ use crate::support::process::Tarsy;
 
 const KEY: &str = "seeded-key-9c1185a5";
 
-/// What a server does with a connection.
+/// The behaviour of a server on a connection.
 #[derive(Clone)]
 enum Speaks {
     /// A proxy: forwards nothing and answers by itself, after `CONNECT` with TLS.

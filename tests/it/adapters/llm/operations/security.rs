@@ -59,7 +59,7 @@ fn secure_client(server: &Server, credentials: Credentials) -> Client {
     Client::with_credentials(&format!("https://{}", server.address), credentials).unwrap()
 }
 
-/// What the check says, after a call that is unavailable in any case.
+/// The result of the check, after a call that is unavailable in any case.
 async fn refused(client: &Client) -> ServiceFault {
     assert_unavailable(ask(client, &request("test", "x")).await);
     within_timeout(client.check()).await.unwrap_err()

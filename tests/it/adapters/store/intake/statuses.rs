@@ -1,4 +1,5 @@
-//! What the status of an alert does: acknowledged, test, ignored, and a resolution that is too old or cancels.
+//! Tests of the effect of an alert's status: acknowledged, test, ignored, and a resolution that is too old or
+//! cancels.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a write passes on to the publisher is what the table has.
+//! Tests that the events that a write passes to the publisher equal those of the table.
 
 use serde_json::json;
 use tarsy_core::timeline::{EventDraft, EventType};

@@ -39,7 +39,7 @@ impl OddCall {
     }
 }
 
-/// What the provider has sent.
+/// The messages that the provider has sent.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     /// Calls of which whole ones were in an answer that ended well.
@@ -48,12 +48,12 @@ pub(super) struct Said {
     pub(super) shapes: BTreeMap<&'static str, u32>,
 }
 
-/// What happened in the world outside.
+/// The events at external systems.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OddFacts {
     /// Calls of which whole ones were in an answer that ended well.
     pub(super) written: BTreeSet<OddCall>,
-    /// How often the tool server has performed each call.
+    /// The number of times that the tool server has performed each call.
     pub(super) performed: BTreeMap<OddCall, u32>,
     /// The number of answers of each shape.
     pub(super) shapes: BTreeMap<&'static str, u32>,

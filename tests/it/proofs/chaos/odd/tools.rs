@@ -7,7 +7,7 @@ use fastrand::Rng;
 
 use crate::support::tool_server::{Fault, Form, Oddity, ToolServer};
 
-/// Between two moods.
+/// The time between two moods.
 const MOOD: Duration = Duration::from_millis(250);
 
 const ODDITIES: [Oddity; 8] = [

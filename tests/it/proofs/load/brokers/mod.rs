@@ -116,9 +116,9 @@ async fn worker_on(
 /// An alert that was published.
 struct Sent {
     session: SessionId,
-    /// How long the publish took, with its retries.
+    /// The duration of the publish, with its retries.
     took: Duration,
-    /// When the stream had acknowledged it.
+    /// The time when the stream had acknowledged it.
     at: DateTime<Utc>,
 }
 
@@ -167,7 +167,7 @@ async fn publish(nats: Arc<Nats>) -> Sent {
     }
 }
 
-/// What a producer and the workers saw.
+/// The measurements of a producer and of the workers.
 struct Measured {
     publishes: Figures,
     /// From the acknowledgement of an alert to the first event of its session.
@@ -204,7 +204,7 @@ impl Measured {
     }
 }
 
-/// What `tarsy doctor` prints.
+/// The output of `tarsy doctor`.
 async fn doctor(system: &TestSystem) -> String {
     system.tarsy("doctor", &["doctor"]).finished().await.1
 }

@@ -33,7 +33,7 @@ async fn start() -> (NatsCluster, TestSystem, Vec<(Tarsy, String)>) {
     (cluster, system, workers)
 }
 
-/// How a server fails for its clients and for the others.
+/// The failure of a server for its clients and for the other servers.
 #[derive(Clone, Copy)]
 enum Failure {
     CutOff(Mode),

@@ -1,5 +1,5 @@
-//! JSON as templates of shells and monitoring systems write it, as JSON: raw line breaks and quotes in texts, wrong
-//! escapes, commas too many or too few, words and macros without quotes, and an end that is missing.
+//! Repairs invalid JSON from templates of shells and monitoring systems: raw line breaks and quotes in texts, wrong
+//! escapes, extra or missing commas, words and macros without quotes, and a missing end.
 //!
 //! One pass over the text without recursion; each byte is looked at a bounded number of times. A valid object or list
 //! keeps its meaning. What it writes is parsed by `serde_json` again, which has the last word.
@@ -50,7 +50,7 @@ struct Frame {
     members: usize,
 }
 
-/// What a text in quotes is.
+/// The role of a quoted string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Key,

@@ -1,4 +1,4 @@
-//! Texts in quotes: where they end, and what stands in them.
+//! Repairs quoted strings: finds their ends, and escapes their content.
 
 use super::cursor::{begins_with_key, is_gap};
 use super::{Kind, Repairer, Role};
@@ -7,7 +7,7 @@ use crate::sources::Repair;
 /// In place of half a character.
 const REPLACEMENT: &str = "\\ufffd";
 
-/// What follows a backslash.
+/// The escape after a backslash.
 enum Escape {
     /// As JSON has it, with so many bytes behind the backslash.
     Valid(usize),
@@ -212,7 +212,7 @@ fn has_line_break(behind: &str, next: &str) -> bool {
         .contains('\n')
 }
 
-/// What the digits behind `\u` mean.
+/// Decodes the digits after `\u`.
 fn unicode(digits: &str) -> Escape {
     if let Some((code, _)) = digits
         .strip_prefix('{')

@@ -1,4 +1,5 @@
-//! Reads the events of a stream beside the crate: what the crate leaves out, and when the provider sent something.
+//! Reads the events of a stream in parallel with the crate `genai`: fields that the crate drops, and the time of the
+//! last byte.
 
 mod calls;
 mod record;
@@ -35,12 +36,12 @@ struct State {
     recorder: Recorder,
 }
 
-/// What the events say about the answer.
+/// The facts about the answer that the events contain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Summary {
     pub(super) response_id: String,
     pub(super) model_version: String,
-    /// Why the model stopped; `None` before it did.
+    /// The reason why the model stopped; `None` before it did.
     pub(super) finish_reason: Option<String>,
     /// Whether the stream ended with its mark. A reason to stop may be missing before it.
     pub(super) is_done: bool,
@@ -65,7 +66,7 @@ impl Frames {
         }
     }
 
-    /// When the last event arrived.
+    /// The time when the last event arrived.
     pub(super) fn last(&self) -> Option<Instant> {
         self.state().last
     }
@@ -90,7 +91,7 @@ impl Frames {
         self.state().calls.take_last()
     }
 
-    /// What the provider needs back, which is taken from here.
+    /// Takes the data that the provider needs back in the next request.
     pub(super) fn take_parts(&self) -> Vec<Value> {
         std::mem::replace(&mut self.state().recorder, Recorder::new(self.api)).into_parts()
     }

@@ -1,4 +1,5 @@
-//! Records what the provider needs back to go on, from the events of its stream: the crate keeps less of it.
+//! Records the data that the provider needs back in the next request, from the events of its stream: the crate keeps
+//! less of it.
 //!
 //! The parts stay in the order of the answer. Thoughts keep their signatures, and encrypted thoughts stay as they are.
 

@@ -36,7 +36,7 @@ pub(super) struct History {
     has_system: bool,
 }
 
-/// Which answers go back as they were.
+/// The answers that are replayed with their signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signatures {
     /// Those whose signatures the model should accept.

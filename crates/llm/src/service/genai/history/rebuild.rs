@@ -1,4 +1,4 @@
-//! Messages that are built from text and calls, without anything that belongs to one provider.
+//! Rebuilds messages from text and calls, without data that belongs to one provider.
 
 use ::genai::chat::{ChatMessage, ContentPart, MessageContent, ToolCall, ToolResponse};
 use serde_json::{Map, Value, json};

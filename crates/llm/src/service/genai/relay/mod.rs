@@ -1,4 +1,4 @@
-//! Stands between the crate and a provider, so that the bytes of an answer are mended before the crate reads them.
+//! A relay between the crate `genai` and a provider: it repairs the bytes of an answer before the crate reads them.
 //!
 //! The crate opens its own connections and has no place for another reader, and it loses what is not as documented: a
 //! whole answer in one JSON body, a text behind a byte order mark, half a letter. So it sends its request to a socket
@@ -51,10 +51,10 @@ pub(super) struct Relay {
     _task: AbortOnDropHandle<()>,
 }
 
-/// What failed, if something did.
+/// The first failure of the relay.
 type Failure = Arc<Mutex<Option<ProviderError>>>;
 
-/// Where requests of the crate go instead.
+/// The local address that requests of the crate go to.
 #[derive(Debug)]
 pub(super) struct Relayed {
     pub(super) relay: Relay,
@@ -113,7 +113,7 @@ impl Relay {
         })
     }
 
-    /// Why the answer is not whole, in the words of the provider.
+    /// The reason why the answer is not whole, in the words of the provider.
     pub(super) fn failure(&self) -> Option<ProviderError> {
         self.failure
             .lock()

@@ -12,7 +12,7 @@ use crate::service::genai::target::Api;
 use crate::service::provider::repair::{self, Repair};
 
 const DONE: &str = "[DONE]";
-/// Where the tokens of an answer stand.
+/// The pointers to the token counts of an answer.
 const USAGES: [&str; 4] = [
     "/usage",
     "/message/usage",
@@ -138,7 +138,7 @@ fn lines(name: Option<&str>, data: &str) -> String {
     format!("{name}{data}\n")
 }
 
-/// What the provider says about its failure, if the event is one.
+/// The provider's error, if the event is one.
 fn failure(api: Api, event: &Value) -> Option<Value> {
     if let Value::Array(list) = event {
         return list.first().and_then(|first| failure(api, first));

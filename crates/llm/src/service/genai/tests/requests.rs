@@ -1,4 +1,4 @@
-//! What the providers get.
+//! Tests of the requests that providers receive.
 
 use serde_json::{Value, json};
 

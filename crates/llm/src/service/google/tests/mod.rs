@@ -1,4 +1,4 @@
-//! The backend against an endpoint of its own over real sockets.
+//! Tests of the backend against a local endpoint over real sockets.
 
 mod conversation;
 mod streams;

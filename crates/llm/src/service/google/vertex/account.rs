@@ -1,4 +1,4 @@
-//! The account that asks: read from the variable that a request names, or that of the machine.
+//! The Google account of a call: from the variable that a request names, or from the machine.
 
 use serde::Deserialize;
 use tame_oauth::gcp::ServiceAccountInfo;
@@ -7,7 +7,7 @@ use url::Url;
 use crate::service::provider::key::ApiKey;
 use crate::service::provider::{Access, ErrorCode, ProviderError};
 
-/// Where keys of service accounts are exchanged for tokens. The operator may permit other addresses.
+/// The addresses at which keys of service accounts are exchanged for tokens. The operator may permit other addresses.
 const TOKEN_ADDRESSES: [&str; 3] = [
     "https://oauth2.googleapis.com/token",
     "https://accounts.google.com/o/oauth2/token",
@@ -27,7 +27,7 @@ pub(super) struct Account {
     pub(super) quota_project: Option<String>,
 }
 
-/// How an account gets its tokens.
+/// The source of an account's tokens.
 #[derive(Clone)]
 pub(super) enum Source {
     /// Another program renews the token.
@@ -39,7 +39,7 @@ pub(super) enum Source {
 }
 
 impl Account {
-    /// Which credentials these are, in words without a secret.
+    /// Describes the credentials, in words without a secret.
     pub(super) fn described(&self) -> &'static str {
         match &self.source {
             Source::Token(_) => "a token that another program renews",

@@ -20,7 +20,7 @@ use crate::service::provider::{ErrorCode, ProviderError, http};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
-/// How long the other side may take.
+/// The time limit for a request and its response.
 const LIMIT: Duration = Duration::from_secs(10);
 /// A metadata server answers from the same network.
 const REACH_LIMIT: Duration = Duration::from_millis(500);

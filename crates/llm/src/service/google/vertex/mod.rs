@@ -1,4 +1,4 @@
-//! Vertex AI of Google Cloud: where its models are, and the tokens of the account that asks them.
+//! Vertex AI of Google Cloud: the endpoints of its models, and the access tokens of the account that calls them.
 //!
 //! `account.rs` reads which account it is, `exchange.rs` gets a token for it, and `tokens.rs` keeps the tokens.
 

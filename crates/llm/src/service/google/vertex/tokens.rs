@@ -57,7 +57,7 @@ impl Ticket {
         self.account.quota_project.as_deref()
     }
 
-    /// Which credentials a call would use, in words without a secret.
+    /// Describes the credentials that a call would use, in words without a secret.
     pub(in crate::service::google) fn credentials(&self) -> &'static str {
         self.account.described()
     }

@@ -40,7 +40,7 @@ const FIELDS: [(&str, f64); 5] = [
     ("retryafterms", 0.001),
     ("estimatedtime", 1.0),
 ];
-/// How deep a field lies at most.
+/// The greatest depth of a field.
 const MAX_DEPTH: usize = 6;
 
 /// The delay that a text asks for.

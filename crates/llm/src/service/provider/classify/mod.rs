@@ -1,4 +1,4 @@
-//! Classifies what a provider said about a failure: by its words, then by its text, then by its status.
+//! Classifies a provider's error: by its error code, then by its message, then by its HTTP status.
 //!
 //! [`rules`] is the table, in order of precedence: an overflow or a refused text is one with every status, and a
 //! failure that passes beats one that does not where a provider says both. `corpus.txt` has the texts of providers that
@@ -20,7 +20,7 @@ use self::rules::{RULES, Rule};
 pub(crate) use self::words::Words;
 use super::error::ErrorCode;
 
-/// What a failure means.
+/// The classification of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub code: ErrorCode,
@@ -78,7 +78,7 @@ pub(crate) fn places_in_value(value: &Value) -> Vec<String> {
     places::in_value(value)
 }
 
-/// What rules are compared with.
+/// The parts of an error that rules are compared with.
 #[derive(Debug)]
 struct Said {
     /// That of the response, and those that stand in its body.

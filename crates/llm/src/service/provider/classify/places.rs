@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 const FIELDS: [&str; 3] = ["param", "loc", "field"];
-/// How deep a field lies at most.
+/// The greatest depth of a field.
 const MAX_DEPTH: usize = 8;
 const MAX_PLACES: usize = 64;
 

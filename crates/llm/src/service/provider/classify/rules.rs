@@ -1,4 +1,4 @@
-//! The table of what providers say, in order of precedence. The first row that fits decides.
+//! The table of known provider errors, in order of precedence. The first row that matches decides.
 //!
 //! A word is a code or a type, and stands here as its small letters and digits. A phrase is a part of a text in small
 //! letters without quotation marks; `*` stands for anything between two parts of it.

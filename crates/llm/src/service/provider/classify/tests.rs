@@ -1,4 +1,4 @@
-//! The corpus: what providers say, and what it means.
+//! The corpus of provider errors: real messages with their expected classification.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The words of a provider, which have about as many shapes as there are providers.
+//! The error codes of providers, in all their different forms.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ const CODES: [&str; 9] = [
 ];
 /// The names of objects that have an error in them.
 const INNER: [&str; 4] = ["error", "errors", "fault", "base_resp"];
-/// How deep an error lies in another one at most.
+/// The greatest depth of an error inside another one.
 const MAX_DEPTH: usize = 6;
 
 /// The words of a failure.
@@ -125,7 +125,7 @@ impl Words {
         )
     }
 
-    /// How long the provider asks to wait.
+    /// The time that the provider asks to wait.
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.delay.or_else(|| delay::in_text(&self.message))
     }

@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 8 * 1024;
 const MAX_QUERIES: usize = 10;
 const MAX_PAGES: usize = 20;
 const MAX_RUNS: usize = 6;
-/// Of a query or a title.
+/// The limit of a query or a title, in bytes.
 const MAX_WORDS_BYTES: usize = 200;
 /// A longer address is left out: a part of it would lead nowhere.
 const MAX_URL_BYTES: usize = 1_000;

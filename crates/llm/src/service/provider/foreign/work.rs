@@ -1,4 +1,4 @@
-//! What a provider did for an answer, in the same form for every provider.
+//! The work of a provider's native tools for an answer, in the same form for every provider.
 
 use serde::{Deserialize, Serialize};
 

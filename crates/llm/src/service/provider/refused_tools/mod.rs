@@ -17,8 +17,8 @@ use super::key::ApiKey;
 use super::names::from_wire;
 use crate::proto::{GenerateRequest, RefusedTool};
 
-/// How often one request is made again without some of its tools. Such a refusal takes no time and no tokens, and some
-/// providers name only the first tool of several.
+/// The number of times that one request is repeated without some of its tools. Such a refusal takes no time and no
+/// tokens, and some providers name only the first tool of several.
 const MAX_CORRECTIONS: u32 = 8;
 /// A longer reason is cut.
 const MAX_REASON_CHARS: usize = 300;
@@ -32,7 +32,7 @@ const ABOUT_CALLS: [&str; 6] = [
     "not in request.tools",
 ];
 
-/// How a request lists its functions.
+/// The layout of the functions in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Each function is an item of `tools`.

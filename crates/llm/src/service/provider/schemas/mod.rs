@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::names::Renamed;
 
-/// What a provider accepts in a schema.
+/// The subset of JSON Schema that a provider accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     names: PropertyNames,
     references: References,
 }
 
-/// Which names a property may have.
+/// The names that a property may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PropertyNames {
     Any,
@@ -49,7 +49,7 @@ const STRICTEST: Dialect = Dialect {
     references: References::Replaced,
 };
 
-/// What providers are known to accept. A server that may pass a request on to any other one gets the strictest form.
+/// The known dialects of providers. A server that may pass a request on to any other one gets the strictest form.
 const DIALECTS: [(&str, Dialect); 3] = [
     ("openai", OPENAI),
     ("azure", OPENAI),

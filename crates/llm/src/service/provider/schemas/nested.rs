@@ -1,4 +1,4 @@
-//! What schemas within a schema need: items of lists, types for `nullable`, definitions for references.
+//! Adapts nested schemas: items of lists, types for `nullable`, definitions for references.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! The stream of an answer: its events, and the mending of what readers of JSON refuse.
+//! The stream of an answer: its events, and the repair of JSON that parsers refuse.
 
 pub mod events;
 pub mod repair;

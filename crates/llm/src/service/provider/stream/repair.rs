@@ -1,4 +1,4 @@
-//! Mends the JSON of a provider where readers of JSON refuse a whole text for one letter of it.
+//! Repairs a provider's JSON where one invalid character would make a parser refuse the whole text.
 //!
 //! A half of a surrogate pair is joined with its other half, which may be in the next event; a half without another
 //! becomes U+FFFD. `NaN` and `Infinity` become `null`, and a control character in a text its escape. Every other text

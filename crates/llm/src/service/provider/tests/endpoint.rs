@@ -20,7 +20,7 @@ pub struct Reply {
     ending: Ending,
 }
 
-/// How a response ends.
+/// The end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Whole,

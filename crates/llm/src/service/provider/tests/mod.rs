@@ -1,4 +1,4 @@
-//! What the tests of all backends share: an endpoint of their own over real sockets, and conversations with it.
+//! Support for the tests of all backends: an endpoint over real sockets, and conversations with it.
 
 pub mod endpoint;
 pub(crate) mod conversation;

@@ -65,7 +65,7 @@ fn patterns(schema: &Value) -> usize {
 #[derive(Debug, Default)]
 struct Values {
     count: usize,
-    /// How deep they are nested: 1 for an object of plain values.
+    /// The depth of their nesting: 1 for an object of plain values.
     levels: usize,
 }
 

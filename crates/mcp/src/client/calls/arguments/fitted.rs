@@ -1,5 +1,5 @@
-//! Arguments that a server would take, written as its schema wants them: `null` for an optional argument means that it
-//! is absent, and models write an object or a list as JSON in a text.
+//! Corrects arguments to fit the schema of their tool: removes `null` for an optional argument, and parses an object
+//! or list that the model wrote as JSON in a text.
 
 use serde_json::{Map, Value};
 

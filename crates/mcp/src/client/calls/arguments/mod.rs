@@ -27,7 +27,7 @@ const MAX_BACKTRACKS: usize = 10_000;
 /// Compiled schemas that are kept. When there are more, all are dropped and compiled again when they are needed.
 const MAX_KEPT: usize = 128;
 
-/// What the comparison of the arguments of a call with the schema of its tool found.
+/// The result of comparing the arguments of a call with the schema of its tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::client) enum Comparison {
     /// The schema accepts the arguments.

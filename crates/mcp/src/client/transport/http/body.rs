@@ -1,5 +1,5 @@
 //! Reads bodies of bounded size. An answer that is too large becomes an error of its call, so that the call fails at
-//! once and is told why.
+//! once, with the reason.
 
 use reqwest::Response;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};

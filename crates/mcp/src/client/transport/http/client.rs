@@ -29,7 +29,7 @@ use tarsy_core::intake::headers::TRACEPARENT;
 
 /// The longest body of a refusal that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-/// For the body of a refusal: its status has come, and the reason is only a help.
+/// The time limit for the body of a refusal: its status has come, and the reason is only a help.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(3);
 const NEITHER: &str = "the answer is neither JSON nor a stream of events";
 

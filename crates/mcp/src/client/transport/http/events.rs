@@ -14,7 +14,7 @@ use super::body::too_large;
 use crate::client::transport::message;
 use crate::client::transport::open::OpenRequests;
 
-/// Why a stream of events breaks.
+/// The reason why a stream of events breaks.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("an event is larger than {0} bytes")]

@@ -1,4 +1,4 @@
-//! One HTTP request with its token: after a 401 the token is read again, and a new one is tried once.
+//! An HTTP request with its bearer token: after a 401 the token is read again, and a new one is tried once.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! Why a request over HTTP has no answer, and whether the server may have acted on it.
+//! The errors of a request over HTTP, and whether the server may have acted on it.
 
 use std::error::Error;
 use std::fmt;

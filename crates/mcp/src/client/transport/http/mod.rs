@@ -32,7 +32,7 @@ use crate::client::config::HttpConfig;
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// The requests of one worker to one server at the same time, beyond any number of calls that may run at once.
 const MAX_CONCURRENT_REQUESTS: usize = 64;
-/// How often a broken stream of events is opened again, with delays from 0.5 to 5 s.
+/// The number of times that a broken event stream is reopened, with delays from 0.5 to 5 s.
 const MAX_STREAM_RETRIES: usize = 5;
 const STREAM_RETRY_DELAY: Duration = Duration::from_millis(500);
 const MAX_STREAM_RETRY_DELAY: Duration = Duration::from_secs(5);

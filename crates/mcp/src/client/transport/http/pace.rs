@@ -1,12 +1,13 @@
-//! Limits how often a connection opens streams of events. The crate rmcp opens a broken stream again at once, and waits
-//! as short as the server wants after one that has ended, so that a server could cause any number of requests.
+//! Limits the rate at which a connection opens event streams. The crate rmcp reopens a broken stream at once, and
+//! after a stream that has ended it waits only as long as the server asks, so that a server could cause any number of
+//! requests.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Between two streams of a connection.
+/// The time between two streams of a connection.
 const MIN_STREAM_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The time from which the next stream may be opened.

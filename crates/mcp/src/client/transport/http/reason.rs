@@ -1,4 +1,4 @@
-//! The reason that the body of a refusal gives, for people and models.
+//! Extracts the reason for a refusal from the body of the response, for people and models.
 
 use serde_json::Value;
 
@@ -7,7 +7,8 @@ use tarsy_core::visible::visible;
 
 /// A longer reason is cut.
 const MAX_REASON_CHARS: usize = 500;
-/// Where servers and gateways write a reason: JSON-RPC, RFC 9457, frameworks of Python, and most others.
+/// The pointers to a reason in bodies of servers and gateways: JSON-RPC, RFC 9457, frameworks of Python, and most
+/// others.
 const PLACES: [&str; 8] = [
     "/error/message",
     "/detail",

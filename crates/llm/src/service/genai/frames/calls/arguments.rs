@@ -99,7 +99,7 @@ impl Arguments {
     }
 }
 
-/// What a piece adds to the arguments: a text, or an object of a server that does not encode it.
+/// The text that a piece adds to the arguments: a text, or an object of a server that does not encode it.
 pub(super) fn addition(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),

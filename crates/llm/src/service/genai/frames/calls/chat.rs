@@ -29,7 +29,7 @@ struct Piece {
     arguments: String,
 }
 
-/// What a piece is to the call that it may belong to.
+/// The role of a piece for the call that it may belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// It goes on with the call.

@@ -41,7 +41,7 @@ fn calls() -> impl Strategy<Value = Vec<Sent>> {
     })
 }
 
-/// How a server writes its pieces.
+/// The form in which a server writes its pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     Right,
@@ -59,7 +59,7 @@ struct Style {
     repeats_name: bool,
     cuts_name: bool,
     is_interleaved: bool,
-    /// Where the arguments are cut.
+    /// The offsets at which the arguments are cut.
     cuts: Vec<usize>,
 }
 
