@@ -105,7 +105,8 @@ def notices(crates, sources):
 
 def main(listed, sources, sbom_file, notices_file):
     sbom = json.loads(pathlib.Path(listed).read_text())
-    crates = [c for c in sbom["components"] if c["purl"].startswith("pkg:cargo/")]
+    # The crates of the repository itself have its licence, and no folder among the fetched ones.
+    crates = [c for c in sbom["components"] if c["purl"].startswith("pkg:cargo/") and "download_url=file:" not in c["purl"]]
     folders = [folder for folder in pathlib.Path(sources).iterdir() if folder.is_dir()]
     if len(folders) != 1:
         sys.exit(f"contents.py: {sources} has the sources of {len(folders)} registries, not of one")

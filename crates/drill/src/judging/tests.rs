@@ -43,7 +43,7 @@ struct KnownReport {
 
 fn known(drill: &Drill) -> Known {
     let path = format!(
-        "{}/tests/fixtures/drills/{}.yaml",
+        "{}/../../tests/fixtures/drills/{}.yaml",
         env!("CARGO_MANIFEST_DIR"),
         drill.name
     );

@@ -89,7 +89,7 @@ async fn a_failure_that_would_come_again_is_not_repeated() {
 #[tokio::test]
 async fn a_stream_that_breaks_after_its_first_part_is_a_partial_answer() {
     let overloaded = || Reply::fixture("anthropic/overloaded.sse");
-    let calls = std::fs::read_to_string("tests/fixtures/anthropic/overloaded.sse").unwrap();
+    let calls = std::fs::read_to_string("../../tests/fixtures/anthropic/overloaded.sse").unwrap();
     let (hello, _) = calls.split_once("event: error").unwrap();
     for (reply, reason) in [
         (overloaded(), "overloaded_error. Overloaded"),
