@@ -33,11 +33,11 @@ pub enum TimelineItem {
     Event(TimelineEvent),
     /// A piece of an answer that is being written.
     Delta(Delta),
-    /// The session does not go on; `None` when it does again.
+    /// The session does not continue; `None` when it does again.
     Waiting(Option<Waiting>),
 }
 
-/// The reason why a session does not go on.
+/// The reason why a session does not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// One line for people.

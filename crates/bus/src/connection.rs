@@ -61,7 +61,6 @@ pub enum ConnectRetry {
     Forever,
 }
 
-/// The state of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionState {
     pub connected: bool,

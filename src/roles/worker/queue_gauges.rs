@@ -28,7 +28,6 @@ const SUBSCRIBE_DELAY: Duration = Duration::from_secs(5);
 /// The gauges of the length of the queue.
 pub(super) struct QueueGauges {
     pub(super) nats: Nats,
-    /// This worker.
     pub(super) worker: WorkerId,
 }
 

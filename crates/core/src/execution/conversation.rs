@@ -20,7 +20,6 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
     /// Of a tool: the call that it answers.
     pub tool_call_id: Option<String>,
-    /// Of a tool: its name.
     pub tool_name: Option<String>,
     /// Of a tool: the call failed.
     pub is_error: bool,

@@ -33,7 +33,7 @@ impl From<Entry> for RecordedEntry {
 }
 
 impl RecordedEntry {
-    /// The entries of a checkpoint with their event numbers; entries behind the end of `numbers` have none.
+    /// The entries of a checkpoint with their event numbers; entries after the end of `numbers` have none.
     pub fn all(
         entries: Vec<Entry>,
         numbers: Vec<Option<u32>>,

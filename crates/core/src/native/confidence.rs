@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// The score with the digits that the provider wrote, at most nine behind the point. What is no number becomes 0,
+    /// The score with the digits that the provider wrote, at most nine after the point. What is no number becomes 0,
     /// because JSON has no form of it.
     pub fn of(score: f32) -> Self {
         let score = score.clamp(0.0, 1.0);

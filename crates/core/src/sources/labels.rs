@@ -10,7 +10,6 @@ use super::view::{View, scalar};
 /// More labels than these are left out.
 const MAX_LABELS: usize = 128;
 
-/// The source of labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelSource {
     /// Each field with a text, a number or a bool.

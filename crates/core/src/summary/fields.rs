@@ -260,7 +260,7 @@ impl Reader {
         let Some(label) = self.open else { return };
         match item(line) {
             Some(text) => found.add(label, text),
-            // This line is the text of a label that stands alone. A paragraph behind a list is no item of it.
+            // This line is the text of a label that stands alone. A paragraph after a list is no item of it.
             None if !found.has(label) && !line.starts_with('#') => {
                 found.add(label, line);
                 self.open =

@@ -386,7 +386,7 @@ impl<'e> Report<'e> {
     }
 }
 
-/// The lines of the form, also behind an introduction.
+/// The lines of the form, also after an introduction.
 fn summary(text: &str) -> Option<String> {
     let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
     let summaries = starts.filter_map(|start| executive_summary(text.get(start..)?));

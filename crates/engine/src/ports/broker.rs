@@ -158,7 +158,6 @@ impl WorkerStatus {
     }
 }
 
-/// The status of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// The process.

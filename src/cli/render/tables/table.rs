@@ -174,7 +174,7 @@ pub(super) fn fact(label: &str, value: &str, style: &Style) -> Vec<String> {
     )
 }
 
-/// `value` cleaned and wrapped behind `front`, which is `indent` columns wide; no line for an empty value.
+/// `value` cleaned and wrapped after `front`, which is `indent` columns wide; no line for an empty value.
 pub(super) fn hanging(front: &str, indent: usize, value: &str, style: &Style) -> Vec<String> {
     let lines = text::wrap(
         &text::one_line(value, style.charset),

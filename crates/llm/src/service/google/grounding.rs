@@ -1,6 +1,6 @@
 //! Converts the grounding of an answer: searches, pages, and the words that rest on them.
 //!
-//! Only pages of the web become sources. The indices of the others are removed from the supports, and those behind them
+//! Only pages of the web become sources. The indices of the others are removed from the supports, and those after them
 //! are counted anew. What is no page is kept beside them, with the words that rest on it. Pages that the model read by
 //! their address are added once.
 

@@ -23,7 +23,8 @@ const MAX_ACCOUNTS: usize = 64;
 #[derive(Debug, Default)]
 pub(in crate::service::google) struct Tokens(Mutex<HashMap<[u8; 32], Arc<Slot>>>);
 
-/// The token of one account. A call holds the lock while it gets a new one; if it is cancelled, the next call goes on.
+/// The token of one account. A call holds the lock while it gets a new one; if it is cancelled, the next call
+/// continues.
 type Slot = tokio::sync::Mutex<Option<Kept>>;
 
 #[derive(Debug)]
