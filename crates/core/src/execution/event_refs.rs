@@ -47,7 +47,7 @@ impl RecordedEntry {
     }
 }
 
-/// For each entry of a checkpoint, the 1-based index of the event generated from it. Only tool results have one.
+/// The 1-based index of the event generated from each entry of a checkpoint. Only tool results have one.
 pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
     let results = (1_u32..)
         .zip(events)

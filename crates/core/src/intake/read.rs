@@ -80,7 +80,7 @@ impl Intake {
         }
     }
 
-    /// With another limit from which a body is reduced, in bytes.
+    /// Sets the limit above which a body is reduced, in bytes.
     #[must_use]
     pub fn with_max_alert_bytes(self, max_alert_bytes: usize) -> Self {
         Self {

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// From 0 to 1, as the provider has it. Two of the same bits are equal.
+/// A confidence from 0 to 1, as the provider has it. Two of the same bits are equal.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Confidence(f64);

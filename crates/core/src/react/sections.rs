@@ -152,7 +152,7 @@ impl<'a> SectionParser<'a> {
         offset(self.text, part)
     }
 
-    /// From a part of the text to its end.
+    /// The text from one of its parts to its end.
     fn from(&self, part: &str) -> &'a str {
         self.text.get(self.offset(part)..).unwrap_or_default()
     }

@@ -44,7 +44,7 @@ pub enum Form {
 }
 
 impl Fields {
-    /// In lines, in the order of the form.
+    /// The fields as lines, in the order of the form.
     pub fn lines(&self) -> Vec<String> {
         let of = |label: Label, text: &str| format!("{}: {text}", label.as_str());
         let one = |label: Label, text: Option<&String>| text.map(|text| of(label, text));

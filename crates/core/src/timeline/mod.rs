@@ -216,7 +216,7 @@ impl EventDraft {
         }
     }
 
-    /// With one more field in the metadata, if it has a value.
+    /// Adds a field to the metadata, if it has a value.
     #[must_use]
     pub fn with(mut self, key: &str, value: Option<impl Into<Value>>) -> Self {
         if let (Some(value), Value::Object(metadata)) = (value, &mut self.metadata) {

@@ -157,7 +157,8 @@ fn is_unconnected(status: &Status) -> bool {
     sources(status).any(|error| error.is::<ConnectError>())
 }
 
-/// Both transports enforce the deadline of the call as well: their status is CANCELLED with this source.
+/// Whether a status is a time-out. Both transports enforce the deadline of the call: their status is CANCELLED with
+/// this source.
 fn is_timeout(status: &Status) -> bool {
     status.code() == Code::DeadlineExceeded
         || sources(status).any(|error| error.is::<TimeoutExpired>())

@@ -7,7 +7,7 @@ use crate::cli::render::text;
 use tarsy_engine::ports::RunStatus;
 
 const GAP: &str = "  ";
-/// Before the column that takes the rest is narrower than this, other columns are left out.
+/// The least width of the column that takes the rest; other columns are left out before it gets narrower.
 const MIN_REST_COLUMNS: usize = 16;
 
 /// One cell with cleaned text.

@@ -271,7 +271,7 @@ impl<'a> Columns<'a> {
         prose::short(text, room, self.style).map_or_else(below, Laid::Beside)
     }
 
-    /// At most `limit` lines, and a note about the rest; all of them with `-v`.
+    /// Limits the lines to `limit`, with a note about the rest; `-v` shows all of them.
     fn limited(&self, mut lines: Vec<String>, limit: Option<usize>) -> Vec<String> {
         if let Some(limit) = limit.filter(|limit| lines.len() > *limit && !self.style.verbose) {
             let hidden = lines.split_off(limit).len();
@@ -336,7 +336,7 @@ fn shown(took_ms: Option<u64>) -> String {
     took_ms.map(format::took).unwrap_or_default()
 }
 
-/// So many lines are hidden; -t shows them.
+/// The mark for hidden lines, which `-t` shows.
 fn hidden_lines(lines: usize) -> Mark {
     let long = format!("(+{}, -t)", format::count(lines, "line"));
     Mark {

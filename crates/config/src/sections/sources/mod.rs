@@ -62,7 +62,7 @@ impl ConfiguredSources {
         self.0.iter()
     }
 
-    /// These and the built-in sources, as the intake needs them.
+    /// Returns these and the built-in sources, as the intake needs them.
     pub fn all(&self) -> Arc<Sources> {
         let users = self
             .0

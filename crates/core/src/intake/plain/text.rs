@@ -9,7 +9,7 @@ use crate::intake::reading::Reading;
 use crate::intake::{clean, fingerprint, identity};
 use crate::sources::{Note, Traced, Word, is_severity_word, severity_of, status_of};
 
-/// With fewer such lines a text has no fields.
+/// The number of such lines below which a text has no fields.
 const MIN_FIELDS: usize = 3;
 const MAX_FIELDS: usize = 64;
 const MAX_NAME_CHARS: usize = 32;

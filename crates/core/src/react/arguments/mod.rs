@@ -119,7 +119,7 @@ fn filled_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// For people: the first lines that were not understood.
+/// The first lines that were not understood, for people.
 fn problem(left_out: &[&str]) -> Option<String> {
     const MAX_LINES: usize = 3;
     const MAX_CHARS: usize = 80;

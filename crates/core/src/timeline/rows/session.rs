@@ -170,7 +170,7 @@ pub(super) fn stage(event: &TimelineEvent, meta: &Meta<'_>, kind: Kind, fallback
     Row::line(kind, "stage", &format!("{name} {status}{}", who(meta)))
 }
 
-/// For a stage with several agents: the agents that start, or those that did not complete.
+/// The agents of a stage with several ones: those that start, or those that did not complete.
 fn who(meta: &Meta<'_>) -> String {
     let word = |value: &Value| {
         value

@@ -9,7 +9,7 @@ use super::wire::{GroundingMetadata, GroundingSupport as Support, Segment, UrlCo
 use crate::proto::{GroundingChunkInfo, GroundingDelta, GroundingSupport, UrlRetrieval};
 use crate::service::provider::foreign::{FoundPage, ReadPage, Sources};
 
-/// Of each kind; more are not kept for other providers.
+/// The number of sources of each kind that are kept for other providers.
 const MAX_SOURCES: usize = 50;
 /// Longer addresses and queries are not kept for other providers.
 const MAX_SOURCE_BYTES: usize = 2_048;

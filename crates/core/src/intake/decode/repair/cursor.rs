@@ -137,7 +137,7 @@ pub(super) fn begins_with_key(text: &str) -> bool {
     false
 }
 
-/// Of a key without quotes.
+/// Whether a byte may be part of a key without quotes.
 pub(super) fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_.$@-".contains(&byte) || !byte.is_ascii()
 }

@@ -4,7 +4,7 @@ use super::cursor::{begins_with_key, is_gap};
 use super::{Kind, Repairer, Role};
 use crate::sources::Repair;
 
-/// In place of half a character.
+/// The replacement of half a character.
 const REPLACEMENT: &str = "\\ufffd";
 
 /// The escape after a backslash.

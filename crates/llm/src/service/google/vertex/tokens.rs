@@ -16,7 +16,7 @@ use crate::service::provider::key::ApiKey;
 /// A token is renewed this long before it expires; the libraries of Google use about the same time.
 const MAX_MARGIN: Duration = Duration::from_secs(240);
 const MARGIN_DIVISOR: u32 = 5;
-/// With more accounts the kept tokens are dropped.
+/// The number of accounts above which the kept tokens are dropped.
 const MAX_ACCOUNTS: usize = 64;
 
 /// Tokens by a hash of their account, so that a changed key is another account.

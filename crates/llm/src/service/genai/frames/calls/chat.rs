@@ -214,7 +214,7 @@ impl Open {
         self.arguments.push(&piece.arguments);
     }
 
-    /// Without an index, only the id can say which of several calls continues.
+    /// Whether a piece without an index has the id of another call.
     fn is_unknown_without_index(&self, piece: &Piece) -> bool {
         piece.index.is_none() && piece.name.is_empty() && self.has_other_id(piece)
     }
@@ -235,7 +235,7 @@ impl Open {
         }
     }
 
-    /// Of a piece of arguments after whole ones.
+    /// The role of a piece of arguments after whole ones.
     fn role_after_whole(&self, piece: &Piece) -> Role {
         let is_same_call = !piece.id.is_empty() && piece.id == self.id;
         match piece.begins_value() {
