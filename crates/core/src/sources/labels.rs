@@ -92,7 +92,7 @@ impl LabelSource {
     }
 }
 
-/// A text without the separator is a label of its own.
+/// A text without the separator is a separate label.
 fn split(text: &str, separator: &str) -> Option<Label> {
     let (name, value) = text.split_once(separator).unwrap_or((text, "true"));
     let (name, value) = (name.trim(), value.trim());

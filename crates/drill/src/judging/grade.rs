@@ -358,7 +358,7 @@ impl<'e> Report<'e> {
             .get("unknown_citations")
             .and_then(Value::as_array);
         let summary = summary(&event.content).unwrap_or_default();
-        // Each fact of the evidence has a line of its own.
+        // Each fact of the evidence has a separate line.
         let line = |label: &str| {
             let texts = summary
                 .lines()

@@ -218,7 +218,7 @@ pub trait Sessions: Send + Sync + 'static {
         received: Received,
     ) -> impl Future<Output = Result<Disposition, StoreError>> + Send;
 
-    /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a session of its own.
+    /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a new session.
     fn join(
         &self,
         request: JoinRequest,

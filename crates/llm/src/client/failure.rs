@@ -2,7 +2,7 @@
 //! iteration).
 //!
 //! Unavailable means no connection, or UNAVAILABLE, `RESOURCE_EXHAUSTED` or UNAUTHENTICATED before the first chunk.
-//! A connection that is lost before the first chunk is a case of its own, because this call may have crashed the
+//! A connection that is lost before the first chunk is a separate case, because this call may have crashed the
 //! service. Every other error is a failure.
 
 use std::error::Error as _;

@@ -222,7 +222,7 @@ impl<'a> Columns<'a> {
             marks.push(Mark::new(shown(row.took_ms), Tone::Quiet));
         }
         if let Body::Code(code) = &row.body {
-            // A failed run has a mark of its own.
+            // A failed run has a separate mark.
             let hidden = Some(code.hidden())
                 .filter(|lines| *lines > 0 && !code.has_failed && !self.style.thinking);
             marks.extend(hidden.map(hidden_lines));
@@ -316,7 +316,7 @@ impl<'a> Columns<'a> {
 enum Laid {
     /// In the column of details.
     Beside(String),
-    /// In lines of its own.
+    /// In separate lines.
     Below(Vec<String>),
 }
 
