@@ -2,7 +2,7 @@
 //!
 //! `./dev bench` runs it. The provider is part of this program and answers over loopback, so the figures contain no
 //! network. `TARSY_BENCH_BESIDE` is the command of another service with the same protocol: it is measured as well, and
-//! its figures are a column beside those of tarsy. It listens on the port in `GRPC_PORT`.
+//! its figures are a column in addition to those of tarsy. It listens on the port in `GRPC_PORT`.
 #![allow(
     clippy::too_many_lines,
     clippy::unwrap_used,

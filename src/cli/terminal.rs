@@ -18,7 +18,7 @@ pub enum Live {
     Off,
     /// Each status replaces the one before it: for a terminal.
     Redraw,
-    /// Each status is a line of its own: for a file or a pipe, on request.
+    /// Each status is a separate line: for a file or a pipe, on request.
     Lines,
 }
 

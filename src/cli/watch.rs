@@ -23,7 +23,7 @@ use crate::cli::terminal::{Live, Printer};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{Delta, EventType, TimelineEvent};
 
-/// After this time without an event a note says that there is none.
+/// The time without an event after which a note says so.
 const FIRST_EVENT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One item of a timeline that is being followed.
@@ -33,11 +33,11 @@ pub enum TimelineItem {
     Event(TimelineEvent),
     /// A piece of an answer that is being written.
     Delta(Delta),
-    /// The session does not go on; `None` when it does again.
+    /// The session does not continue; `None` when it does again.
     Waiting(Option<Waiting>),
 }
 
-/// The reason why a session does not go on.
+/// The reason why a session does not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// One line for people.
@@ -103,7 +103,7 @@ impl<W: Write, N: Write> Watch<W, N> {
         }
     }
 
-    /// For one of several timelines: does not print the closing hint; the caller prints one for all of them.
+    /// Suppresses the closing hint, for one of several timelines: the caller prints one hint for all of them.
     #[must_use]
     pub fn one_of_several(self) -> Self {
         Self {

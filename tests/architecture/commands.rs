@@ -28,7 +28,7 @@ struct Listed {
     commands: Vec<String>,
 }
 
-/// The items of lists that begin with a name of a test. An item goes on in the lines that are indented.
+/// The items of lists that begin with a name of a test. An item continues in the lines that are indented.
 fn listed(page: &str) -> Vec<Listed> {
     let mut items: Vec<String> = Vec::new();
     let mut in_item = false;

@@ -1,4 +1,4 @@
-//! What this build is: `tarsy_build_info` and the web interface show it.
+//! The version and commit of this build, for `tarsy_build_info` and the web interface.
 
 /// The version of tarsy.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -61,7 +61,6 @@ pub enum ConnectRetry {
     Forever,
 }
 
-/// The state of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionState {
     pub connected: bool,
@@ -291,7 +290,7 @@ fn client_options(
 }
 
 impl ConnectionEvents {
-    /// Only this log shows a permission violation: the caller sees a timeout.
+    /// Logs an event of the connection. A permission violation appears only here: the caller sees a timeout.
     fn record(&self, event: &Event) {
         match event {
             Event::Connected => {

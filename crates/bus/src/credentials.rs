@@ -17,12 +17,11 @@ pub struct Credentials {
     pub login: LoginSource,
     /// The file with the URL of the servers, which is read again while the connection lives.
     pub url_file: Option<Secret>,
-    /// The authorities that may have signed the server's certificate; `None` stands for those of the system.
+    /// The authorities that may have signed the server's certificate; `None` represents those of the system.
     pub ca: Option<PathBuf>,
     pub certificate: Option<ClientCertificate>,
 }
 
-/// The source of the login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LoginSource {
     /// The URL of the servers, which may have none.

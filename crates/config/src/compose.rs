@@ -198,7 +198,7 @@ impl Text {
             .take_while(|line| line.starts_with('#'))
     }
 
-    /// With lines at the end of a section.
+    /// The file with lines added at the end of a section.
     fn with(&self, section: &str, added: &[String]) -> Result<Self, ComposeError> {
         let mut lines = self.lines.clone();
         let indented = |columns: usize| {

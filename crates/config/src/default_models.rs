@@ -28,7 +28,7 @@ pub const GEMINI: DefaultModel = of("google", "gemini-2.5-flash", "1M");
 pub const CLAUDE: DefaultModel = of("anthropic", "claude-sonnet-4-5", "200k");
 pub const GPT: DefaultModel = of("openai", "gpt-5-mini", "272k");
 pub const GROK: DefaultModel = of("xai", "grok-4-fast", "256k");
-/// Its window is what an Ollama has to be started with.
+/// The default local model. An Ollama has to be started with its context window.
 pub const LOCAL: DefaultModel = of("ollama", "qwen3:14b", "64k");
 
 /// The models of `tarsy init` and of `drill --provider`.

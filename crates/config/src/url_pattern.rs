@@ -31,7 +31,7 @@ enum Port {
 pub struct InvalidUrlPattern(String);
 
 impl UrlPattern {
-    /// Parses a pattern. `*` alone stands for every address.
+    /// Parses a pattern. `*` alone represents every address.
     ///
     /// # Errors
     /// When the scheme is not `http`, `https` or `*`, or the text has a user name, a query or no host.
@@ -88,7 +88,7 @@ impl UrlPattern {
             && self.permits_path(url.path())
     }
 
-    /// A first label `*` stands for any number of labels; any other `*` stays within its label.
+    /// A first label `*` represents any number of labels; any other `*` stays within its label.
     fn permits_host(&self, host: &str) -> bool {
         let mut labels = host.rsplit('.');
         let mut patterns = self.host.rsplit('.').peekable();

@@ -190,7 +190,6 @@ pub struct OpenStage {
     pub executions: Vec<ExecutionRecord>,
 }
 
-/// The end of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageEnd {
     /// Counted from 1.

@@ -85,7 +85,7 @@ impl CodeSpans {
         Self { spans, next: 0 }
     }
 
-    /// Whether `from..to` is inside of a code span that goes on after it.
+    /// Whether `from..to` is inside of a code span that continues after it.
     pub(super) fn contain(&mut self, from: usize, to: usize) -> bool {
         while self
             .spans

@@ -73,7 +73,8 @@ impl SessionId {
         Self(uuid::Builder::from_unix_timestamp_millis(sent_at_ms, &random).into_uuid())
     }
 
-    /// The id of one alert (from 0) of a body with several, of which this is the id. It has the same time.
+    /// The id of one alert (index from 0) of a body with several alerts. `self` is the id of the body; both have the
+    /// same time.
     pub fn of_part(&self, part: u32) -> Self {
         let mut hash = Sha256::new();
         hash.update(self.0.as_bytes());

@@ -286,14 +286,14 @@ impl Default for Limits {
 pub struct ToolSpec {
     /// The full name for models and people, `server.tool`; every provider accepts it.
     pub name: String,
-    /// The tool's name at its server, where it differs from the part of `name` behind the dot: a plan of format 5.
+    /// The tool's name at its server, where it differs from the part of `name` after the dot: a plan of format 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_name: Option<String>,
     /// Text for the model.
     pub description: String,
     /// JSON Schema of the arguments, as a string.
     pub parameters_schema: String,
-    /// Declared to change nothing: the call may run twice, and beside other calls.
+    /// Declared to change nothing: the call may run twice, and in parallel with other calls.
     pub read_only: bool,
 }
 

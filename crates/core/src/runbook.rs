@@ -27,7 +27,7 @@ impl RunbookHost {
         Some(Self { name, below, port })
     }
 
-    /// Whether it stands for one host, not for every name below it.
+    /// Whether it represents one host, not for every name below it.
     pub fn is_one_host(&self) -> bool {
         !self.below
     }

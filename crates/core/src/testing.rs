@@ -103,7 +103,6 @@ pub(super) struct Room {
     pub(super) context_window: u64,
     /// Bytes of messages that the model accepts in fact.
     pub(super) takes_bytes: usize,
-    /// Bytes of each result.
     pub(super) result_bytes: usize,
 }
 

@@ -57,7 +57,7 @@ impl From<SessionId> for TraceId {
 }
 
 impl TraceContext {
-    /// Reads a `traceparent`; `None` if it is invalid. A later version may have more fields behind the known ones.
+    /// Reads a `traceparent`; `None` if it is invalid. A later version may have more fields after the known ones.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.trim().as_bytes();
         let known = bytes.get(..LENGTH)?;

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::builtin;
 
-    /// A copy of the drill disk-full in a folder of its own.
+    /// A copy of the drill disk-full in a separate folder.
     fn copied() -> tempfile::TempDir {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/drills/disk-full");
         let folder = tempfile::tempdir().unwrap();

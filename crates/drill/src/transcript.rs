@@ -73,7 +73,6 @@ pub enum Chunk {
     Call(Call),
     /// Code that the provider runs.
     Code(Code),
-    /// The result of the code.
     CodeResult(CodeResult),
     /// A search of the provider, or the pages that it read.
     Grounding(Research),

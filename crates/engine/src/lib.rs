@@ -1,7 +1,7 @@
 //! The engine: drives the core over ports. It owns the loop, time and tasks; it knows no database and no broker.
 //!
 //! An alert passes through `delivery`, gets a plan from `plan`, and becomes a session that `run` brings to its end.
-//! `worker` has the tasks beside the sessions, `trace` the spans of an investigation. Everything else in the world is
+//! `worker` has the background tasks, `trace` the spans of an investigation. Everything else in the world is
 //! behind `ports`.
 
 #![cfg_attr(

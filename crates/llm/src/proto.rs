@@ -51,8 +51,8 @@ pub const TRANSCRIPT_OPTION: &str = "transcript";
 /// The option of `llm_config` with the temperature, a number from 0 to 2.
 pub const TEMPERATURE_OPTION: &str = "temperature";
 
-/// The option of `llm_config` for native tools beside functions: `combine` or `exclusive`. Without it they are combined
-/// where the model can, as the existing service does.
+/// The option of `llm_config` for native tools together with functions: `combine` or `exclusive`. Without it they are
+/// combined where the model can, as the existing service does.
 pub const NATIVE_TOOLS_OPTION: &str = "native_tools";
 
 /// The role of the messages that are answers of the model.

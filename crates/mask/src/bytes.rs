@@ -1,6 +1,6 @@
 //! Reads bytes and parts of a text at any offset, without a panic.
 
-/// The byte at `at`; 0 behind the end.
+/// The byte at `at`; 0 after the end.
 pub(super) fn byte(text: &str, at: usize) -> u8 {
     text.as_bytes().get(at).copied().unwrap_or(0)
 }

@@ -12,7 +12,6 @@ pub(super) struct DecodedView {
     raw_length: usize,
 }
 
-/// A part of a view.
 #[derive(Clone, Copy, Debug)]
 struct ViewPart {
     /// Its offset in the view.
@@ -130,7 +129,7 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// The length of the escape sequence behind an escape character (ECMA-48).
+/// The length of the escape sequence after an escape character (ECMA-48).
 fn escape_sequence(tail: &str) -> usize {
     let bytes = tail.as_bytes();
     let inner = bytes.get(1..).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Views of the lines around names of secrets without the prefixes of logs: time, level, host, pod, container, file.
 //!
-//! A prefix hides the structure of the lines behind it. The lines of a source have the same prefix but for times,
+//! A prefix hides the structure of the lines after it. The lines of a source have the same prefix but for times,
 //! levels and numbers, so that the lines of each source are one text, also between those of others. A line without a
 //! prefix continues the source of the line before it.
 
@@ -110,7 +110,7 @@ fn next_line(text: &str, at: usize) -> usize {
         .map_or(text.len(), |length| at + length + 1)
 }
 
-/// Whether the line ends behind this name, but for signs: `password:`, `kind: Secret`, `"auths": {`.
+/// Whether the line ends after this name, but for signs: `password:`, `kind: Secret`, `"auths": {`.
 fn is_opening(text: &str, name: usize) -> bool {
     let near = text
         .as_bytes()

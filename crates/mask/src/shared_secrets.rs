@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::known_secrets::{KnownSecrets, MIN_BYTES};
 
-/// More values are not kept beside those of the start: the oldest one is dropped.
+/// More values are not kept in addition to those of the start: the oldest one is dropped.
 const MAX_LATER_VALUES: usize = 512;
 
 /// The values, and the automaton that finds them.

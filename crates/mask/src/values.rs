@@ -20,7 +20,7 @@ pub(super) enum Reach {
 
 /// The longest text between quotes, in bytes.
 const MAX_QUOTED: usize = 65_536;
-/// The bytes behind a separator that are read to recognise the next pair.
+/// The bytes after a separator that are read to recognise the next pair.
 const MAX_PAIR_LOOKAHEAD: usize = 48;
 
 /// The value that begins at `at`, unless it obviously is no secret.

@@ -18,9 +18,9 @@ use tarsy_engine::ports::{Arrival, ProviderAnswer};
 use tarsy_http::outgoing;
 use tarsy_mask::Mask;
 
-/// Of the body of an answer, the part that a reason quotes, in characters.
+/// The part of a response body that a reason quotes, in characters.
 const MAX_QUOTE: usize = 200;
-/// Of the body of an answer, the part that is read.
+/// The part of a response body that is read.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// A later attempt may succeed.

@@ -47,7 +47,7 @@ pub struct Settings {
     pub intake: Intake,
     /// Of them, the priority and what is ignored.
     pub routes: Routes,
-    /// A longer body is rejected without being read; of a source with a limit of its own that counts.
+    /// A longer body is rejected without being read; the limit of a source has precedence.
     pub max_body_bytes: usize,
     pub max_body_of_source: BTreeMap<String, usize>,
     /// The size above which a body is reduced before it is published.

@@ -10,7 +10,7 @@ use tracing::Span;
 use super::budget::Budget;
 use super::response::Rejection;
 
-/// A larger body is read alone, so that only one needs memory for its text beside its bytes.
+/// A larger body is read alone, so that only one needs memory for its text in addition to its bytes.
 const LARGE_BYTES: usize = 512 * 1024;
 /// Bodies of usual sizes that are read at the same time.
 const READERS: usize = 4;

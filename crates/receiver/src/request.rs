@@ -359,7 +359,6 @@ fn forwarded(
     given.map(text).collect()
 }
 
-/// Of one body.
 #[derive(Clone, Copy, Debug)]
 struct BodyLimits {
     bytes: usize,

@@ -196,7 +196,7 @@ impl<Q: Queue> Receiver<Q> {
     }
 }
 
-/// Both labels are of closed sets.
+/// Counts alerts. Both labels are of closed sets.
 fn count_alerts(source: &'static str, outcome: &'static str, count: usize) {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
     metrics::counter!("tarsy_receive_alerts_total", "source" => source, "outcome" => outcome)

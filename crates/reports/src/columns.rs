@@ -9,7 +9,7 @@ pub fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// The beginning of `text` in at most `columns`; an ellipsis stands for the rest.
+/// The beginning of `text` in at most `columns`; an ellipsis represents the rest.
 pub fn cut(text: &str, columns: usize, charset: Charset) -> String {
     if width(text) <= columns {
         return text.to_owned();

@@ -62,7 +62,7 @@ pub(super) fn text(html: &str) -> String {
     page.out.trim().to_owned()
 }
 
-/// The offset behind the next `end`; the end of the page if there is none.
+/// The offset after the next `end`; the end of the page if there is none.
 fn after(page: &str, from: usize, end: &str) -> usize {
     let found = page.get(from..).and_then(|rest| rest.find(end));
     found.map_or(page.len(), |at| from + at + end.len())

@@ -121,7 +121,7 @@ impl Store {
 /// Runs `work` once on a connection of `pool`; after `limit` the outcome is unknown. If the connection was dead, `work`
 /// runs on another one at once.
 ///
-/// It runs in a task of its own: a caller that is dropped costs the pool no connection.
+/// It runs in a separate task: a caller that is dropped costs the pool no connection.
 pub(super) async fn once<T, F>(
     pool: &Pool,
     limit: Duration,

@@ -184,7 +184,7 @@ impl ConnectOptions {
         needs_primary.then_some(wanted)
     }
 
-    /// Runs `work` on a connection of its own, outside the pools.
+    /// Runs `work` on a separate connection, outside the pools.
     pub(super) async fn with_connection<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,

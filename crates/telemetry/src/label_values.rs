@@ -1,6 +1,6 @@
 //! The values of the labels of the LLM service, which [`super::names`] uses in its table.
 
-/// The values of `llm_providers.<name>.provider`; `other` stands for any other word of a request.
+/// The values of `llm_providers.<name>.provider`; `other` represents any other word of a request.
 pub const PROVIDER_WORDS: &[&str] = &[
     "google",
     "openai",

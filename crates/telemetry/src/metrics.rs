@@ -1,6 +1,6 @@
 //! The Prometheus recorder of the macros of `metrics`, rendered in the text format.
 //!
-//! [`super::http`] serves the text beside the probes.
+//! [`super::http`] serves the text next to the probes.
 
 use std::time::Duration;
 

@@ -8,8 +8,8 @@ use axum::http::header::{
 use axum::middleware::Next;
 use axum::response::Response;
 
-/// Nothing but this server's own files, no inline script or style, and no frame. A text that becomes markup by mistake
-/// can therefore neither run nor load anything.
+/// The content security policy: only files of this server, no inline script or style, and no frame. A text that
+/// becomes markup by mistake can therefore neither run nor load anything.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types tarsy";

@@ -1,6 +1,6 @@
 //! Shares followers: all readers of a session use one follower of the broker.
 //!
-//! A reader that falls behind is cut off and goes on with its number: nothing waits for a slow reader, and nothing is
+//! A reader that falls behind is cut off and continues with its number: nothing waits for a slow reader, and nothing is
 //! kept for it.
 
 use std::collections::HashMap;

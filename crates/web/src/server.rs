@@ -16,7 +16,7 @@ use tarsy_http::listener::{Limits, http};
 
 /// The time limit for the head of a request; also the longest time that a connection may be idle.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
-/// A client that has read nothing for so long loses its connection. A stream of events goes on in the next one.
+/// A client that has read nothing for so long loses its connection. A stream of events continues in the next one.
 const LIFETIME: Duration = Duration::from_hours(1);
 /// Longer than any call of a port.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(25);
@@ -25,7 +25,7 @@ const OVER_LIMIT: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 3\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Serves until `stop` is cancelled, then finishes the open requests for a bounded time. Streams of events end at once:
-/// their readers go on at another replica.
+/// their readers continue at another replica.
 pub async fn serve<B: Backend>(
     listener: TcpListener,
     settings: Settings,

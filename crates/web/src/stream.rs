@@ -52,7 +52,7 @@ enum Source<B: Backend> {
     Shared(Items),
     /// The store, for the events up to this number, which the shared follower has emitted already.
     Gap { items: Items, number: u32 },
-    /// A follower of its own, because the store is unavailable.
+    /// A separate follower, because the store is unavailable.
     Alone(<B as Timelines>::Session),
     /// Neither the store nor the broker answers.
     Lost,

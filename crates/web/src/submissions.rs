@@ -8,9 +8,9 @@ use super::ports::Backend;
 use super::{Access, Shared};
 use tarsy_core::ids::SessionId;
 
-/// In a form one character of an alert may take three.
+/// The factor by which form encoding may enlarge an alert: one byte takes three characters.
 const FORM_FACTOR: usize = 3;
-/// For the other fields of a form.
+/// The limit of the other fields of a form, in bytes.
 const FIELDS_BYTES: usize = 16 * 1024;
 /// No request is larger, however large an alert may be.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;

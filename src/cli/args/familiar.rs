@@ -93,7 +93,7 @@ const FREE_WORDS: [&str; 1] = ["ask"];
 
 /// The arguments with the command that an alias means, and with `--json` instead of `-o json`.
 pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
-    // `help` has the word behind it.
+    // `help` has the word after it.
     let before = if arguments.get(1).is_some_and(|word| word == "help") {
         2
     } else {

@@ -13,7 +13,6 @@ use tarsy_config::{Config, FILE, process_env};
 
 /// Columns of the name of a finding.
 const FOUND_COLUMNS: usize = 28;
-/// Columns of a command.
 const COMMAND_COLUMNS: usize = 28;
 
 pub(super) async fn run(global: &GlobalArgs, args: InitArgs) -> anyhow::Result<Exit> {

@@ -11,7 +11,7 @@ use crate::cli::view::TerminalEnv;
 use crate::roles::models::{Ask, State, report};
 use tarsy_config::find;
 
-/// For a directory without a configuration.
+/// The message for a directory without a configuration.
 const NO_FILE: &str = "there is no tarsy.yaml: a recording knows the alerts of `tarsy drill --list` only; any other alert \
                        fails. tarsy init writes a first tarsy.yaml; --config names another file";
 

@@ -92,7 +92,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// By the configuration.
+    /// Builds the reader from the configuration.
     ///
     /// # Errors
     /// When it cannot be read, or a file with secrets cannot.
@@ -105,7 +105,7 @@ impl Reading {
         })
     }
 
-    /// By the configuration; without one, by the environment alone.
+    /// Builds the reader from the configuration, or from the environment alone if there is none.
     fn of(global: &GlobalArgs) -> Self {
         Self::by_config(global).unwrap_or_else(|_| Self {
             mask: secrets::of_process(Some(&addresses(global))),

@@ -5,7 +5,7 @@ pub(crate) use tarsy_core::readable::text::{clean, first_sentence, join, one_lin
 use tarsy_reports::columns::{char_width, head};
 pub(crate) use tarsy_reports::columns::{cut, width};
 
-/// `text` with spaces behind it up to `columns`.
+/// `text` with spaces after it up to `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
@@ -15,7 +15,7 @@ pub(crate) fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// The end of `text` in at most `columns`; an ellipsis stands for the rest.
+/// The end of `text` in at most `columns`; an ellipsis represents the rest.
 pub(crate) fn cut_front(text: &str, columns: usize, charset: Charset) -> String {
     if width(text) <= columns {
         return text.to_owned();

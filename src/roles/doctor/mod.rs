@@ -1,6 +1,6 @@
 //! `tarsy doctor`: checks everything that tarsy needs, changes nothing, and suggests a fix for each fault.
 //!
-//! Each check has a time limit and runs beside the others; the checks of the broker share one connection.
+//! Each check has a time limit and runs in parallel with the others; the checks of the broker share one connection.
 
 mod broker;
 pub mod permissions;

@@ -105,7 +105,7 @@ fn of_roles(granted: &Granted) -> Vec<Check> {
     fits.iter().map(check).collect()
 }
 
-/// At most three of them.
+/// Lists at most three subjects.
 fn listed(subjects: &[String]) -> String {
     let shown = subjects
         .iter()

@@ -21,7 +21,7 @@ const MAX_CREDENTIALS_BYTES: u64 = 64 * 1024;
 /// The findings about the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Findings {
-    /// In the order in which they are preferred.
+    /// The starters in the order of preference.
     pub(super) keys: Vec<FoundKey>,
     /// Variables with keys of providers for which no model can be guessed, with the provider's word.
     pub(super) other_keys: Vec<(&'static str, &'static str)>,

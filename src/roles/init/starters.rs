@@ -10,7 +10,7 @@ pub(super) struct Starter {
     pub(super) default: DefaultModel,
 }
 
-/// In the order in which they are preferred.
+/// The starters in the order of preference.
 pub(super) const STARTERS: [Starter; 4] = [
     Starter {
         name: "gemini",

@@ -23,7 +23,7 @@ const FULL_RETRY_DELAY: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Broker {
     pub(super) nats: watch::Receiver<Option<Nats>>,
-    /// `None`: the configuration defines no chain, so it does not tell which ones the workers know.
+    /// The chains that workers know; `None` if the receiver's configuration defines none, so that they are unknown.
     pub(super) chains: Option<Vec<String>>,
 }
 

@@ -1,8 +1,8 @@
 //! `tarsy web`: serves pages and a JSON API that show investigations. It keeps no state: any replica answers any
 //! request.
 //!
-//! It starts without the database and without the broker, and goes on when it loses one of them: the history comes from
-//! the database, and what happens now from the broker.
+//! It starts without the database and without the broker, and continues when it loses one of them: the history comes
+//! from the database, and what happens now from the broker.
 
 mod auth;
 mod backend;

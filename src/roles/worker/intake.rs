@@ -132,7 +132,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         })
     }
 
-    /// Reads the body on a thread of its own: a large or hostile one takes a second, in which a thread of the runtime
+    /// Reads the body on a separate thread: a large or hostile one takes a second, in which a thread of the runtime
     /// would renew no lease.
     async fn read(&self, received: &Received) -> Result<MaskedAlert, IntakeError> {
         let (mask, intake, hints) = (self.mask.clone(), self.intake.clone(), hints(received));

@@ -223,7 +223,7 @@ impl<I: Intake> Worker<I> {
             presence: Arc::new(dependencies.nats.clone()),
         });
         let timeline = watch::Sender::new(Timeline::Accepting);
-        // A token of its own: a broken task drains the worker, too.
+        // A separate token: a broken task drains the worker, too.
         let shutdown = Shutdown {
             drain: signals.end.child_token(),
             abort: signals.now.clone(),

@@ -22,13 +22,12 @@ const QUEUE_INTERVAL: Duration = Duration::from_secs(15);
 const STATUS_LIFETIME: Duration = Duration::from_secs(12);
 /// The status of further workers is ignored.
 const MAX_WORKERS: usize = 10_000;
-/// Before a subscription that failed is made again.
+/// The delay before a failed subscription is repeated.
 const SUBSCRIBE_DELAY: Duration = Duration::from_secs(5);
 
 /// The gauges of the length of the queue.
 pub(super) struct QueueGauges {
     pub(super) nats: Nats,
-    /// This worker.
     pub(super) worker: WorkerId,
 }
 

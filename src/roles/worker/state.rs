@@ -87,7 +87,7 @@ fn show_pauses(state: &State) {
     }
 }
 
-/// Investigations go on without the timeline stream, so a worker stays ready.
+/// Investigations continue without the timeline stream, so a worker stays ready.
 fn readiness(timeline: &Timeline) -> Readiness {
     match timeline {
         Timeline::Accepting => Readiness::Ready,

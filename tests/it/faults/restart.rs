@@ -1,4 +1,4 @@
-//! A worker that is killed and started again: in its pod its sessions go on at once; anywhere else they wait for the
+//! A worker that is killed and started again: in its pod its sessions continue at once; anywhere else they wait for the
 //! lease. The pod is its uid and a directory.
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::support::wait::eventually;
 const NAME: &str = "tarsy-worker-0";
 /// Longer than a start of a worker. The test of a restart waits for the redelivery of a message, which takes as long.
 const LEASE: Duration = Duration::from_secs(10);
-/// The time from the start of a process until its first sessions go on.
+/// The time from the start of a process until its first sessions continue.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// The pod in which a worker runs.

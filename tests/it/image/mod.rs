@@ -185,7 +185,7 @@ async fn the_image_is_small_and_starts_at_once() {
         "{:?}",
         sizes.compressed
     );
-    // Beside other tests a start takes longer.
+    // With other tests in parallel a start takes longer.
     assert!(starts.median() < MAX_START * 4, "{starts}");
 }
 

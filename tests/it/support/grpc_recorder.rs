@@ -97,7 +97,7 @@ struct Frame<'a> {
     payload: &'a [u8],
 }
 
-/// The DATA frames (type 0) behind the preface of 24 bytes: RFC 9113, 4.1.
+/// The DATA frames (type 0) after the preface of 24 bytes: RFC 9113, 4.1.
 fn frames(bytes: &[u8]) -> Vec<Frame<'_>> {
     let (mut all, mut rest) = (Vec::new(), bytes.get(24..).unwrap_or_default());
     while let [a, b, c, kind, _flags, s, t, u, v, after @ ..] = rest {

@@ -28,7 +28,6 @@ impl Seed {
     }
 }
 
-/// All seeds.
 pub(crate) fn seeds() -> Vec<Seed> {
     SEEDS
         .split("## ")

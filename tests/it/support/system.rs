@@ -53,9 +53,9 @@ pub(crate) struct Setup<'a> {
     pub(crate) tool_wait: Duration,
     /// Further sections of the configuration.
     pub(crate) sections: &'a str,
-    /// Recordings beside the built-in ones.
+    /// Recordings in addition to the built-in ones.
     pub(crate) transcripts: &'a [&'a str],
-    /// A recording beside the built-in ones.
+    /// A recording in addition to the built-in ones.
     pub(crate) transcript: Option<String>,
     /// The database to use instead of a fresh one on the shared server.
     pub(crate) database: Option<TestDatabase>,

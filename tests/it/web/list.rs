@@ -177,7 +177,7 @@ async fn a_page_of_five_hundred_sessions_is_read_in_time() {
         best = best.min(began.elapsed());
     }
     println!("500 of 999 sessions: {best:?}");
-    // Beside other tests, only a page that takes seconds is surely too slow.
+    // With other tests in parallel, only a page that takes seconds is surely too slow.
     let limit = if !is_proof() {
         5_000
     } else if cfg!(debug_assertions) {

@@ -157,7 +157,7 @@ async fn readers_of_a_session_share_one_follower_and_a_user_has_a_limit() {
         1.0,
     )
     .await;
-    // A stopped server ends its streams at once, so that their readers go on elsewhere.
+    // A stopped server ends its streams at once, so that their readers continue elsewhere.
     web.process.terminate();
     for reader in &mut readers {
         while reader.next().await.is_some() {}

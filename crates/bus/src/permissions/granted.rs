@@ -53,7 +53,7 @@ struct User {
 
 impl Subjects {
     fn permit(&self, wanted: &str) -> bool {
-        // An entry for a queue group has its name behind a blank.
+        // An entry for a queue group has its name after a blank.
         let subject = |entry: &String| entry.split(' ').next().unwrap_or_default().to_owned();
         let is_denied = self
             .deny

@@ -11,7 +11,7 @@ use crate::error::{Error, within};
 use crate::names::{ALERTS, Priority};
 use crate::stream::get::{first_from, message_at};
 
-/// At most so many alerts before one are counted; for more, only an upper bound is returned.
+/// The number of earlier alerts that are counted; for more, only an upper bound is returned.
 const MAX_COUNTED: u64 = 200;
 const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -32,7 +32,7 @@ pub struct Search {
 }
 
 impl Nats {
-    /// At most `limit` messages of a priority that no worker has claimed, the oldest first.
+    /// Reads at most `limit` messages of a priority that no worker has claimed, the oldest first.
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ pub(super) async fn divergence<O: Outbox>(
         Some(_) | None => return Ok(None),
     }
     let kept = last_common_event(outbox, session, &published).await?;
-    // Events behind a gap are left out: the table takes no event without the one before it.
+    // Events after a gap are left out: the table takes no event without the one before it.
     let after = (kept.saturating_add(1)..).zip(
         published
             .into_values()
@@ -85,7 +85,7 @@ pub(super) async fn is_in_table<O: Outbox>(
 }
 
 /// The session's events up to a stream sequence, by their numbers. Messages that no worker has signed are ignored, and
-/// of more than [`MAX_READ`] messages those behind them: an event that is then published again is dropped by its
+/// of more than [`MAX_READ`] messages those after them: an event that is then published again is dropped by its
 /// number. They are read one by one, because a worker may read single messages and open no consumer.
 pub(super) async fn signed_events(
     nats: &Nats,

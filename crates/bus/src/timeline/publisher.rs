@@ -30,7 +30,8 @@ use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::ports::{EventIdentity, Outbox, StoreError, Tail};
 
 const PAGE_ROWS: u32 = 64;
-/// At least as many as a tail can hold: an event of the tail may have been read from the table meanwhile.
+/// The number of recent events that are kept, at least as many as a tail can hold: an event of the tail may have been
+/// read from the table meanwhile.
 const MAX_RECENT: usize = 64;
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A producer may choose an id long before it publishes the alert, so an older id says nothing about this system.

@@ -11,7 +11,7 @@ use tarsy_core::timeline::TimelineEvent;
 /// The largest event on the wire.
 pub const MAX_EVENT_BYTES: usize = 256 * 1024;
 
-/// From metadata that is too large, entries above this size are removed.
+/// The size above which entries are removed from metadata that is too large.
 const MAX_METADATA_ENTRY_BYTES: usize = 1024;
 const MAX_METADATA_BYTES: usize = 64 * 1024;
 /// Room for the notice at the end of truncated content.

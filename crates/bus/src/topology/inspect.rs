@@ -130,7 +130,8 @@ fn status_of(compared: Result<Vec<Difference>, Error>) -> Result<TopologyStatus,
     }
 }
 
-/// Without `JetStream` every object is unreadable for the same reason.
+/// Converts an error into the status of an unreadable object. Without `JetStream` it stays an error: every object
+/// would have the same reason.
 fn unreadable(error: Error) -> Result<TopologyStatus, Error> {
     if matches!(error, Error::NoJetStream { .. }) {
         Err(error)

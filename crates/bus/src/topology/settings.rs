@@ -28,7 +28,7 @@ impl<T> Bound<T> {
 /// The placement of a stream's copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// `None` stands for files. NATS cannot change it.
+    /// `None` represents files. NATS cannot change it.
     pub storage: Option<StreamStorage>,
     /// `None` leaves the servers to NATS and to the operator.
     pub placement: Option<StreamPlacement>,

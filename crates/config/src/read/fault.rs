@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The path of the key: `agent_chains.k8s.stages[0].name`; empty for the whole file.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::Env;
 
-/// A text with references to environment variables. It is shown, compared and stored unresolved. `$${` stands for `${`.
+/// A text with references to environment variables. It is shown, compared and stored unresolved. `$${` represents `${`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Template(String);
 

@@ -12,10 +12,10 @@ use crate::write::{bytes, is_default, written};
 /// The settings of `tarsy llm-service`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LlmService {
-    /// Patterns of variables that requests may use as keys, beside those of known providers.
+    /// Patterns of variables that requests may use as keys, in addition to those of known providers.
     #[serde(skip_serializing_if = "is_default")]
     pub allow_key_env: Vec<String>,
-    /// Patterns of addresses that requests may name, beside those of known providers.
+    /// Patterns of addresses that requests may name, in addition to those of known providers.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub allow_base_url: Vec<UrlPattern>,
     /// The file with the bearer tokens that clients may send, one on each line.

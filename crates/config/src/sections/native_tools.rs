@@ -21,7 +21,7 @@ pub struct NativeTools {
 }
 
 impl NativeTools {
-    /// This layer with absent switches from a lower one.
+    /// Merges this layer with the absent switches of a lower one.
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         Self {

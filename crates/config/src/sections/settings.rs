@@ -57,7 +57,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// This layer with absent values from a lower one.
+    /// Merges this layer with the absent values of a lower one.
     #[must_use]
     pub fn over(&self, lower: &Self) -> Self {
         Self {

@@ -22,7 +22,7 @@ pub struct Synthesis {
 }
 
 impl Synthesis {
-    /// This layer with absent values from a lower one.
+    /// Merges this layer with the absent values of a lower one.
     #[must_use]
     pub fn over(&self, lower: &Self) -> Self {
         Self {

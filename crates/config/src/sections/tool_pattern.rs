@@ -5,7 +5,7 @@ use std::fmt;
 use super::names::Names;
 use crate::read::reader::Field;
 
-/// A pattern of full names, `server.tool`; each `*` stands for any characters of its part.
+/// A pattern of full names, `server.tool`; each `*` represents any characters of its part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolPattern {
     server: String,

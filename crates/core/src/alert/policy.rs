@@ -8,7 +8,7 @@ use super::{Alert, AlertStatus};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnResolved {
-    /// It goes on: the model gets the change before its next call, and looks for the cause.
+    /// It continues: the model gets the change before its next call, and looks for the cause.
     #[default]
     Continue,
     /// The next answer of the model is its last one.

@@ -46,7 +46,7 @@ impl Refs {
         self.0.iter().map(|(name, id)| (name.as_str(), id.as_str()))
     }
 
-    /// These, each changed by `change`.
+    /// Changes each reference by `change`.
     #[must_use]
     pub fn map(self, change: impl Fn(String) -> String) -> Self {
         Self(
@@ -57,7 +57,7 @@ impl Refs {
         )
     }
 
-    /// These, with the hash of the group that `other` has: one of a masked body is that of another group.
+    /// Replaces the hash of the group by that of `other`: one of a masked body is that of another group.
     #[must_use]
     pub fn with_group_of(mut self, other: &Self) -> Self {
         if let Some(group) = other.get(AM_GROUP) {

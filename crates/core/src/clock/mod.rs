@@ -13,7 +13,7 @@ use super::alert::Alert;
 const SHORT_PAUSE: TimeDelta = TimeDelta::minutes(10);
 /// An older time in an alert is stated without its age: many senders have a placeholder there.
 const LONGEST_AGE: TimeDelta = TimeDelta::days(400);
-/// From so many turns before the last one on, results say how many are left.
+/// The number of turns before the last one from which on results state the turns that are left.
 const LAST_TURNS: u32 = 5;
 /// The sources whose time is the one since which the alert fires.
 const SOURCES_WITH_FIRING_TIME: [&str; 2] = ["alertmanager", "grafana"];

@@ -56,7 +56,7 @@ pub fn citations(text: &str) -> Vec<Citation> {
         .collect()
 }
 
-/// The analysis with a question mark behind each cited number that is not known.
+/// The analysis with a question mark after each cited number that is not known.
 pub(super) fn marked(analysis: &str, known: &BTreeSet<u64>) -> String {
     let mut out = String::with_capacity(analysis.len() + 16);
     let mut done = 0;
@@ -91,7 +91,7 @@ struct Bracket {
     /// The bytes from one bracket to the other, both included.
     range: Range<usize>,
     items: Vec<Item>,
-    /// Directly behind a word, like an index.
+    /// Directly after a word, like an index.
     is_attached: bool,
 }
 
@@ -104,7 +104,7 @@ struct Item {
     is_marked: bool,
     /// Offset of the first byte of the source.
     start: usize,
-    /// Offset of the byte behind the number.
+    /// Offset of the byte after the number.
     end: usize,
 }
 

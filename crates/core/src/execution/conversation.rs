@@ -20,7 +20,6 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
     /// Of a tool: the call that it answers.
     pub tool_call_id: Option<String>,
-    /// Of a tool: its name.
     pub tool_name: Option<String>,
     /// Of a tool: the call failed.
     pub is_error: bool,
@@ -122,7 +121,8 @@ pub fn bytes(entry: &Entry, options: RenderOptions, body: ResultBody) -> u64 {
     u64::try_from(text + names + FRAME_BYTES).unwrap_or(u64::MAX)
 }
 
-/// By how many bytes the provider's own form of an answer is longer than its text and calls; 0 for any other entry.
+/// The number of bytes by which the provider's own form of an answer is longer than its text and calls; 0 for any
+/// other entry.
 pub fn own_form_bytes(entry: &Entry, options: RenderOptions) -> u64 {
     if entry.answer().is_none() {
         return 0;

@@ -61,7 +61,8 @@ fn lines_between(text: &str, head: &str, tail: &str) -> String {
     }
 }
 
-/// At most `budget` bytes of the beginning. They end with a whole line, unless that costs more than half of them.
+/// Keeps at most `budget` bytes of the beginning. They end with a whole line, unless that costs more than half of
+/// them.
 fn head(text: &str, budget: usize) -> &str {
     let head = text
         .get(..text.floor_char_boundary(budget))
@@ -72,7 +73,7 @@ fn head(text: &str, budget: usize) -> &str {
     }
 }
 
-/// At most `budget` bytes of the end. They begin with a whole line, unless that costs more than half of them.
+/// Keeps at most `budget` bytes of the end. They begin with a whole line, unless that costs more than half of them.
 fn tail(text: &str, budget: usize) -> &str {
     let tail = text
         .get(text.ceil_char_boundary(text.len() - budget)..)

@@ -19,7 +19,6 @@ const MAX_CUT_ANSWERS: u32 = 3;
 pub enum Decision {
     /// Append these entries, then decide again.
     Append(Vec<Entry>),
-    /// Call the model.
     CallModel(ModelCall),
     /// Run these calls concurrently. Either all are read-only, or there is a single one, for which an
     /// [`Entry::Started`] is stored before it is sent.

@@ -243,7 +243,7 @@ pub struct ProviderData {
     pub model: String,
     /// Format of the payload.
     pub format: String,
-    /// Stored in a column of its own, never as JSON text.
+    /// Stored in a separate column, never as JSON text.
     #[serde(skip)]
     pub payload: Vec<u8>,
 }

@@ -33,7 +33,7 @@ impl From<Entry> for RecordedEntry {
 }
 
 impl RecordedEntry {
-    /// The entries of a checkpoint with their event numbers; entries behind the end of `numbers` have none.
+    /// The entries of a checkpoint with their event numbers; entries after the end of `numbers` have none.
     pub fn all(
         entries: Vec<Entry>,
         numbers: Vec<Option<u32>>,
@@ -47,7 +47,7 @@ impl RecordedEntry {
     }
 }
 
-/// For each entry of a checkpoint, the 1-based index of the event generated from it. Only tool results have one.
+/// The 1-based index of the event generated from each entry of a checkpoint. Only tool results have one.
 pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
     let results = (1_u32..)
         .zip(events)

@@ -43,7 +43,7 @@ const THRESHOLDS: [(&str, u32); 21] = [
     // The conversation is shortened first.
     (EXCEEDED, u32::MAX),
 ];
-/// For a code that is not in the table.
+/// The threshold for a code that is not in the table.
 const OTHER_THRESHOLD: u32 = 2;
 /// The word for a code that is not in the table.
 pub const OTHER: &str = "other";

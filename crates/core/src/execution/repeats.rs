@@ -10,7 +10,7 @@ use super::entry::ToolCall;
 
 /// The third time, the calls run and the model gets feedback.
 const FEEDBACK_AT: u32 = 3;
-/// From the fourth time on, the calls are refused.
+/// The repetition from which on the calls are refused.
 const REFUSED_AT: u32 = 4;
 
 /// The calls of the last answer with calls, and how many consecutive answers requested them.

@@ -19,7 +19,7 @@ const DEFAULT_WINDOW: u64 = 128_000;
 const RESERVE_DIVISOR: u64 = 8;
 /// Results are blanked until the request has at most 1/2 of the budget.
 pub(super) const TARGET_DIVISOR: u64 = 2;
-/// Before the first measurement: logs and JSON have about 3.3 bytes per token.
+/// The rate before the first measurement: logs and JSON have about 3.3 bytes per token.
 const DEFAULT_RATE: Rate = Rate {
     tokens: 10,
     bytes: 33,

@@ -10,7 +10,7 @@ pub(super) const MAX_REPORT_BYTES: usize = 32 * 1024;
 const MAX_ASKED_BYTES: usize = 24 * 1024;
 /// The limit of an earlier question whose answer is left out, in bytes.
 const MAX_BARE_QUESTION_BYTES: usize = 400;
-/// Between two exchanges.
+/// The separator between two exchanges.
 const GAP: &str = "\n\n";
 /// Tool calls that are listed: of more, the first and the last ones.
 const MAX_CALLS: usize = 60;

@@ -11,9 +11,9 @@ use super::{IntakeError, Part, plain};
 use crate::alert::{AlertStatus, Severity};
 use crate::sources::Note;
 
-/// Of a message with more alerts the worst are kept, and the text of the worst one names the others.
+/// The number of alerts of a message that are kept: the worst ones. The text of the worst one names the others.
 pub const MAX_PARTS: usize = 32;
-/// Of a list with more elements the worst are read.
+/// The number of elements of a list that are read: the worst ones.
 const MAX_ELEMENTS: usize = 1_024;
 /// The places of bodies in a list; the alerts of one body are so far apart.
 const PLACES: u32 = 1 << 20;

@@ -80,7 +80,7 @@ impl Intake {
         }
     }
 
-    /// With another limit from which a body is reduced, in bytes.
+    /// Sets the limit above which a body is reduced, in bytes.
     #[must_use]
     pub fn with_max_alert_bytes(self, max_alert_bytes: usize) -> Self {
         Self {
@@ -132,7 +132,7 @@ impl Intake {
         };
         match parts.into_iter().find(|part| part.index == wanted) {
             Some(part) => Ok(part),
-            // One that another of its fingerprint follows, or that lies behind the last.
+            // One that another of its fingerprint follows, or that lies after the last.
             None => self
                 .read_all(body, hints, Some(wanted))?
                 .into_iter()

@@ -166,7 +166,7 @@ impl Reading {
         })
     }
 
-    /// Those that its source declares, the labels and annotations that its source names, and the thread of a chat.
+    /// The references that its source declares: by pointers, labels and annotations, and by the thread of a chat.
     fn refs(&self, sources: &Sources) -> Refs {
         let pair = |name: &str| self.annotations.get(name).or_else(|| self.labels.get(name));
         let tag = |tag: &Tag| match tag {

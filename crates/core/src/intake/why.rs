@@ -112,7 +112,7 @@ pub fn sentences(trace: &[Traced]) -> Vec<String> {
         .collect()
 }
 
-/// Of several origins of one field the last counts that gave a value; a key may have several parts.
+/// Explains one field: the last of its origins that gave a value counts; a key may have several parts.
 fn sentence(field: &str, trace: &[Traced]) -> Option<String> {
     let lines = || {
         trace

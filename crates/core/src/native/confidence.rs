@@ -4,13 +4,13 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// From 0 to 1, as the provider has it. Two of the same bits are equal.
+/// A confidence from 0 to 1, as the provider has it. Two of the same bits are equal.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// The score with the digits that the provider wrote, at most nine behind the point. What is no number becomes 0,
+    /// The score with the digits that the provider wrote, at most nine after the point. What is no number becomes 0,
     /// because JSON has no form of it.
     pub fn of(score: f32) -> Self {
         let score = score.clamp(0.0, 1.0);

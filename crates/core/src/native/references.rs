@@ -163,7 +163,7 @@ fn pages_behind(grounding: &Grounding) -> usize {
 }
 
 impl Reference<'_> {
-    /// For people, in one line.
+    /// The text for people, in one line.
     pub fn content(&self) -> String {
         match self {
             Self::Search {
@@ -249,7 +249,7 @@ fn listed(sources: &[Source]) -> String {
     format!("Sources: {}", sources.join(", "))
 }
 
-/// Without line breaks and other control characters.
+/// Removes line breaks and other control characters.
 fn flat(text: &str) -> String {
     if text.contains(char::is_control) {
         let words = text

@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
         )
     }
 
-    /// For people: program and output in fences that neither can close.
+    /// The text for people: program and output in fences that neither can close.
     pub fn content(&self) -> String {
         let mut content = String::new();
         if !self.code.is_empty() {

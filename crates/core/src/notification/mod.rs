@@ -29,7 +29,6 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Both moments.
     pub const ALL: [Self; 2] = [Self::Started, Self::Ended];
 
     /// The word in the configuration, in the store and in requests.

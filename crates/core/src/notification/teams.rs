@@ -85,7 +85,7 @@ fn usual(values: &Values) -> Vec<Value> {
     body
 }
 
-/// A next step. A command at its beginning has a paragraph of its own, so that it can be copied.
+/// A next step. A command at its beginning has a separate paragraph, so that it can be copied.
 fn next_step(next: &str) -> Vec<Value> {
     let (code, rest) = match command(next) {
         Some(Command { text, rest }) => (text, rest),

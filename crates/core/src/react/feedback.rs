@@ -58,7 +58,7 @@ pub(super) fn problem(text: &str, found: &[&str], quoted: Option<QuotedHeader>) 
     }
 }
 
-/// The fault of a call behind a final answer.
+/// The fault of a call after a final answer.
 pub(super) fn late(action: &str) -> Problem {
     let action = called(action);
     Problem::new(

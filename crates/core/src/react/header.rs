@@ -14,7 +14,7 @@ pub(super) enum Section {
     FinalAnswer,
 }
 
-/// The kind of text behind a header.
+/// The kind of text after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeaderKind {
     Section(Section),
@@ -36,7 +36,7 @@ pub(super) enum HeaderStyle {
     Listed,
 }
 
-/// A header, and the text behind it in its line.
+/// A header, and the text after it in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header<'a> {
     pub(super) kind: HeaderKind,
@@ -156,14 +156,14 @@ fn word(text: &str) -> Option<(HeaderKind, Spelling, &str)> {
         })
 }
 
-/// The text behind the colon, and whether a space or number is before the colon.
+/// The text after the colon, and whether a space or number is before the colon.
 fn behind_colon(text: &str) -> (Option<&str>, bool) {
     let (_, unnumbered) = run(text.trim_start_matches([' ', '\t']), |c| c.is_ascii_digit());
     let near = unnumbered.trim_start_matches([' ', '\t']);
     (near.strip_prefix([':', '：']), near.len() < text.len())
 }
 
-/// The text behind a header that opens an emphasis, and the emphasis if it does not close at once.
+/// The text after a header that opens an emphasis, and the emphasis if it does not close at once.
 pub(super) fn closed<'a>(open: &'a str, after: &'a str) -> (&'a str, &'a str) {
     match after.strip_prefix(open) {
         Some(after) => (after, ""),
@@ -182,7 +182,7 @@ fn without_bullet(line: &str) -> &str {
         .map_or(line, str::trim_start)
 }
 
-/// Splits a text behind the characters that it begins with.
+/// Splits a text after the characters that it begins with.
 fn run(text: &str, of: impl Fn(char) -> bool) -> (&str, &str) {
     let rest = text.trim_start_matches(of);
     text.split_at_checked(text.len() - rest.len())

@@ -19,7 +19,7 @@ pub(super) struct SplitLine<'a> {
     pub(super) unclosed: &'a str,
 }
 
-/// Splits a line at a header behind the end of a sentence: `I know enough.Final Answer: …`. Spaces, asterisks and
+/// Splits a line at a header after the end of a sentence: `I know enough.Final Answer: …`. Spaces, asterisks and
 /// backticks before the header belong to neither side. Source: tiers 2 and 3 of the reference implementations.
 pub(super) fn split_after_sentence<'a>(line: &'a str, word: &str) -> Option<SplitLine<'a>> {
     all(line, word).find_map(|divided| {
@@ -89,8 +89,8 @@ pub(super) fn is_none(action: &str) -> bool {
         .any(|none| action.eq_ignore_ascii_case(none))
 }
 
-/// The tool of an answer that has an action input but no line `Action:`, looked for in what stands before it: behind
-/// the last `action:` in any case, else behind the last word `action`. Source: the recovery of the models.
+/// The tool of an answer that has an action input but no line `Action:`, looked for in what stands before it: after
+/// the last `action:` in any case, else after the last word `action`. Source: the recovery of the models.
 pub(super) fn recovered_action(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     let end = lower.find("action input:")?;

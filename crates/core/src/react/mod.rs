@@ -123,7 +123,7 @@ pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) ->
 }
 
 /// An action with an input has precedence over a final answer, because the model cannot know the result of the call.
-/// The exceptions: `Action: None`, and a call behind a final answer that may change something, which does not run.
+/// The exceptions: `Action: None`, and a call after a final answer that may change something, which does not run.
 ///
 /// The sections and their tiers follow the reference implementations of this parser.
 /// `docs/decisions/0019-departures.md` lists the rules that differ from them.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the call of a tool that may change something | never |
 //! | the call of a read-only tool, with the same input | after the model was asked back |
-//! | a final answer that goes on with other words | after the model was asked back |
+//! | a final answer that continues with other words | after the model was asked back |
 //! | a final answer whose first words are all the same | never |
 //! | an input below a call of the model's own | always |
 

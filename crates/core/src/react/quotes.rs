@@ -15,7 +15,7 @@ const CODE_INDENT: usize = 4;
 enum Span {
     /// Ends with a line that has only the characters of the fence.
     Fence(Mark),
-    /// Begins with this number of backticks behind words, and ends with as many, at any position.
+    /// Begins with this number of backticks after words, and ends with as many, at any position.
     Code(usize),
     /// From `<!--` to `-->`.
     Comment,
@@ -78,10 +78,10 @@ impl<'a> Quotations<'a> {
         columns(line) >= self.base.saturating_add(CODE_INDENT)
     }
 
-    /// Records the quotation that an unquoted line begins; `after` is the text behind its last header, or the line.
+    /// Records the quotation that an unquoted line begins; `after` is the text after its last header, or the line.
     ///
     /// A fence around an input hides nothing unless it ends, so a model may omit its end. Any other fence hides the
-    /// text behind it even without an end, because an answer may be cut off within a quotation.
+    /// text after it even without an end, because an answer may be cut off within a quotation.
     pub(super) fn track(&mut self, line: &'a str, after: &'a str, context: LineContext) {
         let mark = fence(line).or_else(|| fence(after));
         self.span = match mark {
@@ -163,7 +163,7 @@ fn columns(line: &str) -> usize {
     })
 }
 
-/// The answer without the fence around all of it, if it has one: no text is before or behind the fence, and its first
+/// The answer without the fence around all of it, if it has one: no text is before or after the fence, and its first
 /// line is a header. The fence of an answer that was cut off has no end.
 pub(super) fn unfenced(text: &str) -> &str {
     let begun = text.trim_start_matches(is_blank);

@@ -1,6 +1,6 @@
 //! Splits an answer into its sections, line by line.
 //!
-//! A header is at the beginning of a line, or behind the end of a sentence. The last thought, action and input count,
+//! A header is at the beginning of a line, or after the end of a sentence. The last thought, action and input count,
 //! and the first final answer. An empty section replaces no other. A new action discards the input before it. These
 //! rules follow the reference implementations of this parser; `docs/decisions/0019-departures.md` lists the additional
 //! ones:
@@ -28,7 +28,7 @@ pub(super) struct Sections {
     pub(super) action: Option<String>,
     pub(super) action_input: Option<String>,
     pub(super) final_answer: Option<String>,
-    /// The action is behind a final answer.
+    /// The action is after a final answer.
     pub(super) is_late: bool,
     /// The most serious header that counts as text because it is quoted.
     pub(super) quoted: Option<QuotedHeader>,
@@ -109,7 +109,7 @@ struct SectionStart<'a> {
     end: usize,
     section: Section,
     style: HeaderStyle,
-    /// The text behind the header, up to the end of its line.
+    /// The text after the header, up to the end of its line.
     after: &'a str,
     unclosed: &'a str,
 }
@@ -120,7 +120,7 @@ struct OpenSection<'a> {
     header: SectionStart<'a>,
     /// Indentation of the header's line.
     indent: usize,
-    /// It is behind a final answer.
+    /// It is after a final answer.
     is_late: bool,
 }
 
@@ -130,7 +130,7 @@ struct FoundSections<'a> {
     action: Option<SectionText<'a>>,
     action_input: Option<SectionText<'a>>,
     final_answer: Option<SectionText<'a>>,
-    /// The action is behind the final answer.
+    /// The action is after the final answer.
     is_late: bool,
 }
 
@@ -152,7 +152,7 @@ impl<'a> SectionParser<'a> {
         offset(self.text, part)
     }
 
-    /// From a part of the text to its end.
+    /// The text from one of its parts to its end.
     fn from(&self, part: &str) -> &'a str {
         self.text.get(self.offset(part)..).unwrap_or_default()
     }
@@ -280,7 +280,7 @@ impl<'a> SectionParser<'a> {
         }
         match self.section() {
             Some(Section::ActionInput) => None,
-            // Behind `Thought` without a colon, a model may announce a later action.
+            // After `Thought` without a colon, a model may announce a later action.
             Some(Section::Action | Section::Thought | Section::FinalAnswer) | None
                 if line.starts_with("Thought ") =>
             {
@@ -325,9 +325,9 @@ impl<'a> SectionParser<'a> {
         }
     }
 
-    /// A header behind the end of a sentence.
+    /// A header after the end of a sentence.
     fn header_inside(&self, line: &'a str, below: &str) -> Option<SectionStart<'a>> {
-        // Fast path: most lines have no colon behind a sentence.
+        // Fast path: most lines have no colon after a sentence.
         if !line
             .rsplit_once(':')
             .is_some_and(|(head, _)| head.len() > ACTION.len() && head.contains(['.', '!', '?']))
@@ -387,7 +387,7 @@ impl<'a> SectionParser<'a> {
         self.section() == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
     }
 
-    /// Begins a section, whose first line may contain the next header. Returns the text behind the last header of the
+    /// Begins a section, whose first line may contain the next header. Returns the text after the last header of the
     /// line.
     fn begin(&mut self, header: SectionStart<'a>, indent: usize, below: &str) -> &'a str {
         let (mut next, mut after) = (Some(header), header.after);
@@ -449,12 +449,12 @@ impl<'a> SectionParser<'a> {
         }
     }
 
-    /// Whether the name of a tool is behind `Action:`, and an input follows.
+    /// Whether the name of a tool is after `Action:`, and an input follows.
     fn is_call(&self, after: &str, below: &str) -> bool {
         self.is_followed(after, below, |name| tool_name(name).is_some())
     }
 
-    /// Whether a single word is behind `Action:`, and an input follows.
+    /// Whether a single word is after `Action:`, and an input follows.
     fn is_word_with_input(&self, after: &str, below: &str) -> bool {
         self.is_followed(after, below, |name| {
             let name = bare_name(name);
@@ -462,7 +462,7 @@ impl<'a> SectionParser<'a> {
         })
     }
 
-    /// Whether the text behind `Action:`, in its line or the next one, is a wanted name and an input follows. Reads at
+    /// Whether the text after `Action:`, in its line or the next one, is a wanted name and an input follows. Reads at
     /// most two lines.
     fn is_followed(&self, after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
         if let Some(SplitLine { before, .. }) = split_at_first(after, ACTION_INPUT) {

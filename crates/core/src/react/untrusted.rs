@@ -1,7 +1,7 @@
 //! An index of the headers in untrusted texts: alerts, tool results and findings of other agents (prompt injection).
 //!
 //! A model that quotes such a text exactly, without a quotation mark, has not requested the call in it. The index keeps
-//! the first words behind every header of the untrusted texts, and an answer is compared with them. Words are compared
+//! the first words after every header of the untrusted texts, and an answer is compared with them. Words are compared
 //! in lower case and without the characters between them, because quotation marks, white space and emphasis change when
 //! a text is quoted. `docs/decisions/0010-text-format-react.md` has the rules.
 
@@ -12,9 +12,9 @@ use std::ops::Bound;
 use super::header::{Section, is_emphasis};
 use crate::code::is_blank;
 
-/// Number of words behind a header that are compared.
+/// Number of words after a header that are compared.
 const MAX_WORDS: usize = 12;
-/// Number of bytes behind a header that are searched for these words.
+/// Number of bytes after a header that are searched for these words.
 const MAX_BYTES: usize = 2048;
 /// The number of common words after the same header above which a text is a quotation.
 const MAX_COINCIDENCE: usize = 3;
@@ -33,7 +33,7 @@ pub(super) enum Overlap {
 /// The headers of all untrusted texts of a conversation. Each text of the journal is added once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UntrustedHeaders {
-    /// A letter for the header, and the first words behind it.
+    /// A letter for the header, and the first words after it.
     keys: BTreeSet<String>,
 }
 
@@ -52,7 +52,7 @@ impl UntrustedHeaders {
                 let begins = lower
                     .get(..at)
                     .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
-                // The parser also accepts an input header directly behind the name of a tool.
+                // The parser also accepts an input header directly after the name of a tool.
                 let is_one =
                     |behind: &&str| begins || key == 'a' && second(behind, "input").is_some();
                 if let Some(behind) = text.get(at + word.len()..).filter(is_one) {
@@ -62,7 +62,7 @@ impl UntrustedHeaders {
         }
     }
 
-    /// Adds a header; `behind` is the text behind its first word.
+    /// Adds a header; `behind` is the text after its first word.
     fn header(&mut self, key: char, behind: &str) {
         let (key, behind) = match (key, second(behind, "input"), second(behind, "answer")) {
             ('a', Some(behind), _) => ('i', behind),
@@ -116,7 +116,7 @@ impl UntrustedHeaders {
         words(content).next()
     }
 
-    /// The text behind the next action input.
+    /// The text after the next action input.
     pub(super) fn input_of(content: &str) -> Option<&str> {
         let content = start_of(content);
         let lower = content.to_ascii_lowercase();
@@ -127,7 +127,7 @@ impl UntrustedHeaders {
         Some(self::content(behind).unwrap_or(behind))
     }
 
-    /// Compares the text behind a header of an answer with the texts behind the same header in the index.
+    /// Compares the text after a header of an answer with the texts after the same header in the index.
     pub(super) fn overlap(&self, section: Section, content: &str) -> Overlap {
         let key = match section {
             Section::Thought => 't',
@@ -188,7 +188,7 @@ impl UntrustedHeaders {
         }
     }
 
-    /// The keys before and behind a text in sort order: they have the longest common prefix with it.
+    /// The keys before and after a text in sort order: they have the longest common prefix with it.
     fn neighbours(&self, text: &str) -> [Option<&String>; 2] {
         let before = self
             .keys
@@ -202,7 +202,7 @@ impl UntrustedHeaders {
     }
 }
 
-/// The letter of a header and the words behind it.
+/// The letter of a header and the words after it.
 fn keyed(key: char, content: &str) -> String {
     let mut text = key.to_string();
     for word in words(content).take(MAX_WORDS) {
@@ -218,7 +218,7 @@ fn bare(key: char) -> String {
 }
 
 fn is_bare(content: &str) -> bool {
-    // Directly behind a header, a quotation mark ends the text in JSON that the header stands in.
+    // Directly after a header, a quotation mark ends the text in JSON that the header stands in.
     let line = content
         .lines()
         .next()
@@ -246,14 +246,14 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .filter(|word| !word.is_empty())
 }
 
-/// The text behind the second word of a header.
+/// The text after the second word of a header.
 fn second<'a>(behind: &'a str, word: &str) -> Option<&'a str> {
     let behind = behind.trim_start_matches([' ', '_', '-']);
     let (head, behind) = behind.split_at_checked(word.len())?;
     head.eq_ignore_ascii_case(word).then_some(behind)
 }
 
-/// The text of a header: behind its colon or, without one, in the lines below it.
+/// The text of a header: after its colon or, without one, in the lines below it.
 fn content(behind: &str) -> Option<&str> {
     let is_decoration =
         |c: char| is_emphasis(c) || c.is_ascii_digit() || is_blank(c) && !matches!(c, '\n' | '\r');

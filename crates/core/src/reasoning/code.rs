@@ -12,7 +12,7 @@ pub(super) struct CodeState {
     span: usize,
     /// The signs that are being read.
     run: Option<(char, usize)>,
-    /// The run stands behind words of its line.
+    /// The run stands after words of its line.
     is_in_line: bool,
     /// The line has more than blanks and its first run.
     has_words: bool,

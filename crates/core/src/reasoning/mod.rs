@@ -5,7 +5,7 @@
 //!
 //! - A tag in Markdown code is text.
 //! - A missing opening tag: everything before the closing one is reasoning.
-//! - A missing closing tag: everything behind the opening one is reasoning. If text stands before it, no reading is
+//! - A missing closing tag: everything after the opening one is reasoning. If text stands before it, no reading is
 //!   certain ([`Split::is_unsure`]).
 //! - A token that ends a turn in the chat template of a model ends the text.
 
@@ -21,7 +21,7 @@ use super::summary::names_cause;
 /// Tokens that end a text only where nothing follows: elsewhere they may be HTML.
 const LAST_TOKENS: [(&str, &str); 4] =
     [("</s>", "<s>"), ("<eos>", ""), ("<pad>", ""), ("[e~[", "")];
-/// The tags that templates write around an answer behind its reasoning.
+/// The tags that templates write around an answer after its reasoning.
 const WRAPPERS: [(&str, &str); 2] = [("<answer>", "</answer>"), ("<response>", "</response>")];
 
 /// The tag that some models write around notes, and others around their answer.
@@ -185,7 +185,7 @@ impl Splitter {
             Tag::CloseFold => (self.is_reasoning, self.is_folded) = (false, false),
             Tag::Close if self.is_reasoning => self.is_reasoning = false,
             Tag::Close => self.text_was_reasoning(),
-            // The beginning of the answer of a template: reasoning ends, and text goes on.
+            // The beginning of the answer of a template: reasoning ends, and text continues.
             Tag::Answer => self.is_reasoning = false,
             Tag::End if self.is_reasoning || !self.split.text.trim().is_empty() => {
                 self.is_reasoning = false;

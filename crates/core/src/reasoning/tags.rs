@@ -239,7 +239,7 @@ fn of_name(name: &str) -> Option<Tag> {
     }
 }
 
-/// The end of a tag behind its name; `length` is that of the tag so far.
+/// The end of a tag after its name; `length` is that of the tag so far.
 fn behind_name(tag: Tag, behind: &str, length: usize) -> Match {
     if !(behind.is_empty() || behind.starts_with(['>', ' ', '\t', '/'])) {
         return Match::None;

@@ -35,7 +35,7 @@ impl Searchable {
 }
 
 /// The words of an alert, at most 250: first those of `heads`, its title and type, then those of its text in their
-/// order. Behind them its labels, at most 500, each as `=` and 16 hexadecimal digits.
+/// order. After them its labels, at most 500, each as `=` and 16 hexadecimal digits.
 pub fn alert_words(heads: &[&str], text: &str) -> Vec<String> {
     let text = beginning(text, MAX_TEXT_BYTES);
     let mut words = Words::default();

@@ -8,7 +8,7 @@ use super::view::{View, scalar};
 /// Fields of an object that say how bad a condition is, and not which one it is.
 const VOLATILE: [&str; 5] = ["severity", "priority", "level", "status", "state"];
 
-/// The parts of a key; `None` stands for an absent one.
+/// The parts of a key; `None` represents an absent one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     /// The list of the source that gave it.
@@ -16,7 +16,6 @@ pub struct Key {
     pub parts: Vec<KeyPart>,
 }
 
-/// One part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPart {
     /// The expression that gave it, as written.

@@ -10,7 +10,6 @@ use super::view::{View, scalar};
 /// More labels than these are left out.
 const MAX_LABELS: usize = 128;
 
-/// The source of labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelSource {
     /// Each field with a text, a number or a bool.
@@ -93,7 +92,7 @@ impl LabelSource {
     }
 }
 
-/// A text without the separator is a label of its own.
+/// A text without the separator is a separate label.
 fn split(text: &str, separator: &str) -> Option<Label> {
     let (name, value) = text.split_once(separator).unwrap_or((text, "true"));
     let (name, value) = (name.trim(), value.trim());

@@ -19,7 +19,7 @@ pub enum Origin {
     At { place: String, text: String },
     /// No such place, as in `nothing at /alert/title`.
     Nothing(String),
-    /// A rule, as the words behind "because".
+    /// A rule, as the words after "because".
     Rule(String),
 }
 
@@ -75,7 +75,7 @@ impl Traced {
         }
     }
 
-    /// The reason, as the words behind "because".
+    /// The reason, as the words after "because".
     pub fn because(&self) -> String {
         match &self.origin {
             Origin::At { place, text } => format!("{place} is {text:?}"),

@@ -44,7 +44,7 @@ pub enum Form {
 }
 
 impl Fields {
-    /// In lines, in the order of the form.
+    /// The fields as lines, in the order of the form.
     pub fn lines(&self) -> Vec<String> {
         let of = |label: Label, text: &str| format!("{}: {text}", label.as_str());
         let one = |label: Label, text: Option<&String>| text.map(|text| of(label, text));
@@ -260,7 +260,7 @@ impl Reader {
         let Some(label) = self.open else { return };
         match item(line) {
             Some(text) => found.add(label, text),
-            // This line is the text of a label that stands alone. A paragraph behind a list is no item of it.
+            // This line is the text of a label that stands alone. A paragraph after a list is no item of it.
             None if !found.has(label) && !line.starts_with('#') => {
                 found.add(label, line);
                 self.open =

@@ -141,7 +141,7 @@ impl Label {
     }
 }
 
-/// A label with the text behind it in its line.
+/// A label with the text after it in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Labelled<'a> {
     pub(super) label: Label,

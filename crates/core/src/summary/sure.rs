@@ -62,7 +62,7 @@ impl Sure {
         }
     }
 
-    /// The word at the beginning of a text, and what stands behind it.
+    /// The word at the beginning of a text, and what stands after it.
     pub(super) fn read(text: &str) -> (Option<Self>, &str) {
         let text = text.trim().trim_start_matches(['*', '_', '`', ' ']);
         let lower = text.to_ascii_lowercase();

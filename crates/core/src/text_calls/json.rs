@@ -37,7 +37,7 @@ const LISTS: [&str; 6] = [
     "actions",
 ];
 
-/// The offset of a call with which the text ends, at the beginning of a line or behind one word.
+/// The offset of a call with which the text ends, at the beginning of a line or after one word.
 pub(super) fn at_the_end(text: &str, tools: &[ToolSpec]) -> Option<usize> {
     let starts = |at: &usize| {
         let before = text.get(..*at).unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn at_the_end(text: &str, tools: &[ToolSpec]) -> Option<usize> {
     })
 }
 
-/// Whether a text is nothing but calls. Brackets and fences behind one, and a missing end, make no difference.
+/// Whether a text is nothing but calls. Brackets and fences after one, and a missing end, make no difference.
 pub(super) fn is_only_calls(text: &str, tools: &[ToolSpec]) -> bool {
     let mut rest = text.trim();
     for _ in 0..MAX_DEPTH {

@@ -16,7 +16,7 @@ use super::code::{ends, fence};
 use super::plan::ToolSpec;
 use super::summary::names_cause;
 
-/// Bytes behind the beginning of a markup that have to hold the name of a tool or the form of a call.
+/// Bytes after the beginning of a markup that have to hold the name of a tool or the form of a call.
 const REACH_BYTES: usize = 300;
 /// Bytes of a call that are compared with the texts from outside.
 const SNIPPET_BYTES: usize = 64;
@@ -140,7 +140,7 @@ fn in_markup(text: &str, prose: &str, tools: &[ToolSpec]) -> Vec<usize> {
     found.filter(begins).map(|(at, _)| at).collect()
 }
 
-/// The text behind the name of an offered tool with which it begins, in the spelling of the plan or of a function.
+/// The text after the name of an offered tool with which it begins, in the spelling of the plan or of a function.
 fn offered<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
     let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
     let behind = |name: &str| {

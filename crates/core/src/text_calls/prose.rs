@@ -21,7 +21,7 @@ pub(super) fn prose(text: &str) -> String {
     out
 }
 
-/// The quotations that may go on in the next line.
+/// The quotations that may continue in the next line.
 #[derive(Debug)]
 struct Quotations {
     fence: Option<Mark>,

@@ -5,7 +5,7 @@ use crate::plan::ToolSpec;
 
 /// The longest beginning of a tag that is read.
 const MAX_HEAD_CHARS: usize = 48;
-/// Bytes behind the beginning of a tag that have to hold the name of a tool.
+/// Bytes after the beginning of a tag that have to hold the name of a tool.
 const REACH_BYTES: usize = 300;
 /// Words that occur in the names of tags around calls.
 const WORDS: [&str; 11] = [

@@ -58,7 +58,7 @@ pub(super) fn begins(text: &str, tools: &[ToolSpec]) -> bool {
     let behind = number.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let line = behind.lines().next().unwrap_or_default().trim_end();
     let opens = line.starts_with(['(', '{']) || line.starts_with("[ARGS]");
-    // The end of the line has no words, or the call goes on in the next one.
+    // The end of the line has no words, or the call continues in the next one.
     let is_whole = line.ends_with([')', ']', '}', '>', '(', '{', ',']);
     let is_below = line.is_empty() && behind.trim_start().starts_with(['{', '<']);
     (opens && is_whole) || is_below

@@ -89,7 +89,7 @@ words! {
         GoogleSearchResult = "google_search_result",
         /// Pages that the provider read.
         UrlContextResult = "url_context_result",
-        /// The execution goes on with another provider.
+        /// The execution continues with another provider.
         ProviderFallback = "provider_fallback",
         /// The first event of every session.
         SessionStarted = "session_started",
@@ -158,7 +158,7 @@ pub struct TimelineEvent {
     /// The execution's iteration, from 1.
     pub iteration: Option<u32>,
     /// The attempt of the iteration's model call that it comes from, counted from 1. A call is tried again by each
-    /// worker that goes on with the session before an answer is stored, and by the same worker after a rate limit.
+    /// worker that continues with the session before an answer is stored, and by the same worker after a rate limit.
     /// Older versions always wrote 1.
     pub attempt: Option<u32>,
     pub event_type: EventType,
@@ -216,7 +216,7 @@ impl EventDraft {
         }
     }
 
-    /// With one more field in the metadata, if it has a value.
+    /// Adds a field to the metadata, if it has a value.
     #[must_use]
     pub fn with(mut self, key: &str, value: Option<impl Into<Value>>) -> Self {
         if let (Some(value), Value::Object(metadata)) = (value, &mut self.metadata) {

@@ -50,7 +50,7 @@ pub struct EvidenceTool {
     /// A call gets the first answer that matches.
     pub answers: Vec<Recorded>,
     /// The real tool's answer about objects that do not exist, if the recording has all existing objects. `{{name}}`
-    /// stands for the argument of that name. Without it, a call without an answer gets [`NOT_RECORDED`].
+    /// represents the argument of that name. Without it, a call without an answer gets [`NOT_RECORDED`].
     #[serde(default)]
     pub not_found: Option<String>,
 }
@@ -74,7 +74,7 @@ pub struct Recorded {
     pub is_error: bool,
     /// The tool never answers.
     pub hang: bool,
-    /// `{{name}}` in the text stands for the argument of that name.
+    /// `{{name}}` in the text represents the argument of that name.
     pub fill: bool,
     /// The content of the file; empty without one.
     #[serde(skip)]

@@ -75,7 +75,7 @@ impl Query {
         rest.trim().is_empty().then_some(query)
     }
 
-    /// Reads an expression and returns the text behind it.
+    /// Reads an expression and returns the text after it.
     fn expression<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let text = text.trim_start();
         if let Some(inner) = text.strip_prefix('(') {
@@ -140,7 +140,7 @@ impl Query {
     }
 }
 
-/// The name at the beginning of a text, and the text behind it.
+/// The name at the beginning of a text, and the text after it.
 fn word(text: &str) -> Option<(&str, &str)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let length = text.len() - text.trim_start_matches(is_part).len();

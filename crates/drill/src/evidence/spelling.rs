@@ -55,7 +55,7 @@ const KINDS: [&[&str]; 16] = [
 ];
 
 /// Whether an argument asks for what was recorded. A recorded list has the values of which one is enough; null in it
-/// stands for an argument that is left out.
+/// represents an argument that is left out.
 pub(super) fn is_same(name: &str, recorded: &Value, given: Option<&Value>) -> bool {
     let given = given.filter(|given| {
         !given.is_null() && given.as_str().is_none_or(|text| !text.trim().is_empty())

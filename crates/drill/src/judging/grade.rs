@@ -358,7 +358,7 @@ impl<'e> Report<'e> {
             .get("unknown_citations")
             .and_then(Value::as_array);
         let summary = summary(&event.content).unwrap_or_default();
-        // Each fact of the evidence has a line of its own.
+        // Each fact of the evidence has a separate line.
         let line = |label: &str| {
             let texts = summary
                 .lines()
@@ -386,7 +386,7 @@ impl<'e> Report<'e> {
     }
 }
 
-/// The lines of the form, also behind an introduction.
+/// The lines of the form, also after an introduction.
 fn summary(text: &str) -> Option<String> {
     let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
     let summaries = starts.filter_map(|start| executive_summary(text.get(start..)?));

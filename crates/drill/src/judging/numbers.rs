@@ -17,7 +17,7 @@ const EPOCH_SECONDS: std::ops::Range<f64> = 1.0e9..4.0e9;
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
-/// Words behind which a number is not exact.
+/// Words after which a number is not exact.
 const ABOUT: [&str; 14] = [
     "about",
     "around",
@@ -389,7 +389,7 @@ fn time(word: &str) -> Option<String> {
     is_time.then(|| format!("{hour:02}:{}", rest.join(":")))
 }
 
-/// Every number of a source, also inside of names, with the word behind it.
+/// Every number of a source, also inside of names, with the word after it.
 fn numbers_of(text: &str) -> Vec<(f64, String)> {
     let mut numbers = Vec::new();
     let mut rest = text;

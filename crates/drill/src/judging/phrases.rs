@@ -3,7 +3,7 @@
 const NEGATIONS: [&str; 9] = [
     "no", "not", "don't", "never", "without", "avoid", "instead", "nor", "cannot",
 ];
-/// A negation counts for so many words behind it.
+/// A negation counts for so many words after it.
 const NEGATED_WORDS: usize = 5;
 
 /// The text in the form in which phrases are searched.

@@ -50,7 +50,7 @@ pub struct Resting {
     pub text: String,
     /// Indices into [`Research::sources`].
     pub sources: Vec<i32>,
-    /// Begin and end in bytes. Without them the part is searched in the text so far, behind the previous part if
+    /// Begin and end in bytes. Without them the part is searched in the text so far, after the previous part if
     /// possible.
     pub bytes: Option<(i32, i32)>,
 }

@@ -303,7 +303,7 @@ impl<W: World> Shared<W> {
         Ok(self.open(id, (**prepared).clone(), planned).await?)
     }
 
-    /// Gives each other alert of the body a message of its own. The alert itself gets its disposition afterwards, so a
+    /// Gives each other alert of the body a separate message. The alert itself gets its disposition afterwards, so a
     /// worker that dies in between leaves it undecided, and the next one publishes the same messages.
     async fn publish_parts(&self, received: &Received, parts: &[u32]) -> Result<(), Failure> {
         for part in parts {
@@ -338,7 +338,7 @@ impl<W: World> Shared<W> {
         Ok(false)
     }
 
-    /// Runs a step of the preparation in a task of its own, so that a panic does not end the sessions beside it.
+    /// Runs a step of the preparation in a separate task, so that a panic does not end the sessions beside it.
     async fn isolate_panics<T: Send + 'static>(
         &self,
         id: SessionId,

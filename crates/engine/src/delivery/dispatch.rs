@@ -40,7 +40,7 @@ pub struct Dispatcher<W: World>(pub Arc<Shared<W>>);
 
 impl<W: World> Dispatcher<W> {
     /// Brings one message to its acknowledgement, or to the settler, which acknowledges it when every event is on the
-    /// stream. Runs in a task of its own: the future may be dropped, but then the message waits for its ack deadline.
+    /// stream. Runs in a separate task: the future may be dropped, but then the message waits for its ack deadline.
     pub async fn handle(&self, job: Job<W::Delivery>) {
         let span = messaging::process(&job.received);
         self.acknowledge(job).instrument(span).await;

@@ -11,7 +11,6 @@ pub const MAX_TOOLS: usize = 127;
 /// Bytes of the descriptions and schemas of all tools of an agent, which are a part of every request.
 pub const MAX_BYTES: usize = 512 * 1024;
 
-/// The tools of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentTools {
     /// Sorted by name.

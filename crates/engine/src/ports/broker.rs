@@ -105,7 +105,7 @@ pub trait Queue: Send + Sync + 'static {
         alert: &IdleAlert,
     ) -> impl Future<Output = Result<u64, BrokerUnavailable>> + Send;
 
-    /// Publishes one alert of a body with several as a message of its own, under an id that follows from the id of the
+    /// Publishes one alert of a body with several as a separate message, under an id that follows from the id of the
     /// received message. A repetition publishes the same alert, which is investigated once. Bounded by some seconds.
     fn publish_part(
         &self,
@@ -158,7 +158,6 @@ impl WorkerStatus {
     }
 }
 
-/// The status of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// The process.

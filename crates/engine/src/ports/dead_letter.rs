@@ -90,7 +90,6 @@ impl From<InvalidSessionId> for Refusal {
 /// An alert that was given up, as it is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The alert.
     pub alert_id: SessionId,
     pub reason: DeadReason,
     /// The reason, for people.

@@ -24,7 +24,6 @@ use tarsy_core::timeline::{EventDraft, EventType};
 /// The right to write to a session: what every write is fenced with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The session.
     pub session_id: SessionId,
     /// Grows by one with every claim and release.
     pub epoch: u32,
@@ -32,7 +31,7 @@ pub struct Lease {
     pub token: Uuid,
 }
 
-/// The tries of an execution's model calls, as its timeline shows them to a worker that goes on with it.
+/// The tries of an execution's model calls, as its timeline shows them to a worker that continues with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedAttempts {
     /// Claims of the session since the last event of the execution, or since the start of its stage.
@@ -131,7 +130,7 @@ pub trait Journal: Send + Sync + 'static {
         end: SessionEnd,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Keeps calls that may have been sent by steps whose commits the store has lost, for whichever worker goes on.
+    /// Keeps calls that may have been sent by steps whose commits the store has lost, for whichever worker continues.
     /// Needs no lease: a call that is kept twice, or although its start is committed, changes nothing.
     fn remember(
         &self,
@@ -153,7 +152,6 @@ pub struct Appended {
 /// The data that one checkpoint writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// The execution.
     pub execution_id: ExecutionId,
     /// The execution's last number + 1.
     pub number: u32,
@@ -209,7 +207,6 @@ pub struct CallFailure {
 /// A row of `tool_interactions`. Only its result is read back, by [`Journal::result`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCallRecord {
-    /// The call.
     pub call: ToolCall,
     pub state: ToolCallState,
     /// The whole masked result.
@@ -287,7 +284,6 @@ pub struct StageBegun {
 /// An execution that begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionBegin {
-    /// The id.
     pub execution_id: ExecutionId,
     /// Counted from 1.
     pub agent_no: u32,
@@ -310,7 +306,6 @@ pub struct StageEnded {
     pub event: EventDraft,
 }
 
-/// The end of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionEnd {
     /// Never running.
@@ -319,7 +314,6 @@ pub struct SessionEnd {
     pub reason: StopReason,
     /// The last update of the alert that the analysis knew; it covers no later one.
     pub covered_updates: u32,
-    /// The analysis.
     pub final_analysis: Option<String>,
     /// The mark on the analysis, a warning for its readers.
     pub mark: Option<Mark>,

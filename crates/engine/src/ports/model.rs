@@ -27,7 +27,6 @@ pub trait Model: Send + Sync + 'static {
 pub struct ModelRequest {
     /// For logs on the other side.
     pub session_id: SessionId,
-    /// The execution.
     pub execution_id: ExecutionId,
     /// For logs on both sides: `<execution>:<iteration>`.
     pub request_id: String,

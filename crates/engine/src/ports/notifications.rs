@@ -99,7 +99,6 @@ pub trait Notifications: Send + Sync + 'static {
     fn notifications_changed(&self) -> Arc<Notify>;
 }
 
-/// The answer of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderAnswer {
     /// It has taken the message.

@@ -66,7 +66,6 @@ impl RouteLimit {
 /// Opens a session for an undecided alert, or links it to the open session of its fingerprint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenRequest {
-    /// The alert.
     pub alert_id: SessionId,
     /// The decoded alert, with masked texts.
     pub alert: Alert,
@@ -106,7 +105,6 @@ pub struct OpenRequest {
 /// Asks whether an alert joins a session, is covered by one or exceeds the limit of its route, before it is planned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinRequest {
-    /// The alert.
     pub alert_id: SessionId,
     /// The decoded alert, with masked texts.
     pub alert: Alert,
@@ -220,7 +218,7 @@ pub trait Sessions: Send + Sync + 'static {
         received: Received,
     ) -> impl Future<Output = Result<Disposition, StoreError>> + Send;
 
-    /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a session of its own.
+    /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a new session.
     fn join(
         &self,
         request: JoinRequest,
@@ -292,7 +290,7 @@ pub trait Sessions: Send + Sync + 'static {
     ) -> impl Future<Output = Result<SettlementStatus, StoreError>> + Send;
 
     /// Restores events that the store has lost and the stream still has: the events keep their numbers, events that the
-    /// store has written since move behind them, and one more event records the recovery. If the stream has the end of
+    /// store has written since move after them, and one more event records the recovery. If the stream has the end of
     /// the session, the session has ended.
     fn recover(
         &self,
@@ -379,7 +377,6 @@ pub struct ClaimRequest {
 /// A session of a worker that died in the pod of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inherited {
-    /// The session.
     pub session_id: SessionId,
     /// The span of its producer, as the headers of the alert have it.
     pub trace: Option<TraceContext>,
@@ -390,7 +387,6 @@ pub struct Inherited {
 pub struct Recover {
     /// Random; a retry keeps it.
     pub id: Uuid,
-    /// The session.
     pub session_id: SessionId,
     /// Its owner's; `None` for a session that is over.
     pub lease: Option<Lease>,

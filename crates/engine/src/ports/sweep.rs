@@ -31,7 +31,6 @@ pub enum Swept {
 /// An alert that waits for a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleAlert {
-    /// The alert.
     pub alert_id: SessionId,
     /// The alert has no disposition yet.
     pub undecided: bool,

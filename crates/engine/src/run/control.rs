@@ -27,7 +27,7 @@ pub enum Interrupted {
     /// An execution panicked: it counts as an attempt, as if the worker had died.
     #[error("an execution panicked")]
     Panicked,
-    /// Another claim of the session goes on with it.
+    /// Another claim of the session continues with it.
     #[error("released: {0}")]
     Release(#[from] ReleaseReason),
 }

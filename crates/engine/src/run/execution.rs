@@ -461,7 +461,7 @@ impl<W: World> Execution<W> {
         self.commit(performed).await
     }
 
-    /// For lines in the log.
+    /// The ids for log lines.
     fn ids(&self) -> Ids {
         Ids {
             session_id: self.lease.session_id,

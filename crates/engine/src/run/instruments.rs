@@ -58,7 +58,8 @@ pub(super) struct Ids {
     pub(super) execution_id: ExecutionId,
 }
 
-/// Logs and counts the facts of a checkpoint that change how its execution goes on. `state` is that before the entries.
+/// Logs and counts the facts of a checkpoint that change how its execution continues. `state` is that before the
+/// entries.
 pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
     let Ids {
         session_id,

@@ -288,7 +288,7 @@ struct Totals {
     covered_updates: Option<u32>,
 }
 
-/// Ends a session whose chain must not go on.
+/// Ends a session whose chain must not continue.
 ///
 /// # Errors
 /// As [`LeasedSession::run`].

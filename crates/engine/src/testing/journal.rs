@@ -17,7 +17,7 @@ use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventDraft, EventType};
 
 /// The time at which the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold`
-/// only blocks the worker there until the test lets it go on.
+/// only blocks the worker there until the test lets it continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Death {
     Never,

@@ -18,7 +18,7 @@ use tarsy_core::plan::ToolSpec;
 pub const CHAT: &str = "chat";
 /// The word of OpenTelemetry's conventions for an error that has no value of its own.
 pub const OTHER_ERROR: &str = "_OTHER";
-/// The reasons for the end of an answer; `other` stands for every other word.
+/// The reasons for the end of an answer; `other` represents every other word.
 pub const FINISH_REASONS: [&str; 11] = [
     "stop",
     "tool_calls",

@@ -27,8 +27,8 @@ pub fn process(received: &Received) -> Span {
     )
 }
 
-/// A worker goes on with a session of a dead worker of its pod, without a message. The span belongs to the trace of the
-/// producer as well.
+/// A worker continues with a session of a dead worker of its pod, without a message. The span belongs to the trace of
+/// the producer as well.
 pub fn inherit(inherited: &Inherited) -> Span {
     info_span!(
         target: TARGET, "inherit", otel.name = "inherit session",

@@ -244,7 +244,7 @@ impl<W: World> Sweeper<W> {
         };
         let reason = end.stop_reason();
         if !claimed.cancel_requested && !claimed.remaining.is_zero() {
-            // The sweep and the claim disagree: the owner of the message goes on with the session.
+            // The sweep and the claim disagree: the owner of the message continues with the session.
             ports.sessions.release(claimed.lease, "sweep").await?;
             return Ok(());
         }

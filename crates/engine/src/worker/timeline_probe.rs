@@ -1,7 +1,7 @@
 //! `TimelineProbe`, which finds out whether the timeline stream takes events.
 //!
 //! The stream can refuse events while the stream of alerts works: it has copies and a size of its own. Investigations
-//! go on then, because their events are in the store; only settlements wait.
+//! continue then, because their events are in the store; only settlements wait.
 
 use std::sync::Arc;
 use std::time::Duration;

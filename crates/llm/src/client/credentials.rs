@@ -19,7 +19,7 @@ const ALPN: &[u8] = b"h2";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
     pub token: Option<TokenSource>,
-    /// The authorities that may have signed the service's certificate; `None` stands for those of the system.
+    /// The authorities that may have signed the service's certificate; `None` represents those of the system.
     pub ca: Option<PathBuf>,
     pub certificate: Option<ClientCertificate>,
 }

@@ -2,7 +2,7 @@
 //! iteration).
 //!
 //! Unavailable means no connection, or UNAVAILABLE, `RESOURCE_EXHAUSTED` or UNAUTHENTICATED before the first chunk.
-//! A connection that is lost before the first chunk is a case of its own, because this call may have crashed the
+//! A connection that is lost before the first chunk is a separate case, because this call may have crashed the
 //! service. Every other error is a failure.
 
 use std::error::Error as _;
@@ -157,7 +157,8 @@ fn is_unconnected(status: &Status) -> bool {
     sources(status).any(|error| error.is::<ConnectError>())
 }
 
-/// Both transports enforce the deadline of the call as well: their status is CANCELLED with this source.
+/// Whether a status is a time-out. Both transports enforce the deadline of the call: their status is CANCELLED with
+/// this source.
 fn is_timeout(status: &Status) -> bool {
     status.code() == Code::DeadlineExceeded
         || sources(status).any(|error| error.is::<TimeoutExpired>())

@@ -8,13 +8,13 @@ use crate::proto::generate_response::Content;
 use crate::proto::{GenerateResponse, MAX_ANSWER_BYTES};
 use tarsy_engine::ports::ModelError;
 
-/// For text and reasoning together.
+/// The limit of text and reasoning together, in bytes.
 const MAX_TEXT_BYTES: usize = 4 * MIB;
-/// For one call.
+/// The limit of one call's arguments, in bytes.
 const MAX_ARGUMENT_BYTES: usize = MIB;
 /// Each of these calls gets a result. How many of them are run is a limit of the plan.
 const MAX_CALLS: usize = 256;
-/// For the parts that report on the provider's own tools.
+/// The number of parts that report on the provider's own tools.
 const MAX_NATIVE_PARTS: usize = 1024;
 /// Added to the size of each chunk, so that a stream of empty chunks reaches a limit, too.
 const CHUNK_OVERHEAD_BYTES: usize = 16;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::check::HEALTH_CHECK;
 
-/// After an answer that disproves the service, it may be another one.
+/// The interval at which a service is called again after an answer that disproves it: it may have been replaced.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The knowledge about a service without a health check.

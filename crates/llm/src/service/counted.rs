@@ -31,7 +31,7 @@ pub(super) fn count_refused(backend: Option<&'static str>) {
 }
 
 impl CountedRequest {
-    /// `backend` is the name of an existing backend; `None` stands for any other name that a client sent.
+    /// `backend` is the name of an existing backend; `None` represents any other name that a client sent.
     pub(super) fn begin(
         writer: ResponseWriter,
         backend: Option<&'static str>,

@@ -22,9 +22,9 @@ pub(super) struct Command {
 /// The form in which a program reads the argument of a flag with a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Behind a blank.
+    /// After a blank.
     Apart,
-    /// Directly behind the flag: `mysql -p` without it prompts.
+    /// Directly after the flag: `mysql -p` without it prompts.
     Joined,
     Either,
 }
@@ -107,7 +107,7 @@ impl Command {
         })
     }
 
-    /// Whether the argument behind this flag is a secret; `None` for any other argument.
+    /// Whether the argument after this flag is a secret; `None` for any other argument.
     pub(super) fn flag(self, argument: &str) -> Option<bool> {
         let known = self.secret.contains(&argument) || self.pair.contains(&argument);
         known.then_some(self.form != Form::Joined)
@@ -206,7 +206,7 @@ pub(super) static KEYWORDS: WordSet<25> = WordSet::new([
     "trapcommunity",
 ]);
 
-/// The secret behind a keyword without a separator: `requirepass x`, `IDENTIFIED BY 'x'`.
+/// The secret after a keyword without a separator: `requirepass x`, `IDENTIFIED BY 'x'`.
 pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpan> {
     let word = part(text, start, end);
     let at = skip(text, end, is_blank);
@@ -267,7 +267,7 @@ fn last_word(text: &str, at: usize) -> Option<SecretSpan> {
     (from > 0).then(|| SecretSpan::new(at + from, at + line.len()))
 }
 
-/// The word behind the next one, unless it is an option: `net user bob … /add`.
+/// The word after the next one, unless it is an option: `net user bob … /add`.
 fn second_word(text: &str, at: usize) -> Option<SecretSpan> {
     let first = skip_near(text, at, 128, |b| b.is_ascii_graphic());
     let second = skip(text, first, is_blank);

@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
     /// Without quotes.
     pub(crate) value: Span,
-    /// Index of the first node behind this one that is no descendant.
+    /// Index of the first node after this one that is no descendant.
     pub(crate) next: usize,
 }
 

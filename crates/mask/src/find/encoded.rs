@@ -17,7 +17,7 @@ pub(crate) struct Run {
 }
 
 /// Runs of base64, base32 or hexadecimal digits that decode to a text. Adds the ends of runs that the next line may
-/// continue behind a prefix.
+/// continue after a prefix.
 pub(crate) fn encoded_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut at = 0;
@@ -55,10 +55,10 @@ struct EncodedRun {
 }
 
 impl EncodedRun {
-    /// The end of the line that another one may continue behind a prefix, if the run is a whole line of an encoded
+    /// The end of the line that another one may continue after a prefix, if the run is a whole line of an encoded
     /// text.
     fn open_end(&self, text: &str) -> Option<usize> {
-        // A word in the line below, with more words behind it, does not continue the run.
+        // A word in the line below, with more words after it, does not continue the run.
         let line = if byte(text, self.span.end) == b' ' {
             self.first_line(text)?.span
         } else {
@@ -147,7 +147,7 @@ fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
     })
 }
 
-/// A run of hexadecimal digits, also behind `0x` or `\\x`, or of base32.
+/// A run of hexadecimal digits, also after `0x` or `\\x`, or of base32.
 fn other_run(text: &str, span: Span) -> Option<Run> {
     let run = span.text(text).trim_end_matches('=');
     let digits = run

@@ -11,7 +11,7 @@ use crate::names::{Secrecy, Stems, names_a_key, secrecy};
 use crate::spans::{SecretSpan, Span};
 use crate::values::{Reach, is_harmless, secret_at};
 
-/// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value behind the
+/// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value after the
 /// text, if the last word is its key.
 pub(crate) fn find(
     text: &str,
@@ -260,7 +260,7 @@ impl Word<'_> {
             .then_some(SecretSpan::new(start, end))
     }
 
-    /// The secret behind a flag of the program that the line calls.
+    /// The secret after a flag of the program that the line calls.
     fn flag_of(self, line: &mut CommandLine) -> Option<SecretSpan> {
         if byte(self.text, self.start) != b'-' {
             return None;

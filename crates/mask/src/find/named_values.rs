@@ -10,7 +10,7 @@ use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
 
 /// The largest distance between a name and its value, in bytes.
 const MAX_DISTANCE: usize = 64;
-/// The most words of a sentence that are read behind a name.
+/// The most words of a sentence that are read after a name.
 const MAX_WORDS: usize = 8;
 
 /// The secret that belongs to a word without a separator after it.
@@ -158,7 +158,7 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
         .or_else(|| said(text, at))
 }
 
-/// `the password is now …`, `password for prod is: …`: the word behind a verb, some words after the name.
+/// `the password is now …`, `password for prod is: …`: the word after a verb, some words after the name.
 fn said(text: &str, from: usize) -> Option<SecretSpan> {
     const VERBS: [&str; 8] = ["is", "was", "to", "are", "now", "as", "becomes", "equals"];
     let mut at = from;

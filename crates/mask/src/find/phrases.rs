@@ -113,7 +113,7 @@ fn in_block(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     }
 }
 
-/// `root:…`: a likely password directly behind the colon.
+/// `root:…`: a likely password directly after the colon.
 fn user(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     let text = word.text;
     if value != word.end + 1
@@ -139,7 +139,7 @@ fn pgpass(word: Word<'_>, value: usize) -> Option<SecretSpan> {
         return None;
     }
     let in_run = |b: u8| b.is_ascii_graphic() && b != b'"';
-    // A host has no sign of equality; the value of a query or of a variable begins behind one.
+    // A host has no sign of equality; the value of a query or of a variable begins after one.
     let start = back(text, word.start.saturating_sub(128), word.start, |b| {
         in_run(b) && b != b'='
     });
@@ -185,7 +185,7 @@ pub(super) fn piped(word: Word<'_>) -> Option<SecretSpan> {
     secret_at(word.text, value, Reach::Word, Secrecy::Strong)
 }
 
-/// `login with bob / …`: the user and the password behind the word.
+/// `login with bob / …`: the user and the password after the word.
 pub(super) fn login(text: &str, end: usize) -> Option<SecretSpan> {
     let line = part(text, end, near_line_end(text, end, 128));
     let (user, secret) = line.split_once('/')?;

@@ -111,7 +111,7 @@ static MARKERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::new(["BEGIN ", "END ", "-begin ", "- begin ", "-end ", "- end "]).ok()
 });
 
-/// The label behind `BEGIN `, up to its dashes or the end of its line.
+/// The label after `BEGIN `, up to its dashes or the end of its line.
 fn label(text: &str, at: usize) -> &str {
     let line = part(text, at, near_line_end(text, at, MAX_LABEL));
     let end = line.find(['-', '\\', '"', '\'']).unwrap_or(line.len());

@@ -75,7 +75,7 @@ fn cookie(start: usize, line: &str) -> Option<SecretSpan> {
 /// The separators between the user and the password.
 static GAPS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(["\" \""]).ok());
 
-/// Lines of `userlist.txt` of a pooler: `"user" "password"`, and no more behind them.
+/// Lines of `userlist.txt` of a pooler: `"user" "password"`, and no more after them.
 fn users(text: &str, spans: &mut Vec<SecretSpan>) {
     let Some(gaps) = GAPS.as_ref() else { return };
     for gap in gaps.find_iter(text).map(|gap| gap.start()) {

@@ -8,7 +8,6 @@ use crate::spans::Span;
 /// The longest key, in bytes.
 const MAX_KEY: usize = 96;
 
-/// One line.
 struct YamlLine {
     /// The columns of the dashes of list items.
     dashes: Vec<usize>,

@@ -41,13 +41,12 @@ pub(super) enum LinePosition {
 /// The prefix of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
-    /// In bytes, with the blank behind it; 0 if the line has none.
+    /// In bytes, with the blank after it; 0 if the line has none.
     pub(super) length: usize,
     /// The same for all lines of a source.
     pub(super) identity: u64,
 }
 
-/// The kind of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ElementKind {
     /// A time, a level, a number: another one in each line.
@@ -62,7 +61,7 @@ struct Element {
     /// The end of what names the source.
     name_end: usize,
     end: usize,
-    /// The text of the line begins directly behind it.
+    /// The text of the line begins directly after it.
     is_last: bool,
 }
 
@@ -183,7 +182,7 @@ fn is_klog(token: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The end of `Jan  2` behind the name of a month.
+/// The end of `Jan  2` after the name of a month.
 fn date(line: &str, end: usize) -> usize {
     let start = skip_blanks(line, end);
     let day = skip_near(line, start, 3, |b| b.is_ascii_digit());
@@ -195,7 +194,7 @@ fn date(line: &str, end: usize) -> usize {
     }
 }
 
-/// The number of a line: `12:`, `12-`, `12|`, or with a tab behind it.
+/// The number of a line: `12:`, `12-`, `12|`, or with a tab after it.
 fn line_number(line: &str, at: usize) -> Option<Element> {
     let digits = skip_near(line, at, 9, |b| b.is_ascii_digit());
     let (end, is_last) = match byte(line, digits) {

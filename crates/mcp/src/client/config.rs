@@ -105,7 +105,7 @@ pub struct HttpConfig {
     pub headers: BTreeMap<String, String>,
     /// Sent with each request as a bearer token.
     pub token: Option<TokenSource>,
-    /// Certificate authorities in PEM, beside those of the system.
+    /// Certificate authorities in PEM, in addition to those of the system.
     pub ca_file: Option<PathBuf>,
     /// The address of a proxy; without one those of the environment are used.
     pub proxy: Option<String>,

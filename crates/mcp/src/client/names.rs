@@ -30,7 +30,7 @@ pub(super) fn tool_fault(tool: &str) -> Option<String> {
     })
 }
 
-/// The part of a tool's name behind the dot: the name at its server, or a form that providers accept.
+/// The part of a tool's name after the dot: the name at its server, or a form that providers accept.
 pub(super) fn offered(server: &str, tool: &str) -> String {
     let room = MAX_NAME_BYTES.saturating_sub(server.len() + SEPARATOR.len());
     if is_plain(tool) && tool.len() <= room {

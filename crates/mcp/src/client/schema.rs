@@ -10,7 +10,7 @@ use tarsy_mask::Mask;
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 /// A schema cannot be cut, so a tool with a larger one is not offered.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
-/// Only the beginning of a longer description is cleaned and masked.
+/// The part of a long description that is cleaned and masked, in bytes.
 const MAX_READ_BYTES: usize = 64 * 1024;
 /// Keywords whose values are examples of what a property holds.
 const SAMPLE_KEYWORDS: [&str; 5] = ["default", "const", "enum", "example", "examples"];

@@ -20,7 +20,7 @@ struct Run {
 }
 
 impl SessionConnections {
-    /// At most `max` connections, those included that are being closed.
+    /// Limits the connections to `max`, including those that are being closed.
     pub(super) fn new(max: u32) -> Self {
         Self {
             limit: SessionLimit::new(max),

@@ -2,7 +2,7 @@
 //!
 //! Many servers handle one request at a time, and an alert must not wait for a list of tools behind a long call. So the
 //! list is requested once per connection, again after the server announces a change, and in the background when it is
-//! older than some minutes. A task of its own requests the list: an alert waits for it only for a short time, and a
+//! older than some minutes. A separate task requests the list: an alert waits for it only for a short time, and a
 //! server that starts slowly still has time to finish.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -128,7 +128,7 @@ impl CachedServer {
         }
     }
 
-    /// Requests the list in a task of its own, which ends when the context shuts down. The token is cancelled when the
+    /// Requests the list in a separate task, which ends when the context shuts down. The token is cancelled when the
     /// task ends or panics.
     fn request(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> CancellationToken {
         let ended = CancellationToken::new();

@@ -14,7 +14,7 @@ use super::Signed;
 use crate::response::Rejection;
 use tarsy_core::ids::SessionId;
 
-/// Between the time of a signature and the clock of this machine, in seconds.
+/// The greatest difference between the time of a signature and the clock of this machine, in seconds.
 const MAX_SKEW_SECS: i64 = 300;
 /// Each signature is compared once for each secret, over the whole body.
 const MAX_SIGNATURES: usize = 8;

@@ -24,11 +24,11 @@ use tarsy_http::listener::Token;
 pub enum Proof {
     /// The token of the receiver, if it has one; otherwise only programs of this machine can send.
     OfReceiver,
-    /// A token of its own, as the bearer token or as the password of Basic.
+    /// A dedicated token, as the bearer token or as the password of Basic.
     Token(Token),
-    /// A token of its own at the end of the path.
+    /// A dedicated token at the end of the path.
     InPath(Token),
-    /// A token of its own as the value of a header.
+    /// A dedicated token as the value of a header.
     InHeader { name: HeaderName, token: Token },
     /// A signature with a shared secret.
     Hmac(Hmac),

@@ -106,7 +106,6 @@ pub struct ToolReport {
     pub parameters_schema: Value,
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnswerReport {
     pub text: String,

@@ -54,7 +54,7 @@ pub enum CancelAnswer {
     Requested,
     /// No worker had the session or alert, so the statement has ended it.
     Cancelled,
-    /// The alert joined this session, which goes on.
+    /// The alert joined this session, which continues.
     Joined(SessionId),
     /// It had ended before.
     Ended,

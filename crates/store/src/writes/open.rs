@@ -194,7 +194,7 @@ enum Written {
     Decided(Opened),
     /// The alert has to be compared with this; `None` if that is not readable yet.
     Compare(Option<KnownAlert>),
-    /// The alert needs a session of its own, which this statement may not open.
+    /// The alert needs a new session, which this statement may not open.
     Undecided,
     Nothing,
 }
@@ -202,7 +202,7 @@ enum Written {
 /// The result of the statement, with all comparisons that it needed.
 enum Opening {
     Decided(Opened),
-    /// The alert needs a session of its own.
+    /// The alert needs a new session.
     Undecided,
 }
 

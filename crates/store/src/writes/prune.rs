@@ -54,7 +54,7 @@ struct DeletedRow {
     count: i64,
 }
 
-/// The session behind which the next batch of a table begins, so that it does not read the index entries of rows that
+/// The session after which the next batch of a table begins, so that it does not read the index entries of rows that
 /// earlier batches have deleted: they stay until a vacuum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Positions(Arc<Mutex<BTreeMap<&'static str, Uuid>>>);

@@ -155,7 +155,7 @@ impl<'a> End<'a> {
 }
 
 /// Inserts the events under their numbers and returns how many they are. Events that the store has written since move
-/// behind them; when the lost events hold the session's end, later events are deleted, because none may follow an end.
+/// after them; when the lost events hold the session's end, later events are deleted, because none may follow an end.
 fn restore(
     connection: &mut PgConnection,
     recover: &Recover,

@@ -1,6 +1,5 @@
 //! A row of the tables of metrics: name, kind and labels.
 
-/// One metric.
 #[derive(Debug)]
 pub struct Metric {
     pub name: &'static str,

@@ -4,7 +4,7 @@ use super::common::TOOL_BUCKETS;
 use super::metric::{Metric, counter, gauge, seconds};
 use tarsy_config::BUILTIN_SOURCE_NAMES;
 
-/// Beside the built-in sources: forms that belong to no source, and the sources of users.
+/// The values for forms that belong to no source, and for the sources of users.
 const OTHERS: [&str; 3] = ["json", "text", "custom"];
 const SOURCES: [&str; OTHERS.len() + BUILTIN_SOURCE_NAMES.len()] = sources();
 

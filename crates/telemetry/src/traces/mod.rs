@@ -1,7 +1,7 @@
 //! Traces: the spans of an investigation are exported over OTLP if the environment names a collector.
 //!
-//! `recorder` is the layer of `tracing` that gives each span its place, `export` sends ended spans to the collector.
-//! Without a collector the places are only for the logs.
+//! `recorder` is the layer of `tracing` that gives each span its span context, `export` sends ended spans to the
+//! collector. Without a collector the span contexts only appear in the logs.
 
 mod settings;
 mod pairs;

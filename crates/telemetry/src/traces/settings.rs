@@ -21,7 +21,7 @@ pub struct Settings {
     pub(super) endpoint: Url,
     /// Headers of each request, for the authentication at the collector.
     pub(super) headers: Option<Secret>,
-    /// The authorities that may have signed the collector's certificate, in PEM; `None` stands for those of the system.
+    /// The authorities that may have signed the collector's certificate, in PEM; `None` represents those of the system.
     pub(super) certificate: Option<PathBuf>,
     /// The time limit for one request.
     pub(super) timeout: Duration,

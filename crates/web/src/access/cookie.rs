@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq as _;
 use super::Hosts;
 use tarsy_http::listener::Token;
 
-/// For how long a login lasts.
+/// The duration of a login.
 const SECONDS: i64 = 12 * 3600;
 /// The prefix makes browsers accept the cookie from this host by TLS only. They refuse it on plain HTTP.
 const SECURE_NAME: &str = "__Host-tarsy_login";

@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::ports::Backend;
 use crate::{Shared, layout};
 
-/// Before the answer to a wrong token: guessing is slow.
+/// The delay before the answer to a wrong token, which makes guessing slow.
 pub(super) const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 
 /// The routes of the login.

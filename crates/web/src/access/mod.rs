@@ -54,14 +54,14 @@ pub enum Mode {
     Proxy(Proxy),
 }
 
-/// The groups that may do more than read. `*` stands for every user who is known.
+/// The groups that may do more than read. `*` represents every user who is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allow {
     pub ask: Vec<String>,
     pub cancel: Vec<String>,
     pub rerun: Vec<String>,
     pub submit: Vec<String>,
-    /// May see the requests to models. `*` stands for every reader, also where no user is known.
+    /// May see the requests to models. `*` represents every reader, also where no user is known.
     pub prompts: Vec<String>,
 }
 

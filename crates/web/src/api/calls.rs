@@ -18,7 +18,6 @@ struct Calls {
     calls: Vec<NumberedCall>,
 }
 
-/// The path of one call.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CallPath {
     part: String,

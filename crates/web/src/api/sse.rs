@@ -32,7 +32,7 @@ const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 /// The time between two looks at the connection to the broker.
 const NET_INTERVAL: Duration = Duration::from_millis(500);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// With this header nginx sends each frame at once.
+/// The header that makes nginx send each frame at once.
 const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The number of the last event that the reader has, after a reconnect.

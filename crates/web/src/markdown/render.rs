@@ -278,7 +278,7 @@ impl Renderer {
         }
     }
 
-    /// A part of the element around it, which there has to be.
+    /// Opens a part of an element, if the enclosing element is open; otherwise the part is ignored.
     fn part(&mut self, element: Element) {
         if self.is_in_element() {
             self.push(element)

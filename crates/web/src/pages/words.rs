@@ -79,7 +79,7 @@ pub(super) fn severity(severity: Option<Severity>) -> Markup {
     html! { span class=(class) { (word) } }
 }
 
-/// In the place of a title.
+/// The text that replaces an absent title.
 pub(super) const NO_TITLE: &str = "(no title)";
 
 /// The title of an alert: its name, then what it is about. A free text is shown as one.

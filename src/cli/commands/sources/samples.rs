@@ -94,7 +94,7 @@ fn of_folder(folder: &Path) -> anyhow::Result<Vec<Sample>> {
     Ok(samples)
 }
 
-/// Those of the built-in sources, but for the sources that the user has changed.
+/// The samples of the built-in sources, except for sources that the user has changed.
 fn builtin(config: &Config) -> anyhow::Result<Vec<Sample>> {
     let (changed, kept): (Vec<Sample>, Vec<Sample>) = samples::builtin()
         .into_iter()

@@ -53,7 +53,7 @@ pub(super) struct WaitWatch {
 }
 
 impl WaitWatch {
-    /// Without a place in the queue, nothing is reported before the first event.
+    /// Starts to report. Without a place in the queue, nothing is reported before the first event.
     pub(super) fn start(
         nats: &Nats,
         store: Option<Arc<Store>>,

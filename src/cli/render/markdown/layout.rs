@@ -282,7 +282,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Lines of code are indented and never wrapped at words; a line that does not fit goes on behind a mark.
+    /// Lines of code are indented and never wrapped at words; a line that does not fit continues after a mark.
     fn end_code(&mut self) {
         let Some(code) = self.code.take() else { return };
         self.steps += code.len();
@@ -368,7 +368,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The address stands behind the text, unless it is the text.
+    /// The address stands after the text, unless it is the text.
     fn close_link(&mut self) {
         let Some(Link {
             start,

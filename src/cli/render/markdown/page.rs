@@ -91,7 +91,8 @@ impl<'a> Page<'a> {
         self.fronts(&self.containers, begun)
     }
 
-    /// At most half of the width: what is nested deeper has the indentation of the last that fits.
+    /// The indentation of nested blocks, at most half of the width: deeper blocks have the indentation of the last
+    /// that fits.
     fn fronts(&self, containers: &[Container], begun: usize) -> Vec<Glyph> {
         let mut front = Vec::new();
         for (index, container) in containers.iter().enumerate() {

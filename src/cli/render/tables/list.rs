@@ -14,7 +14,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_reports::words::status_word;
 use tarsy_store::SessionLine;
 
-/// Only the end of a worker's name is shown: it differs between workers.
+/// The columns of a worker's name. Its end is shown, because it differs between workers.
 const WORKER_COLUMNS: usize = 10;
 
 /// The table of sessions; the time that a running one took ends at `now`.

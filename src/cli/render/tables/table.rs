@@ -7,7 +7,7 @@ use crate::cli::render::text;
 use tarsy_engine::ports::RunStatus;
 
 const GAP: &str = "  ";
-/// Before the column that takes the rest is narrower than this, other columns are left out.
+/// The least width of the column that takes the rest; other columns are left out before it gets narrower.
 const MIN_REST_COLUMNS: usize = 16;
 
 /// One cell with cleaned text.
@@ -174,7 +174,7 @@ pub(super) fn fact(label: &str, value: &str, style: &Style) -> Vec<String> {
     )
 }
 
-/// `value` cleaned and wrapped behind `front`, which is `indent` columns wide; no line for an empty value.
+/// `value` cleaned and wrapped after `front`, which is `indent` columns wide; no line for an empty value.
 pub(super) fn hanging(front: &str, indent: usize, value: &str, style: &Style) -> Vec<String> {
     let lines = text::wrap(
         &text::one_line(value, style.charset),

@@ -222,7 +222,7 @@ impl<'a> Columns<'a> {
             marks.push(Mark::new(shown(row.took_ms), Tone::Quiet));
         }
         if let Body::Code(code) = &row.body {
-            // A failed run has a mark of its own.
+            // A failed run has a separate mark.
             let hidden = Some(code.hidden())
                 .filter(|lines| *lines > 0 && !code.has_failed && !self.style.thinking);
             marks.extend(hidden.map(hidden_lines));
@@ -271,7 +271,7 @@ impl<'a> Columns<'a> {
         prose::short(text, room, self.style).map_or_else(below, Laid::Beside)
     }
 
-    /// At most `limit` lines, and a note about the rest; all of them with `-v`.
+    /// Limits the lines to `limit`, with a note about the rest; `-v` shows all of them.
     fn limited(&self, mut lines: Vec<String>, limit: Option<usize>) -> Vec<String> {
         if let Some(limit) = limit.filter(|limit| lines.len() > *limit && !self.style.verbose) {
             let hidden = lines.split_off(limit).len();
@@ -316,7 +316,7 @@ impl<'a> Columns<'a> {
 enum Laid {
     /// In the column of details.
     Beside(String),
-    /// In lines of its own.
+    /// In separate lines.
     Below(Vec<String>),
 }
 
@@ -336,7 +336,7 @@ fn shown(took_ms: Option<u64>) -> String {
     took_ms.map(format::took).unwrap_or_default()
 }
 
-/// So many lines are hidden; -t shows them.
+/// The mark for hidden lines, which `-t` shows.
 fn hidden_lines(lines: usize) -> Mark {
     let long = format!("(+{}, -t)", format::count(lines, "line"));
     Mark {

@@ -25,7 +25,6 @@ pub enum Outcome {
     OtherName,
     /// A call in the text, in the markup of a model.
     CallInText,
-    /// A call in the reasoning.
     CallInReasoning,
     /// A text without a call.
     NoCall,

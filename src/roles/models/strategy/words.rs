@@ -2,7 +2,7 @@
 
 use super::{Outcome, Problem, Reading, TOOL};
 
-/// For a provider that replays recordings.
+/// The remark about a provider that replays recordings.
 pub(super) const RECORDING: &str = "it replays recordings: no model is asked";
 
 /// The sentences about the answers to one or two requests.

@@ -10,7 +10,7 @@ use super::api::Api;
 use super::container::each;
 use crate::support::monitoring::program;
 
-/// The paths of resources, by the version of their API and their kind; `NAMESPACE` stands for one.
+/// The paths of resources, by the version of their API and their kind; `NAMESPACE` represents one.
 struct Paths(BTreeMap<(String, String), String>);
 
 impl Paths {

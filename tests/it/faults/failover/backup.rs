@@ -47,7 +47,7 @@ struct Drill {
     _server: PostgresServer,
 }
 
-/// Runs investigations, makes a backup, goes on, destroys the database and restores the backup.
+/// Runs investigations, makes a backup, continues, destroys the database and restores the backup.
 async fn destroyed_and_restored(backup: Backup) -> Option<Drill> {
     let mut server = PostgresServer::start().await;
     if !server.can_back_up() {

@@ -107,7 +107,6 @@ pub(super) fn panel_expressions() -> Vec<Expression> {
     found
 }
 
-/// The expressions of all annotations.
 pub(super) fn annotation_expressions() -> Vec<Expression> {
     let of = |(name, dashboard): (String, Value)| {
         let annotations = dashboard["annotations"]["list"].as_array().unwrap().clone();

@@ -21,7 +21,7 @@ use crate::support::system::{Setup, TestSystem};
 struct Traced {
     system: TestSystem,
     collector: Collector,
-    /// Variables beside those of the system.
+    /// Variables in addition to those of the system.
     env: Vec<(&'static str, String)>,
 }
 

@@ -36,7 +36,6 @@ enum Command {
     End,
 }
 
-/// The state of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WorkerState {
     /// Name of the current process, or of the last one.
@@ -78,7 +77,7 @@ pub(super) struct Spec {
 
 impl Worker {
     pub(super) fn start(spec: Spec, [broker, database, llm]: [Link; 3]) -> Self {
-        // Every other worker has a pod, in which its sessions go on as soon as it is started again.
+        // Every other worker has a pod, in which its sessions continue as soon as it is started again.
         let uid = if spec.number % 2 == 1 {
             format!("pod {}", spec.number)
         } else {
@@ -205,7 +204,6 @@ enum Phase {
     Running,
 }
 
-/// An event of a process.
 enum ProcessEvent {
     /// The address of its metrics; `None` if the process ended before it was ready.
     Ready(Option<String>),

@@ -41,7 +41,7 @@ pub(super) async fn stdio_killed(pace: Pace) -> Vec<Measured> {
     )]
 }
 
-/// The tool server does not return. The sessions that use it go on without it.
+/// The tool server does not return. The sessions that use it continue without it.
 pub(super) async fn http_gone(pace: Pace) -> Vec<Measured> {
     let mut server = ToolServer::start(Form::Json).await;
     let line = format!("  web: {{url: '{}'}}\n", server.url());

@@ -45,7 +45,7 @@ pub(super) enum Action {
         worker: usize,
         session: Id,
     },
-    /// A worker that was started in the place of the dead owner goes on with the session before its lease expires.
+    /// A worker that was started in the place of the dead owner continues with the session before its lease expires.
     Inherit {
         worker: usize,
         session: Id,

@@ -132,7 +132,7 @@ fn fits(reply: &ToolReply, expected: Expected) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_fault_of_http_costs_its_own_call_and_leaves_no_request_open() {
-    // Most calls wait, so each group has a server of its own, and they run beside each other.
+    // Most calls wait, so each group has a server of its own, and they run in parallel.
     join_all(
         CALLS
             .chunks(CALLS.len().div_ceil(GROUPS))

@@ -279,7 +279,7 @@ async fn each_role_may_do_exactly_what_the_table_says() {
                 .state
                 .messages
         };
-        // A server stores a message a moment after it has answered the PING behind it.
+        // A server stores a message a moment after it has answered the PING after it.
         eventually(stream, async || stored().await >= messages).await;
         assert_eq!(stored().await, messages, "{stream}");
     }

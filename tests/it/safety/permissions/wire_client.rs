@@ -75,7 +75,7 @@ impl WireClient {
         !refused
     }
 
-    /// Sends a command; the server has handled it when it answers the PING behind it.
+    /// Sends a command; the server has handled it when it answers the PING after it.
     async fn command(&mut self, command: &str) -> Vec<String> {
         self.stream
             .write_all(format!("{command}PING\r\n").as_bytes())

@@ -1,8 +1,8 @@
 //! Any bytes are an answer of a provider, and any bytes are the history of a conversation.
 //!
 //! The seeds are the recorded streams of `tests/fixtures` and the histories below. The suite tries them and some
-//! hundred random changes of them, in half a second; `./dev prove` goes on for a minute. `TARSY_FUZZ_SECS=60 ./dev test
-//! --test it provider_bytes -- --nocapture` searches longer; `TARSY_FUZZ_SEED` repeats a search. The targets in
+//! hundred random changes of them, in half a second; `./dev prove` continues for a minute. `TARSY_FUZZ_SECS=60 ./dev
+//! test --test it provider_bytes -- --nocapture` searches longer; `TARSY_FUZZ_SEED` repeats a search. The targets in
 //! `fuzz/providers` search with libFuzzer.
 
 pub(crate) mod arena;

@@ -41,7 +41,7 @@ impl Api {
         .any(|word| body.contains(word))
     }
 
-    /// Words of an answer that goes on.
+    /// Words of an answer that continues.
     pub(super) fn words(self, text: &str) -> String {
         match self {
             Self::Gemini => gemini(

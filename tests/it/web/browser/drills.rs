@@ -15,7 +15,7 @@ use crate::support::process::Tarsy;
 
 /// Several agents with a synthesis; and one with code, searches, thoughts and texts.
 const IN_SUITE: [&str; 2] = ["bad-deploy-team", "xid-wraparound"];
-/// A limit against a drill that hangs: the one with the longest journal takes a minute beside other tests.
+/// A limit against a drill that hangs: the one with the longest journal takes a minute in parallel with other tests.
 const LONGEST_DRILL: Duration = Duration::from_secs(600);
 
 /// Number, name and words of each row, with those in folded ranges.
@@ -108,7 +108,7 @@ async fn every_row_of_every_drill_has_the_words_of_the_terminal() {
         for (number, name, said) in &rows {
             let terminal = &shown[number];
             // A long text ends in both with dots, in the terminal later. Links to open calls are of the page, and so
-            // are the point between a text and the totals behind it, and the arrow between a program and its output.
+            // are the point between a text and the totals after it, and the arrow between a program and its output.
             let said = said.split(". Open calls:").next().unwrap_or_default();
             assert!(
                 has_name(terminal, &plain(name)),

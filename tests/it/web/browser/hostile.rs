@@ -30,7 +30,7 @@ const UNSEEN: &str = "/[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u001b]/.test(docu
 
 /// A model that thinks, calls and concludes with the hostile text, and waits at a gate while it writes.
 fn transcript() -> String {
-    // A line is shown when it is known to be no secret; one that ends with a bracket might go on.
+    // A line is shown when it is known to be no secret; one that ends with a bracket might continue.
     let line = "<script>fetch('https://evil.example/l')</script> <img src=https://evil.example/m.png onerror=alert(4)> is what I see.\n";
     let text = json!(line.repeat(60));
     let name = json!(TEXT);

@@ -209,7 +209,7 @@ impl Claimer {
         }
     }
 
-    /// At the end: releases every message that arrives until no request can be left at the server.
+    /// Releases every message that still arrives, until no request can be left at the server.
     async fn finish(&mut self) {
         let limit = Instant::now() + self.settings.expires + Duration::from_secs(1);
         while let Ok(Some(reply)) =

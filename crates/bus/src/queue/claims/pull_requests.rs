@@ -102,7 +102,7 @@ impl PullRequests {
         Ok(None)
     }
 
-    /// After a loss: forgets all requests, which end at the server within `expires`.
+    /// Forgets all requests after a loss; they end at the server within `expires`.
     pub(super) fn reset(&mut self, expires: Duration) {
         self.consumers.clear();
         self.pending.clear();

@@ -3,7 +3,6 @@
 
 use crate::read::reader::{Field, Map};
 
-/// The API of Slack.
 const SLACK_API: &str = "https://slack.com/api";
 /// The words of `kind`.
 const KINDS: [&str; 3] = ["slack", "teams", "webhook"];

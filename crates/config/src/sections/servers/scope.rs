@@ -11,7 +11,7 @@ pub enum ServerScope {
     /// All sessions of a worker share one connection.
     #[default]
     Worker,
-    /// Each session has a connection of its own, from its first call until the worker ends or releases it.
+    /// Each session has a separate connection, from its first call until the worker ends or releases it.
     Session,
 }
 

@@ -88,7 +88,7 @@ pub struct McpAddress {
     /// The file with the bearer token. It is read again when the server refuses the token.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub token_file: Option<String>,
-    /// Certificate authorities in PEM, beside those of the system.
+    /// Certificate authorities in PEM, in addition to those of the system.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub ca_file: Option<String>,
     /// The address of a proxy; without one those of the environment are used.

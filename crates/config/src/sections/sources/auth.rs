@@ -14,7 +14,7 @@ pub enum SourceAuth {
     Receiver,
     /// A token of this source, as a bearer token or as the password of Basic.
     Token(SourceSecret),
-    /// A token behind the name of the source in the path.
+    /// A token after the name of the source in the path.
     Path(SourceSecret),
     /// A header whose value is the secret.
     Header { name: String, secret: SourceSecret },

@@ -62,7 +62,7 @@ impl ConfiguredSources {
         self.0.iter()
     }
 
-    /// These and the built-in sources, as the intake needs them.
+    /// Returns these and the built-in sources, as the intake needs them.
     pub fn all(&self) -> Arc<Sources> {
         let users = self
             .0
@@ -149,7 +149,7 @@ fn builtin(name: &str) -> Option<Reader> {
         .map(|source| source.reader.clone())
 }
 
-/// A source like another one is reached by its name, or by a rule of its own.
+/// A source like another one is reached by its name, or by a separate rule.
 fn unnamed(source: Source) -> Source {
     Source {
         recognise: Vec::new(),

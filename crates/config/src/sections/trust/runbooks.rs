@@ -14,7 +14,7 @@ pub struct Runbooks {
     pub hosts: Vec<RunbookSource>,
     /// Hosts as well, whose names may lead to addresses of a private network.
     pub private_hosts: Vec<RunbookSource>,
-    /// Certificate authorities in PEM, beside those of the system.
+    /// Certificate authorities in PEM, in addition to those of the system.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub ca_file: Option<String>,
 }

@@ -130,7 +130,7 @@ impl CallSite {
         request.ok_or(NotRebuilt::Provider)
     }
 
-    /// For each message of the request the entry that it was made from; empty for a summary, which has none.
+    /// The entries that the messages of the request were made from; empty for a summary, which has none.
     pub fn sources(&self) -> Vec<MessageSource> {
         if self.long.is_some() {
             Vec::new()

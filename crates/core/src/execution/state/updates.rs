@@ -16,7 +16,7 @@ impl State {
         self.updates.known
     }
 
-    /// The same, as far as the model has answered since.
+    /// The number of the last update that the model has answered.
     pub fn answered_updates(&self) -> u32 {
         self.updates.answered
     }

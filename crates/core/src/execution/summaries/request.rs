@@ -13,9 +13,9 @@ const USER: &str = include_str!("../../prompts/summarise_user.md");
 
 /// The limit of the alert and its instructions in the request, in tokens.
 const MAX_TASK_TOKENS: u32 = 2_000;
-/// Of the text before the call, and of its arguments.
+/// The limit of the text before the call, and of its arguments, in tokens.
 const MAX_REASON_TOKENS: u32 = 500;
-/// Of the result in the request, whatever the window of the model is.
+/// The limit of the result in the request, in tokens, whatever the window of the model is.
 const MAX_RESULT_TOKENS: u64 = 100_000;
 /// The window of a model for which none is configured.
 const DEFAULT_WINDOW: u64 = 128_000;

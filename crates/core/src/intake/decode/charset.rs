@@ -76,7 +76,8 @@ pub(super) fn owned_text(
     }
 }
 
-/// Neither UTF-8 nor what the header names: UTF-8 with faults, or the character set of Western Windows.
+/// Guesses the character set of a text that is neither UTF-8 nor what the header names: UTF-8 with faults, or that of
+/// Western Windows.
 fn guessed<'b>(bytes: &'b [u8], repairs: &mut Vec<Repair>) -> Option<Cow<'b, str>> {
     let mut faults = 0_usize;
     let mut characters = 0_usize;

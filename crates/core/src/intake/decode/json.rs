@@ -62,7 +62,7 @@ pub(super) fn is_gap(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1e}' | '\u{feff}' | '\u{0}')
 }
 
-/// Several objects or lists, one behind the other.
+/// Several objects or lists, one after the other.
 fn sequence(text: &str) -> Option<Value> {
     let text = text.trim_matches(is_gap);
     let mut values = Vec::new();

@@ -14,7 +14,7 @@ const MAX_VALUES: usize = 200_000;
 /// The limit of a text that is repaired, in bytes.
 const MAX_REPAIRED_BYTES: usize = 16 * 1024 * 1024;
 
-/// Several values of one text, one behind the other or in lines.
+/// Several values of one text, one after the other or in lines.
 #[derive(Debug, Default)]
 pub(in crate::intake) struct Values<'t> {
     pub(in crate::intake) texts: Vec<Cow<'t, str>>,

@@ -30,7 +30,7 @@ const MEASURED: WordList = WordList::new(
      retry level load temp temperature usage latency cpu memory length depth lag age rate score after in =",
 );
 
-/// Words behind a number that is measured.
+/// Words after a number that is measured.
 const UNITS: WordList = WordList::new(
     "second seconds minute minutes hour hours day days week weeks kb mb gb tb kib mib gib bytes percent sekunde sekunden \
      minuten stunde stunden tag tage prozent segundos minutos horas días secondes heures jours",
@@ -167,7 +167,7 @@ fn is_measure(text: &str) -> bool {
             .all(|c| c.is_ascii_digit() || ".,".contains(c))
 }
 
-/// A state with a number behind it: `FIRING:1`.
+/// A state with a number after it: `FIRING:1`.
 fn is_split_state(word: &str) -> bool {
     word.split_once(':').is_some_and(|(state, count)| {
         status_of(state).is_some()

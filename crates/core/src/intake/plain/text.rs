@@ -9,12 +9,12 @@ use crate::intake::reading::Reading;
 use crate::intake::{clean, fingerprint, identity};
 use crate::sources::{Note, Traced, Word, is_severity_word, severity_of, status_of};
 
-/// With fewer such lines a text has no fields.
+/// The number of such lines below which a text has no fields.
 const MIN_FIELDS: usize = 3;
 const MAX_FIELDS: usize = 64;
 const MAX_NAME_CHARS: usize = 32;
 const MAX_NAME_WORDS: usize = 3;
-/// The first lines give fields, and of the key words; what is behind them counts as it is written.
+/// The first lines give fields, and of the key words; what is after them counts as it is written.
 const MAX_LINES: usize = 64;
 /// The words of a longer line count as they are written.
 const MAX_LINE_CHARS: usize = 512;
@@ -28,7 +28,6 @@ pub(in crate::intake) fn read_text(text: &str) -> Reading {
     }
 }
 
-/// The key of a text.
 pub(in crate::intake) fn text_key(text: &str) -> String {
     read_text(text).fingerprint.unwrap_or_default()
 }

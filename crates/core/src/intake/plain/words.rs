@@ -1,6 +1,6 @@
 //! Words of keys, in lower case without separators: `servicestate` is `SERVICE_STATE`, and `state` in `service`.
 
-/// Of the alert's type, before its title.
+/// Keys of the alert's type, before those of its title.
 pub(super) const NAMES: [&str; 19] = [
     "alertname",
     "alert",

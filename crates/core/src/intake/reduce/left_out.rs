@@ -51,7 +51,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Of the value of a header. Any other text counts as none.
+    /// Parses the value of a header. Any other text counts as none.
     pub fn parse(header: &str) -> Option<Self> {
         let Self { firing, notes, key } = serde_json::from_str(header).ok()?;
         let notes = notes

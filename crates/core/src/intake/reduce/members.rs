@@ -53,7 +53,7 @@ pub(super) enum Members<'t> {
 }
 
 impl<'t> Members<'t> {
-    /// Of a JSON value without white space around it.
+    /// The members of a JSON value without white space around it.
     pub(super) fn of(json: &'t str) -> Self {
         let mut reader = Deserializer::from_str(json);
         match json.as_bytes().first() {

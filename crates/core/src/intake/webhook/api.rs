@@ -29,7 +29,7 @@ pub(in crate::intake) fn read(
     }
 }
 
-/// In a webhook of Alertmanager the receiver is a text.
+/// Whether an item is a group of the API. In a webhook of Alertmanager the receiver is a text.
 fn is_group(item: &Value) -> bool {
     item.pointer("/receiver/name").is_some()
         && item.get("labels").is_some_and(Value::is_object)

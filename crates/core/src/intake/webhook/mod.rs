@@ -133,7 +133,7 @@ fn named(alerts: &[Value]) -> bool {
     })
 }
 
-/// Of the fields of an alert or a group: one that is no end fires.
+/// The status by the fields of an alert or a group: one that is no end fires.
 pub(super) fn status_of(fields: &Map<String, Value>) -> Option<AlertStatus> {
     let status = status_of_word(&text(fields, "status")?);
     Some(if status == Some(AlertStatus::Resolved) {
@@ -196,7 +196,7 @@ impl<'a> Item<'a> {
             .to_owned()
     }
 
-    /// Without labels its text is the member, so that two such alerts are two.
+    /// The member of this alert. Without labels it is made from the text, so that two such alerts are two.
     fn member(&self, name: &str) -> Uuid {
         if self.labels.is_empty() && !self.annotations.is_empty() {
             return fingerprint::member_of_text(&self.describe(name));

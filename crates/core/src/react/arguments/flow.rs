@@ -15,7 +15,7 @@ pub(super) fn value(text: &str) -> Option<Value> {
         .map(|(value, _)| value)
 }
 
-/// The mapping or list at the beginning of a text, and the text behind it.
+/// The mapping or list at the beginning of a text, and the text after it.
 pub(super) fn prefix(text: &str) -> Option<(Value, &str)> {
     if !text.starts_with(['{', '[']) {
         return None;
@@ -85,7 +85,7 @@ impl<'a> FlowParser<'a> {
         is_there.then_some(())
     }
 
-    /// A string in quotes. With more text behind it, `"a" or "b"`, the whole text unchanged.
+    /// A string in quotes. With more text after it, `"a" or "b"`, the whole text unchanged.
     fn text(&mut self) -> Option<String> {
         let (quoted, rest) = split_quoted(self.rest)?;
         let next = rest.trim_start_matches([' ', '\t', '\r']);
@@ -161,7 +161,7 @@ impl<'a> FlowParser<'a> {
     }
 }
 
-/// A text in single or triple quotes, and the text behind it.
+/// A text in single or triple quotes, and the text after it.
 fn split_quoted(text: &str) -> Option<(&str, &str)> {
     if let Some(inside) = text.strip_prefix("\"\"\"") {
         let end = inside.find("\"\"\"")?;

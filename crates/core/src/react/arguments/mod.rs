@@ -41,7 +41,7 @@ pub(super) fn of(input: &str) -> Arguments {
             };
         }
         Some((value, "")) => (value, Vec::new()),
-        // A remark behind an object is not part of it.
+        // A remark after an object is not part of it.
         Some((value @ Value::Object(_), behind)) => (value, filled_lines(behind)),
         Some(_) | None => lenient(input),
     };
@@ -64,7 +64,7 @@ fn written(values: &Map<String, Value>) -> String {
     serde_json::to_string(values).unwrap_or_else(|_| "{}".to_owned())
 }
 
-/// The JSON at the beginning of a text, and the text behind it.
+/// The JSON at the beginning of a text, and the text after it.
 fn strict(text: &str) -> Option<(Value, &str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = values.next()?.ok()?;
@@ -93,7 +93,7 @@ fn lenient(input: &str) -> (Value, Vec<&str>) {
     }
 }
 
-/// An object behind an announcement: `These are the arguments:` and then lines of JSON.
+/// An object after an announcement: `These are the arguments:` and then lines of JSON.
 fn behind_words(input: &str) -> Option<(Value, Vec<&str>)> {
     let (at, _) = input.match_indices('\n').find(|(at, _)| {
         let line = input.get(at + 1..).unwrap_or_default();
@@ -105,7 +105,7 @@ fn behind_words(input: &str) -> Option<(Value, Vec<&str>)> {
     is_all.then(|| (value, filled_lines(words)))
 }
 
-/// Whether an object ends here: its line goes on with no part of a query, as in `{a: 1} | json`.
+/// Whether an object ends here: its line continues with no part of a query, as in `{a: 1} | json`.
 fn ends_there(behind: &str) -> bool {
     let line = behind.lines().next().unwrap_or_default().trim();
     line.is_empty() || line.starts_with("```")
@@ -119,7 +119,7 @@ fn filled_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// For people: the first lines that were not understood.
+/// The first lines that were not understood, for people.
 fn problem(left_out: &[&str]) -> Option<String> {
     const MAX_LINES: usize = 3;
     const MAX_CHARS: usize = 80;

@@ -1,7 +1,7 @@
 //! Parses keys and values in one line: `a: 1`, `a=1`, also several with commas between them. A part of a query is no
 //! pair.
 
-/// A key, its separator, and the text behind the separator.
+/// A key, its separator, and the text after the separator.
 #[derive(Clone, Copy)]
 struct Pair<'a> {
     key: &'a str,
@@ -21,9 +21,9 @@ impl Pair<'_> {
 enum Position {
     /// At the beginning of a line.
     Start,
-    /// Behind a comma.
+    /// After a comma.
     Behind,
-    /// Behind a comma, where the first pair is `a:1`.
+    /// After a comma, where the first pair is `a:1`.
     BehindTouched,
 }
 
@@ -106,7 +106,7 @@ fn next_pair(text: &str, position: Position) -> Option<(&str, Pair<'_>)> {
     None
 }
 
-/// A key, and the text behind its separator, `:` or `=`. In the middle of a line the
+/// A key, and the text after its separator, `:` or `=`. In the middle of a line the
 /// separator has to be a plain one, so that a comma in a query or an address divides nothing.
 fn pair(text: &str, position: Position) -> Option<Pair<'_>> {
     let (key, behind) = key(text)?;
@@ -147,7 +147,7 @@ fn key(text: &str) -> Option<(&str, &str)> {
         .then_some((key, behind))
 }
 
-/// Whether the text directly behind a colon is a value, as in `host:db-3`: not the rest of a URL (`http://x`), of a
+/// Whether the text directly after a colon is a value, as in `host:db-3`: not the rest of a URL (`http://x`), of a
 /// path, of the name of a metric (`job:errors:rate5m`), of a query (`status:500 AND host:web`, `avg:cpu{host}`).
 fn is_value(rest: &str) -> bool {
     if rest.starts_with(['{', '[']) {

@@ -15,7 +15,7 @@ pub use pieces::{key_pieces, pieces};
 pub use severity::{is_severity_word, severity_of};
 pub use status::{ended_of, status_of};
 
-/// A table of words in any case. A word that ends with `*` stands for all that begin with it.
+/// A table of words in any case. A word that ends with `*` represents all that begin with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordTable<T> {
     exact: BTreeMap<String, T>,

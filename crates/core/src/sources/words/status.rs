@@ -22,7 +22,7 @@ const ENDING: WordList = WordList::new(
 );
 /// Words before the end of a sentence: `API check #1 has recovered`.
 const AUXILIARY: [&str; 6] = ["has", "have", "is", "was", "been", "now"];
-/// Over, as the whole word only.
+/// Words that mean an end only as the whole text.
 const WHOLE: [&str; 12] = [
     "canceled",
     "cancelled",
@@ -42,7 +42,7 @@ const WELL: WordList = WordList::new(
     "ok okay up normal healthy good green passing passed pass success successful successfully succeeded operational \
      available online inactive deactivated nominal reachable responding alive completed complete running working",
 );
-/// Of these, words that need another one of well beside them.
+/// Words of these that count only together with another word of well.
 const ONLY_BESIDE: [&str; 2] = ["running", "working"];
 /// Words beside a word of well or an end that say nothing.
 const FILLING: WordList = WordList::new(

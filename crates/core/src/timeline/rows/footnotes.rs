@@ -15,7 +15,7 @@ const MAX_SOURCES: usize = 99;
 /// A text with marks, and the sources of the marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Footnotes {
-    /// Has `[^1]` behind the words that cite the first source; not cleaned.
+    /// Has `[^1]` after the words that cite the first source; not cleaned.
     pub text: String,
     sources: Vec<Source>,
 }
@@ -68,7 +68,7 @@ fn mark(number: usize) -> String {
     format!("[^{number}]")
 }
 
-/// The byte offset of a citation's mark, behind the last cited word; `None` if the citation does not fit the text.
+/// The byte offset of a citation's mark, after the last cited word; `None` if the citation does not fit the text.
 fn mark_offset(content: &str, citation: &Value) -> Option<usize> {
     let byte = |key| usize::try_from(citation.get(key)?.as_u64()?).ok();
     let start = byte("start")?;

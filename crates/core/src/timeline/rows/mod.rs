@@ -88,7 +88,7 @@ impl Rows {
         row
     }
 
-    /// For an end whose error is that of an event before it: the number of that event.
+    /// The reference to an earlier event with the error of this end: the number of that event.
     fn shown_before(&mut self, event: &TimelineEvent) -> Option<String> {
         if event.event_type == EventType::Error {
             self.last_error = Some((event.session_seq, event.content.trim().to_owned()));

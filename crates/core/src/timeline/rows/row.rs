@@ -71,7 +71,6 @@ impl Row {
 /// The text of a row. Texts of models ([`Footnotes`]) and whole results are not cleaned, all others are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// One line.
     Line(String),
     /// A text of a model of which the first sentence is shown first.
     Folded(Footnotes),
@@ -81,9 +80,15 @@ pub enum Body {
         limit: Option<usize>,
     },
     /// A text that is shown whole; where there is little room, so many lines of it.
-    Whole { text: String, limit: Option<usize> },
+    Whole {
+        text: String,
+        limit: Option<usize>,
+    },
     /// The result of a tool: what it says in one line, and all of it.
-    Result { line: String, whole: String },
+    Result {
+        line: String,
+        whole: String,
+    },
     /// A program that the provider ran.
     Code(Code),
 }

@@ -87,7 +87,7 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
     let reason = meta.text("reason").map(|reason| match reason.as_str() {
         "lease_expired" => format!("lease of {previous} expired"),
         "restarted" => format!("{previous} died and was started again"),
-        // Older versions wrote the words behind the bar; stored timelines still have them.
+        // Older versions wrote the words after the bar; stored timelines still have them.
         "store_unavailable" | "store_away" => {
             format!("lease of {previous} expired while the database was unavailable")
         }
@@ -170,7 +170,7 @@ pub(super) fn stage(event: &TimelineEvent, meta: &Meta<'_>, kind: Kind, fallback
     Row::line(kind, "stage", &format!("{name} {status}{}", who(meta)))
 }
 
-/// For a stage with several agents: the agents that start, or those that did not complete.
+/// The agents of a stage with several ones: those that start, or those that did not complete.
 fn who(meta: &Meta<'_>) -> String {
     let word = |value: &Value| {
         value

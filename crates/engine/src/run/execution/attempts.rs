@@ -16,8 +16,8 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// The tries before this run, which has to go on from this state. Only if a model call is next, earlier owners may
-    /// have made it.
+    /// The tries before this run, which has to continue from this state. Only if a model call is next, earlier owners
+    /// may have made it.
     pub(super) fn new(state: &State, recorded: RecordedAttempts) -> Self {
         let is_open = matches!(decide(state), Decision::CallModel(_));
         Self {

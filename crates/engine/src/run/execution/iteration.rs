@@ -1,7 +1,7 @@
 //! The iteration that an execution performs: its time, its span, and its line in the log.
 //!
-//! The line is written when the last checkpoint of the iteration is committed. A worker that goes on with an execution
-//! therefore writes no line for an iteration that was over before.
+//! The line is written when the last checkpoint of the iteration is committed. A worker that continues with an
+//! execution therefore writes no line for an iteration that was over before.
 
 use tokio::time::Instant;
 use tracing::Span;

@@ -1,7 +1,7 @@
 //! Asks for summaries of long results, and commits them.
 //!
 //! The results are read from the store, where the checkpoint before this step has written them. So it makes no
-//! difference whether the same worker goes on or another one.
+//! difference whether the same worker continues or another one.
 
 use std::time::Duration;
 

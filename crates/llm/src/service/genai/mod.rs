@@ -5,7 +5,7 @@
 //! of providers, `models.rs` that of models. What the crate leaves out is read beside it (`frames/`). After a
 //! refusal that names a parameter, one corrected request follows (`correction.rs`), and after one that names tools, a
 //! request without them (`provider/refused_tools/`). The backend keeps nothing between two requests: what a model needs
-//! to go on travels as `provider_data` (`history/replay.rs`).
+//! to continue travels as `provider_data` (`history/replay.rs`).
 
 mod target;
 mod models;

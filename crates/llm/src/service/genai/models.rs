@@ -21,7 +21,6 @@ pub(super) enum Thinking {
     Budget(u32),
     /// The model chooses how long; the request names an effort.
     Adaptive,
-    /// An effort.
     Effort,
 }
 

@@ -87,8 +87,8 @@ impl<'a> Answer<'a> {
         self.finish_reason.is_some()
     }
 
-    /// The token with which the same answer goes on, and which is taken from it. An answer without a reason to stop
-    /// was interrupted; it goes on from the last token that arrived.
+    /// The token with which the same answer continues, and which is taken from it. An answer without a reason to stop
+    /// was interrupted; it continues from the last token that arrived.
     pub(super) fn take_continuation(&mut self) -> Option<String> {
         let goes_on = self
             .finish_reason
@@ -339,7 +339,7 @@ fn compact(json: &str) -> String {
     compact
 }
 
-/// The character that `\uXXXX` at the beginning of `text` means, and the text behind it; `None` for one that JSON wants
+/// The character that `\uXXXX` at the beginning of `text` means, and the text after it; `None` for one that JSON wants
 /// escaped, or a half of a pair.
 fn unescaped(text: &str) -> Option<(char, &str)> {
     let (digits, rest) = text.strip_prefix("\\u")?.split_at_checked(4)?;

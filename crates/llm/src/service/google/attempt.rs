@@ -107,7 +107,7 @@ impl GeminiAttempt<'_> {
                 .await;
             token = match (ended, answer.take_continuation()) {
                 (Ok(()), token) => token,
-                // A broken response goes on from its last token.
+                // A broken response continues from its last token.
                 (Err(error), Some(token)) if error.retryable => Some(token),
                 (Err(error), _) => return Err(error),
             };

@@ -2,7 +2,7 @@
 
 use crate::service::provider::finish::Finish;
 
-/// The reason of an answer that goes on in another response.
+/// The reason of an answer that continues in another response.
 pub(super) const CONTINUATION: &str = "CONTINUATION";
 
 /// The kind of a reason of the provider.

@@ -1,6 +1,6 @@
 //! Converts the grounding of an answer: searches, pages, and the words that rest on them.
 //!
-//! Only pages of the web become sources. The indices of the others are removed from the supports, and those behind them
+//! Only pages of the web become sources. The indices of the others are removed from the supports, and those after them
 //! are counted anew. What is no page is kept beside them, with the words that rest on it. Pages that the model read by
 //! their address are added once.
 
@@ -9,7 +9,7 @@ use super::wire::{GroundingMetadata, GroundingSupport as Support, Segment, UrlCo
 use crate::proto::{GroundingChunkInfo, GroundingDelta, GroundingSupport, UrlRetrieval};
 use crate::service::provider::foreign::{FoundPage, ReadPage, Sources};
 
-/// Of each kind; more are not kept for other providers.
+/// The number of sources of each kind that are kept for other providers.
 const MAX_SOURCES: usize = 50;
 /// Longer addresses and queries are not kept for other providers.
 const MAX_SOURCE_BYTES: usize = 2_048;

@@ -2,7 +2,7 @@
 //!
 //! A request is converted (`history.rs`, `tools.rs`, `thinking.rs`), sent (`attempt.rs`), and its events become the
 //! parts of an answer (`answer.rs`). `models.rs` is the only place that knows families of models. The
-//! backend keeps nothing between two requests: what a model needs to go on travels as `provider_data` (`replay.rs`).
+//! backend keeps nothing between two requests: what a model needs to continue travels as `provider_data` (`replay.rs`).
 
 mod wire;
 mod models;

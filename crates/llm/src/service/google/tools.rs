@@ -69,7 +69,7 @@ impl Tools {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
     Developer,
-    /// It has no flag for native tools beside functions.
+    /// It has no flag for native tools together with functions.
     VertexAi,
 }
 

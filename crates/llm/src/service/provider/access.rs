@@ -109,7 +109,7 @@ impl Access {
         }
     }
 
-    /// Whether the operator has permitted an address beside those of the providers.
+    /// Whether the operator has permitted an address in addition to those of the providers.
     pub fn permits(&self, url: &Url) -> bool {
         self.urls.iter().any(|pattern| pattern.matches(url))
     }

@@ -184,7 +184,7 @@ impl Scripted {
     }
 
     /// The transcript for this request: one that the request names, the generic one if it names that, or one that
-    /// matches. Any other alert or question fails: a report without an investigation would pass for one.
+    /// matches. Any other alert or question fails: an invented report would look like the result of an investigation.
     fn transcript(
         &self,
         request: &GenerateRequest,

@@ -187,7 +187,7 @@ impl Pattern {
                     let end = skip_near(text, at, reach, |b| letters.have(b));
                     let run = part(text, at, end);
                     let is_last = index + 1 == self.parts.len();
-                    // A token of a known length that goes on is another word.
+                    // A token of a known length that continues is another word.
                     let goes_on =
                         is_last && *max != usize::MAX && byte(text, end).is_ascii_alphanumeric();
                     let fits =

@@ -13,7 +13,7 @@ use crate::spans::SecretSpan;
 
 /// Shorter words are not looked at.
 const MIN_WORD: usize = 20;
-/// A part behind a prefix that is shorter may be the name of a thing.
+/// A part after a prefix that is shorter may be the name of a thing.
 const MIN_RANDOM: usize = 20;
 const MAX_PREFIX: usize = 24;
 /// The distance between the name of an issuer and the word, in bytes.

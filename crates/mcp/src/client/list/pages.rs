@@ -17,7 +17,7 @@ use crate::client::calls::pending::{NoAnswer, PendingCalls, RequestTimeouts};
 
 /// The pages of a list that are read.
 const MAX_PAGES: usize = 100;
-/// The tools of a server; how many of them a model gets is a limit of its own.
+/// The tools of a server; how many of them a model gets is a separate limit.
 const MAX_TOOLS: usize = 2_000;
 /// All declarations of a server, as JSON.
 const MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -70,7 +70,7 @@ pub(in crate::client) fn spawn(
         command.current_dir(directory);
     }
     command.envs(&program.env);
-    // In a process group of its own, a child gets no Ctrl-C from the worker's terminal, and ends with its own children.
+    // In a separate process group, a child gets no Ctrl-C from the worker's terminal, and ends with its own children.
     command.process_group(0);
     ServerProcess::start(command, ended)
 }

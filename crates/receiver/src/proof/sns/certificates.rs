@@ -26,12 +26,13 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CERTIFICATE_BYTES: usize = 16 * 1024;
 /// SNS changes its certificate about once a year.
 const MAX_AGE: Duration = Duration::from_hours(24);
-/// For so long a certificate is used that could not be read again.
+/// The time that a certificate is used although it could not be read again.
 const MAX_STALE: Duration = Duration::from_hours(7 * 24);
 const MAX_CACHED: usize = 64;
 /// Forged messages can name certificates that do not exist; this many requests are sent within the interval.
 const MAX_REQUESTS: u32 = 60;
-/// As many for one address, so that one sender of forged messages does not use up what the others need.
+/// The number of requests for one address, so that one sender of forged messages does not use up the requests of the
+/// others.
 const MAX_REQUESTS_PER_ADDRESS: u32 = 10;
 const REQUESTS_INTERVAL: Duration = Duration::from_mins(1);
 

@@ -108,7 +108,7 @@ impl Store {
     /// When the database is unavailable.
     pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
         let report = self.run(Operation::Command, move |connection| {
-            // One snapshot, so that the parts agree with each other while the session goes on.
+            // One snapshot, so that the parts agree with each other while the session continues.
             connection
                 .build_transaction()
                 .read_only()

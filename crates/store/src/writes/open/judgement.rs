@@ -40,7 +40,7 @@ impl Default for Judgement {
 }
 
 impl Judgement {
-    /// Before the first comparison. Aggregates replace others, so there is always room for one.
+    /// The judgement before the first comparison. Aggregates replace others, so there is always room for one.
     pub(super) fn before(members: &[Uuid]) -> Self {
         let is_aggregate = members.iter().any(|member| Aggregate::of(member).is_some());
         let judgement = Self::default();

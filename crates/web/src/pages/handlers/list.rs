@@ -90,7 +90,7 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
     Ok(asked.page(&frame, &main))
 }
 
-/// Without a search a list has no questions of its own: they stand below their investigations.
+/// Hides questions in a list without a search: they are shown below their investigations.
 fn with_questions(shown: &Query, mut page: SessionPage) -> SessionPage {
     if shown.filter.questions.is_empty() && shown.filter.q.is_empty() {
         page.filter.questions = Questions::Hidden;

@@ -125,8 +125,8 @@ async fn in_the_queue<B: Backend>(web: &Shared<B>, asked: &Asked, id: SessionId)
     )
 }
 
-/// Head and answer are sent at once; the events are read then. Without them the page says why, and the response breaks
-/// off: a browser would keep a complete one.
+/// Head and answer are sent at once; the events are read then. Without them the page shows the reason, and the
+/// response is aborted: a browser would cache a complete page.
 fn in_two_parts<B: Backend>(
     web: Shared<B>,
     page: String,

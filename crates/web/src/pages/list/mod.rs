@@ -138,7 +138,7 @@ fn tabs(list: &List<'_>) -> Markup {
     }
 }
 
-/// The periods that the form offers: value, name, and its words behind a list.
+/// The periods that the form offers: value, name, and its words after a list.
 const PERIODS: [(&str, &str); 4] = [
     ("24h", "last 24 hours"),
     ("7d", "last 7 days"),

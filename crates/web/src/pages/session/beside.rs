@@ -18,7 +18,7 @@ use tarsy_reports::{AlertReport, ExecutionReport, ModelReport, SessionReport};
 const MAX_LABELS: usize = 24;
 /// Joined alerts that are listed.
 const MAX_JOINED: usize = 20;
-/// Of alerts above the limit of a route.
+/// The number of listed alerts above the limit of a route.
 const MAX_LISTED: usize = 200;
 /// Bytes of the alert in the page.
 const MAX_BODY: usize = 16 * 1024;

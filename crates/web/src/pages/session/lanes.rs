@@ -208,7 +208,7 @@ fn work(event: &TimelineEvent, cited: &BTreeSet<u32>) -> Option<Work> {
     is_call.then_some(call)
 }
 
-/// From the last step of a worker that died, or whose lease expired, to the takeover.
+/// The gaps without a worker: from the last step of one that died or whose lease expired, to the takeover.
 fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
     let gap = |pair: &[TimelineEvent]| {
         let [before, resumed] = pair else { return None };

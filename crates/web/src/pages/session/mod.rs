@@ -45,7 +45,7 @@ pub(crate) struct Events<'a> {
     pub(crate) span: Option<Span>,
 }
 
-/// From the one number to the other.
+/// A span of event numbers, from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub from: u32,

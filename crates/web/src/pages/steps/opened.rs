@@ -40,7 +40,7 @@ pub(super) fn body(step: &Step<'_>, context: &Context) -> Markup {
     }
 }
 
-/// In the place of [`body`] where the texts are not in the page.
+/// The replacement of [`body`] where the texts are not in the page.
 pub(super) fn linked(step: &Step<'_>, context: &Context) -> Markup {
     let number = step.event.session_seq;
     html! {

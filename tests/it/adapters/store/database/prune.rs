@@ -418,7 +418,7 @@ async fn details_behind_which_pruning_has_gone_on_are_deleted_later() {
         "SELECT coalesce(string_agg(DISTINCT left(session_id::text, 8), ' '), '') FROM entries";
     assert!(!prune(&store, entries).await.rows.is_empty());
     assert_eq!(database.text(left), "01900001");
-    // This process continues behind the second session, and comes back when nothing follows.
+    // This process continues after the second session, and comes back when nothing follows.
     let young = store.prune_some(entries, LIMIT).await.unwrap();
     assert_eq!(young, Pruned::default());
     database.execute("UPDATE alert_sessions SET settled_at = now() - interval '10 d'");

@@ -100,7 +100,7 @@ async fn sessions_of_earlier_versions_get_their_words_the_newest_first() {
         counts(["disk kube", "old1 cause1", "old201"]).await,
         [200, 1, 0]
     );
-    // A worker of an earlier version goes on beside this one.
+    // A worker of an earlier version continues beside this one.
     let late = investigated(&store, "late", Severity::High, analysis("the newest")).await;
     settled(&store, late).await.unwrap();
     database.execute(&format!(

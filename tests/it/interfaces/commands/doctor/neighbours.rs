@@ -78,7 +78,7 @@ async fn a_broker_without_jetstream_is_one_fault_with_its_fix_everywhere() {
             "set jetstream: enabled in this account",
         ),
     ];
-    // The commands mostly wait, so they run beside each other.
+    // The commands mostly wait, so they run in parallel.
     join_all(cases.iter().map(async |(url, detail, fix)| {
         assert_one_fails(&checks(url, database.url(), "streams").await, detail, fix);
         for args in [

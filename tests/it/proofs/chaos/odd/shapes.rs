@@ -15,7 +15,7 @@ pub(super) enum Shape {
     DoneOnly,
     /// The output limit cuts a call off.
     CutCall,
-    /// The output limit, behind a whole call.
+    /// The output limit, after a whole call.
     CutBehindCall,
     /// The output limit cuts a text off.
     CutText,

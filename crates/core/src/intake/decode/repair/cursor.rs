@@ -22,7 +22,7 @@ impl<'t> Cursor<'t> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Moves to the next character behind `bytes`.
+    /// Moves to the next character after `bytes`.
     pub(super) fn skip(&mut self, bytes: usize) {
         self.at = self.text.ceil_char_boundary(self.at.saturating_add(bytes));
     }
@@ -81,7 +81,7 @@ impl<'t> Cursor<'t> {
         length > 0 && inner.as_bytes().get(length) == Some(&b'}')
     }
 
-    /// Moves behind the macro or the brace that is next.
+    /// Moves after the macro or the brace that is next.
     pub(super) fn skip_braces(&mut self) {
         let end = if self.rest().starts_with("{{") {
             "}}"
@@ -96,7 +96,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// White space of any kind, control characters, and what stands for a bad byte.
+/// White space of any kind, control characters, and what represents a bad byte.
 pub(super) fn is_gap(c: char) -> bool {
     c.is_whitespace() || c.is_control() || matches!(c, '\u{feff}' | '\u{fffd}')
 }
@@ -137,7 +137,7 @@ pub(super) fn begins_with_key(text: &str) -> bool {
     false
 }
 
-/// Of a key without quotes.
+/// Whether a byte may be part of a key without quotes.
 pub(super) fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_.$@-".contains(&byte) || !byte.is_ascii()
 }

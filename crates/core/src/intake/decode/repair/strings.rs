@@ -4,18 +4,18 @@ use super::cursor::{begins_with_key, is_gap};
 use super::{Kind, Repairer, Role};
 use crate::sources::Repair;
 
-/// In place of half a character.
+/// The replacement of half a character.
 const REPLACEMENT: &str = "\\ufffd";
 
 /// The escape after a backslash.
 enum Escape {
-    /// As JSON has it, with so many bytes behind the backslash.
+    /// As JSON has it, with so many bytes after the backslash.
     Valid(usize),
-    /// A character in another spelling, with so many bytes behind the backslash.
+    /// A character in another spelling, with so many bytes after the backslash.
     Means(char, usize),
     /// Half a character, in so many bytes.
     Half(usize),
-    /// A backslash that stands for itself.
+    /// A backslash that represents itself.
     Literal,
     /// The same in front of the quote that ends the text, as in `"C:\"`.
     LiteralAtEnd,
@@ -145,7 +145,7 @@ impl Repairer<'_> {
         }
     }
 
-    /// Whether a quote behind a backslash ends its text nevertheless: a key follows, or the end of the body. In valid
+    /// Whether a quote after a backslash ends its text nevertheless: a key follows, or the end of the body. In valid
     /// JSON neither is possible.
     fn is_end_of_path(&self, behind: &str) -> bool {
         let next = behind.trim_start_matches(is_gap);

@@ -44,7 +44,7 @@ fn written(messages: &[ConversationMessage]) -> Vec<ConversationMessage> {
     found
 }
 
-/// Without the provider's own form of the answer, which has the calls.
+/// An assistant message without the provider's own form of the answer, which has the calls.
 fn assistant(message: &ConversationMessage) -> ConversationMessage {
     let calls = message
         .tool_calls

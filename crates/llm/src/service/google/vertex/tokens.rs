@@ -16,14 +16,15 @@ use crate::service::provider::key::ApiKey;
 /// A token is renewed this long before it expires; the libraries of Google use about the same time.
 const MAX_MARGIN: Duration = Duration::from_secs(240);
 const MARGIN_DIVISOR: u32 = 5;
-/// With more accounts the kept tokens are dropped.
+/// The number of accounts above which the kept tokens are dropped.
 const MAX_ACCOUNTS: usize = 64;
 
 /// Tokens by a hash of their account, so that a changed key is another account.
 #[derive(Debug, Default)]
 pub(in crate::service::google) struct Tokens(Mutex<HashMap<[u8; 32], Arc<Slot>>>);
 
-/// The token of one account. A call holds the lock while it gets a new one; if it is cancelled, the next call goes on.
+/// The token of one account. A call holds the lock while it gets a new one; if it is cancelled, the next call
+/// continues.
 type Slot = tokio::sync::Mutex<Option<Kept>>;
 
 #[derive(Debug)]

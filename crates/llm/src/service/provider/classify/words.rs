@@ -58,7 +58,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Those of a provider whose errors have one shape. The first one is the code.
+    /// The words of a provider whose errors have one shape. The first one is the code.
     pub(crate) fn new<'a>(words: impl Iterator<Item = &'a str>, message: &str) -> Self {
         let words: Vec<String> = words
             .filter(|word| is_word(word) && !word.is_empty())
@@ -73,7 +73,7 @@ impl Words {
         }
     }
 
-    /// Those of the body of a response.
+    /// The words of the body of a response.
     pub(crate) fn of_body(body: &str, key: Option<&ApiKey>) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::of(&value, key),
@@ -84,7 +84,7 @@ impl Words {
         }
     }
 
-    /// Those of `{"error": {…}}`, of its content, of `{"message": …}` and others.
+    /// The words of `{"error": {…}}`, of its content, of `{"message": …}` and others.
     pub(crate) fn of(body: &Value, key: Option<&ApiKey>) -> Self {
         let mut words = Self {
             delay: delay::in_value(body),
@@ -115,7 +115,7 @@ impl Words {
             .join(". ")
     }
 
-    /// Everything that may name a part of the request.
+    /// The texts that may name a part of the request.
     pub(crate) fn said(&self) -> String {
         format!(
             "{}\n{}\n{}\n",
@@ -212,7 +212,7 @@ fn number(value: &Value) -> Option<String> {
     value.as_u64().map(|number| number.to_string())
 }
 
-/// Anything else could be a text of the request.
+/// Whether a text is a word of a provider. Anything else could be a text of the request.
 fn is_word(text: &str) -> bool {
     text.len() <= MAX_WORD_BYTES
         && text

@@ -93,7 +93,7 @@ fn mark(unit: u32) -> char {
     char::from_u32(MARKS + unit - FIRST_HIGH).unwrap_or('\u{FFFD}')
 }
 
-/// The half that a letter stands for.
+/// The half that a letter represents.
 fn half(letter: char) -> Option<u32> {
     let unit = u32::from(letter).checked_sub(MARKS)? + FIRST_HIGH;
     (FIRST_HIGH..=LAST_LOW).contains(&unit).then_some(unit)

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::arguments::{Arguments, addition};
 use super::{Called, LastCalls, text};
 
-/// A call that may go on.
+/// A call that may continue.
 #[derive(Debug, Default)]
 struct Open {
     index: Option<u64>,
@@ -32,9 +32,9 @@ struct Piece {
 /// The role of a piece for the call that it may belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// It goes on with the call.
+    /// It continues with the call.
     More,
-    /// It goes on with the name of the call.
+    /// It continues with the name of the call.
     MoreName,
     /// It has again what the call has.
     Repetition,
@@ -214,7 +214,7 @@ impl Open {
         self.arguments.push(&piece.arguments);
     }
 
-    /// Without an index, only the id can say which of several calls goes on.
+    /// Whether a piece without an index has the id of another call.
     fn is_unknown_without_index(&self, piece: &Piece) -> bool {
         piece.index.is_none() && piece.name.is_empty() && self.has_other_id(piece)
     }
@@ -235,7 +235,7 @@ impl Open {
         }
     }
 
-    /// Of a piece of arguments after whole ones.
+    /// The role of a piece of arguments after whole ones.
     fn role_after_whole(&self, piece: &Piece) -> Role {
         let is_same_call = !piece.id.is_empty() && piece.id == self.id;
         match piece.begins_value() {

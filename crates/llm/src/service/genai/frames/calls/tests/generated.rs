@@ -74,7 +74,7 @@ fn styles() -> impl Strategy<Value = Style> {
             // is no tool, so nothing runs.
             let cuts_name =
                 cuts_name && id != Word::Changing && (index == Word::Right || !is_interleaved);
-            // Pieces that alternate need a word that says which call goes on.
+            // Pieces that alternate need a word that says which call continues.
             let is_interleaved =
                 is_interleaved && (index == Word::Right || (id == Word::Right && repeats_id));
             Style {
@@ -156,7 +156,7 @@ fn is_readable(style: &Style, calls: usize) -> bool {
     }
     match style.index {
         Word::Right | Word::Changing => true,
-        // The id says which call goes on, or whole calls follow each other.
+        // The id says which call continues, or whole calls follow each other.
         Word::Zero => is_one || (!style.is_interleaved && style.id != Word::Changing),
         Word::Missing => (is_one || !style.is_interleaved) && (has_id || style.id == Word::Missing),
     }
