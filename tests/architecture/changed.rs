@@ -6,11 +6,15 @@ use super::*;
 #[test]
 fn every_folder_of_the_source_has_its_tests_in_ci_changed() {
     let cases = cases(&script());
-    let folders: Vec<String> = fs::read_dir(root().join("src"))
-        .unwrap()
+    let folders: Vec<String> = ["crates", "src"]
+        .into_iter()
+        .flat_map(|tree| fs::read_dir(root().join(tree)).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.is_dir())
-        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .map(|path| {
+            let below = path.strip_prefix(root()).unwrap();
+            below.to_string_lossy().into_owned()
+        })
         .collect();
     assert!(folders.len() > 10, "the folders are read: {folders:?}");
     assert_eq!(unknown_folders(&cases, &folders), Vec::<String>::new());
@@ -36,7 +40,7 @@ struct Case {
     parts: Vec<Part>,
 }
 
-/// A part of a program of tests: `store::` of `lib`.
+/// A part of a program of tests: `adapters::store` of `it`, or the crate `store` of `lib`.
 struct Part {
     program: String,
     filter: String,
@@ -52,15 +56,14 @@ struct Programs {
 impl Programs {
     fn read() -> Self {
         let of = |tree: &str| {
-            modules(
-                &sources(tree)
-                    .into_iter()
-                    .map(|file| file.path)
-                    .collect::<Vec<_>>(),
-            )
+            let paths: Vec<String> = sources(tree).into_iter().map(|file| file.path).collect();
+            modules(&paths)
         };
+        let crates = program().into_iter();
         Self {
-            lib: of("src"),
+            lib: crates
+                .filter_map(|file| Some(Place::of(&file.path)?.package))
+                .collect(),
             architecture: of("tests/architecture"),
             it: of("tests/it"),
         }
@@ -83,11 +86,13 @@ fn modules(paths: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The place in which a file is compiled.
+/// The part of a program of tests that a file belongs to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// As `.ci/changed` names it.
     pub(super) program: &'static str,
+    /// The crate, without its prefix `tarsy-`, or `tarsy` for the package of the root.
+    pub(super) package: String,
     /// The path of its module, without `crate::`.
     pub(super) module: String,
 }
@@ -99,13 +104,21 @@ impl Place {
             ("tests/architecture/", "architecture"),
             ("tests/it/", "it"),
         ];
-        let (program, below) = trees
-            .into_iter()
-            .find_map(|(tree, program)| Some((program, path.strip_prefix(tree)?)))?;
+        let of_crate = path.strip_prefix("crates/").and_then(|below| {
+            let (package, file) = below.split_once('/')?;
+            Some(("lib", package, file.strip_prefix("src/")?))
+        });
+        let of_root = || {
+            trees
+                .into_iter()
+                .find_map(|(tree, program)| Some((program, "tarsy", path.strip_prefix(tree)?)))
+        };
+        let (program, package, below) = of_crate.or_else(of_root)?;
         let file = below.strip_suffix(".rs")?;
         let module = file.strip_suffix("/mod").unwrap_or(file);
         Some(Self {
             program,
+            package: package.to_owned(),
             module: module.replace('/', "::"),
         })
     }
@@ -152,16 +165,16 @@ fn parts(command: &str) -> Vec<Part> {
 
 // ---------------------------------------------------------------- rules: one line a violation out
 
-/// Folders below `src` without a case for all of their files.
+/// Folders without a case for all of their files.
 fn unknown_folders(cases: &[Case], folders: &[String]) -> Vec<String> {
     let is_known = |folder: &&String| {
-        let pattern = format!("src/{folder}/*");
+        let pattern = format!("{folder}/*");
         cases.iter().any(|case| case.patterns.contains(&pattern))
     };
     folders
         .iter()
         .filter(|folder| !is_known(folder))
-        .map(|folder| format!("src/{folder} has no case"))
+        .map(|folder| format!("{folder} has no case"))
         .collect()
 }
 
@@ -174,13 +187,13 @@ fn missing_parts(cases: &[Case], programs: &Programs) -> Vec<String> {
                 found.push(format!("{}: no program {program}", patterns.join(" | ")));
                 continue;
             };
-            if filter != "all"
-                && !modules
-                    .iter()
-                    .any(|module| format!("{module}::").starts_with(filter.as_str()))
-            {
+            let is_known = |module: &String| match program.as_str() {
+                "lib" => module == filter,
+                _ => format!("{module}::").starts_with(filter.as_str()),
+            };
+            if filter != "all" && !modules.iter().any(is_known) {
                 found.push(format!(
-                    "{}: {program} has no module {filter}",
+                    "{}: {program} has no part {filter}",
                     patterns.join(" | ")
                 ));
             }
@@ -198,9 +211,9 @@ broken_by() {
     src/*) tests architecture all ;;
   esac
   case $1 in
-    crates/store/src/sql/* | crates/bus/src/*) tests lib store:: bus:: && tests it adapters::st ;;
-    crates/store/src/*)
-      tests lib stores:: && tests it adapters::store:: adapters::sto:: && tests its all ;;
+    crates/store/src/sql/* | crates/bus/*) tests lib store bus && tests it adapters::st ;;
+    crates/store/*)
+      tests lib stores && tests it adapters::store:: adapters::sto:: && tests its all ;;
     tests/it/*/*) tests architecture all && part=${1%.rs} && tests it "${part//\//::}" ;;
     *) tests lib all ;;
   esac
@@ -209,37 +222,39 @@ broken_by() {
 
 #[test]
 fn a_folder_without_a_case_is_found() {
-    let folders = ["bus", "store", "web"].map(str::to_owned);
+    let folders = ["crates/bus", "crates/store", "src/cli"].map(str::to_owned);
     assert_eq!(
         unknown_folders(&cases(SCRIPT), &folders),
-        ["crates/web/src has no case"]
+        ["src/cli has no case"]
     );
-    let only_a_part = SCRIPT.replace("crates/store/src/*)", "crates/store/src/writes/*)");
+    let only_a_part = SCRIPT.replace("crates/store/*)", "crates/store/src/writes/*)");
     assert_eq!(
         unknown_folders(&cases(&only_a_part), &folders),
-        ["crates/store/src has no case", "crates/web/src has no case"]
+        ["crates/store has no case", "src/cli has no case"]
     );
 }
 
 #[test]
 fn a_part_without_a_test_is_found() {
-    let paths = [
-        "crates/store/src/mod.rs",
-        "crates/bus/src/a.rs",
-        "tests/it/adapters/store/leases.rs",
-    ]
-    .map(str::to_owned);
-    let all = modules(&paths);
-    assert_eq!(all, ["store", "bus::a", "adapters::store::leases"]);
     let programs = Programs {
-        lib: all[..2].to_vec(),
+        lib: ["store", "bus"].map(str::to_owned).to_vec(),
         architecture: Vec::new(),
-        it: all[2..].to_vec(),
+        it: modules(&["tests/it/adapters/store/leases.rs".to_owned()]),
     };
     let expected = [
-        "crates/store/src/*: lib has no module stores::",
-        "crates/store/src/*: it has no module adapters::sto::",
-        "crates/store/src/*: no program its",
+        "crates/store/*: lib has no part stores",
+        "crates/store/*: it has no part adapters::sto::",
+        "crates/store/*: no program its",
     ];
     assert_eq!(missing_parts(&cases(SCRIPT), &programs), expected);
+}
+
+#[test]
+fn a_file_belongs_to_a_crate_and_a_module() {
+    let place = Place::of("crates/store/src/writes/mod.rs").unwrap();
+    let words = (place.program, place.package.as_str(), place.module.as_str());
+    assert_eq!(words, ("lib", "store", "writes"));
+    let place = Place::of("src/cli/args.rs").unwrap();
+    let words = (place.program, place.package.as_str(), place.module.as_str());
+    assert_eq!(words, ("lib", "tarsy", "cli::args"));
 }

@@ -17,7 +17,7 @@ fn every_test_of_a_guarantee_has_its_command() {
     let page = read("docs/guarantees.md").unwrap();
     let tests = listed(&page.text);
     assert!(tests.len() > 40, "the lists are read: {}", tests.len());
-    let files: Vec<Source> = ["src", "tests/it"].into_iter().flat_map(sources).collect();
+    let files: Vec<Source> = program().into_iter().chain(sources("tests/it")).collect();
     assert_eq!(wrong_commands(&tests, &files), Vec::<String>::new());
 }
 
@@ -93,10 +93,10 @@ fn wrong_commands(tests: &[Listed], files: &[Source]) -> Vec<String> {
 /// The command that runs the module of a place, and that which does more there.
 fn commands_of(place: &Place) -> Vec<String> {
     let module = &place.module;
-    let program = if place.program == "lib" {
-        "--lib".to_owned()
-    } else {
-        format!("--test {}", place.program)
+    let program = match (place.program, place.package.as_str()) {
+        ("lib", "tarsy") => "--lib".to_owned(),
+        ("lib", package) => format!("--package tarsy-{package} --lib"),
+        (program, _) => format!("--test {program}"),
     };
     let is_in = |whole: &&str| module == *whole || module.starts_with(&format!("{whole}::"));
     let has_more = place.program == "it" && WHOLE.iter().any(is_in);
@@ -111,7 +111,7 @@ fn commands_of(place: &Place) -> Vec<String> {
 
 #[test]
 fn a_test_with_the_command_of_another_place_is_found() {
-    let page = "`one` is no item\n\n- `one`:\n  `./dev test --lib store::a`\n- `two`: `./dev test --test it web::b`; whole:\n  \
+    let page = "`one` is no item\n\n- `one`:\n  `./dev test --package tarsy-store --lib a`\n- `two`: `./dev test --test it web::b`; whole:\n  \
                 `./dev prove tests`\n- `three`\n- `four`:\n  `./dev test --lib proofs`\n- `gone`\n\nand `more`\n";
     let files = [
         source("crates/store/src/a.rs", "fn one() {"),

@@ -71,8 +71,10 @@ fn unexplained_sleeps(source: &Source) -> Vec<String> {
             .iter()
             .find_map(|call| code.split_once(call));
         let explained = line.contains("// ") || before.trim_start().starts_with("//");
-        let named = source.path.starts_with("src/")
-            && slept.is_some_and(|(_, time)| !time.contains("Duration::"));
+        let is_program = ["src/", "crates/"]
+            .iter()
+            .any(|tree| source.path.starts_with(tree));
+        let named = is_program && slept.is_some_and(|(_, time)| !time.contains("Duration::"));
         if slept.is_some() && !explained && !named {
             found.push(format!("line {}: a sleep without a reason", index + 1));
         }

@@ -1,7 +1,7 @@
 //! The core: the state of an investigation and its next step. Pure: no async, no I/O, no clock, no randomness.
 //!
-//! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`mask`] removes its
-//! secrets, and a frozen [`plan`] with its prompts is made for it; [`clock`] has the times that they state. Each
+//! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`tarsy_mask`] removes
+//! its secrets, and a frozen [`plan`] with its prompts is made for it; [`clock`] has the times that they state. Each
 //! [`execution`] is a fold over the entries of its journal. [`reasoning`] takes a model's reasoning out of its text,
 //! [`react`] parses calls that a model writes as text, [`text_calls`] finds those that its server should have read,
 //! [`native`] reads what the tools of a provider did. [`chain`] joins executions to stages and a session; [`timeline`]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The disposition of an alert, as the column `alerts.place` has it.
-/// [`Disposition`](crate::engine::ports::Disposition) is the same with its details.
+/// [`Disposition`](tarsy_engine::ports::Disposition) is the same with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DispositionKind {

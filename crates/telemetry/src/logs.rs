@@ -220,7 +220,7 @@ mod tests {
                 .is_some()
         );
         let expected = serde_json::json!({
-            "level": "WARN", "target": "crate::logs::tests", "message": "model call failed", "iteration": 2,
+            "level": "WARN", "target": "tarsy_telemetry::logs::tests", "message": "model call failed", "iteration": 2,
             "provider": "p 1", "session_id": "a41c9e02", "execution_id": "e1",
             "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "00f067aa0ba902b7",
         });
@@ -229,7 +229,7 @@ mod tests {
         let line = text.lines().nth(1).unwrap();
         let ids = "session_id=a41c9e02 execution_id=e1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7";
         let shown = format!(
-            " WARN crate::logs::tests: model call failed iteration=2 provider=\"p 1\" {ids}"
+            " WARN tarsy_telemetry::logs::tests: model call failed iteration=2 provider=\"p 1\" {ids}"
         );
         assert!(line.ends_with(&shown), "{line}");
     }

@@ -113,7 +113,7 @@ fn at_most_one_look_alike_in_a_hundred_is_changed() {
 
 /// The recorded results of the drills, and manifests of Kubernetes.
 fn usual_texts() -> Vec<String> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let folder = |path: std::path::PathBuf| {
         std::fs::read_dir(path)
             .unwrap()

@@ -95,7 +95,8 @@ async fn an_answer_that_reached_its_limit_says_so() {
 
 #[tokio::test]
 async fn a_complete_answer_counts_although_its_response_does_not_end() {
-    let chat = String::from_utf8(std::fs::read("../../tests/fixtures/openai/chat.sse").unwrap()).unwrap();
+    let chat =
+        String::from_utf8(std::fs::read("../../tests/fixtures/openai/chat.sse").unwrap()).unwrap();
     let without_end = chat.replace("data: [DONE]\n\n", "");
     for ending in [Ending::Whole, Ending::Hang, Ending::Cut] {
         let reply = Reply::stream(without_end.clone()).ending(ending);
