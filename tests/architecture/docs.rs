@@ -47,6 +47,21 @@ fn no_file_names_a_machine() {
 }
 
 #[test]
+fn every_module_that_the_map_names_exists() {
+    let map = read("ARCHITECTURE.md").unwrap();
+    assert!(map.text.matches("`core/").count() > 10, "the map is read");
+    assert_eq!(missing_modules(&map), Vec::<String>::new());
+    let wrong = source(
+        "ARCHITECTURE.md",
+        "`core/gone/`, `roles/worker/`, `roles/gone.rs`, `a/b`",
+    );
+    assert_eq!(
+        missing_modules(&wrong),
+        ["no module core/gone/", "no module roles/gone.rs"]
+    );
+}
+
+#[test]
 fn every_metric_that_is_counted_stands_in_the_table() {
     assert_none(&program(), unknown_metrics);
 }
@@ -218,6 +233,30 @@ fn missing_files(document: &Source) -> Vec<String> {
         .chain(quoted)
         .filter(|(_, path)| !path.exists())
         .map(|(word, _)| format!("no file {word}"))
+        .collect()
+}
+
+/// Paths in back quotes that begin with a crate, `roles` or `cli`, as ARCHITECTURE.md writes them.
+fn missing_modules(document: &Source) -> Vec<String> {
+    let quoted = document.text.split('`').skip(1).step_by(2);
+    let is_path = |word: &&str| {
+        let of_a_path = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        word.contains('/') && word.chars().all(of_a_path)
+    };
+    let folder = |word: &str| {
+        let (first, rest) = word.split_once('/')?;
+        let of_crate = root().join("crates").join(first);
+        match first {
+            "roles" | "cli" => Some(root().join("src").join(word)),
+            _ if !first.is_empty() && of_crate.is_dir() => Some(of_crate.join("src").join(rest)),
+            _ => None,
+        }
+    };
+    quoted
+        .filter(is_path)
+        .filter_map(|word| Some((word, folder(word)?)))
+        .filter(|(_, path)| !path.exists())
+        .map(|(word, _)| format!("no module {word}"))
         .collect()
 }
 

@@ -54,10 +54,10 @@ fn the_binary_understands_the_arguments_of_every_container() {
 fn the_binary_reads_every_variable_that_the_chart_sets() {
     let Some(helm) = Helm::find() else { return };
     let mut source = String::new();
-    read_all(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut source,
-    );
+    for tree in ["src", "crates"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        read_all(&root.join(tree), &mut source);
+    }
     let knows = |name: &str| source.contains(&format!("\"{name}\""));
     let mut unknown = BTreeSet::new();
     for (_, release) in helm.releases() {
