@@ -229,7 +229,11 @@ impl Nats {
     /// # Errors
     ///
     /// When the message cannot be sent.
-    pub async fn publish_ephemeral(&self, subject: String, payload: Vec<u8>) -> Result<(), Error> {
+    pub(crate) async fn publish_ephemeral(
+        &self,
+        subject: String,
+        payload: Vec<u8>,
+    ) -> Result<(), Error> {
         if !self.connection_state().connected {
             return Ok(());
         }

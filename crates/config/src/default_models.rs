@@ -30,13 +30,3 @@ pub const GPT: DefaultModel = of("openai", "gpt-5-mini", "272k");
 pub const GROK: DefaultModel = of("xai", "grok-4-fast", "256k");
 /// The default local model. An Ollama has to be started with its context window.
 pub const LOCAL: DefaultModel = of("ollama", "qwen3:14b", "64k");
-
-/// The models of `tarsy init` and of `drill --provider`.
-pub const DEFAULT_MODELS: [DefaultModel; 5] = [GEMINI, CLAUDE, GPT, GROK, LOCAL];
-
-/// The model to begin with of this provider.
-pub fn default_model(provider: &str) -> Option<&'static DefaultModel> {
-    DEFAULT_MODELS
-        .iter()
-        .find(|default| default.provider == provider)
-}

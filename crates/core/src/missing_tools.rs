@@ -29,7 +29,7 @@ pub fn without_tools(system: String, left_out: &[String]) -> String {
 }
 
 /// Adds the tools that the provider refuses to a system message.
-pub fn without_refused(system: String, refused: &[String]) -> String {
+pub(crate) fn without_refused(system: String, refused: &[String]) -> String {
     if refused.is_empty() {
         return system;
     }

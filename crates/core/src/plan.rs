@@ -228,7 +228,7 @@ impl Strategy {
     }
 
     /// Whether the request declares the tools; otherwise the prompt describes them to a model that may call tools.
-    pub fn binds_tools(self) -> bool {
+    pub(crate) fn binds_tools(self) -> bool {
         match self {
             Self::NativeThinking => true,
             Self::SingleCall | Self::React | Self::Synthesis | Self::SynthesisNativeThinking => {

@@ -11,7 +11,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// The longest delay after `failures` earlier failures in a row: `first` for 0.
-    pub fn ceiling(self, failures: u32) -> Duration {
+    pub(crate) fn ceiling(self, failures: u32) -> Duration {
         self.first
             .saturating_mul(2_u32.saturating_pow(failures))
             .min(self.max)

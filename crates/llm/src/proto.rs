@@ -16,7 +16,7 @@
 tonic::include_proto!("llm.v1");
 
 /// The description of the protocol that reflection serves, as an encoded `FileDescriptorSet`.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/llm.v1.bin"));
+pub(crate) const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/llm.v1.bin"));
 
 /// The largest message that either side accepts: a conversation with all its tool results and provider data.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
@@ -43,17 +43,17 @@ pub const ACCEPT_URL_RETRIEVALS: &str = "url_retrievals";
 pub const ACCEPT_OTHER_SOURCES: &str = "other_sources";
 
 /// The name of the backend `genai` that every service understands.
-pub const LANGCHAIN: &str = "langchain";
+pub(crate) const LANGCHAIN: &str = "langchain";
 
 /// The option of `llm_config` that names the recording for the backend `scripted`.
-pub const TRANSCRIPT_OPTION: &str = "transcript";
+pub(crate) const TRANSCRIPT_OPTION: &str = "transcript";
 
 /// The option of `llm_config` with the temperature, a number from 0 to 2.
-pub const TEMPERATURE_OPTION: &str = "temperature";
+pub(crate) const TEMPERATURE_OPTION: &str = "temperature";
 
 /// The option of `llm_config` for native tools together with functions: `combine` or `exclusive`. Without it they are
 /// combined where the model can, as the existing service does.
-pub const NATIVE_TOOLS_OPTION: &str = "native_tools";
+pub(crate) const NATIVE_TOOLS_OPTION: &str = "native_tools";
 
 /// The role of the messages that are answers of the model.
-pub const ASSISTANT: &str = "assistant";
+pub(crate) const ASSISTANT: &str = "assistant";

@@ -80,7 +80,7 @@ impl Granted {
             .is_none_or(|permissions| permissions.publish.permit(subject))
     }
 
-    pub fn may_subscribe(&self, subject: &str) -> bool {
+    pub(crate) fn may_subscribe(&self, subject: &str) -> bool {
         self.permissions
             .as_ref()
             .is_none_or(|permissions| permissions.subscribe.permit(subject))

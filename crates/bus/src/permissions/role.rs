@@ -109,7 +109,7 @@ impl NatsRole {
     }
 
     /// The patterns of the subjects on which replies to its requests arrive.
-    pub fn inboxes(self) -> &'static [&'static str] {
+    pub(crate) fn inboxes(self) -> &'static [&'static str] {
         match self {
             // Clients in other languages use `_INBOX`.
             Self::Producer => &["_INBOX.>", "_INBOX_submit.>", "_INBOX_doctor.>"],

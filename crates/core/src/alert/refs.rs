@@ -11,7 +11,7 @@ const MAX_REFS: usize = 8;
 const MAX_REF_BYTES: usize = 256;
 
 /// The hash of an Alertmanager group, which Alertmanager itself uses as Opsgenie's alias and as PagerDuty's key.
-pub const AM_GROUP: &str = "am_group";
+pub(crate) const AM_GROUP: &str = "am_group";
 /// The message of a chat that shows the alert: [`SlackThread`].
 pub const SLACK: &str = "slack";
 

@@ -178,7 +178,7 @@ pub fn given_up(state: &State, error: &str) -> Entry {
 
 /// The end of an execution that gets no further answer. An earlier one that was whole, or the last one that was cut
 /// off, takes its place.
-pub fn without_answer(state: &State, outcome: Outcome) -> Entry {
+pub(crate) fn without_answer(state: &State, outcome: Outcome) -> Entry {
     match state.answer_so_far() {
         Some(AnswerSoFar { analysis, mark }) => completed(
             state,

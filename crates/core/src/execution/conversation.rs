@@ -123,7 +123,7 @@ pub fn bytes(entry: &Entry, options: RenderOptions, body: ResultBody) -> u64 {
 
 /// The number of bytes by which the provider's own form of an answer is longer than its text and calls; 0 for any
 /// other entry.
-pub fn own_form_bytes(entry: &Entry, options: RenderOptions) -> u64 {
+pub(crate) fn own_form_bytes(entry: &Entry, options: RenderOptions) -> u64 {
     if entry.answer().is_none() {
         return 0;
     }

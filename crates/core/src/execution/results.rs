@@ -184,7 +184,7 @@ fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
 }
 
 /// The feedback on the third answer with the same calls.
-pub fn repeats_itself() -> Entry {
+pub(crate) fn repeats_itself() -> Entry {
     let content = "You have now made the same call with the same arguments three times in a row. Its result will not \
         change: use what it says, look somewhere else, or give your final answer. If you make it once more, it is not \
         run, and your next turn is the last one.";
@@ -195,7 +195,7 @@ pub fn repeats_itself() -> Entry {
 }
 
 /// The feedback on an empty answer after which another iteration may follow.
-pub fn empty_answer(strategy: Strategy) -> Entry {
+pub(crate) fn empty_answer(strategy: Strategy) -> Entry {
     after_empty(if strategy.writes_calls() {
         "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
     } else {
@@ -204,7 +204,7 @@ pub fn empty_answer(strategy: Strategy) -> Entry {
 }
 
 /// The feedback on an empty answer that should have been the last one.
-pub fn empty_last_answer(strategy: Strategy) -> Entry {
+pub(crate) fn empty_last_answer(strategy: Strategy) -> Entry {
     after_empty(if strategy.writes_calls() {
         "Write your \"Final Answer:\" now."
     } else {
@@ -233,7 +233,7 @@ pub fn is_timeout(error: &str) -> bool {
 }
 
 /// The feedback after a model call without an answer.
-pub fn try_again(strategy: Strategy, error: &str) -> Entry {
+pub(crate) fn try_again(strategy: Strategy, error: &str) -> Entry {
     let head = if strategy.writes_calls() {
         OBSERVATION
     } else {

@@ -390,7 +390,7 @@ impl State {
     }
 
     /// The error text of the last time-out; empty without one.
-    pub fn last_timeout(&self) -> &str {
+    pub(crate) fn last_timeout(&self) -> &str {
         &self.timeouts.last
     }
 
@@ -405,7 +405,7 @@ impl State {
     }
 
     /// Whether the next answer is the last one, whatever its content.
-    pub fn next_is_last(&self) -> bool {
+    pub(crate) fn next_is_last(&self) -> bool {
         self.concluding.is_some() || !self.plan.strategy.uses_tools()
     }
 
@@ -464,7 +464,7 @@ impl State {
     }
 
     /// Whether the next request includes the tool definitions.
-    pub fn tool_binding(&self) -> ToolBinding {
+    pub(crate) fn tool_binding(&self) -> ToolBinding {
         match self.plan.strategy.binds_tools() && self.concluding.is_none() {
             true => ToolBinding::Bound,
             false => ToolBinding::Unbound,

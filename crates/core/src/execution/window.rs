@@ -11,7 +11,7 @@ use super::entry::{Entry, FailureSource, Finish};
 use crate::plan::AgentPlan;
 
 /// The error code of the LLM service for a request that exceeds the context window.
-pub const EXCEEDED: &str = "context_window_exceeded";
+pub(crate) const EXCEEDED: &str = "context_window_exceeded";
 
 /// Assumed tokens of a context window whose size is not configured.
 const DEFAULT_WINDOW: u64 = 128_000;
@@ -232,7 +232,7 @@ impl Window {
     }
 
     /// Estimated tokens of the next request.
-    pub fn estimate(&self, tools: ToolBinding) -> u64 {
+    pub(crate) fn estimate(&self, tools: ToolBinding) -> u64 {
         self.rate.tokens_of(self.request_bytes(tools))
     }
 

@@ -85,7 +85,7 @@ pub enum IntakeError {
 }
 
 /// The alert type of a body without a name.
-pub const GENERIC: &str = "generic";
+pub(crate) const GENERIC: &str = "generic";
 
 /// Normalises a body without the sources of a configuration.
 ///

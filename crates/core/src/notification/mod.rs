@@ -91,7 +91,7 @@ pub struct Notification {
 }
 
 /// The remark of a notification that may be a repetition.
-pub const MAY_REPEAT: &str =
+pub(crate) const MAY_REPEAT: &str =
     "Sent again: the answer to an earlier attempt is not known, so this may be a repetition.";
 
 #[cfg(test)]

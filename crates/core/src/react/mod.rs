@@ -188,7 +188,7 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
 }
 
 /// The same answer, whose final answer is not taken because a call in another form stands in it.
-pub fn call_in_answer(reply: Reply) -> Reply {
+pub(crate) fn call_in_answer(reply: Reply) -> Reply {
     let Reply { thought, found, .. } = reply;
     malformed(
         Reply {

@@ -49,7 +49,7 @@ impl Source {
     }
 
     /// Takes the elements out of the body; `None` when the body is one alert.
-    pub fn take_elements(&self, body: &mut Value) -> Option<Vec<Value>> {
+    pub(crate) fn take_elements(&self, body: &mut Value) -> Option<Vec<Value>> {
         let each = self.each.as_ref()?;
         let mut elements = match each.find_mut(body) {
             Some(list @ Value::Array(_)) => match std::mem::take(list) {
@@ -72,7 +72,7 @@ impl Source {
     }
 
     /// Reads the texts of an element that are JSON in place.
-    pub fn embed_element(&self, element: &mut Value) {
+    pub(crate) fn embed_element(&self, element: &mut Value) {
         document::embed(element, &self.parse_element);
     }
 

@@ -85,7 +85,7 @@ impl Pointer {
     }
 
     /// The same, to change it.
-    pub fn find_mut<'v>(&self, start: &'v mut Value) -> Option<&'v mut Value> {
+    pub(crate) fn find_mut<'v>(&self, start: &'v mut Value) -> Option<&'v mut Value> {
         self.tokens
             .iter()
             .try_fold(start, |value, token| match value {

@@ -87,7 +87,7 @@ impl Sources {
     }
 
     /// The built-in source whose rule fits. Should several fit, the one with the strictest rule counts.
-    pub fn of_builtin(&self, body: &Value) -> Option<&NamedSource> {
+    pub(crate) fn of_builtin(&self, body: &Value) -> Option<&NamedSource> {
         let document = Document::new(body, &self.embedded);
         let fitting = self.builtin.iter().filter(|source| source.fits(&document));
         fitting.rev().max_by_key(|source| source.strength())
@@ -145,7 +145,7 @@ impl NamedSource {
     }
 
     /// Whether the rule of the source fits a body.
-    pub fn fits_body(&self, body: &Value) -> bool {
+    pub(crate) fn fits_body(&self, body: &Value) -> bool {
         let parse = self
             .declared()
             .map(|source| source.parse.as_slice())

@@ -101,7 +101,7 @@ impl Source {
     }
 
     /// Whether its body is a list.
-    pub fn takes_lists(&self) -> bool {
+    pub(crate) fn takes_lists(&self) -> bool {
         self.each
             .as_ref()
             .is_some_and(|each| *each == Pointer::body())

@@ -172,7 +172,7 @@ pub enum Repair {
 
 impl Note {
     /// Whether the investigation has to know it.
-    pub fn is_for_the_reader(&self) -> bool {
+    pub(crate) fn is_for_the_reader(&self) -> bool {
         match self {
             Self::Differ(_)
             | Self::Ended(_)

@@ -26,7 +26,7 @@ pub fn executive_summary(analysis: &str) -> Option<String> {
 
 /// Whether an analysis names its cause, in any form: as a line, a heading, a row of a table, a key of JSON or a
 /// sentence that begins with it.
-pub fn names_cause(analysis: &str) -> bool {
+pub(crate) fn names_cause(analysis: &str) -> bool {
     analysis.lines().take(MAX_LINES).any(is_cause_line)
 }
 

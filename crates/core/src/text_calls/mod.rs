@@ -98,7 +98,7 @@ fn begins(text: &str, word: &str) -> bool {
 }
 
 /// Whether a text from outside has the beginning of this call, as [`first`] gives it.
-pub fn has_snippet(outside: &str, snippet: &str) -> bool {
+pub(crate) fn has_snippet(outside: &str, snippet: &str) -> bool {
     !snippet.is_empty() && bare(outside).contains(snippet)
 }
 

@@ -92,7 +92,7 @@ impl ReleaseReason {
 }
 
 /// Longer than any call to the store, its retries included.
-pub const STORE_BOUND: Duration = Duration::from_secs(60);
+pub(crate) const STORE_BOUND: Duration = Duration::from_secs(60);
 /// The longest time that a step may exceed its own bound before the run counts as stuck.
 const STEP_MARGIN: Duration = Duration::from_secs(10);
 
@@ -168,7 +168,7 @@ impl Control {
     }
 
     /// The time that the run has been stuck in a step that exceeds its own bound.
-    pub fn stuck_for(&self) -> Option<Duration> {
+    pub(crate) fn stuck_for(&self) -> Option<Duration> {
         let earliest = lock(&self.steps).open.values().min().copied()?;
         Instant::now()
             .checked_duration_since(earliest)
@@ -181,12 +181,12 @@ impl Control {
     }
 
     /// Whether a checkpoint was committed in this run.
-    pub fn has_progressed(&self) -> bool {
+    pub(crate) fn has_progressed(&self) -> bool {
         self.progressed.load(Ordering::Relaxed)
     }
 
     /// The store has this many updates of the session's alert.
-    pub fn has_updates(&self, count: u32) {
+    pub(crate) fn has_updates(&self, count: u32) {
         self.updates.fetch_max(count, Ordering::Relaxed);
     }
 
@@ -196,12 +196,12 @@ impl Control {
     }
 
     /// An earlier owner of the session died at the present checkpoint.
-    pub fn resumed_after_death(&self) {
+    pub(crate) fn resumed_after_death(&self) {
         self.resumed_after_death.store(true, Ordering::Relaxed);
     }
 
     /// Whether a crash now would be a further death at the same checkpoint.
-    pub fn is_at_risk(&self) -> bool {
+    pub(crate) fn is_at_risk(&self) -> bool {
         self.resumed_after_death.load(Ordering::Relaxed) && !self.has_progressed()
     }
 
@@ -216,7 +216,7 @@ impl Control {
     }
 
     /// Asks the run to stop at its deadline, when `remaining` has passed. Dropping the handle stops the timer.
-    pub fn stop_after(&self, remaining: Duration) -> AbortOnDropHandle<()> {
+    pub(crate) fn stop_after(&self, remaining: Duration) -> AbortOnDropHandle<()> {
         let control = self.clone();
         AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(remaining).await; // the deadline itself

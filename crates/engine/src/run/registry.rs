@@ -94,7 +94,7 @@ impl<D> Runs<D> {
     }
 
     /// Whether the session runs here. If so, its run acknowledges this delivery instead of the earlier one.
-    pub fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
+    pub(crate) fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
         let mut runs = lock(&self.runs);
         let run = runs.get_mut(&session);
         run.map(|run| run.delivery = Some(Arc::clone(delivery)))

@@ -292,7 +292,7 @@ struct Totals {
 ///
 /// # Errors
 /// As [`LeasedSession::run`].
-pub async fn end_early<W: World>(
+pub(crate) async fn end_early<W: World>(
     ports: &Ports<W>,
     lease: Lease,
     end: EarlyEnd,

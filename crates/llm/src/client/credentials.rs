@@ -33,7 +33,7 @@ pub struct ClientCertificate {
 
 impl Credentials {
     /// Whether a file of TLS is named, so that the connection has to use TLS.
-    pub fn has_tls_files(&self) -> bool {
+    pub(crate) fn has_tls_files(&self) -> bool {
         self.ca.is_some() || self.certificate.is_some()
     }
 

@@ -122,7 +122,7 @@ impl ResponseWriter {
     }
 
     /// Breaks the stream after the chunks that were sent.
-    pub async fn break_off(&self, status: Status) {
+    pub(crate) async fn break_off(&self, status: Status) {
         self.observed.failed("stream_broken");
         self.outcome.get_or_init(|| "failed");
         self.send(Err(status)).await;

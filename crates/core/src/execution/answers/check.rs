@@ -60,7 +60,7 @@ fn may_ask_again(state: &State, usage: Usage) -> bool {
 }
 
 /// The message that names the faults of an answer and asks for the whole answer again; `None` if it counts.
-pub fn ask_again(state: &State, analysis: &str, answer: &Answer) -> Option<Entry> {
+pub(crate) fn ask_again(state: &State, analysis: &str, answer: &Answer) -> Option<Entry> {
     let sources = sources(state, analysis, Some(answer));
     let faults = faults(state, analysis, &sources, answer.usage);
     if faults.is_empty() {

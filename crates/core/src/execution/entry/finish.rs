@@ -88,7 +88,7 @@ impl Finish {
     }
 
     /// Describes the finish reason for people and for the model; "it" in the text is the answer.
-    pub fn in_words(self) -> &'static str {
+    pub(crate) fn in_words(self) -> &'static str {
         match self {
             Self::Stop | Self::ToolCalls => "it ended by itself",
             Self::MaxTokens => "it was cut off at the output limit (max_tokens)",

@@ -59,7 +59,7 @@ impl State {
     }
 
     /// The first call that the model has left in a text of its own, from its markup on.
-    pub fn text_call<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(crate) fn text_call<'t>(&self, text: &'t str) -> Option<&'t str> {
         let labels = if self.plan.strategy.binds_tools() {
             Labels::Call
         } else {
@@ -106,7 +106,7 @@ impl State {
     }
 
     /// Whether an answer is empty: no text that is shown, and no calls. Reasoning is no text.
-    pub fn is_empty_answer(&self, answer: &Answer) -> bool {
+    pub(crate) fn is_empty_answer(&self, answer: &Answer) -> bool {
         is_blank(&answer.text) && answer.calls.is_empty()
     }
 
@@ -116,13 +116,13 @@ impl State {
     }
 
     /// Consecutive answers of this provider that did not count because of their end.
-    pub fn cut_answers(&self) -> u32 {
+    pub(crate) fn cut_answers(&self) -> u32 {
         self.cut_answers
     }
 
     /// Whether the last answer of the current provider was cut off at its output limit, maybe before its first word.
     /// Another failure in between changes nothing.
-    pub fn was_cut_at_limit(&self) -> bool {
+    pub(crate) fn was_cut_at_limit(&self) -> bool {
         let of_provider = self
             .entries
             .iter()
@@ -155,27 +155,27 @@ impl State {
     }
 
     /// The answer that ends the execution if no other one comes.
-    pub fn answer_so_far(&self) -> Option<&AnswerSoFar> {
+    pub(crate) fn answer_so_far(&self) -> Option<&AnswerSoFar> {
         self.so_far.as_ref()
     }
 
     /// Whether a final answer of this execution was asked for once more.
-    pub fn was_asked_again(&self) -> bool {
+    pub(crate) fn was_asked_again(&self) -> bool {
         self.was_asked_again
     }
 
     /// Whether a call of this execution was sent to a server.
-    pub fn has_looked(&self) -> bool {
+    pub(crate) fn has_looked(&self) -> bool {
         self.has_looked
     }
 
     /// The tools of servers whose calls were sent and have a result.
-    pub fn answered_tools(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn answered_tools(&self) -> impl Iterator<Item = &str> {
         self.results_of_servers().map(|result| result.tool.as_str())
     }
 
     /// Whether a tool of a server has given a result that is no error.
-    pub fn has_answer_of_tool(&self) -> bool {
+    pub(crate) fn has_answer_of_tool(&self) -> bool {
         self.results_of_servers().any(|result| !result.is_error)
     }
 

@@ -7,7 +7,7 @@ use crate::execution::unmasked::Arguments;
 
 impl State {
     /// Whether an answer has requested a call with this id.
-    pub fn knows_call(&self, id: &str) -> bool {
+    pub(crate) fn knows_call(&self, id: &str) -> bool {
         self.call_ids.contains(id)
     }
 
@@ -32,7 +32,7 @@ impl State {
     }
 
     /// The number of open calls that may still run: the plan limits the calls of one answer.
-    pub fn calls_left(&self) -> usize {
+    pub(crate) fn calls_left(&self) -> usize {
         match usize::try_from(self.plan.limits.max_calls).unwrap_or(usize::MAX) {
             0 => usize::MAX,
             max => max.saturating_sub(self.asked.saturating_sub(self.open.len())),

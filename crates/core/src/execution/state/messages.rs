@@ -35,7 +35,7 @@ impl State {
     }
 
     /// The entries of [`Self::messages`], in the same order: those with a role.
-    pub fn message_sources(&self) -> Vec<MessageSource> {
+    pub(crate) fn message_sources(&self) -> Vec<MessageSource> {
         let elided = self.window.elided();
         let form = |entry: u32, of: &Entry, summary: Option<usize>| match summary {
             _ if of.result().is_some() && entry <= elided => MessageForm::Blanked,

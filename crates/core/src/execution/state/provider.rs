@@ -9,12 +9,12 @@ impl State {
     }
 
     /// Whether the current provider took over from another one and has not answered since.
-    pub fn provider_is_new(&self) -> bool {
+    pub(crate) fn provider_is_new(&self) -> bool {
         self.provider_is_new
     }
 
     /// Index of the provider that takes over when the current one has failed.
-    pub fn next_provider(&self) -> Option<usize> {
+    pub(crate) fn next_provider(&self) -> Option<usize> {
         let next = self.provider + 1;
         (next < self.plan.providers.len()).then_some(next)
     }

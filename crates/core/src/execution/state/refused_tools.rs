@@ -10,7 +10,7 @@ use crate::plan::ToolSpec;
 
 impl State {
     /// The tools of the plan without those that the current provider has refused.
-    pub fn offered_tools(&self) -> Vec<ToolSpec> {
+    pub(crate) fn offered_tools(&self) -> Vec<ToolSpec> {
         self.plan
             .tools
             .iter()

@@ -9,7 +9,7 @@ use crate::read_result;
 
 impl State {
     /// The results since the last answer that need a summary.
-    pub fn long_results(&self) -> &[LongResult] {
+    pub(crate) fn long_results(&self) -> &[LongResult] {
         &self.long_results
     }
 

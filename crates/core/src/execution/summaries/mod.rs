@@ -135,7 +135,7 @@ pub fn not_asked(long: &LongResult, why: NotAsked) -> Summary {
 
 impl Summary {
     /// Whether a model was asked for it. The error of a call has its code in front, so none is one of these.
-    pub fn was_asked_for(&self) -> bool {
+    pub(crate) fn was_asked_for(&self) -> bool {
         NotAsked::ALL.iter().all(|why| self.error != why.as_str())
     }
 }

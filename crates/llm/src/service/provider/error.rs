@@ -100,7 +100,7 @@ impl ProviderError {
     }
 
     /// A failure that may pass.
-    pub fn transient(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn transient(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             retryable: true,
             ..Self::new(code, message)

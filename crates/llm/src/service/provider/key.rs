@@ -119,7 +119,7 @@ impl ApiKey {
     }
 
     /// The key itself, for a client that builds its own headers.
-    pub fn expose(&self) -> &str {
+    pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 

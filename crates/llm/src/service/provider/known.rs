@@ -33,7 +33,7 @@ const fn known(
 }
 
 /// Gemini, by its Developer API.
-pub const GOOGLE: Known = known(
+pub(crate) const GOOGLE: Known = known(
     "google",
     &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     &["https://generativelanguage.googleapis.com"],
@@ -41,7 +41,7 @@ pub const GOOGLE: Known = known(
 );
 
 /// The address of Vertex AI for the location `global`. Every other location stands before the host.
-pub const VERTEX_AI_ADDRESS: &str = "https://aiplatform.googleapis.com";
+pub(crate) const VERTEX_AI_ADDRESS: &str = "https://aiplatform.googleapis.com";
 
 /// Gemini, by Vertex AI of Google Cloud. Its accounts have no variable that a request may name without a permission.
 pub const VERTEX_AI: Known = known(

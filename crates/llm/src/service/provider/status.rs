@@ -78,7 +78,7 @@ impl ProviderStatus {
     /// The same status with the outcome of what a backend does before it sends a call. A key that is not set and that
     /// the backend does not miss is not needed.
     #[must_use]
-    pub fn with_error(self, error: Option<ProviderError>) -> Self {
+    pub(crate) fn with_error(self, error: Option<ProviderError>) -> Self {
         let is_missed = error.is_some() || self.key != KeyStatus::NotSet;
         let key = if is_missed {
             self.key

@@ -25,7 +25,7 @@ use tarsy_mask::Mask;
 /// `asked` is the name of the provider that is asked now. It gets thoughts of another provider as text if no signature
 /// is bound to them; its own thoughts are never repeated as text. Data that does not have the calls of the message is
 /// ignored: it belongs to another answer. Secrets are masked, because a payload holds what the provider wrote.
-pub fn short_text(message: &ConversationMessage, asked: &str) -> Option<String> {
+pub(crate) fn short_text(message: &ConversationMessage, asked: &str) -> Option<String> {
     let data = message.provider_data.as_ref()?;
     let Parsed { mut work, calls } = formats::parse(&data.format, &data.payload)?;
     if calls.is_some_and(|calls| !are_same(&calls, &message.tool_calls)) {
