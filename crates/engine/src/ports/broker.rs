@@ -147,7 +147,7 @@ pub trait Presence: Send + Sync + 'static {
 }
 
 /// A status has to fit into a message of the broker.
-pub(crate) const MAX_LISTED_SESSIONS: usize = 1_000;
+pub const MAX_LISTED_SESSIONS: usize = 1_000;
 
 impl WorkerStatus {
     /// The number of sessions that it owns now.
