@@ -27,7 +27,15 @@ fn each_message_of_the_page_about_trouble_is_one_of_the_program() {
 #[test]
 fn no_file_names_a_machine() {
     let mut files = all_sources();
-    for tree in ["docs", "examples", "migrations", "proto", "deploy", "tests"] {
+    for tree in [
+        "dev.d",
+        "docs",
+        "examples",
+        "migrations",
+        "proto",
+        "deploy",
+        "tests",
+    ] {
         files.extend(files_below(tree, |path| !path.ends_with(".rs")));
     }
     files.extend(
@@ -36,6 +44,7 @@ fn no_file_names_a_machine() {
             "ARCHITECTURE.md",
             "CONTRIBUTING.md",
             "dev",
+            "rust-toolchain.toml",
             ".ci/run",
             "Cargo.toml",
             "deny.toml",

@@ -17,6 +17,7 @@ mod commands;
 mod sentences;
 mod style;
 mod words;
+mod scripts;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,7 +72,7 @@ fn program() -> Vec<Source> {
 }
 
 fn program_files(wanted: impl Fn(&str) -> bool + Copy) -> Vec<Source> {
-    ["src", "crates"]
+    ["src", "crates", "xtask"]
         .into_iter()
         .flat_map(|tree| files_below(tree, wanted))
         .collect()
