@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::read::reader::Field;
+use tarsy_core::vocabulary::{Protocol, provider};
 
 /// A backend of the LLM service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,10 +29,10 @@ impl Backend {
 
     /// The backend for a provider, unless the configuration names one.
     pub(super) fn of_provider(provider: &str) -> Self {
-        match provider {
-            "scripted" => Self::Scripted,
-            "google" => Self::GoogleNative,
-            _ => Self::Genai,
+        match provider::named(provider).map(|row| row.protocol) {
+            Some(Protocol::Recording) => Self::Scripted,
+            Some(Protocol::Gemini) => Self::GoogleNative,
+            Some(_) | None => Self::Genai,
         }
     }
 }

@@ -8,13 +8,10 @@ use serde::Serialize;
 use crate::read::reader::{Field, Map};
 use crate::read::units::show_duration;
 use crate::write::is_default;
+use tarsy_core::vocabulary::{Protocol, Provider};
 
 /// The accepted times. A local model may load for an hour before its first word.
 const SECS: RangeInclusive<u64> = 1..=86_400;
-/// The providers with an interface of their own, which no key replaces.
-const OWN_INTERFACE: [&str; 4] = ["google", "anthropic", "bedrock", "scripted"];
-/// The providers whose adapters know chat completions only.
-const CHAT_ONLY: [&str; 3] = ["xai", "mistral", "groq"];
 
 /// The keys of a provider for its connection; absent ones have the defaults of the LLM service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -60,11 +57,11 @@ impl Interface {
         }
     }
 
-    fn fits(self, provider: &str) -> bool {
+    fn fits(self, provider: &Provider) -> bool {
         match self {
-            Self::Chat => !OWN_INTERFACE.contains(&provider),
-            Self::Responses => !OWN_INTERFACE.contains(&provider) && !CHAT_ONLY.contains(&provider),
-            Self::Ollama => provider == "ollama",
+            Self::Chat => provider.protocol.has_chat(),
+            Self::Responses => provider.protocol.has_responses(),
+            Self::Ollama => provider.name == "ollama",
         }
     }
 }
@@ -96,16 +93,16 @@ impl Connection {
     pub const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// `provider` is `None` if it is not known.
-    pub(super) fn read(map: &mut Map<'_>, provider: Option<&str>) -> Self {
+    pub(super) fn read(map: &mut Map<'_>, provider: Option<&Provider>) -> Self {
         let asked = |field: &Field<'_>| {
-            if provider == Some("scripted") {
+            if provider.is_some_and(|row| row.protocol == Protocol::Recording) {
                 field.fault("a scripted provider asks no model".to_owned());
             }
         };
         let api = map.get("api").and_then(|field| interface(&field, provider));
         let output_limit_field = map.get("output_limit_field").and_then(|field| {
-            if let Some(provider) = provider.filter(|provider| OWN_INTERFACE.contains(provider)) {
-                field.fault(format!("{provider} has no chat completions"));
+            if let Some(provider) = provider.filter(|row| !row.protocol.has_chat()) {
+                field.fault(format!("{} has no chat completions", provider.name));
             }
             field.choice(&OutputLimitField::ALL, OutputLimitField::as_str)
         });
@@ -155,7 +152,7 @@ fn check(part: Option<&Time<'_>>, whole: Option<&Time<'_>>) {
     }
 }
 
-fn interface(field: &Field<'_>, provider: Option<&str>) -> Option<Interface> {
+fn interface(field: &Field<'_>, provider: Option<&Provider>) -> Option<Interface> {
     let interface = field.choice(&Interface::ALL, Interface::as_str)?;
     if let Some(provider) = provider.filter(|provider| !interface.fits(provider)) {
         let fitting = Interface::ALL
@@ -168,7 +165,8 @@ fn interface(field: &Field<'_>, provider: Option<&str>) -> Option<Interface> {
             fitting.join(", ")
         };
         field.fault(format!(
-            "{provider} has no interface {:?}; accepted: {accepted}",
+            "{} has no interface {:?}; accepted: {accepted}",
+            provider.name,
             interface.as_str()
         ));
     }
