@@ -17,6 +17,7 @@ mod commands;
 mod sentences;
 mod style;
 mod words;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,8 +2,6 @@
 
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use crate::words;
-
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
@@ -56,7 +54,7 @@ pub enum ErrorCode {
     Other,
 }
 
-words!(pub ErrorCode);
+crate::words!(pub ErrorCode);
 
 impl ErrorCode {
     /// The values of the label `error_type`, few because each of them has a histogram: no error, the errors of a

@@ -34,8 +34,11 @@ pub struct Connection {
 }
 
 /// An interface that several providers offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Interface {
     /// Chat completions.
     Chat,
@@ -45,18 +48,9 @@ pub enum Interface {
     Ollama,
 }
 
+tarsy_core::words!(pub Interface, ALL);
+
 impl Interface {
-    const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Ollama];
-
-    /// The word in configuration and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Ollama => "ollama",
-        }
-    }
-
     fn fits(self, provider: &Provider) -> bool {
         match self {
             Self::Chat => provider.protocol.has_chat(),
@@ -67,24 +61,17 @@ impl Interface {
 }
 
 /// A field of chat completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum OutputLimitField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
-impl OutputLimitField {
-    const ALL: [Self; 2] = [Self::MaxTokens, Self::MaxCompletionTokens];
-
-    /// The word in configuration and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::MaxTokens => "max_tokens",
-            Self::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
-}
+tarsy_core::words!(pub OutputLimitField, ALL);
 
 impl Connection {
     /// The longest time that the first part of an answer may take, unless a key says otherwise.

@@ -3,8 +3,6 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strum::{IntoStaticStr, VariantArray, VariantNames};
 
-use crate::words;
-
 /// The reason for the end of an answer, whatever word its provider has for it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, IntoStaticStr, VariantArray, VariantNames,
@@ -34,7 +32,7 @@ pub enum Finish {
     Other,
 }
 
-words!(pub Finish, pub ALL);
+crate::words!(pub Finish, pub ALL);
 
 impl Finish {
     /// The reason of a word of the protocol, or of the usual words of providers for it; an LLM service that others
