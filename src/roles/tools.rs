@@ -46,16 +46,8 @@ fn resolved(name: &str, server: &McpServer, slots: u32) -> anyhow::Result<Server
     Ok(ServerConfig {
         name: name.to_owned(),
         transport: transport(&server.transport)?,
-        scope: server.scope,
         max_session_connections: slots,
-        tool_timeout: server.tool_timeout,
-        max_tool_timeout: server.max_tool_timeout,
-        max_concurrent_calls: server.max_concurrent_calls,
-        read_only: server.read_only.clone(),
-        allowed: server.allow.clone(),
-        tools: server.tools.clone(),
-        deny: server.deny.clone(),
-        trust_hints: server.trust_hints,
+        settings: server.clone(),
     })
 }
 

@@ -18,6 +18,7 @@ mod sentences;
 mod style;
 mod words;
 mod scripts;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -11,7 +11,6 @@
     )
 )]
 
-pub mod label_values;
 pub mod names;
 pub mod metrics;
 mod process;

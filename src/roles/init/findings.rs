@@ -4,9 +4,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::ollama::{self, Ollama, Place};
-use super::starters::{OTHER_KEYS, STARTERS, Starter};
+use super::starters::{STARTERS, Starter};
 use tarsy_config::Env;
 use tarsy_config::default_models::LOCAL;
+use tarsy_core::vocabulary::provider::{PROVIDERS, Provider};
 use tarsy_llm::service::provider::known;
 
 /// The program that gives an agent tools for a cluster.
@@ -88,7 +89,7 @@ pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
         Some(FoundKey { starter, variable })
     });
     let named = known::by_name(LOCAL.provider)
-        .and_then(|known| Some(known.address_of(&variable(env, OLLAMA_HOST)?)));
+        .and_then(|known| Some(known::address_of(known, &variable(env, OLLAMA_HOST)?)));
     let (ollama, ollama_place) = match named {
         Some(address) => (
             ollama::ask(&address, Place::Variable).await,
@@ -101,15 +102,29 @@ pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
     };
     Findings {
         keys: keys.collect(),
-        other_keys: OTHER_KEYS
-            .into_iter()
-            .filter(|(name, _)| is_key_set(name))
-            .collect(),
+        other_keys: other_keys(is_key_set),
         vertex_ai: vertex_ai(env),
         cluster: cluster(env),
         ollama,
         ollama_place,
     }
+}
+
+/// The keys of providers for which no model can be guessed: their models come and go, or need an address.
+fn other_keys(is_key_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
+    let has_default = |provider: &&Provider| {
+        let mut defaults = STARTERS.iter().map(|starter| starter.default.provider);
+        provider.name == LOCAL.provider || defaults.any(|name| name == provider.name)
+    };
+    let key = |provider: &'static Provider| {
+        let name = provider.keys.iter().find(|name| is_key_set(name))?;
+        Some((*name, provider.name))
+    };
+    PROVIDERS
+        .iter()
+        .filter(|provider| !has_default(provider))
+        .filter_map(key)
+        .collect()
 }
 
 /// The value of a variable that is not blank.

@@ -29,16 +29,3 @@ pub(super) const STARTERS: [Starter; 4] = [
         default: GROK,
     },
 ];
-
-/// Keys of providers for which no model can be guessed: their models come and go, or need an address.
-pub(super) const OTHER_KEYS: [(&str, &str); 9] = [
-    ("AZURE_OPENAI_API_KEY", "azure"),
-    ("AWS_BEARER_TOKEN_BEDROCK", "bedrock"),
-    ("MISTRAL_API_KEY", "mistral"),
-    ("GROQ_API_KEY", "groq"),
-    ("DEEPSEEK_API_KEY", "deepseek"),
-    ("OPENROUTER_API_KEY", "openrouter"),
-    ("TOGETHER_API_KEY", "together"),
-    ("FIREWORKS_API_KEY", "fireworks"),
-    ("COHERE_API_KEY", "cohere"),
-];

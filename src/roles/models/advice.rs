@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tarsy_config::LlmProvider;
+use tarsy_core::vocabulary::ErrorCode;
 use tarsy_llm::client::CheckError;
 use tarsy_llm::proto::ProviderCheck;
 
@@ -65,14 +66,14 @@ pub(super) fn of_code(
     key: &str,
     retry_after: Option<Duration>,
 ) -> Option<String> {
-    match code {
-        "credentials" if key.is_empty() => Some(format!(
+    match ErrorCode::of(code) {
+        ErrorCode::Credentials if key.is_empty() => Some(format!(
             "set api_key_env (with Vertex AI credentials_env) of llm_providers.{name}"
         )),
-        "credentials" => Some(format!(
+        ErrorCode::Credentials => Some(format!(
             "put a key that the provider accepts into {key} where the LLM service runs"
         )),
-        "rate_limited" => {
+        ErrorCode::RateLimited => {
             let wait = retry_after.map_or_else(
                 || "wait".to_owned(),
                 |delay| format!("wait {} s", delay.as_secs().max(1)),
@@ -81,22 +82,40 @@ pub(super) fn of_code(
                 "{wait}, or raise the limits of the account at the provider"
             ))
         }
-        "model_not_found" => Some(format!(
+        ErrorCode::ModelNotFound => Some(format!(
             "set model of llm_providers.{name} to one that the account may use"
         )),
-        "unavailable" => {
+        ErrorCode::Unavailable => {
             Some("check base_url, and the network and proxy of the LLM service".to_owned())
         }
-        "deadline_exceeded" => {
+        ErrorCode::DeadlineExceeded => {
             Some("try a longer --timeout: a local model may have to be loaded first".to_owned())
         }
-        "max_tokens" => Some(format!(
+        ErrorCode::MaxTokens => Some(format!(
             "a larger max_output_tokens or a smaller thinking of llm_providers.{name}"
         )),
-        "no_strategy" => Some(format!(
+        ErrorCode::Other if code == "no_strategy" => Some(format!(
             "set model of llm_providers.{name} to one that calls tools"
         )),
-        "invalid_backend" => Some("run an LLM service of this version".to_owned()),
-        _ => None,
+        ErrorCode::InvalidBackend => Some("run an LLM service of this version".to_owned()),
+        ErrorCode::InvalidRequest
+        | ErrorCode::Provider
+        | ErrorCode::EmptyResponse
+        | ErrorCode::PartialStream
+        | ErrorCode::Internal
+        | ErrorCode::ContextWindowExceeded
+        | ErrorCode::Blocked
+        | ErrorCode::ThoughtSignature
+        | ErrorCode::Cancelled
+        | ErrorCode::MalformedToolCall
+        | ErrorCode::MaxRetries
+        | ErrorCode::StreamBroken
+        | ErrorCode::ShuttingDown
+        | ErrorCode::Abandoned
+        | ErrorCode::Empty
+        | ErrorCode::CallInText
+        | ErrorCode::Timeout
+        | ErrorCode::AnswerTooLarge
+        | ErrorCode::Other => None,
     }
 }

@@ -9,15 +9,13 @@ use super::{ModelReport, Problem, State, advice};
 use tarsy_core::execution::entry::{Answer as ModelAnswer, Finish, Role, Usage};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{ProviderPlan, Thinking, ThinkingLevel, ToolSpec};
+use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::ports::{Message, ModelError, ModelRequest, ProviderFailure};
 use tarsy_llm::client::{CheckError, Client, Observed};
 
 const PROMPT: &str = "This is a test of the connection. Answer with the single word: ready";
 /// Models that think need more than the answer has. Anthropic accepts budgets for thinking from 1,024 tokens.
 const MAX_OUTPUT_TOKENS: u32 = 4_096;
-
-/// The code of an answer that reached the limit before its first word.
-pub(super) const MAX_TOKENS: &str = "max_tokens";
 
 /// The answer of a model to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,7 +63,7 @@ pub(super) async fn probe(
             }
         }
         // The model works; only the limit of the probe was too low for its thinking.
-        Err(ModelError::Failed { code, .. }) if code == MAX_TOKENS => {
+        Err(ModelError::Failed { code, .. }) if ErrorCode::of(&code) == ErrorCode::MaxTokens => {
             let answer = measured(&cut_off(), began.elapsed());
             ModelReport {
                 state: State::Ready,

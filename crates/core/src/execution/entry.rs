@@ -121,8 +121,9 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// The author of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     System,
     /// The alert, feedback.
@@ -133,17 +134,7 @@ pub enum Role {
     Tool,
 }
 
-impl Role {
-    /// The word that is stored and sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
-    }
-}
+crate::words!(pub Role);
 
 /// A model's answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -39,6 +39,7 @@ use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::{AgentPlan, ProviderPlan};
 use tarsy_core::timeline::projection::Measured;
 use tarsy_core::timeline::{Delta, DeltaKind};
+use tarsy_core::vocabulary::ErrorCode;
 
 /// One execution of a leased session.
 pub(super) struct Execution<W: World> {
@@ -395,7 +396,7 @@ impl<W: World> Execution<W> {
         let message = format!("no answer within {} s", timeout.as_secs_f64());
         if self.ports.model.serving().await {
             ModelError::Failed {
-                code: "timeout".to_owned(),
+                code: ErrorCode::Timeout.as_str().to_owned(),
                 message,
                 timeout: true,
                 provider: ProviderFailure {

@@ -14,12 +14,13 @@ use serde::Serialize;
 
 pub use self::reading::{Outcome, Reading};
 
-use super::probe::{self, Answer, MAX_TOKENS, Question, measured, message};
+use super::probe::{self, Answer, Question, measured, message};
 use super::{ModelReport, Problem, State, advice};
-use tarsy_core::execution::entry::{Role, ToolCall};
+use tarsy_core::execution::entry::{Finish, Role, ToolCall};
 use tarsy_core::plan::{ProviderPlan, Strategy, ToolSpec};
 use tarsy_core::prompt::{self, Briefing};
 use tarsy_core::react;
+use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::ports::ModelError;
 use tarsy_llm::client::{Client, Observed};
 use tarsy_mcp::{ArgumentFit, fit_arguments};
@@ -31,12 +32,12 @@ const SCHEMA: &str = r#"{"type": "object", "properties": {"word": {"type": "stri
 const TASK: &str = "This is a test of tool calls. Call the tool that you have exactly once, with the word \"ready\" and the \
                     numbers 1, 2 and 3. Do not write any other answer.";
 /// Codes of failures that a request without tools may not meet.
-const ABOUT_TOOLS: [&str; 5] = [
-    "invalid_request",
-    "malformed_tool_call",
-    "model_not_found",
-    "empty_response",
-    "provider_error",
+const ABOUT_TOOLS: [ErrorCode; 5] = [
+    ErrorCode::InvalidRequest,
+    ErrorCode::MalformedToolCall,
+    ErrorCode::ModelNotFound,
+    ErrorCode::EmptyResponse,
+    ErrorCode::Provider,
 ];
 
 /// The result of the probe of a provider.
@@ -129,9 +130,10 @@ impl Asked {
 
     /// Whether a call as text may succeed where a structured one did not.
     fn needs_react(&self) -> bool {
-        let is_about_tools = |problem: &Problem| ABOUT_TOOLS.contains(&problem.code.as_str());
+        let is_about_tools =
+            |problem: &Problem| ABOUT_TOOLS.contains(&ErrorCode::of(&problem.code));
         !self.reading.fits()
-            && self.reading.reason.as_deref() != Some(MAX_TOKENS)
+            && self.reading.reason.as_deref() != Some(Finish::MaxTokens.as_str())
             && self.problem.as_ref().is_none_or(is_about_tools)
     }
 }
@@ -144,7 +146,9 @@ async fn ask(
     let began = Instant::now();
     let observed = match client.observe(probe::request(plan, question)).await {
         Ok(observed) => observed,
-        Err(ModelError::Failed { code, .. }) if code == MAX_TOKENS => probe::cut_off(),
+        Err(ModelError::Failed { code, .. }) if ErrorCode::of(&code) == ErrorCode::MaxTokens => {
+            probe::cut_off()
+        }
         Err(error) => return Err(error),
     };
     let answer = measured(&observed, began.elapsed());
@@ -261,7 +265,7 @@ fn concluded(report: ModelReport, native: Asked, react: Option<Asked>) -> ModelR
 /// The problem of a model that answers, and whose calls cannot be used.
 fn none_fits(native: &Reading, name: &str) -> Problem {
     let code = match native.reason.as_deref() {
-        Some(MAX_TOKENS) => MAX_TOKENS,
+        Some(word) if word == Finish::MaxTokens.as_str() => ErrorCode::MaxTokens.as_str(),
         Some(_) | None => "no_strategy",
     };
     let fix = advice::of_code(code, name, "", None);

@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::{ArgumentFit, TOOL, called, tool};
-use tarsy_core::execution::answers::verdict::{CALL_IN_TEXT, Ended, Verdict, verdict};
+use tarsy_core::execution::answers::verdict::{Ended, Verdict, verdict};
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::plan::Strategy;
 use tarsy_core::react::{Reply, ReplyKind};
 use tarsy_core::text_calls::{self, Labels};
 use tarsy_core::visible::is_blank;
+use tarsy_core::vocabulary::ErrorCode;
 use tarsy_llm::client::Observed;
 
 /// The classification of an answer.
@@ -136,7 +137,7 @@ pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit
 
 /// An answer whose end does not let it count.
 fn not_counted(ended: Ended, of: impl Fn(Outcome) -> Reading) -> Reading {
-    if ended.code() == CALL_IN_TEXT {
+    if ended.code() == ErrorCode::CallInText {
         return of(Outcome::CallInText);
     }
     Reading {

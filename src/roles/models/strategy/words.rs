@@ -1,6 +1,7 @@
 //! Describes the result of a probe in sentences. Pure.
 
 use super::{Outcome, Problem, Reading, TOOL};
+use tarsy_core::vocabulary::ErrorCode;
 
 /// The remark about a provider that replays recordings.
 pub(super) const RECORDING: &str = "it replays recordings: no model is asked";
@@ -105,7 +106,7 @@ pub(super) fn of_problem(problem: &Problem) -> String {
 
 /// The reason why a model that answers fits no strategy.
 pub(super) fn none_fits(code: &str) -> &'static str {
-    if code == super::MAX_TOKENS {
+    if code == ErrorCode::MaxTokens.as_str() {
         "the answer reached the limit of output tokens before a call"
     } else {
         "the model answers, and neither native-thinking nor react gets a call from it"

@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// [`sentence`](Self::sentence) wherever the analysis is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Mark {
     /// A mark of a later version.
     Unknown,
@@ -31,37 +33,9 @@ pub enum Mark {
     NoTools,
 }
 
+crate::words!(pub Mark, pub ALL);
+
 impl Mark {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Unknown,
-        Self::NoCause,
-        Self::UnknownSource,
-        Self::NotCombined,
-        Self::MissingServer,
-        Self::CallsFailed,
-        Self::NoSource,
-        Self::Incomplete,
-        Self::NotLooked,
-        Self::NoTools,
-    ];
-
-    /// The code in the store, in the metadata of events, in metrics and in `--json`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::NoCause => "no_cause",
-            Self::UnknownSource => "unknown_source",
-            Self::NotCombined => "not_combined",
-            Self::MissingServer => "missing_server",
-            Self::CallsFailed => "calls_failed",
-            Self::NoSource => "no_source",
-            Self::Incomplete => "incomplete",
-            Self::NotLooked => "not_looked",
-            Self::NoTools => "no_tools",
-        }
-    }
-
     /// The mark of a code.
     pub fn parse(code: &str) -> Self {
         Self::ALL

@@ -109,24 +109,17 @@ pub fn missing(long: &LongResult, error: String) -> Summary {
 }
 
 /// The reason why no model is asked for a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub enum NotAsked {
+    #[strum(serialize = "the result is not stored")]
     NotStored,
+    #[strum(serialize = "no time is left in this iteration")]
     NoTime,
+    #[strum(serialize = "no provider")]
     NoProvider,
 }
 
-impl NotAsked {
-    const ALL: [Self; 3] = [Self::NotStored, Self::NoTime, Self::NoProvider];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::NotStored => "the result is not stored",
-            Self::NoTime => "no time is left in this iteration",
-            Self::NoProvider => "no provider",
-        }
-    }
-}
+crate::words!(NotAsked, ALL);
 
 /// The fact that no model was asked for a summary.
 pub fn not_asked(long: &LongResult, why: NotAsked) -> Summary {
