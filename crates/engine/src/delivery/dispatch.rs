@@ -1,7 +1,7 @@
 //! `Dispatcher`, which processes each message of the queue and acknowledges it.
 //!
 //! The alert is recorded first. Then it is admitted (`admit.rs`) or its session is claimed, the session runs
-//! (`run/holder.rs`), and the settler acknowledges the message.
+//! (`delivery/holder.rs`), and the settler acknowledges the message.
 
 use std::sync::Arc;
 use std::time::Duration;

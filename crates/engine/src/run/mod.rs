@@ -5,6 +5,7 @@
 //! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
 
 pub mod registry;
+#[path = "../delivery/holder.rs"]
 pub mod holder;
 pub mod control;
 pub mod session;
