@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_nats::Client;
 use tokio::time::Instant;
 
-use super::address::Address;
-use super::connection::Nats;
-use super::error::Error;
+use super::Nats;
+use crate::address::Address;
+use crate::error::Error;
 use tarsy_config::Secret;
 use tarsy_engine::mutex::lock;
 
@@ -24,7 +24,7 @@ const MAX_CHANGE_INTERVAL: Duration = Duration::from_secs(120);
 
 /// The time from which the next change of the server is allowed. Clones of a connection share it.
 #[derive(Debug, Default)]
-pub(super) struct ServerChanges(Mutex<Option<NextChange>>);
+pub(crate) struct ServerChanges(Mutex<Option<NextChange>>);
 
 #[derive(Clone, Copy, Debug)]
 struct NextChange {
@@ -34,7 +34,7 @@ struct NextChange {
 
 impl ServerChanges {
     /// The server of the connection works: the next change is allowed at once.
-    pub(super) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         *lock(&self.0) = None;
     }
 
