@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::connect::{Addresses, topology};
+use crate::process::connect::{Addresses, topology};
 use tarsy_bus::TopologyChanges;
 use tarsy_config::Config;
 

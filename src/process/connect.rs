@@ -88,9 +88,9 @@ pub fn from_file(
 }
 
 /// The variable with the token of the LLM service, for the service and for its clients.
-pub(super) const LLM_TOKEN: &str = "TARSY_LLM_TOKEN";
+pub(crate) const LLM_TOKEN: &str = "TARSY_LLM_TOKEN";
 /// The variable with the file of the token.
-pub(super) const LLM_TOKEN_FILE: &str = "TARSY_LLM_TOKEN_FILE";
+pub(crate) const LLM_TOKEN_FILE: &str = "TARSY_LLM_TOKEN_FILE";
 const LLM_CA_FILE: &str = "TARSY_LLM_CA_FILE";
 const LLM_CERT_FILE: &str = "TARSY_LLM_CERT_FILE";
 const LLM_KEY_FILE: &str = "TARSY_LLM_KEY_FILE";

@@ -12,9 +12,9 @@ use tarsy_config::{
     Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, ToolProbe,
     process_env,
 };
-use tarsy_core::execution::cut::{ReadBack, cut};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::{Limits, ToolSpec};
+use tarsy_core::execution::cut::{ReadBack, cut};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
 use tarsy_mcp::{

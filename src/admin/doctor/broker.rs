@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 
 use super::{Check, Checked, Verdict};
-use crate::roles::connect::Addresses;
+use crate::process::connect::Addresses;
 use tarsy_bus::{Nats, TopologySettings};
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::words::unavailable;

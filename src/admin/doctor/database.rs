@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::roles::connect::Addresses;
+use crate::process::connect::Addresses;
 use tarsy_store::{ConnectOptions, DatabaseReport, Error, Schema, diagnose};
 
 /// A larger difference of the clocks makes times hard to compare. Leases use the database's clock only.

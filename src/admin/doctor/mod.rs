@@ -22,8 +22,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 
-use super::connect::{Addresses, topology};
 use super::models::Ask;
+use crate::process::connect::{Addresses, topology};
 use tarsy_config::{Config, Faults, describe, process_env};
 pub use tarsy_reports::{Check, Verdict};
 

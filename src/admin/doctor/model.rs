@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::roles::connect::Addresses;
-use crate::roles::models::{Answer, Ask, ModelReport, State, report, uses};
+use crate::admin::models::{Answer, Ask, ModelReport, State, report, uses};
+use crate::process::connect::Addresses;
 use tarsy_config::{Backend, Config, LlmProvider};
 use tarsy_llm::client::{Client, HEALTH_CHECK, Health, ServiceFault};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::roles::secrets;
+use crate::process::secrets;
 use tarsy_config::Config;
 use tarsy_notifications::Routes;
 

@@ -7,7 +7,7 @@ use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 
 use super::{Check, Checked, Verdict, bounded, broker, database, tidy};
-use crate::roles::connect::Addresses;
+use crate::process::connect::Addresses;
 use tarsy_bus::permissions::{Ability, Fit, Granted, NatsRole};
 use tarsy_store::{DatabaseFit, database_fit};
 

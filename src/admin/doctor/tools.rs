@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::roles::tools::{Backend, checked};
+use crate::process::tools::{Backend, checked};
 use tarsy_config::Config;
-use tarsy_engine::plan::planner;
+use tarsy_engine::plan::route;
 use tarsy_mcp::Inventory;
 
 /// The characters of a failure of a backend that are shown.
@@ -87,8 +87,8 @@ fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
 
 fn chains_with(config: &Config, server: &str) -> String {
     let uses = |chain: &&String| {
-        planner::choose(config, "", Some(chain.as_str())).is_ok_and(|route| {
-            planner::servers_of(config, &route)
+        route::choose(config, "", Some(chain.as_str())).is_ok_and(|route| {
+            route::servers_of(config, &route)
                 .iter()
                 .any(|name| name == server)
         })

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use super::{Check, Checked, Verdict, bounded_by, broker, database, tidy};
-use crate::roles::connect::Addresses;
+use crate::process::connect::Addresses;
 use tarsy_bus::{Nats, TopologySettings};
 use tarsy_engine::ports::WorkerStatus;
 

@@ -320,8 +320,9 @@ mod tests {
             "a [masked] b [masked]"
         );
         assert_eq!(mask.apply("-----BEGIN KEY----- x"), "-----BEGIN KEY----- x");
-        let missing = crate::roles::secrets::Unreadable::from(lines("/no/such/file").unwrap_err())
-            .to_string();
+        let missing =
+            crate::process::secrets::Unreadable::from(lines("/no/such/file").unwrap_err())
+                .to_string();
         assert!(
             missing.starts_with("masking.files: /no/such/file: "),
             "{missing}"

@@ -1,4 +1,7 @@
-//! `Shared`, the state that the dispatcher and the background tasks of one worker share.
+//! `Dispatcher`, which brings each message of the queue to its acknowledgement.
+//!
+//! One worker has one. Its methods stand in the files of this folder, a file for each step of a delivery. The background
+//! tasks of the worker hold the same dispatcher: they renew, stop and settle what it runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::outage::Outages;
-use super::timeline_probe::Timeline;
-use crate::delivery::redelivery::RedeliveryBackoff;
-use crate::delivery::settler::Settler;
+use super::redelivery::RedeliveryBackoff;
+use super::settler::Settler;
+use super::timeline::Timeline;
 use crate::ports::ClaimRequest;
 use crate::run::registry::Runs;
 use crate::world::{Ports, World};
@@ -44,9 +47,9 @@ pub struct Shutdown {
     pub abort: CancellationToken,
 }
 
-/// The state that all parts of one worker share.
+/// The delivery side of a worker: the sessions that run here, and what their deliveries need.
 #[derive(Debug)]
-pub struct Shared<W: World> {
+pub struct Dispatcher<W: World> {
     pub ports: Arc<Ports<W>>,
     pub settings: Settings,
     /// The sessions that run in this process.
@@ -59,8 +62,8 @@ pub struct Shared<W: World> {
     pub(crate) receiving: Semaphore,
 }
 
-impl<W: World> Shared<W> {
-    /// A worker that runs nothing yet. `timeline` is the state that the timeline probe finds.
+impl<W: World> Dispatcher<W> {
+    /// A dispatcher that runs nothing yet. `timeline` is the state that the timeline probe finds.
     pub fn new(
         ports: Arc<Ports<W>>,
         settings: Settings,

@@ -6,16 +6,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::control::{Control, Interrupted, ReleaseReason};
-use super::instruments;
-use super::recovery::reconcile;
-use super::registry::RunHandle;
-use super::session::{LeasedSession, SessionEnded, end_early};
-use crate::delivery::acknowledgement::{Acknowledgement, jittered};
-use crate::delivery::redelivery::Redelivery;
+use super::acknowledgement::{Acknowledgement, jittered};
+use super::dispatcher::Dispatcher;
+use super::redelivery::Redelivery;
 use crate::ports::{Claimed, Feed, Recovered, Sessions, StoreError, Tools as _};
+use crate::run::control::{Control, Interrupted, ReleaseReason};
+use crate::run::instruments;
+use crate::run::recovery::reconcile;
+use crate::run::registry::RunHandle;
+use crate::run::session::LeasedSession;
+use crate::run::session_end::{SessionEnded, end_early};
 use crate::trace;
-use crate::worker::shared::Shared;
 use crate::world::World;
 use tarsy_core::chain::EarlyEnd;
 use tarsy_core::chain::SessionRecord;
@@ -47,7 +48,7 @@ pub(crate) struct Begun {
     pub is_new: bool,
 }
 
-impl<W: World> Shared<W> {
+impl<W: World> Dispatcher<W> {
     /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it. A session
     /// that was claimed without a delivery may have none at its end: its message is redelivered then.
     pub(crate) async fn run(

@@ -18,13 +18,13 @@ pub struct Outages {
 
 /// Whether the store answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StoreCheck {
+pub(crate) enum StoreCheck {
     Passed,
     Failed,
 }
 
 impl StoreCheck {
-    pub(super) fn of<T, E>(answer: &Result<T, E>) -> Self {
+    pub(crate) fn of<T, E>(answer: &Result<T, E>) -> Self {
         if answer.is_ok() {
             Self::Passed
         } else {
@@ -87,12 +87,12 @@ impl History {
 
 impl Outages {
     /// The probe has just asked the store.
-    pub(super) fn probed(&self, check: StoreCheck) {
+    pub(crate) fn probed(&self, check: StoreCheck) {
         lock(&self.probes).record(check);
     }
 
     /// Leases have just been renewed, or not.
-    pub(super) fn renewed(&self, check: StoreCheck) {
+    pub(crate) fn renewed(&self, check: StoreCheck) {
         lock(&self.renewals).record(check);
     }
 

@@ -9,7 +9,6 @@ mod summaries;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, SubsecRound, Utc};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -468,9 +467,4 @@ impl<W: World> Execution<W> {
             execution_id: self.id,
         }
     }
-}
-
-/// The present in microseconds, the precision of the store.
-pub(super) fn now() -> DateTime<Utc> {
-    Utc::now().trunc_subsecs(6)
 }

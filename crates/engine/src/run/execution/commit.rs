@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Execution, now};
+use super::Execution;
 use crate::ports::{Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError};
 use crate::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::run::instruments;
-use crate::run::performed::Performed;
+use crate::run::performed::{Performed, now};
 use crate::world::World;
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::entry::{Entry, Outcome};
