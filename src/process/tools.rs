@@ -14,7 +14,7 @@ use tarsy_config::{
 };
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::{Limits, ToolSpec};
-use tarsy_core::execution::cut::{ReadBack, cut};
+use tarsy_core::readable::cut::{ReadBack, cut};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
 use tarsy_mcp::{

@@ -23,8 +23,8 @@ use super::execution::window::{EXCEEDED, ToolBinding};
 use super::plan::{
     AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec,
 };
+use super::projection::{Measured, project};
 use super::timeline::EventDraft;
-use super::timeline::projection::{Measured, project};
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// The model's part of one iteration.

@@ -36,7 +36,7 @@ use tarsy_core::execution::state::State;
 use tarsy_core::execution::{absorb, fallback, request};
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::{AgentPlan, ProviderPlan};
-use tarsy_core::timeline::projection::Measured;
+use tarsy_core::projection::Measured;
 use tarsy_core::timeline::{Delta, DeltaKind};
 
 /// One execution of a leased session.

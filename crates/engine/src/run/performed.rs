@@ -6,7 +6,7 @@ use chrono::{DateTime, SubsecRound as _, Utc};
 
 use crate::ports::{ModelCallRecord, ToolCallRecord};
 use tarsy_core::execution::entry::Entry;
-use tarsy_core::timeline::projection::Measured;
+use tarsy_core::projection::Measured;
 
 /// Entries with their measurements, and the records of the calls that produced them.
 #[derive(Default)]

@@ -16,7 +16,7 @@ use tarsy_core::execution::entry::{Answer, Entry};
 use tarsy_core::execution::results::CallError;
 use tarsy_core::execution::state::State;
 use tarsy_core::plan::{AgentPlan, AnswerCheck, Limits, ResultForm, Strategy};
-use tarsy_core::timeline::projection::{Measured, project};
+use tarsy_core::projection::{Measured, project};
 use tarsy_core::react::{self, ReplyKind};
 use tarsy_core::timeline::{EventDraft, EventStatus, EventType};
 use tarsy_engine::ports::ModelError;

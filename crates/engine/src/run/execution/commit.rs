@@ -15,7 +15,7 @@ use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::entry::{Entry, Outcome};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::{LostCall, sent_by};
-use tarsy_core::timeline::projection::project;
+use tarsy_core::projection::project;
 
 /// Tries to write a checkpoint that the store does not finish in time, each with its own retries, before the session is
 /// released.

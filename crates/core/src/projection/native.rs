@@ -111,8 +111,8 @@ mod tests {
     use crate::execution::entry::{Entry, StopReason, ToolCall};
     use crate::execution::state::State;
     use crate::native::{CodePart, Confidence, Grounding, Source, Support};
+    use crate::projection::{Measured, project};
     use crate::testing::{agent_plan, read_only_tool};
-    use crate::timeline::projection::{Measured, project};
 
     fn state(strategy: Strategy) -> State {
         let plan = agent_plan(strategy, vec![read_only_tool("k8s.get")]);

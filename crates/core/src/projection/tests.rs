@@ -12,8 +12,8 @@ use crate::execution::results::{
     ToolOutput, answered as result_of, no_time_left, not_reached, unfit,
 };
 use crate::plan::Strategy;
+use crate::projection::*;
 use crate::testing::{Simulation, Turn, agent_plan, read_only_tool};
-use crate::timeline::projection::*;
 
 /// An event as a word: its type, the kind of an error, the source of thinking, `!` for a result that is an error, with
 /// the reason if no tool has answered.
