@@ -1,7 +1,7 @@
 //! `Dispatcher`, which brings each message of the queue to its acknowledgement.
 //!
-//! One worker has one. Its methods stand in the files of this folder, a file for each step of a delivery. The background
-//! tasks of the worker hold the same dispatcher: they renew, stop and settle what it runs.
+//! One worker has one. Its methods stand in the files of this folder, a file for each step of a delivery. The
+//! background tasks of the worker hold the same dispatcher: they renew, stop and settle what it runs.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The planner: makes the frozen plan of a session from the configuration, the alert and the listed tools. Pure.
 //!
-//! The caller [chooses](super::route::choose) the chain, lists the tools of [its servers](super::route::servers_of), and
-//! [plans](plan).
+//! The caller [chooses](super::route::choose) the chain, lists the tools of
+//! [its servers](super::route::servers_of), and [plans](plan).
 
 use std::sync::Arc;
 
