@@ -1,5 +1,5 @@
-//! `SessionPlanner`, which plans the sessions of a worker by its configuration: the route and the limit of an alert, its
-//! chain with the tools, and the first event of its session.
+//! `SessionPlanner`, which plans the sessions of a worker by its configuration: the route and the limit of an alert,
+//! its chain with the tools, and the first event of its session.
 
 use std::sync::Arc;
 
@@ -341,3 +341,6 @@ fn unplanned(error: PlanError) -> Refusal {
         detail: error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;
