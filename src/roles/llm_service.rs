@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::net::TcpListener;
 
-use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
-use super::shutdown::{Signals, print_ready_and_metrics};
+use crate::process::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
+use crate::process::shutdown::{Signals, print_ready_and_metrics};
 use tarsy_config::{LlmService, environment_fault};
 use tarsy_drill::gate::Gates;
 use tarsy_drill::transcript::Transcript;

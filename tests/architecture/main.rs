@@ -10,6 +10,7 @@
 )]
 
 mod layers;
+mod circles;
 mod docs;
 mod decisions;
 mod changed;

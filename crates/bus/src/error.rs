@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_nats::jetstream::stream::StorageType;
 
+use super::difference::Difference;
 use super::names::{ALERTS, DEAD_LETTERS, TIMELINE};
-use super::topology::fields::Difference;
 use tarsy_config::SecretError;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::BrokerUnavailable;

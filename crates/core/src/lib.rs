@@ -46,6 +46,7 @@ pub mod summary;
 pub mod search;
 pub mod notification;
 pub mod timeline;
+pub mod projection;
 pub mod follow_up;
 #[cfg(any(test, feature = "testing"))]
 #[cfg_attr(

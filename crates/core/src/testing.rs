@@ -23,8 +23,8 @@ use super::execution::window::ToolBinding;
 use super::plan::{
     AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec,
 };
+use super::projection::{Measured, project};
 use super::timeline::EventDraft;
-use super::timeline::projection::{Measured, project};
 use super::vocabulary::ErrorCode;
 use chrono::{DateTime, TimeDelta, Utc};
 

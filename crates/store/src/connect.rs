@@ -7,11 +7,9 @@ use diesel::PgConnection;
 
 use super::address;
 use super::error::Error;
-use super::notifications::Outgoing;
 use super::pool::{self, Addresses, Limits, Newest, Pool};
+use super::state::{History, Outgoing, Positions};
 use super::tails::Tails;
-use super::writes::prune::Positions;
-use super::writes::words::History;
 use tarsy_config::Secret;
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;

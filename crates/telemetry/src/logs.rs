@@ -47,8 +47,7 @@ pub enum Error {
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
 
-pub(super) use masked::current_mask;
-pub use masked::hide;
+pub use super::process_mask::hide;
 
 /// Sends the logs of this process to standard error. `levels` is a level (`info`) or a list (`tarsy=debug,info`). The
 /// recorder gives the spans of traces their ids, whatever the levels are.

@@ -34,8 +34,8 @@ pub use shell::answer_shell;
 
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
-use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
-use crate::roles::{credentials, secrets};
+use crate::process::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
+use crate::process::{credentials, secrets};
 use tarsy_config::{Config, Faults, Web, find, process_env};
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;

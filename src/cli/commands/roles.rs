@@ -8,15 +8,17 @@ use serde_json::json;
 
 use super::output::{print, print_json};
 use super::{addresses, load_config};
+use crate::admin::{drill, migrate};
 use crate::cli::args::{
     EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs,
 };
 use crate::cli::exit::Exit;
-use crate::roles::connect::llm_token;
+use crate::process::connect::llm_token;
+use crate::process::secrets::SecretFiles;
+use crate::process::{guard, secrets, shutdown};
 use crate::roles::llm_service::Unauthenticated;
-use crate::roles::secrets::SecretFiles;
 use crate::roles::worker::pod::Pod;
-use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, web, worker};
+use crate::roles::{llm_service, receive, web, worker};
 use tarsy_bus::TopologyChanges;
 use tarsy_config::{LlmService, find, process_env};
 use tarsy_drill::evidence::Evidence;

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::roles::models::{Ask, ModelReport, State, report};
+use crate::admin::models::{Ask, ModelReport, State, report};
 use tarsy_config::Config;
 use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::mutex::lock;
-use tarsy_engine::plan::{planner, provider_choices};
+use tarsy_engine::plan::{provider_choices, route};
 use tarsy_llm::client::Client;
 
 /// The longest time that a model may take for a word. A slower one counts as usable.
@@ -124,7 +124,7 @@ fn choices(config: &Config) -> Vec<Vec<String>> {
     let routes = config
         .agent_chains
         .keys()
-        .filter_map(|chain| planner::choose(config, "", Some(chain)).ok());
+        .filter_map(|chain| route::choose(config, "", Some(chain)).ok());
     routes
         .flat_map(|route| provider_choices::provider_choices(config, &route))
         .collect()

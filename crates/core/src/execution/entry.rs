@@ -6,7 +6,6 @@
 mod about;
 mod alert_updated;
 mod finish;
-mod mark;
 mod not_sent;
 mod refused_tool;
 mod stop_reason;
@@ -20,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use crate::native::{CodePart, Grounding};
 use crate::react::ReplyKind;
 
+pub use crate::summary::{Mark, with_text};
 pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
 pub use finish::Finish;
-pub use mark::{Mark, with_text};
 pub use not_sent::NotSent;
 pub use refused_tool::RefusedTool;
 pub use stop_reason::StopReason;

@@ -7,7 +7,7 @@ use tracing::Span;
 
 use super::control::Interrupted;
 use super::performed::millis;
-use super::session::SessionEnded;
+use super::session_end::SessionEnded;
 use crate::ports::{ModelError, ToolCallRecord, ToolCallState};
 use tarsy_core::execution::entry::{About, Answer, Entry, Mark, Outcome, Summary, Usage};
 use tarsy_core::execution::state::State;
@@ -246,7 +246,7 @@ pub(crate) fn session_ended(session_id: SessionId, ended: &SessionEnded, took: D
 }
 
 /// Adds the end of a run to its span.
-pub(super) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrupted>) {
+pub(crate) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrupted>) {
     let word = match end {
         Ok(Some(ended)) => ended.status.as_str(),
         Ok(None) => "ended",

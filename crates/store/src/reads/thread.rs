@@ -10,7 +10,7 @@ use tarsy_core::alert::refs::Refs;
 use tarsy_core::alert::{Alert, AlertStatus, Severity};
 use tarsy_core::follow_up::{Exchange, PastCall, Thread};
 use tarsy_core::ids::SessionId;
-use tarsy_engine::ports::{RunStatus, StoreError, Threads};
+use tarsy_engine::ports::{RunStatus, StoreError};
 use tarsy_reports::stored::{Stored, StoredOption};
 
 use crate::call::Operation;
@@ -85,17 +85,20 @@ struct AnswerRow {
     total: i64,
 }
 
-impl Threads for Store {
-    async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
+impl Store {
+    /// The investigation that `session` is, or that it asks about, with everything that was answered about it since;
+    /// `None` when there is no such session.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
         Ok(self
             .run(Operation::Thread, move |connection| {
                 read(connection, session.0)
             })
             .await?)
     }
-}
 
-impl Store {
     /// The investigation that `session` is or asks about, followed by the questions about it that have a session, in
     /// their order; empty when there is no such session.
     ///

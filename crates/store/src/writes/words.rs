@@ -4,8 +4,6 @@
 //! Every worker reads the whole history once, from the newest session to the oldest. The newest ones are read again
 //! each time, since a worker of an earlier version may still end sessions.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -15,6 +13,7 @@ use uuid::Uuid;
 use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
+use crate::state::{History, Reached};
 use crate::statement::statement;
 use tarsy_core::search::Searchable;
 use tarsy_engine::ports::Worded;
@@ -62,32 +61,6 @@ pub(crate) struct WordsComplete {
 }
 
 statement!(WordsComplete, "words_complete.sql", (), [Array<Text>: words, SqlUuid: session_id]);
-
-/// The position up to which the history has been read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct History(Arc<Mutex<Reached>>);
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Reached {
-    #[default]
-    Nothing,
-    Session {
-        settled_at: DateTime<Utc>,
-        session_id: Uuid,
-    },
-    /// The oldest session.
-    End,
-}
-
-impl History {
-    fn get(&self) -> Reached {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, reached: Reached) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
-    }
-}
 
 /// The result of one batch.
 struct Batch {

@@ -1,30 +1,13 @@
 //! A writer that masks secrets in each log line.
 
 use std::io::{self, Write};
-use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::Format;
+use crate::process_mask::current_mask;
 use tarsy_mask::Mask;
-
-/// The mask of this process. It is set after the first lines are written, because the configuration names most of the
-/// secrets; until then only the built-in patterns are masked.
-static MASK: RwLock<Option<Mask>> = RwLock::new(None);
-
-/// Applies this mask to every later line of this process.
-pub fn hide(mask: Mask) {
-    *MASK.write().unwrap_or_else(PoisonError::into_inner) = Some(mask);
-}
-
-/// The mask of this process as it is now.
-pub(crate) fn current_mask() -> Mask {
-    MASK.read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
-        .unwrap_or_default()
-}
 
 /// Makes a masking writer for each line.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use super::connector::SecureConnector;
 use super::pairs::{Pairs, pairs};
 use super::settings::Settings;
 use super::span::{EndedSpan, Value};
-use crate::logs::current_mask;
+use crate::process_mask::current_mask;
 use tarsy_config::{Secret, SecretError};
 use tarsy_core::trace_context::TraceContext;
 use tarsy_mask::Mask;

@@ -7,9 +7,9 @@ use serde_json::json;
 use tokio::net::TcpStream;
 use url::Url;
 
+use crate::admin::drill::RealModel;
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::commands::load_config;
-use crate::roles::drill::RealModel;
 use tarsy_config::default_models::{CLAUDE, DefaultModel, GEMINI, GPT, GROK, LOCAL};
 use tarsy_config::{Backend, Config, LlmProvider, find, process_env};
 use tarsy_core::vocabulary::{self, Provider};

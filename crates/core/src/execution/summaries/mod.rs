@@ -8,12 +8,12 @@
 pub mod request;
 
 use super::answers::verdict::{Ended, Verdict, verdict};
-use super::cut::{ReadBack, bytes_of};
 use super::decide::Purpose;
 use super::entry::{Answer, Entry, Summary, ToolResult};
 use super::results::{plain, with_text};
 use crate::plan::{AgentPlan, Strategy};
 use crate::read_result;
+use crate::readable::cut::{ReadBack, bytes_of};
 
 /// Summaries that are made at the same time and committed together.
 pub const MAX_AT_ONCE: usize = 4;
