@@ -10,7 +10,7 @@ mod span;
 mod recorder;
 mod export;
 mod otlp;
-mod connector;
+mod authorities;
 #[cfg(test)]
 mod tests;
 

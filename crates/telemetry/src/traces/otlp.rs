@@ -1,6 +1,7 @@
 //! The collector: spans as messages of OTLP, and the client that sends them over gRPC.
 
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -13,14 +14,16 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Sta
 use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue, MetadataMap};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request};
+use tower::service_fn;
 
-use super::connector::SecureConnector;
+use super::authorities::client_config;
 use super::pairs::{Pairs, pairs};
 use super::settings::Settings;
 use super::span::{EndedSpan, Value};
 use crate::logs::current_mask;
 use tarsy_config::{Secret, SecretError};
 use tarsy_core::trace_context::TraceContext;
+use tarsy_http::outgoing::tls;
 use tarsy_mask::Mask;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -73,8 +76,10 @@ impl Collector {
         let endpoint = Endpoint::from_shared(settings.endpoint.to_string())
             .map_err(|error| error.to_string())?;
         let channel = if settings.endpoint.scheme() == "https" {
-            let connector = SecureConnector::new(settings.certificate.as_deref(), CONNECT_TIMEOUT)?;
-            endpoint.connect_with_connector_lazy(connector)
+            let config = client_config(settings.certificate.as_deref())?;
+            endpoint.connect_with_connector_lazy(service_fn(move |uri| {
+                tls::connect(uri, Arc::clone(&config), CONNECT_TIMEOUT)
+            }))
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
