@@ -17,5 +17,6 @@ pub mod metrics;
 mod process;
 pub mod http;
 pub mod serving;
+pub mod process_mask;
 pub mod logs;
 pub mod traces;
