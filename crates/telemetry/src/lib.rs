@@ -16,6 +16,6 @@ pub mod metrics;
 mod process;
 pub mod http;
 pub mod serving;
-mod process_mask;
+pub mod process_mask;
 pub mod logs;
 pub mod traces;

@@ -1,22 +1,25 @@
-//! The mask of this process, for log lines and for exported spans.
+//! The mask of a process, which its logs and its traces share.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tarsy_mask::Mask;
 
-/// The mask of this process. It is set after the first lines are written, because the configuration names most of the
-/// secrets; until then only the built-in patterns are masked.
-static MASK: RwLock<Option<Mask>> = RwLock::new(None);
+/// The mask of a process. Clones share it. It is set after the first lines are written, because the configuration names
+/// most of the secrets; until then only the built-in patterns are masked.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessMask(Arc<RwLock<Mask>>);
 
-/// Applies this mask to every later line of this process.
-pub fn hide(mask: Mask) {
-    *MASK.write().unwrap_or_else(PoisonError::into_inner) = Some(mask);
-}
+impl ProcessMask {
+    /// Applies this mask to every later line and span of the process.
+    pub fn set(&self, mask: Mask) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = mask;
+    }
 
-/// The mask of this process as it is now.
-pub(crate) fn current_mask() -> Mask {
-    MASK.read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
-        .unwrap_or_default()
+    /// The mask as it is now.
+    pub(crate) fn current(&self) -> Mask {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
 }

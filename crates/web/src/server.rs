@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +45,7 @@ fn options(limits: Limits) -> http::Options {
         last_request_timeout: REQUEST_TIMEOUT,
         drain_timeout: REQUEST_TIMEOUT,
         over_limit_response: OVER_LIMIT,
+        open_connections: None,
     }
 }
 
@@ -67,13 +67,7 @@ async fn serve_with<B: Backend>(
         settings,
         renderer: Renderer::default(),
     }));
-    http::serve(
-        listener,
-        options,
-        || TowerToHyperService::new(router.clone()),
-        stop,
-    )
-    .await;
+    http::serve(listener, options, router, stop).await;
 }
 
 #[cfg(test)]

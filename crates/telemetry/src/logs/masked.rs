@@ -6,7 +6,7 @@ use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::Format;
-use crate::process_mask::current_mask;
+use crate::process_mask::ProcessMask;
 use tarsy_mask::Mask;
 
 /// Makes a masking writer for each line.
@@ -14,6 +14,7 @@ use tarsy_mask::Mask;
 pub(super) struct Masked<M> {
     pub(super) inner: M,
     pub(super) format: Format,
+    pub(super) mask: ProcessMask,
 }
 
 impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
@@ -23,6 +24,7 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
         Line {
             inner: self.inner.make_writer(),
             format: self.format,
+            mask: self.mask.current(),
         }
     }
 }
@@ -32,14 +34,15 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
 pub(super) struct Line<W> {
     inner: W,
     format: Format,
+    mask: Mask,
 }
 
 impl<W: Write> Write for Line<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
         let masked = match self.format {
-            Format::Text { .. } => current_mask().apply(&line).into_owned(),
-            Format::Json => json(&current_mask(), &line),
+            Format::Text { .. } => self.mask.apply(&line).into_owned(),
+            Format::Json => json(&self.mask, &line),
         };
         let has_newline = masked.ends_with('\n') || !line.ends_with('\n');
         self.inner.write_all(masked.as_bytes())?;
