@@ -20,6 +20,7 @@ use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::{Intake, Planned, PrepareError, PreparedAlert, Received};
 use tarsy_mask::Mask;
 use tarsy_telemetry::logs;
+use tarsy_telemetry::process_mask::ProcessMask;
 use tarsy_telemetry::traces::Recorder;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -71,6 +72,7 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
         "tarsy=info",
         logs::Format::Text { ansi: false },
         Recorder::default(),
+        ProcessMask::default(),
     )
     .unwrap();
     // The aborts leave no core files.

@@ -144,7 +144,7 @@ mod tests {
             .filter(|mark| mark.covers())
             .map(|mark| format!("'{}'", mark.as_str()))
             .collect();
-        let sql = include_str!("../../../../store/src/sql/open.sql");
+        let sql = include_str!("../../../store/src/sql/open.sql");
         assert_eq!(
             sql.matches(&format!("IN ({})", covering.join(", ")))
                 .count(),
