@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::call::Operation;
@@ -28,11 +28,7 @@ pub(crate) struct WordsBefore {
     limit: i64,
 }
 
-statement!(WordsBefore, "words_before.sql", (SqlUuid, Timestamptz, Bool), [
-    Nullable<Timestamptz>: settled_at,
-    SqlUuid: session_id,
-    BigInt: limit,
-]);
+statement!(WordsBefore, "words_before.sql" -> (SqlUuid, Timestamptz, Bool), [settled_at, session_id, limit]);
 
 #[derive(Queryable)]
 struct SettledRow {
@@ -45,7 +41,7 @@ pub(crate) struct WordsTexts {
     session_id: Uuid,
 }
 
-statement!(WordsTexts, "words_texts.sql", (Text, Text, Text, Nullable<Text>, Nullable<Text>), [SqlUuid: session_id]);
+statement!(WordsTexts, "words_texts.sql" -> (Text, Text, Text, Nullable<Text>, Nullable<Text>), [session_id]);
 
 #[derive(Queryable)]
 struct TextsRow {
@@ -61,7 +57,7 @@ pub(crate) struct WordsComplete {
     session_id: Uuid,
 }
 
-statement!(WordsComplete, "words_complete.sql", (), [Array<Text>: words, SqlUuid: session_id]);
+statement!(WordsComplete, "words_complete.sql" -> (), [words, session_id]);
 
 /// The position up to which the history has been read.
 #[derive(Clone, Debug, Default)]
