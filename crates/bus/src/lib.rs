@@ -21,6 +21,7 @@
 
 mod names;
 mod headers;
+mod cause;
 mod error;
 mod address;
 mod credentials;
