@@ -253,7 +253,7 @@ pub(super) async fn within<T, E: Into<Error>>(
     }
 }
 
-/// What to do about a refusal, as the end of its text.
+/// The way out of a refusal, as the end of its text.
 fn advice(code: ErrorCode, reason: &str) -> &'static str {
     // A cluster has one code for servers that are too few and for servers that are too full: only its text says which.
     let is_full = reason.contains("insufficient storage");

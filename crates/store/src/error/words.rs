@@ -26,7 +26,7 @@ pub(super) fn refuse_a_value(message: &str) -> bool {
     REFUSED_VALUES.iter().any(|words| message.contains(words))
 }
 
-/// What a role would need for a statement.
+/// A requirement of a statement that its role does not meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     RightOnSchema,
