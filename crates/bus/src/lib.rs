@@ -22,6 +22,7 @@
 mod names;
 mod headers;
 mod difference;
+mod cause;
 mod error;
 mod address;
 mod credentials;

@@ -199,6 +199,7 @@ impl ConnectOptions {
             size,
             wait: self.connect_timeout,
             create: 2 * self.connect_timeout,
+            statement: self.statement_timeout,
         };
         pool::build(limits, newest.clone(), move || options.addresses())
     }

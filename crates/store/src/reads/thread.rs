@@ -29,12 +29,10 @@ pub(crate) struct ReadThread {
     session_id: Uuid,
 }
 
-statement!(
-    ReadThread,
-    "thread.sql",
-    (SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text, Nullable<Timestamptz>),
-    [SqlUuid: session_id]
-);
+statement!(ReadThread, "thread.sql" -> (
+    SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text,
+    Nullable<Timestamptz>
+), [session_id]);
 
 /// The investigation, and the alert that it is about.
 #[derive(Queryable)]
@@ -60,7 +58,7 @@ pub(crate) struct ReadCalls {
     limit: i64,
 }
 
-statement!(ReadCalls, "thread_calls.sql", (Integer, Text, Text, Bool), [SqlUuid: session_id, BigInt: limit]);
+statement!(ReadCalls, "thread_calls.sql" -> (Integer, Text, Text, Bool), [session_id, limit]);
 
 #[derive(Queryable)]
 struct CallRow {
@@ -75,7 +73,7 @@ pub(crate) struct ReadAsked {
     limit: i64,
 }
 
-statement!(ReadAsked, "thread_asked.sql", (Text, Text, BigInt), [SqlUuid: session_id, BigInt: limit]);
+statement!(ReadAsked, "thread_asked.sql" -> (Text, Text, BigInt), [session_id, limit]);
 
 #[derive(Queryable)]
 struct AnswerRow {

@@ -23,14 +23,14 @@ pub(crate) struct PruneAlerts {
     limit: i64,
 }
 
-statement!(PruneAlerts, "prune_alerts.sql", (Text, BigInt), [Double: age, BigInt: limit]);
+statement!(PruneAlerts, "prune_alerts.sql" -> (Text, BigInt), [age, limit]);
 
 pub(crate) struct PruneSessions {
     age: f64,
     limit: i64,
 }
 
-statement!(PruneSessions, "prune_sessions.sql", (Text, BigInt), [Double: age, BigInt: limit]);
+statement!(PruneSessions, "prune_sessions.sql" -> (Text, BigInt), [age, limit]);
 
 pub(crate) struct PreviewPrune {
     sessions: Option<f64>,
@@ -40,12 +40,8 @@ pub(crate) struct PreviewPrune {
     tool_interactions: Option<f64>,
 }
 
-statement!(PreviewPrune, "prune_preview.sql", (Text, BigInt), [
-    Nullable<Double>: sessions,
-    Nullable<Double>: alerts,
-    Nullable<Double>: entries,
-    Nullable<Double>: llm_interactions,
-    Nullable<Double>: tool_interactions,
+statement!(PreviewPrune, "prune_preview.sql" -> (Text, BigInt), [
+    sessions, alerts, entries, llm_interactions, tool_interactions,
 ]);
 
 #[derive(Queryable)]

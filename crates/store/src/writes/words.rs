@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::call::Operation;
@@ -27,11 +27,7 @@ pub(crate) struct WordsBefore {
     limit: i64,
 }
 
-statement!(WordsBefore, "words_before.sql", (SqlUuid, Timestamptz, Bool), [
-    Nullable<Timestamptz>: settled_at,
-    SqlUuid: session_id,
-    BigInt: limit,
-]);
+statement!(WordsBefore, "words_before.sql" -> (SqlUuid, Timestamptz, Bool), [settled_at, session_id, limit]);
 
 #[derive(Queryable)]
 struct SettledRow {
@@ -44,7 +40,7 @@ pub(crate) struct WordsTexts {
     session_id: Uuid,
 }
 
-statement!(WordsTexts, "words_texts.sql", (Text, Text, Text, Nullable<Text>, Nullable<Text>), [SqlUuid: session_id]);
+statement!(WordsTexts, "words_texts.sql" -> (Text, Text, Text, Nullable<Text>, Nullable<Text>), [session_id]);
 
 #[derive(Queryable)]
 struct TextsRow {
@@ -60,7 +56,7 @@ pub(crate) struct WordsComplete {
     session_id: Uuid,
 }
 
-statement!(WordsComplete, "words_complete.sql", (), [Array<Text>: words, SqlUuid: session_id]);
+statement!(WordsComplete, "words_complete.sql" -> (), [words, session_id]);
 
 /// The result of one batch.
 struct Batch {
