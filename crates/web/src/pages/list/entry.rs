@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::List;
 use super::alike::Group;
-use crate::pages::words::{
+use crate::shell::words::{
     NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title,
 };
 use tarsy_core::chain::RunStatus;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{Session, elsewhere, last_event};
 use crate::markdown::{self, Cites};
 use crate::pages::submit;
-use crate::pages::words::{address, plain, sentence, whole};
+use crate::shell::words::{address, plain, sentence, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::summary::{Fields, below, command, fields};
 use tarsy_core::timeline::rows::{Footnotes, footnotes};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::head::tokens;
-use crate::pages::words::{NO_TITLE, address, brief, plain, whole};
+use crate::shell::words::{NO_TITLE, address, brief, plain, whole};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::ASKED_BY;
 use tarsy_core::readable::format;

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::Session;
 use super::elsewhere;
 use crate::pages::submit;
-use crate::pages::words::{brief, moment, plain, severity, status, title};
+use crate::shell::words::{brief, moment, plain, severity, status, title};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::readable::format;
