@@ -150,8 +150,9 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
             "Fix the cause, then investigate it again:"
         }
     };
+    let is_bad = !matches!(session.status, RunStatus::Cancelled | RunStatus::Limited);
     html! {
-        div class={ "part why" @if session.status != RunStatus::Cancelled { " bad" } } {
+        div class={ "part why" @if is_bad { " bad" } } {
             h2 { (why_there_is_none(session.status)) }
             div {
                 @match &session.error {

@@ -6,10 +6,11 @@ use super::fold::Range;
 use super::opened;
 use super::{Agents, Context, Step, View};
 use crate::shell::words::{brief, time};
+use tarsy_core::chain::RunStatus;
 use tarsy_core::readable::text::{Charset, clean, first_sentence};
 use tarsy_core::readable::{format, results};
 use tarsy_core::timeline::rows::{Body, Kind, Row, Tone};
-use tarsy_core::timeline::EventType;
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// Characters of one line of a row.
 const LINE: usize = 240;
@@ -44,6 +45,7 @@ fn class(step: &Step<'_>) -> &'static str {
         (EventType::LlmThinking, _) => "think",
         (EventType::LlmResponse, _) => "resp",
         (EventType::SessionCompleted, _) => "end completed",
+        (EventType::SessionFailed, _) if is_limited(step.event) => "end limited",
         (EventType::SessionFailed, _) => "end failed",
         (EventType::SessionCancelled, _) => "end cancelled",
         (EventType::SessionTimedOut, _) => "end timed_out",
@@ -57,6 +59,13 @@ fn class(step: &Step<'_>) -> &'static str {
         (_, Kind::Fallback) => "resume fallback",
         (_, Kind::Start | Kind::Thinking | Kind::Joined | Kind::End | Kind::Unknown) => "sys",
     }
+}
+
+/// Whether a session ended because its route may open no more of them.
+fn is_limited(end: &TimelineEvent) -> bool {
+    end.metadata
+        .get("stop_reason")
+        .is_some_and(|reason| reason == RunStatus::Limited.as_str())
 }
 
 /// The columns of a row: the time, the sign, the agent, the name, what a call asks or what an event says, marks, the
