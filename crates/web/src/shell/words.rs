@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
+use crate::markdown;
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::readable::text::{Charset, clean, one_line};
@@ -11,7 +12,7 @@ use tarsy_core::readable::text::{Charset, clean, one_line};
 const MAX_ADDRESS_BYTES: usize = 8 * 1024;
 
 /// A text from outside in one line of at most `most` characters.
-pub(super) fn brief(text: &str, most: usize) -> String {
+pub(crate) fn brief(text: &str, most: usize) -> String {
     // A line of megabytes is not read to its end.
     let begin = text
         .get(..text.floor_char_boundary(most.saturating_mul(8)))
@@ -27,12 +28,12 @@ pub(super) fn brief(text: &str, most: usize) -> String {
 }
 
 /// A text from outside with its line breaks.
-pub(super) fn whole(text: &str) -> String {
+pub(crate) fn whole(text: &str) -> String {
     clean(text, Charset::Unicode)
 }
 
 /// `✓ completed`
-pub(super) fn status(status: RunStatus) -> Markup {
+pub(crate) fn status(status: RunStatus) -> Markup {
     let (class, sign, word) = match status {
         RunStatus::Unknown(word) => ("st queued", "?", word.0),
         RunStatus::Running => ("st running", "\u{a0}", "running"),
@@ -46,7 +47,7 @@ pub(super) fn status(status: RunStatus) -> Markup {
 }
 
 /// The state of a question: one without an answer is no failed investigation.
-pub(super) fn question_status(status: RunStatus) -> Markup {
+pub(crate) fn question_status(status: RunStatus) -> Markup {
     let (class, sign, word) = match status {
         RunStatus::Unknown(word) => ("st queued", "?", word.0),
         RunStatus::Running => ("st running", "\u{a0}", "running"),
@@ -59,16 +60,16 @@ pub(super) fn question_status(status: RunStatus) -> Markup {
 }
 
 /// An alert whose session may still begin.
-pub(super) fn queued() -> Markup {
+pub(crate) fn queued() -> Markup {
     html! { span.st.queued { i aria-hidden="true" { "\u{a0}" } "in the queue" } }
 }
 
 /// A state that no session has, such as `joined`.
-pub(super) fn other_status(word: &str) -> Markup {
+pub(crate) fn other_status(word: &str) -> Markup {
     html! { span.st.other { i aria-hidden="true" { "+" } (word) } }
 }
 
-pub(super) fn severity(severity: Option<Severity>) -> Markup {
+pub(crate) fn severity(severity: Option<Severity>) -> Markup {
     let (class, word) = match severity {
         Some(Severity::Critical) => ("sev critical", "critical"),
         Some(Severity::High) => ("sev high", "high"),
@@ -80,10 +81,10 @@ pub(super) fn severity(severity: Option<Severity>) -> Markup {
 }
 
 /// The text that replaces an absent title.
-pub(super) const NO_TITLE: &str = "(no title)";
+pub(crate) const NO_TITLE: &str = "(no title)";
 
 /// The title of an alert: its name, then what it is about. A free text is shown as one.
-pub(super) fn title(title: &str) -> Markup {
+pub(crate) fn title(title: &str) -> Markup {
     let title = brief(title, 400);
     let split = title.split_once(' ').filter(|(first, _)| is_name(first));
     let (name, about) = split.unwrap_or((title.as_str(), ""));
@@ -103,17 +104,17 @@ fn is_name(word: &str) -> bool {
 }
 
 /// A time for people, with the whole time for programs.
-pub(super) fn time(at: DateTime<Utc>, shown: &str) -> Markup {
+pub(crate) fn time(at: DateTime<Utc>, shown: &str) -> Markup {
     html! { time datetime=(at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()) { (shown) } }
 }
 
 /// `22 Nov 07:53:11`
-pub(super) fn moment(at: DateTime<Utc>) -> Markup {
+pub(crate) fn moment(at: DateTime<Utc>) -> Markup {
     time(at, &at.format("%-d %b %H:%M:%S").to_string())
 }
 
 /// A text that begins with a capital letter, unless its first word is a name such as `nginx-1` or `iPhone`.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let word = text
         .split(|c: char| c.is_whitespace() || ",.;:".contains(c))
         .next()
@@ -127,17 +128,17 @@ pub(super) fn sentence(text: &str) -> String {
 }
 
 /// `timed out` for `timed_out`.
-pub(super) fn plain(word: &str) -> String {
+pub(crate) fn plain(word: &str) -> String {
     word.replace('_', " ")
 }
 
 /// A link to another site with its host, or the address as text.
-pub(super) fn address(address: &str, name: &str) -> Markup {
+pub(crate) fn address(address: &str, name: &str) -> Markup {
     let begin = address
         .get(..address.floor_char_boundary(MAX_ADDRESS_BYTES))
         .unwrap_or_default();
     let line = one_line(begin, Charset::Unicode);
-    match crate::markdown::target(&line).filter(|_| begin.len() == address.len()) {
+    match markdown::target(&line).filter(|_| begin.len() == address.len()) {
         Some(target) => html! {
             a rel="noopener noreferrer nofollow ugc" href=(target.address) { (brief(name, 300)) }
             " " span.host { (target.host) }

@@ -1,9 +1,15 @@
 //! The frame of every page: title, bar, search, footer with theme and keys.
+//!
+//! `viewer` is the reader of a page, `words` are small components that pages share, and `response` answers with a page.
+
+pub(crate) mod viewer;
+pub(crate) mod words;
+pub(crate) mod response;
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::viewer::{Keys, Theme, Viewer};
-use super::words::brief;
+use self::viewer::{Keys, Theme, Viewer};
+use self::words::brief;
 use crate::assets;
 
 /// The content of a page's frame.

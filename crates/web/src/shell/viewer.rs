@@ -3,11 +3,11 @@
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 
-use crate::Access;
+use crate::rights::Access;
 
 /// The cookie of the theme, and that of the keys.
-pub(super) const THEME_COOKIE: &str = "tarsy-theme";
-pub(super) const KEYS_COOKIE: &str = "tarsy-keys";
+pub(crate) const THEME_COOKIE: &str = "tarsy-theme";
+pub(crate) const KEYS_COOKIE: &str = "tarsy-keys";
 
 /// The reader of a page: settings and rights that change its markup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,18 +62,21 @@ impl Viewer {
     }
 }
 
-fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let all = headers
+/// The names and values of the cookies of a request.
+pub(crate) fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let lines = headers
         .get_all(COOKIE)
         .iter()
-        .filter_map(|value| value.to_str().ok());
-    let pairs = all
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    pairs
-        .filter(|(key, _)| *key == name)
+        .filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+}
+
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    cookies(headers)
+        .find(|(key, _)| *key == name)
         .map(|(_, value)| value)
-        .next()
 }
 
 /// The colours of a page. The server renders the choice, so that no page flashes in the other ones.
@@ -87,14 +90,14 @@ pub(crate) enum Theme {
 }
 
 impl Theme {
-    pub(super) fn of(word: Option<&str>) -> Self {
+    pub(crate) fn of(word: Option<&str>) -> Self {
         [Self::Light, Self::Dark]
             .into_iter()
             .find(|theme| word == Some(theme.word()))
             .unwrap_or_default()
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::System => "system",
             Self::Light => "light",
@@ -102,11 +105,11 @@ impl Theme {
         }
     }
 
-    pub(super) fn class(self) -> Option<&'static str> {
+    pub(crate) fn class(self) -> Option<&'static str> {
         (self != Self::System).then(|| self.word())
     }
 
-    pub(super) fn schemes(self) -> &'static str {
+    pub(crate) fn schemes(self) -> &'static str {
         match self {
             Self::System => "light dark",
             Self::Light => "light",
