@@ -1,6 +1,8 @@
 //! The core: the state of an investigation and its next step. Pure: no async, no I/O, no clock, no randomness.
 //!
-//! [`vocabulary`] has the words that crates share. The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`tarsy_mask`] removes
+//! [`vocabulary`] has the words that crates share.
+//!
+//! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`tarsy_mask`] removes
 //! its secrets, and a frozen [`plan`] with its prompts is made for it; [`clock`] has the times that they state. Each
 //! [`execution`] is a fold over the entries of its journal. [`reasoning`] takes a model's reasoning out of its text,
 //! [`react`] parses calls that a model writes as text, [`text_calls`] finds those that its server should have read,

@@ -1,4 +1,4 @@
-//! The words that crates share, each list in one place: providers, codes of failed model calls, and [`words`] for enums.
+//! The words that crates share, each list in one place: providers, codes of failed model calls, and `words!` for enums.
 //!
 //! Configuration, service, engine, metrics and documents take them from here. Words on the wire and in the store never
 //! change.

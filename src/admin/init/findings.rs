@@ -112,19 +112,21 @@ pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
 
 /// The keys of providers for which no model can be guessed: their models come and go, or need an address.
 fn other_keys(is_key_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
-    let has_default = |provider: &&Provider| {
-        let mut defaults = STARTERS.iter().map(|starter| starter.default.provider);
-        provider.name == LOCAL.provider || defaults.any(|name| name == provider.name)
-    };
-    let key = |provider: &'static Provider| {
-        let name = provider.keys.iter().find(|name| is_key_set(name))?;
-        Some((*name, provider.name))
-    };
     PROVIDERS
         .iter()
-        .filter(|provider| !has_default(provider))
-        .filter_map(key)
+        .filter(|provider| !has_default_model(provider))
+        .filter_map(|provider| {
+            let name = provider.keys.iter().find(|name| is_key_set(name))?;
+            Some((*name, provider.name))
+        })
         .collect()
+}
+
+fn has_default_model(provider: &Provider) -> bool {
+    provider.name == LOCAL.provider
+        || STARTERS
+            .iter()
+            .any(|starter| starter.default.provider == provider.name)
 }
 
 /// The value of a variable that is not blank.

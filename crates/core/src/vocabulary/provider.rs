@@ -19,7 +19,7 @@ pub struct Provider {
     pub path: &'static str,
     /// The environment variable by which its official clients take another address; empty if they have none.
     pub base_url_variable: &'static str,
-    /// What `base_url` has to be; empty if the provider has an address without it.
+    /// The description of the `base_url` without which it has no address; empty if it has one.
     pub needed_base_url: &'static str,
     /// The value of `gen_ai.provider.name` in OpenTelemetry's conventions.
     pub gen_ai: &'static str,

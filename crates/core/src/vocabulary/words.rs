@@ -1,7 +1,7 @@
 //! The macro that gives enums with the derives of `strum` the methods of a word, and lists made of lists.
 
-/// Gives an enum that derives [`strum::IntoStaticStr`] its `as_str`. With `ALL`, an enum that derives
-/// [`strum::VariantArray`] also gets the array of its values, in the order of their declaration.
+/// Gives an enum that derives `strum::IntoStaticStr` its `as_str`. With `ALL`, an enum that derives
+/// `strum::VariantArray` also gets the array of its values, in the order of their declaration.
 #[macro_export]
 macro_rules! words {
     ($vis:vis $name:ident) => {

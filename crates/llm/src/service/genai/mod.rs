@@ -1,11 +1,11 @@
 //! The backend `genai`: every provider but Gemini, by one crate.
 //!
 //! A request is converted (`history/`, `tools.rs`, `thinking.rs`) and sent by the crate (`attempt.rs`) through a relay
-//! that mends the answer (`relay/`). Its events become the parts of an answer (`answer.rs`). `target.rs` has
-//! the interface of each provider, `models.rs` the table of models. What the crate leaves out is read beside it (`frames/`). After a
-//! refusal that names a parameter, one corrected request follows (`correction.rs`), and after one that names tools, a
-//! request without them (`provider/refused_tools/`). The backend keeps nothing between two requests: what a model needs
-//! to continue travels as `provider_data` (`history/replay.rs`).
+//! that mends the answer (`relay/`). Its events become the parts of an answer (`answer.rs`). `target.rs` has the
+//! interface of each provider, `models.rs` the table of models. What the crate leaves out is read beside it
+//! (`frames/`). After a refusal that names a parameter, one corrected request follows (`correction.rs`), and after one
+//! that names tools, a request without them (`provider/refused_tools/`). The backend keeps nothing between two
+//! requests: what a model needs to continue travels as `provider_data` (`history/replay.rs`).
 
 mod target;
 mod models;
