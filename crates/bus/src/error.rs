@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::stream::StorageType;
 
-use super::difference::Difference;
 use super::cause::Cause;
+use super::difference::Difference;
 use super::names::{ALERTS, DEAD_LETTERS, TIMELINE};
 use tarsy_config::SecretError;
 use tarsy_core::ids::SessionId;

@@ -147,8 +147,9 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
     use std::io::Write;
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::Arc;
 
     use super::*;
 
@@ -157,10 +158,7 @@ mod tests {
 
     impl Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -178,7 +176,7 @@ mod tests {
         };
         let subscriber = subscriber(levels, format, outputs).unwrap();
         tracing::subscriber::with_default(subscriber, work);
-        String::from_utf8(written.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(written.0.lock().clone()).unwrap()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The mask of a process, which its logs and its traces share.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 
 use tarsy_mask::Mask;
 
@@ -12,14 +13,11 @@ pub struct ProcessMask(Arc<RwLock<Mask>>);
 impl ProcessMask {
     /// Applies this mask to every later line and span of the process.
     pub fn set(&self, mask: Mask) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = mask;
+        *self.0.write() = mask;
     }
 
     /// The mask as it is now.
     pub(crate) fn current(&self) -> Mask {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.read().clone()
     }
 }

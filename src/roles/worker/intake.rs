@@ -159,8 +159,7 @@ impl ConfiguredIntake {
                 .take(64)
                 .collect();
             return Err(invalid(format!(
-                "header {} holds {shown:?}, which is no session id",
-                PARENT_ID
+                "header {PARENT_ID} holds {shown:?}, which is no session id"
             )));
         };
         match self.store.thread(id).await {
@@ -170,8 +169,7 @@ impl ConfiguredIntake {
                 thread.root
             ))),
             Ok(None) => Err(invalid(format!(
-                "header {} names {id}: there is no such session",
-                PARENT_ID
+                "header {PARENT_ID} names {id}: there is no such session"
             ))),
             Err(error) => Err(PrepareError::Unavailable(error)),
         }

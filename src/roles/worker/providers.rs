@@ -3,7 +3,7 @@
 //! Otherwise every alert would fail with the same error of the first model call. The check happens at the start only:
 //! a provider that breaks later fails the sessions that need it, and no others.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use crate::admin::models::{Ask, ModelReport, State, report};
 use tarsy_config::Config;
 use tarsy_core::vocabulary::ErrorCode;
-use tarsy_engine::mutex::lock;
 use tarsy_engine::plan::{provider_choices, route};
 use tarsy_llm::client::Client;
 
@@ -92,7 +91,7 @@ impl ProviderCheck {
             return Some(None);
         }
         let may_ask = {
-            let mut asked = lock(&self.asked);
+            let mut asked = self.asked.lock();
             let may_ask = asked.is_none_or(|at| at.elapsed() >= ASK_INTERVAL);
             if may_ask {
                 *asked = Some(Instant::now());

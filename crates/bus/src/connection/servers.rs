@@ -1,6 +1,6 @@
 //! The servers that a connection may use: changes to another one, and reads the file with their addresses again.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -10,7 +10,6 @@ use super::Nats;
 use crate::address::Address;
 use crate::error::Error;
 use tarsy_config::Secret;
-use tarsy_engine::mutex::lock;
 
 /// The time between two reads of the file.
 const FILE_INTERVAL: Duration = Duration::from_secs(2);
@@ -35,12 +34,12 @@ struct NextChange {
 impl ServerChanges {
     /// The server of the connection works: the next change is allowed at once.
     pub(crate) fn reset(&self) {
-        *lock(&self.0) = None;
+        *self.0.lock() = None;
     }
 
     /// Whether a change is allowed now; the next one is later.
     fn begin(&self) -> bool {
-        let mut next = lock(&self.0);
+        let mut next = self.0.lock();
         let interval = match *next {
             Some(NextChange { not_before, .. }) if Instant::now() < not_before => return false,
             Some(NextChange { interval, .. }) => (2 * interval).min(MAX_CHANGE_INTERVAL),

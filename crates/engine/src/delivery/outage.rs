@@ -1,12 +1,10 @@
 //! `Outages`, the record of when this worker saw the store unavailable. A lease that expired in an outage is no
 //! evidence that its owner has died.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
-
-use crate::mutex::lock;
 
 /// The outages of the store that the probe and the renewals observed. Renewals can fail while the probe succeeds: one
 /// table may be locked.
@@ -88,20 +86,21 @@ impl History {
 impl Outages {
     /// The probe has just asked the store.
     pub(crate) fn probed(&self, check: StoreCheck) {
-        lock(&self.probes).record(check);
+        self.probes.lock().record(check);
     }
 
     /// Leases have just been renewed, or not.
     pub(crate) fn renewed(&self, check: StoreCheck) {
-        lock(&self.renewals).record(check);
+        self.renewals.lock().record(check);
     }
 
     /// A lease that expired less than this ago could not be renewed by its owner. Zero without an outage, and when the
     /// outage ended longer ago than owners need to renew their leases or to die for another reason.
     pub fn grace(&self, lease: Duration) -> Duration {
-        lock(&self.probes)
+        self.probes
+            .lock()
             .grace(lease)
-            .max(lock(&self.renewals).grace(lease))
+            .max(self.renewals.lock().grace(lease))
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{FakeDelivery, FakeSessions, Fakes, Scene, Turn, lock};
+use super::{FakeDelivery, FakeSessions, Fakes, Scene, Turn};
 use crate::delivery::dispatcher::{Dispatcher, Settings, Shutdown};
 use crate::delivery::timeline::Timeline;
 use crate::ports::*;
@@ -57,14 +57,14 @@ impl DeliveryHarness {
             vec![Turn::Says("Cause: x", vec![])],
         );
         let harness = Self::of(scene, FakeSessions::new(dispositions, claim, standing));
-        *lock(&harness.sessions.opened) = opened;
+        *harness.sessions.opened.lock() = opened;
         harness
     }
 
     /// A new alert that opens the scene's session.
     pub(crate) fn opening(scene: Scene) -> Self {
         let harness = Self::of(scene, FakeSessions::new(vec![NEW], Claim::Unknown, SETTLED));
-        *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
+        *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
         harness
     }
 

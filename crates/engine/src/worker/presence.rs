@@ -73,8 +73,8 @@ mod tests {
 
     use super::*;
     use crate::ports::Claim;
+    use crate::testing::FakeDelivery;
     use crate::testing::delivery::{DeliveryHarness, SETTLED, until};
-    use crate::testing::{FakeDelivery, lock};
     use tarsy_core::ids::WorkerId;
 
     #[tokio::test(start_paused = true)]
@@ -93,17 +93,17 @@ mod tests {
             }
             .run(end.clone()),
         );
-        until(|| lock(&announced.0).len() == 2).await;
+        until(|| announced.0.lock().len() == 2).await;
         tokio::time::advance(Duration::from_millis(1500)).await;
         state.send_replace(State::Paused(vec!["database"]));
-        until(|| lock(&announced.0).len() == 3).await;
+        until(|| announced.0.lock().len() == 3).await;
         state.send_replace(State::Draining);
         drop(state);
-        until(|| lock(&announced.0).len() == 5).await;
+        until(|| announced.0.lock().len() == 5).await;
         end.cancel();
         task.await.unwrap();
 
-        let announced = lock(&announced.0).clone();
+        let announced = announced.0.lock().clone();
         let each = announced.iter();
         let states: Vec<(u64, &str, u64)> = each
             .map(|(at, status)| {

@@ -160,7 +160,6 @@ mod tests {
     use super::*;
     use crate::ports::{Claim, Disposition};
     use crate::testing::delivery::{DeliveryHarness, SETTLED};
-    use crate::testing::lock;
 
     #[tokio::test(start_paused = true)]
     async fn claiming_pauses_while_a_service_is_unavailable_and_a_drain_shows_at_once() {
@@ -193,16 +192,16 @@ mod tests {
             );
         };
         is(State::Claiming, 0).await;
-        *lock(&harness.sessions.unavailable) = Some("reachable");
+        *harness.sessions.unavailable.lock() = Some("reachable");
         is(State::Paused(vec!["database"]), 2).await;
-        *lock(serving) = None;
+        *serving.lock() = None;
         connected.store(false, Ordering::Relaxed);
         is(State::Paused(vec!["nats", "database", "llm-service"]), 7).await;
-        *lock(&harness.sessions.unavailable) = None;
-        *lock(serving) = Some(false);
+        *harness.sessions.unavailable.lock() = None;
+        *serving.lock() = Some(false);
         connected.store(true, Ordering::Relaxed);
         is(State::Paused(vec!["llm-service"]), 7).await;
-        *lock(serving) = None;
+        *serving.lock() = None;
         harness.dispatcher.shutdown.drain.cancel();
         is(State::Draining, 0).await;
         assert!(!task.is_finished(), "the probes end with the other tasks");
@@ -234,18 +233,18 @@ mod tests {
             .await
             .unwrap();
         harness.deliver(b"x").await;
-        *lock(&harness.sessions.unavailable) = Some("reachable");
+        *harness.sessions.unavailable.lock() = Some("reachable");
         states
             .wait_for(|state| *state == State::Paused(vec!["database"]))
             .await
             .unwrap();
-        *lock(&harness.sessions.unavailable) = None;
+        *harness.sessions.unavailable.lock() = None;
         states
             .wait_for(|state| *state == State::Claiming)
             .await
             .unwrap();
         harness.deliver(b"x").await;
-        let graces = lock(&harness.sessions.outage_graces).clone();
+        let graces = harness.sessions.outage_graces.lock().clone();
         assert!(
             graces.len() == 2 && graces[0].is_zero() && graces[1] >= PROBE_INTERVAL,
             "{graces:?}"

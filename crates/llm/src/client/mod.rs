@@ -13,7 +13,8 @@ mod credentials;
 mod check;
 mod unchecked;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
@@ -174,7 +175,7 @@ impl Client {
 
     /// Logs a wrong setting when it is found, and not again until it changes.
     fn log(&self, fault: Option<ServiceFault>) {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         match &fault {
             Some(fault) if fault.is_configuration() && logged.as_ref() != Some(fault) => {
                 tracing::error!(fix = fault.fix(), "llm-service cannot be used: {fault}");

@@ -1,7 +1,8 @@
 //! Observes a response writer, for the metrics of the request: times, tokens, retries and end.
 
+use parking_lot::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::time::Instant;
 
@@ -24,7 +25,7 @@ pub(super) struct Observed {
 impl Observed {
     /// The newest usage, which counts for the whole answer.
     pub(super) fn usage(&self) -> Option<UsageInfo> {
-        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.usage.lock()
     }
 
     pub(super) fn retries(&self) -> u32 {
@@ -33,7 +34,7 @@ impl Observed {
 
     pub(super) fn content(&self, content: &Content) {
         if let Content::Usage(usage) = content {
-            *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(*usage);
+            *self.usage.lock() = Some(*usage);
         } else {
             self.first_chunk.get_or_init(Instant::now);
         }

@@ -1,7 +1,8 @@
 //! `Positions` and `History`, the positions that the background work of this process has reached.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -13,19 +14,11 @@ pub(crate) struct Positions(Arc<Mutex<BTreeMap<&'static str, Uuid>>>);
 
 impl Positions {
     pub(crate) fn of(&self, table: &str) -> Uuid {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(table)
-            .copied()
-            .unwrap_or_default()
+        self.0.lock().get(table).copied().unwrap_or_default()
     }
 
     pub(crate) fn set(&self, table: &'static str, session: Uuid) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(table, session);
+        self.0.lock().insert(table, session);
     }
 }
 
@@ -48,10 +41,10 @@ pub(crate) enum Reached {
 
 impl History {
     pub(crate) fn get(&self) -> Reached {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     pub(crate) fn set(&self, reached: Reached) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+        *self.0.lock() = reached;
     }
 }

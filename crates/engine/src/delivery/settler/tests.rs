@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::delivery::settler::*;
 use crate::ports::{Claim, Disposition, Opened};
+use crate::testing::FakeDelivery;
 use crate::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
-use crate::testing::{FakeDelivery, lock};
 
 /// A worker whose next alert opens a session, beside a stream that takes no events.
 fn refused(dispositions: Vec<Disposition>) -> DeliveryHarness {
@@ -18,7 +18,7 @@ fn refused(dispositions: Vec<Disposition>) -> DeliveryHarness {
         Claim::Ended { settled: false },
         SETTLED,
     );
-    *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
+    *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
     harness
         .scene
         .ports
@@ -78,7 +78,7 @@ async fn the_delays_between_two_tries_of_a_session_grow_to_half_a_minute() {
     let harness = refused(vec![NEW]);
     harness.handle(b"disk full").await;
     tokio::time::sleep(Duration::from_secs(180)).await; // paused time
-    let tries = lock(&harness.scene.ports.feed.drained_at).clone();
+    let tries = harness.scene.ports.feed.drained_at.lock().clone();
     let delays: Vec<f64> = tries
         .windows(2)
         .map(|pair| (pair[1] - pair[0]).as_secs_f64())
@@ -96,10 +96,10 @@ async fn a_redelivery_of_a_waiting_session_replaces_its_message_without_a_try() 
     harness.handle(b"disk full").await;
     let first = std::mem::take(&mut harness.delivery);
     tokio::time::sleep(Duration::from_millis(100)).await; // paused time
-    let tries = lock(&harness.scene.ports.feed.drained_at).len();
+    let tries = harness.scene.ports.feed.drained_at.lock().len();
     harness.handle(b"disk full").await;
     tokio::time::sleep(Duration::from_millis(100)).await; // paused time
-    assert_eq!(lock(&harness.scene.ports.feed.drained_at).len(), tries);
+    assert_eq!(harness.scene.ports.feed.drained_at.lock().len(), tries);
     accepts(&harness);
     harness.dispatcher.settler.finished().await;
     assert_eq!(
@@ -122,7 +122,7 @@ async fn a_worker_that_stops_tries_once_and_then_gives_what_it_cannot_settle_bac
         (harness.outcome().1, began.elapsed()),
         (words(&["nak now"]), Duration::ZERO)
     );
-    assert_eq!(lock(&harness.scene.ports.feed.drained_at).len(), 1);
+    assert_eq!(harness.scene.ports.feed.drained_at.lock().len(), 1);
     assert!(!harness.dispatcher.settler.holds(harness.scene.session));
 }
 

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use crate::ports::*;
 use crate::testing::delivery::{DeliveryHarness, LEASE, SETTLED, words};
-use crate::testing::lock;
 use tarsy_core::ids::WorkerId;
 
 const DEAD: WorkerId = WorkerId(Uuid::from_u128(5));
@@ -29,7 +28,7 @@ async fn inherit(harness: &DeliveryHarness) {
 #[tokio::test]
 async fn an_inherited_session_runs_and_is_settled_without_a_message() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.claim) = Claim::Taken(harness.claimed());
+    *harness.sessions.claim.lock() = Claim::Taken(harness.claimed());
     inherit(&harness).await;
     assert_eq!(
         harness.outcome(),
@@ -48,10 +47,10 @@ async fn an_inherited_session_runs_and_is_settled_without_a_message() {
 #[tokio::test(start_paused = true)]
 async fn an_inherited_session_is_released_without_a_message() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.claim) = Claim::Taken(harness.claimed());
+    *harness.sessions.claim.lock() = Claim::Taken(harness.claimed());
     harness.dispatcher.shutdown.abort.cancel();
     let drain = harness.dispatcher.shutdown.drain.clone();
-    *lock(&harness.sessions.claim_takes) = Duration::from_millis(1);
+    *harness.sessions.claim_takes.lock() = Duration::from_millis(1);
     tokio::join!(inherit(&harness), async { drain.cancel() });
     assert_eq!(
         harness.outcome(),
@@ -87,7 +86,7 @@ async fn a_session_that_another_worker_has_or_that_has_ended_is_not_inherited() 
 #[tokio::test]
 async fn a_worker_without_predecessors_asks_nothing_and_inherits_no_more_than_its_slots() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.inherited) = vec![session(&harness); 3];
+    *harness.sessions.inherited.lock() = vec![session(&harness); 3];
     let dispatcher = &harness.dispatcher;
     assert_eq!(dispatcher.inherited(&[], 4).await, []);
     assert_eq!(harness.sessions.asked(), words(&[]));
@@ -95,7 +94,7 @@ async fn a_worker_without_predecessors_asks_nothing_and_inherits_no_more_than_it
         dispatcher.inherited(&[DEAD], 2).await,
         [session(&harness), session(&harness)]
     );
-    *lock(&harness.sessions.unavailable) = Some("inherited");
+    *harness.sessions.unavailable.lock() = Some("inherited");
     assert_eq!(
         dispatcher.inherited(&[DEAD], 2).await,
         [],
@@ -108,18 +107,18 @@ async fn a_worker_inherits_when_the_llm_service_serves_within_a_lease() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let (dispatcher, serving) = (&harness.dispatcher, &harness.scene.ports.model.serving);
     assert!(dispatcher.may_inherit().await);
-    *lock(serving) = Some(false);
+    *serving.lock() = Some(false);
     let returns = async {
         tokio::time::sleep(LEASE / 2).await; // paused time
-        *lock(serving) = Some(true);
+        *serving.lock() = Some(true);
     };
     assert!(tokio::join!(dispatcher.may_inherit(), returns).0);
-    *lock(serving) = Some(false);
+    *serving.lock() = Some(false);
     assert!(
         !dispatcher.may_inherit().await,
         "it does not serve for a lease"
     );
     harness.dispatcher.shutdown.drain.cancel();
-    *lock(serving) = Some(true);
+    *serving.lock() = Some(true);
     assert!(!dispatcher.may_inherit().await, "the worker drains");
 }
