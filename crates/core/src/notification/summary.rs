@@ -14,7 +14,7 @@ use crate::summary::{Fields, fields};
 /// The outcome of an investigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// With an analysis.
+    /// The investigation has ended with an analysis.
     Completed,
     Failed,
     TimedOut,
@@ -26,7 +26,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// In the order of the documents.
+    /// The outcomes in the order of the documents.
     pub const ALL: [Self; 6] = [
         Self::Completed,
         Self::Failed,
@@ -88,20 +88,19 @@ impl Summary {
         let Some(analysis) = &self.analysis else {
             return self.error.clone();
         };
-        let first = || {
-            analysis
-                .lines()
-                .map(str::trim)
-                .find(|line| !line.is_empty())
-                .map(str::to_owned)
-        };
         let mark = self
             .mark
             .map(|mark| format!("({}) ", mark.word()))
             .unwrap_or_default();
         self.fields()
             .cause
-            .or_else(first)
+            .or_else(|| {
+                analysis
+                    .lines()
+                    .map(str::trim)
+                    .find(|line| !line.is_empty())
+                    .map(str::to_owned)
+            })
             .map(|cause| format!("{mark}{cause}"))
     }
 
