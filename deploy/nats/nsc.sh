@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes a user for each role of tarsy in an account of NATS with JWTs: nsc.sh ACCOUNT
 # Then `nsc generate creds --account ACCOUNT --name tarsy-worker` prints the file for NATS_CREDS_FILE.
+# shellcheck disable=SC2016  # the names of subjects begin with a dollar sign
 set -eu
 account=${1:?the name of the account}
 

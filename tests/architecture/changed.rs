@@ -108,12 +108,15 @@ impl Place {
             let (package, file) = below.split_once('/')?;
             Some(("lib", package, file.strip_prefix("src/")?))
         });
+        let of_xtask = path
+            .strip_prefix("xtask/src/")
+            .map(|file| ("lib", "xtask", file));
         let of_root = || {
             trees
                 .into_iter()
                 .find_map(|(tree, program)| Some((program, "tarsy", path.strip_prefix(tree)?)))
         };
-        let (program, package, below) = of_crate.or_else(of_root)?;
+        let (program, package, below) = of_crate.or(of_xtask).or_else(of_root)?;
         let file = below.strip_suffix(".rs")?;
         let module = file.strip_suffix("/mod").unwrap_or(file);
         Some(Self {

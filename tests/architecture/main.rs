@@ -11,6 +11,7 @@
 
 mod accent;
 mod layers;
+mod circles;
 mod docs;
 mod decisions;
 mod changed;
@@ -18,6 +19,8 @@ mod commands;
 mod sentences;
 mod style;
 mod words;
+mod scripts;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,7 +75,7 @@ fn program() -> Vec<Source> {
 }
 
 fn program_files(wanted: impl Fn(&str) -> bool + Copy) -> Vec<Source> {
-    ["src", "crates"]
+    ["src", "crates", "xtask"]
         .into_iter()
         .flat_map(|tree| files_below(tree, wanted))
         .collect()

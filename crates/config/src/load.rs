@@ -78,8 +78,18 @@ impl LlmService {
     }
 }
 
+impl Web {
+    /// Loads this section of a file and ignores the others, whose variables may be set on other machines only.
+    ///
+    /// # Errors
+    /// All faults of the section; an unreadable file has one fault.
+    pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
+        load_section(path, env, "web", Self::read)
+    }
+}
+
 /// Loads one section of a file; the default without a file or without the section.
-pub(super) fn load_section<T: Default>(
+fn load_section<T: Default>(
     path: Option<&Path>,
     env: Env<'_>,
     name: &str,

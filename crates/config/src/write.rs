@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::read::units::{show_bytes, show_duration, show_tokens};
-use super::sections::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
 use tarsy_core::plan::Strategy;
 use tarsy_core::public_url::PublicUrl;
@@ -69,14 +68,6 @@ impl Written for Duration {
 
     fn form(&self) -> String {
         show_duration(*self)
-    }
-}
-
-impl Written for ToolPattern {
-    type Form = String;
-
-    fn form(&self) -> String {
-        self.to_string().form()
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::frames::Item;
-use super::ports::{Backend, Timelines, Unavailable, Updates};
+use crate::frames::Item;
+use crate::ports::{Backend, Timelines, Unavailable, Updates};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::mutex::lock;
 

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::checks::RecentChecks;
 use super::workers::Workers;
-use crate::roles::connect::Addresses;
-use crate::roles::doctor::{Part, checks_of_web};
-use crate::roles::publishing::submissions::Rules;
+use crate::admin::doctor::{Part, checks_of_web};
+use crate::admin::publishing::submissions::Rules;
+use crate::process::connect::Addresses;
 use tarsy_bus::{AllFollower, Backlog, Follower, Nats, TimelineUpdate, TopologySettings};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;

@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::roles::connect::{Addresses, topology, wait_for_schema};
-use crate::roles::tools;
+use crate::process::connect::{Addresses, topology, wait_for_schema};
+use crate::process::tools;
 use tarsy_bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
 use tarsy_config::Config;
 use tarsy_engine::mutex::lock;

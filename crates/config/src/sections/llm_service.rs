@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::read::reader::{Field, Map};
 use crate::url_pattern::UrlPattern;
 use crate::write::{bytes, is_default, written};
+use tarsy_core::vocabulary::provider;
 
 /// The settings of `tarsy llm-service`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -138,34 +139,14 @@ impl LlmServiceTls {
 const PEM_FILE: &str = "the path of a PEM file";
 
 impl Concurrency {
-    /// The words of all providers that a limit may name, in the order of the documentation.
-    pub const PROVIDERS: [&str; 16] = [
-        "google",
-        "openai",
-        "anthropic",
-        "xai",
-        "mistral",
-        "groq",
-        "deepseek",
-        "openrouter",
-        "together",
-        "fireworks",
-        "cohere",
-        "azure",
-        "bedrock",
-        "ollama",
-        "openai-compatible",
-        "scripted",
-    ];
-
     fn read(map: &mut Map<'_>) -> Self {
         let default = map
             .number("default", 1..=MAX_CALLS)
             .unwrap_or_else(|| Self::default().default);
         let mut by_provider = BTreeMap::new();
-        for word in Self::PROVIDERS {
-            if let Some(limit) = map.number(word, 1..=MAX_CALLS) {
-                by_provider.insert(word.to_owned(), limit);
+        for provider in provider::counted() {
+            if let Some(limit) = map.number(provider.name, 1..=MAX_CALLS) {
+                by_provider.insert(provider.name.to_owned(), limit);
             }
         }
         Self {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::names::Names;
 use crate::read::reader::Field;
+use crate::write::Written;
 
 /// A pattern of full names, `server.tool`; each `*` represents any characters of its part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,14 @@ impl ToolPattern {
     /// Whether it names this tool of this server. A tool has the name that its server gives it.
     pub fn names(&self, server: &str, tool: &str) -> bool {
         matches(&self.server, server) && matches(&self.tool, tool)
+    }
+}
+
+impl Written for ToolPattern {
+    type Form = String;
+
+    fn form(&self) -> String {
+        self.to_string().form()
     }
 }
 

@@ -17,10 +17,10 @@ use tracing::Instrument as _;
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::heartbeat::with_heartbeat;
 use super::settle::{Settled, settle};
+use super::timeline::{Timeline, accepts_again};
 use crate::backoff::Backoff;
 use crate::mutex::lock;
 use crate::ports::{BrokerUnavailable, Delivery};
-use crate::worker::timeline_probe::{Timeline, accepts_again};
 use crate::world::{Ports, World};
 use tarsy_core::ids::SessionId;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::outage::StoreCheck;
-use super::shared::Shared;
+use crate::delivery::dispatcher::Dispatcher;
+use crate::delivery::outage::StoreCheck;
 use crate::ports::{Model, Sessions};
 use crate::world::World;
 
@@ -57,7 +57,7 @@ impl State {
 /// Probes broker, store and LLM service every two seconds.
 #[derive(Debug)]
 pub struct Probes<W: World, B, P> {
-    pub shared: Arc<Shared<W>>,
+    pub dispatcher: Arc<Dispatcher<W>>,
     /// Whether the connection to the broker stands.
     pub broker: B,
     /// Whether the providers of models can be called. Asked while the LLM service serves.
@@ -91,7 +91,7 @@ where
     pub async fn run(self, end: CancellationToken) {
         tokio::select! {
             biased;
-            () = self.shared.shutdown.drain.cancelled() => {}
+            () = self.dispatcher.shutdown.drain.cancelled() => {}
             () = end.cancelled() => {}
             () = self.probe_forever() => {}
         }
@@ -126,11 +126,11 @@ where
 
     async fn unavailable(&self) -> Vec<&'static str> {
         let (store, model) = tokio::join!(
-            tokio::time::timeout(PROBE_TIMEOUT, self.shared.ports.sessions.reachable()),
-            tokio::time::timeout(PROBE_TIMEOUT, self.shared.ports.model.serving()),
+            tokio::time::timeout(PROBE_TIMEOUT, self.dispatcher.ports.sessions.reachable()),
+            tokio::time::timeout(PROBE_TIMEOUT, self.dispatcher.ports.model.serving()),
         );
         let store = store.unwrap_or(false);
-        self.shared.outages.probed(if store {
+        self.dispatcher.outages.probed(if store {
             StoreCheck::Passed
         } else {
             StoreCheck::Failed
@@ -169,10 +169,10 @@ mod tests {
         let connected = Arc::new(AtomicBool::new(true));
         let link = Arc::clone(&connected);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
+        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
         let (broker, remedies) = (move || link.load(Ordering::Relaxed), Remedies::default());
         let probes = Probes {
-            shared,
+            dispatcher,
             broker,
             providers: async || true,
             state,
@@ -203,7 +203,7 @@ mod tests {
         connected.store(true, Ordering::Relaxed);
         is(State::Paused(vec!["llm-service"]), 7).await;
         *lock(serving) = None;
-        harness.shared.shutdown.drain.cancel();
+        harness.dispatcher.shutdown.drain.cancel();
         is(State::Draining, 0).await;
         assert!(!task.is_finished(), "the probes end with the other tasks");
         end.cancel();
@@ -219,10 +219,10 @@ mod tests {
             SETTLED,
         );
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
+        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
         let remedies = Remedies::default();
         let probes = Probes {
-            shared,
+            dispatcher,
             broker: || true,
             providers: async || true,
             state,

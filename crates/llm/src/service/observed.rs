@@ -5,9 +5,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::time::Instant;
 
-use super::labels;
 use crate::proto::generate_response::Content;
 use crate::proto::{FinishInfo, UsageInfo};
+use tarsy_core::vocabulary::ErrorCode;
+use tarsy_engine::trace::gen_ai;
 
 /// The facts of one answer. Each is kept even if the client does not accept the message.
 #[derive(Debug, Default)]
@@ -40,7 +41,7 @@ impl Observed {
 
     pub(super) fn finished(&self, finish: &FinishInfo) {
         self.finish
-            .get_or_init(|| labels::finish_reason(&finish.reason));
+            .get_or_init(|| gen_ai::finish_reason(&finish.reason));
     }
 
     pub(super) fn retried(&self) {
@@ -49,6 +50,6 @@ impl Observed {
 
     /// The first error of an answer is its cause.
     pub(super) fn failed(&self, code: &str) {
-        self.error.get_or_init(|| labels::error_type(code));
+        self.error.get_or_init(|| ErrorCode::of(code).as_str());
     }
 }

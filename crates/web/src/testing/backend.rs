@@ -20,7 +20,8 @@ use crate::ports::{
 };
 use crate::rendering::Renderer;
 use crate::router::router;
-use crate::{Settings, Web};
+use crate::server::Settings;
+use crate::state::Web;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::mutex::lock;
@@ -145,13 +146,12 @@ impl FakeBackend {
             settings.streams_per_user,
             CancellationToken::new(),
         );
-        let renderer = Renderer::default();
-        let router = router(Arc::new(Web {
+        let web = Web {
             backend: Arc::clone(self),
             hub,
-            settings,
-            renderer,
-        }));
+            renderer: Renderer::default(),
+        };
+        let router = router(Arc::new(web), Arc::new(settings.gate));
         let request = Request::builder().uri(path).header("host", "localhost");
         let request = headers.iter().fold(request, |request, (name, value)| {
             request.header(*name, *value)

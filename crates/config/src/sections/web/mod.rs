@@ -1,13 +1,9 @@
 //! `web`: the web server, and the address that leads people to it.
 
-use std::path::Path;
-
 use serde::Serialize;
 
-use crate::load::load_section;
 use crate::read::reader::{Field, Map};
 use crate::write::{is_default, written};
-use crate::{Env, Faults};
 use tarsy_core::public_url::PublicUrl;
 
 /// The web server. The token and the secret of a proxy are in the environment.
@@ -187,14 +183,6 @@ impl Web {
             connections_per_address,
             streams_per_user,
         }
-    }
-
-    /// Loads this section of a file and ignores the others, whose variables may be set on other machines only.
-    ///
-    /// # Errors
-    /// All faults of the section; an unreadable file has one fault.
-    pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
-        load_section(path, env, "web", Self::read)
     }
 }
 

@@ -60,7 +60,7 @@ async fn a_suspected_alert_is_prepared_when_no_run_is_at_risk_of_losing_an_attem
         ]
     };
     let waits = harness(suspect(), vec![]);
-    let runs = &waits.shared.runs;
+    let runs = &waits.dispatcher.runs;
     let (control, registered) = waits.insert_run(FakeDelivery::unanswered());
     control.resumed_after_death();
     assert!(
@@ -75,7 +75,7 @@ async fn a_suspected_alert_is_prepared_when_no_run_is_at_risk_of_losing_an_attem
     );
     drop((exclusive, registered));
 
-    let shared = waits.shared.runs.shared().await;
+    let shared = waits.dispatcher.runs.shared().await;
     waits.deliver(b"x").await;
     let (asked, sent) = waits.outcome();
     assert_eq!(
@@ -84,7 +84,7 @@ async fn a_suspected_alert_is_prepared_when_no_run_is_at_risk_of_losing_an_attem
     );
     drop(shared);
     let drains = harness(suspect(), vec![]);
-    drains.shared.shutdown.drain.cancel();
+    drains.dispatcher.shutdown.drain.cancel();
     drains.deliver(b"x").await;
     assert_eq!(
         drains.outcome(),
@@ -160,7 +160,7 @@ async fn a_drain_interrupts_preparation_and_returns_the_message_at_once() {
     let harness = harness(vec![NEW], vec![]);
     let signal = async {
         tokio::time::sleep(Duration::from_secs(1)).await; // paused time
-        harness.shared.shutdown.drain.cancel();
+        harness.dispatcher.shutdown.drain.cancel();
     };
     tokio::join!(harness.deliver(b"hang"), signal);
     assert_eq!(
@@ -175,7 +175,7 @@ async fn a_drain_interrupts_preparation_and_returns_the_message_at_once() {
 #[tokio::test]
 async fn a_draining_worker_claims_nothing_that_is_open() {
     let harness = harness(vec![Disposition::Opened], vec![]);
-    harness.shared.shutdown.drain.cancel();
+    harness.dispatcher.shutdown.drain.cancel();
     harness.deliver(b"x").await;
     assert_eq!(
         harness.outcome(),
@@ -345,7 +345,9 @@ async fn an_alert_that_alone_takes_the_store_too_long_is_given_up_at_the_third_t
     for others in [false, false, true, true, true] {
         tokio::time::advance(Duration::from_secs(1)).await;
         if others {
-            slow.shared.backoff.admitted(SessionId(Uuid::from_u128(8)));
+            slow.dispatcher
+                .backoff
+                .admitted(SessionId(Uuid::from_u128(8)));
         }
         slow.deliver(b"x").await;
     }
@@ -373,12 +375,13 @@ async fn the_other_alerts_of_a_body_are_published_before_it_has_its_disposition(
     );
     let first = SessionId(Uuid::from_u128(7));
     assert_eq!(
-        *lock(&several.shared.ports.queue.parts),
+        *lock(&several.dispatcher.ports.queue.parts),
         [(first, 1), (first, 2)]
     );
 
     let unavailable = harness(vec![NEW], vec![]);
-    *lock(&unavailable.shared.ports.queue.holds) = Err(BrokerUnavailable("no answer".to_owned()));
+    *lock(&unavailable.dispatcher.ports.queue.holds) =
+        Err(BrokerUnavailable("no answer".to_owned()));
     unavailable.deliver(b"several").await;
     assert_eq!(
         unavailable.outcome(),

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::delivery::dispatcher::MAX_RECEIVING;
 use crate::ports::*;
 use crate::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
 use crate::testing::lock;
-use crate::worker::shared::MAX_RECEIVING;
 
 /// A new alert that opens the scene's session.
 fn opening() -> DeliveryHarness {
@@ -18,7 +18,7 @@ fn opening() -> DeliveryHarness {
 async fn in_a_burst_a_delivery_waits_for_its_turn_with_heartbeats() {
     let harness = opening();
     let others = harness
-        .shared
+        .dispatcher
         .receiving
         .acquire_many(u32::try_from(MAX_RECEIVING).unwrap())
         .await
@@ -43,19 +43,19 @@ async fn in_a_burst_a_delivery_waits_for_its_turn_with_heartbeats() {
 async fn a_draining_worker_gives_back_what_waits_for_its_turn() {
     let harness = opening();
     let _others = harness
-        .shared
+        .dispatcher
         .receiving
         .acquire_many(u32::try_from(MAX_RECEIVING).unwrap())
         .await
         .unwrap();
-    let draining = async { harness.shared.shutdown.drain.cancel() };
+    let draining = async { harness.dispatcher.shutdown.drain.cancel() };
     tokio::join!(harness.deliver(b"disk full"), draining);
     assert_eq!(harness.outcome(), (vec![], words(&["nak now"])));
 }
 
 /// A new session whose worker drains at once, so that no settlement compares it.
 async fn released(harness: DeliveryHarness) -> Vec<String> {
-    *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+    *lock(&harness.sessions.cancels) = Some(harness.dispatcher.shutdown.drain.clone());
     harness.deliver(b"disk full").await;
     harness.outcome().0
 }

@@ -152,7 +152,7 @@ async fn a_redelivery_of_a_running_session_becomes_its_delivery() {
 async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() {
     let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
     *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
-    *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+    *lock(&harness.sessions.cancels) = Some(harness.dispatcher.shutdown.drain.clone());
     harness.deliver(b"x").await;
     assert_eq!(
         harness.outcome(),
@@ -171,7 +171,7 @@ async fn the_tools_of_a_run_are_closed_once_after_its_end_and_after_its_release(
         let lease = claimed.lease;
         *lock(&harness.sessions.opened) = vec![Opened::Session(claimed)];
         if released {
-            *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+            *lock(&harness.sessions.cancels) = Some(harness.dispatcher.shutdown.drain.clone());
         }
         harness.deliver(b"disk full").await;
         assert_eq!(*lock(&harness.scene.ports.tools.ended_runs), [lease]);
@@ -205,7 +205,7 @@ async fn a_release_of_a_session_that_is_over_or_lost_does_not_give_the_message_b
         let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
         *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
         *lock(&harness.sessions.released) = Err(refusal);
-        *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+        *lock(&harness.sessions.cancels) = Some(harness.dispatcher.shutdown.drain.clone());
         harness.deliver(b"x").await;
         assert_eq!(harness.outcome(), (asked, sent));
     }
@@ -226,7 +226,7 @@ async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let _run = harness.insert_run(FakeDelivery::unanswered());
     let (began, end) = (Instant::now(), CancellationToken::new());
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(end.clone());
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(end.clone());
     let ending = async {
         tokio::time::sleep(Duration::from_secs(31)).await; // paused time
         end.cancel();
@@ -373,7 +373,7 @@ async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_ne
 async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
     let harness = calling(vec![Turn::Slowly(25, "look", vec![("c1", "k8s.get")])]);
     *lock(&harness.sessions.renewal) = None;
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(CancellationToken::new());
     tokio::select! {
         biased;
         () = renewing => {}
@@ -399,7 +399,7 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
             .any(|entry| format!("{entry:?}").contains("look")),
         "the answer is kept"
     );
-    let grace = harness.shared.outages.grace(LEASE);
+    let grace = harness.dispatcher.outages.grace(LEASE);
     assert_eq!(grace.as_secs(), 25, "no owner died in this time: {grace:?}");
 }
 
@@ -411,9 +411,9 @@ async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not()
         let began = Instant::now();
         let signals = async {
             crate::testing::delivery::until(|| *lock(&harness.scene.ports.model.calls) == 1).await;
-            harness.shared.shutdown.drain.cancel();
+            harness.dispatcher.shutdown.drain.cancel();
             if aborted {
-                harness.shared.shutdown.abort.cancel();
+                harness.dispatcher.shutdown.abort.cancel();
             }
         };
         tokio::join!(harness.deliver(b"x"), signals);
@@ -432,7 +432,7 @@ async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not()
 async fn a_run_that_is_stuck_in_a_step_gets_no_renewal_or_heartbeat_and_loses_its_lease() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let (control, _registered) = harness.insert_run(harness.delivery.clone());
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(CancellationToken::new());
     let began = Instant::now();
     let stuck = control.within(Duration::from_secs(25), control.lost());
     tokio::select! {
@@ -461,11 +461,11 @@ async fn a_stuck_run_whose_lease_is_lost_frees_its_slot() {
     let harness = calling(vec![]);
     let taken = async {
         crate::testing::delivery::until(|| {
-            harness.shared.runs.get(harness.scene.session).is_some()
+            harness.dispatcher.runs.get(harness.scene.session).is_some()
         })
         .await;
         harness
-            .shared
+            .dispatcher
             .runs
             .get(harness.scene.session)
             .unwrap()

@@ -28,7 +28,7 @@ impl Scenario {
         let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, standing);
         *lock(&harness.scene.ports.cancel_requests.answers) = answers;
         let end = CancellationToken::new();
-        let task = tokio::spawn(CancelListener(Arc::clone(&harness.shared)).run(end.clone()));
+        let task = tokio::spawn(CancelListener(Arc::clone(&harness.dispatcher)).run(end.clone()));
         Self { harness, end, task }
     }
 

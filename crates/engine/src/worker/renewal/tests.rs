@@ -24,8 +24,8 @@ async fn locked_for(secs: u64, one: Renewal) -> (bool, usize) {
         control: control.clone(),
         delivery,
     };
-    let _registered = harness.shared.runs.insert(handle);
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
+    let _registered = harness.dispatcher.runs.insert(handle);
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(CancellationToken::new());
     tokio::select! {
         () = renewing => {}
         () = tokio::time::sleep(Duration::from_secs(secs)) => {} // paused time

@@ -10,7 +10,7 @@ use tarsy_core::execution::entry::StopReason;
 use tarsy_core::intake::headers::SESSION_ID;
 
 fn sweeper(harness: &DeliveryHarness, retention: Retention) -> Sweeper<Fakes> {
-    Sweeper::new(&harness.shared, Duration::from_secs(15), retention)
+    Sweeper::new(&harness.dispatcher, Duration::from_secs(15), retention)
 }
 
 /// The statements after the sweep of these rows, and how many alerts were queued again.
