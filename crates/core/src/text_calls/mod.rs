@@ -155,7 +155,7 @@ fn begins_call(code: &str, tools: &[ToolSpec]) -> bool {
     let code = code.trim();
     written::begins(code, tools)
         || tags::found(code, tools).iter().any(|(at, _)| *at == 0)
-        || in_markup(code, code, tools).iter().any(|at| *at == 0)
+        || in_markup(code, code, tools).contains(&0)
 }
 
 /// The fence with which a text ends: its offset and its code.

@@ -214,7 +214,7 @@ fn names_other_state(fact: &Fact<'_>, all: &[&Fact<'_>]) -> bool {
         && has(fact, "host")
         && all
             .iter()
-            .any(|other| is_state(&other) && has(&other, "service") && other.text().is_some())
+            .any(|other| is_state(other) && has(other, "service") && other.text().is_some())
 }
 
 fn of_word(fact: &Fact<'_>) -> Option<AlertStatus> {
