@@ -15,7 +15,7 @@ pub(super) fn offset(text: &str, part: &str) -> usize {
 /// Minimum length of a fence.
 pub(super) const MIN_FENCE_LENGTH: usize = 3;
 
-/// The mark of a fence.
+/// The characters that begin or end a block of code: three or more backticks or tildes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FenceMark {
     pub(super) sign: char,

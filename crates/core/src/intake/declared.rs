@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::batch::Urgency;
 use super::identity::{self, Identity};
 use super::outline::Outline;
 use super::reading::ParsedBody;
@@ -153,4 +154,20 @@ fn fields(outline: &mut Outline, source: &Source, extract: Extract<'_>) {
         }
     }
     outline.value(0, &Value::Object(fields));
+}
+
+/// A declared source with the body around its list.
+#[derive(Debug)]
+pub(super) struct Ranking<'s> {
+    pub(super) source: &'s Source,
+    pub(super) body: Value,
+}
+
+impl Ranking<'_> {
+    pub(super) fn urgency(&self, element: &Value) -> Urgency {
+        let mut element = element.clone();
+        self.source.embed_element(&mut element);
+        let mapped = self.source.map(&self.body, Some(&element));
+        Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+    }
 }

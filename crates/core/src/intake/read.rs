@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::batch::{self, Batch, Numbered, Urgency, worst};
-use super::declared::{self, Extract};
+use super::declared::{self, Extract, Ranking};
 use super::decode::decode;
 use super::reading::{MessageContext, ParsedBody};
 use super::{Hints, IntakeError, envelope, plain, webhook};
@@ -54,22 +54,6 @@ enum BodyForm<'s> {
         note: Option<Note>,
     },
     Read(Vec<ParsedBody>),
-}
-
-/// A declared source with the body around its list.
-#[derive(Debug)]
-pub(super) struct Ranking<'s> {
-    source: &'s Source,
-    body: Value,
-}
-
-impl Ranking<'_> {
-    pub(super) fn urgency(&self, element: &Value) -> Urgency {
-        let mut element = element.clone();
-        self.source.embed_element(&mut element);
-        let mapped = self.source.map(&self.body, Some(&element));
-        Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
-    }
 }
 
 impl Intake {

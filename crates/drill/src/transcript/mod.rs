@@ -43,7 +43,7 @@ pub struct Transcript {
     pub questions: Vec<Question>,
 }
 
-/// A recorded answer.
+/// The answer to one request, in the parts that a stream would have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedAnswer {
     pub chunks: Vec<Chunk>,

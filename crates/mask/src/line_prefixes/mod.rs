@@ -32,7 +32,7 @@ struct Reach {
     after: usize,
 }
 
-/// The lines of one source.
+/// A decoded text whose lines are read as the lines of one log.
 #[derive(Debug)]
 struct LineSource {
     identity: u64,

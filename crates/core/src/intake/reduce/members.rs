@@ -16,7 +16,7 @@ const MAX_MEMBERS: usize = 200_000;
 const ALERTS: &str = "alerts";
 const STATUS: &str = "status";
 
-/// A field of an object.
+/// A member of a JSON object, with its value as text.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectField<'t> {
     pub(super) key: String,

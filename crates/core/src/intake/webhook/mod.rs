@@ -26,7 +26,7 @@ use crate::sources::{Note, Traced, parse_time, severity_of, status_of as status_
 /// Alerts of Grafana about a rule that it could not evaluate.
 const GRAFANA_OWN: [&str; 2] = ["DatasourceNoData", "DatasourceError"];
 
-/// An alert of a webhook.
+/// One alert of the message, as Alertmanager and Grafana write it.
 #[derive(Debug)]
 struct WebhookAlert<'a> {
     labels: BTreeMap<String, String>,
