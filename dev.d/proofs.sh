@@ -50,6 +50,8 @@ upgrade() {
     if [ ! -d "$dir/target" ] && [ -d "$target/debug/deps" ]; then
       mkdir -p "$dir/target/debug"
       cp -Rl "$target/debug/deps" "$target/debug/build" "$target/debug/.fingerprint" "$dir/target/debug/" 2>/dev/null || true
+      # Cargo takes the results of this version's own packages for those of the older one: it knows both by the same name.
+      find "$dir/target/debug" -name '*tarsy*' -prune -exec rm -rf {} +
     fi
   fi
   say "The previous version is ${commit:0:12}, $(git log -1 --format=%s "$commit"). Its first build takes minutes."
