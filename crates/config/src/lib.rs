@@ -15,6 +15,7 @@
 
 mod examples;
 mod compose;
+mod declared;
 pub mod default_models;
 mod load;
 mod secret;

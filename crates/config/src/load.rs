@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use super::read::context::Context;
 use super::read::reader::{Field, Map};
 use super::read::yaml;
@@ -12,9 +15,8 @@ use super::sections::names::Names;
 use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
-    Agent, AgentChain, Config, ConfiguredSources, Database, Dedupe, Defaults, Env, Fault, Faults,
-    LlmProvider, LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive,
-    Retention, Routes, Runbooks, Streams, Web, Worker, builtin,
+    Agent, AgentChain, Config, ConfiguredSources, Defaults, Env, Fault, Faults, LlmProvider,
+    LlmService, McpServer, NativeTools, NotificationRoute, Routes, Runbooks, Worker, builtin,
 };
 use tarsy_core::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -74,16 +76,15 @@ impl LlmService {
     /// # Errors
     /// All faults of the section; an unreadable file has one fault.
     pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
-        load_section(path, env, "llm_service", Self::read)
+        load_section(path, env, "llm_service")
     }
 }
 
 /// Loads one section of a file; the default without a file or without the section.
-pub(super) fn load_section<T: Default>(
+pub(super) fn load_section<T: DeserializeOwned + JsonSchema + Default>(
     path: Option<&Path>,
     env: Env<'_>,
     name: &str,
-    read: impl FnOnce(&mut Map<'_>) -> T,
 ) -> Result<T, Faults> {
     let Some(path) = path else {
         return Ok(T::default());
@@ -96,7 +97,7 @@ pub(super) fn load_section<T: Default>(
     let sections = Field::root(&context, &root).entries();
     let section = sections.iter().find(|(key, _)| key == name);
     let read = section
-        .map(|(_, field)| field.section(read))
+        .map(|(_, field)| field.declared())
         .unwrap_or_default();
     let faults = context.into_faults();
     if faults.is_empty() {
@@ -149,23 +150,30 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
     Config {
         defaults: read_defaults(map, names, marked),
         routes: Routes::read(map, names),
-        worker: map.section("worker", Worker::read),
-        streams: map.section("streams", Streams::read),
-        dedupe: map.section("dedupe", Dedupe::read),
-        receive: map.section("receive", Receive::read),
-        llm_service: map.section("llm_service", LlmService::read),
-        web: map.section("web", Web::read),
+        worker: worker(map),
+        streams: map.declared("streams"),
+        dedupe: map.declared("dedupe"),
+        receive: map.declared("receive"),
+        llm_service: map.declared("llm_service"),
+        web: map.declared("web"),
         notifications: notifications(map, &names.chains),
         sources: ConfiguredSources::read(map),
         runbooks: map.section("runbooks", Runbooks::read),
-        database: map.section("database", Database::read),
-        retention: map.section("retention", Retention::read),
-        masking: map.section("masking", Masking::read),
+        database: map.declared("database"),
+        retention: map.declared("retention"),
+        masking: map.declared("masking"),
         llm_providers,
         mcp_servers,
         agents,
         agent_chains,
     }
+}
+
+fn worker(map: &mut Map<'_>) -> Worker {
+    let field = map.get("worker");
+    field.map_or_else(Worker::default, |field| {
+        field.declared_and_checked(Worker::check)
+    })
 }
 
 fn notifications(map: &mut Map<'_>, chains: &[String]) -> BTreeMap<String, NotificationRoute> {

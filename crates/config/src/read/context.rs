@@ -42,6 +42,18 @@ impl<'e> Context<'e> {
         faults
     }
 
+    /// The number of faults so far.
+    pub(super) fn faults(&self) -> usize {
+        self.faults.borrow().len()
+    }
+
+    /// Sorts the faults after the first `from` ones.
+    pub(super) fn sort_by_key(&self, from: usize, key: impl FnMut(&Fault) -> usize) {
+        if let Some(faults) = self.faults.borrow_mut().get_mut(from..) {
+            faults.sort_by_key(key);
+        }
+    }
+
     pub(super) fn fault(&self, key: String, line: usize, problem: String) {
         self.faults.borrow_mut().push(Fault { key, line, problem });
     }

@@ -3,8 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use super::context::Context;
-use super::fault::did_you_mean;
+use super::fault::{Fault, did_you_mean};
 use super::template::{Template, is_variable_name};
 use super::units::{
     parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens,
@@ -121,8 +124,13 @@ impl<'c> Field<'c> {
     }
 
     /// One of the accepted words.
-    pub(crate) fn word(&self, accepted: &[&'static str]) -> Option<String> {
-        self.choice(accepted, |word| word).map(str::to_owned)
+    pub(crate) fn word(&self, accepted: &[&str]) -> Option<String> {
+        let text = self.text()?;
+        if accepted.contains(&text.as_str()) {
+            return Some(text);
+        }
+        self.not_accepted(accepted);
+        None
     }
 
     /// The value that the text names; `word` gives the word of each value.
@@ -188,6 +196,10 @@ impl<'c> Field<'c> {
         None
     }
 
+    pub(crate) fn flag(&self) -> Option<bool> {
+        self.parsed(|text| text.parse().ok(), "true, false")
+    }
+
     pub fn number(&self, range: RangeInclusive<u32>) -> Option<u32> {
         self.within(
             |text| text.trim().parse().ok(),
@@ -205,6 +217,15 @@ impl<'c> Field<'c> {
             range,
             show_duration,
             "a duration such as 30s, 2m, 1h",
+        )
+    }
+
+    pub(crate) fn bytes(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        self.within(
+            parse_bytes,
+            range,
+            show_bytes,
+            "a size such as 512KiB, 8MiB",
         )
     }
 
@@ -311,6 +332,45 @@ impl<'c> Field<'c> {
         map.pairs.iter().map(entry).collect()
     }
 
+    /// A value below this one; itself if the key is absent.
+    pub(crate) fn at(&self, key: &str) -> Self {
+        let pairs = if let Data::Map(pairs) = self.data() {
+            pairs.as_slice()
+        } else {
+            &[]
+        };
+        let entry = pairs.iter().find(|(name, _)| key_text(name) == key);
+        entry.map_or_else(
+            || self.clone(),
+            |(name, value)| self.below(key, name, value),
+        )
+    }
+
+    fn below(&self, key: &str, name: &Node, value: &'c Node) -> Self {
+        Self {
+            context: self.context,
+            path: join(&self.path, key),
+            line: name.line,
+            node: Some(value),
+        }
+    }
+
+    /// The number of faults of the file so far.
+    pub(crate) fn faults(&self) -> usize {
+        self.context.faults()
+    }
+
+    /// Brings the faults after the first `from` ones into the order of these keys; unknown keys are the last ones.
+    pub(crate) fn in_order(&self, from: usize, keys: &[String]) {
+        let position = |fault: &Fault| {
+            let below = fault.key.strip_prefix(&self.path).unwrap_or_default();
+            let key = below.trim_start_matches('.').split(['.', '[']).next();
+            let known = keys.iter().position(|known| Some(known.as_str()) == key);
+            known.unwrap_or(keys.len())
+        };
+        self.context.sort_by_key(from, position);
+    }
+
     fn map(&self) -> Map<'c> {
         let pairs: &[(Node, Node)] = match self.data() {
             Data::Map(pairs) => pairs,
@@ -333,13 +393,13 @@ impl<'c> Field<'c> {
 pub struct Map<'c> {
     field: Field<'c>,
     pairs: &'c [(Node, Node)],
-    known: Vec<&'static str>,
+    known: Vec<String>,
 }
 
 impl<'c> Map<'c> {
     /// The value of a key; `None` when it is absent or null.
-    pub(crate) fn get(&mut self, key: &'static str) -> Option<Field<'c>> {
-        self.known.push(key);
+    pub(crate) fn get(&mut self, key: &str) -> Option<Field<'c>> {
+        self.known.push(key.to_owned());
         let (name, value) = self.pairs.iter().find(|(name, _)| key_text(name) == key)?;
         (value.data != Data::Null).then(|| self.child(key, name, value))
     }
@@ -378,8 +438,7 @@ impl<'c> Map<'c> {
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?
-            .parsed(|text| text.parse().ok(), "true, false")
+        self.get(key)?.flag()
     }
 
     pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
@@ -396,12 +455,7 @@ impl<'c> Map<'c> {
     }
 
     pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.within(
-            parse_bytes,
-            range,
-            show_bytes,
-            "a size such as 512KiB, 8MiB",
-        )
+        self.get(key)?.bytes(range)
     }
 
     pub(crate) fn tokens(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
@@ -426,6 +480,13 @@ impl<'c> Map<'c> {
         self.list(key, Field::text).unwrap_or_default()
     }
 
+    /// A value that its type declares; the default for an absent one.
+    pub(crate) fn declared<T: DeserializeOwned + JsonSchema + Default>(&mut self, key: &str) -> T {
+        self.get(key)
+            .map(|field| field.declared())
+            .unwrap_or_default()
+    }
+
     /// A mapping; the default for an absent one.
     pub fn section<T: Default>(
         &mut self,
@@ -439,11 +500,12 @@ impl<'c> Map<'c> {
 
     /// Reports the keys that were not read as unknown.
     fn finish(self) {
+        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
         for (name, _) in self.pairs {
             let key = key_text(name);
-            if !self.known.contains(&key.as_str()) {
-                let hint = hint(&key, &self.known);
-                let problem = format!("unknown key; accepted: {}{hint}", self.known.join(", "));
+            if !known.contains(&key.as_str()) {
+                let hint = hint(&key, &known);
+                let problem = format!("unknown key; accepted: {}{hint}", known.join(", "));
                 self.field
                     .context
                     .fault(join(&self.field.path, &key), name.line, problem);
@@ -452,12 +514,7 @@ impl<'c> Map<'c> {
     }
 
     fn child(&self, key: &str, name: &Node, value: &'c Node) -> Field<'c> {
-        Field {
-            context: self.field.context,
-            path: join(&self.field.path, key),
-            line: name.line,
-            node: Some(value),
-        }
+        self.field.below(key, name, value)
     }
 }
 

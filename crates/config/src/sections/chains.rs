@@ -101,7 +101,7 @@ impl AgentChain {
             alert_types: map.texts("alert_types"),
             success_policy: success_policy(map),
             synthesis: Synthesis::read(map, names),
-            questions: map.section("questions", Questions::read),
+            questions: map.declared("questions"),
             settings: Settings::read(map, names),
             stages: non_empty(map, "stages", "a list of stages with their agents")
                 .iter()

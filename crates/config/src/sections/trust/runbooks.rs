@@ -98,9 +98,9 @@ fn host(field: &Field<'_>) -> Option<RunbookHost> {
 
 /// The written form of an entry with a token.
 #[derive(Serialize)]
-struct WithToken<'a> {
+struct WithToken {
     #[serde(serialize_with = "written")]
-    host: &'a RunbookHost,
+    host: RunbookHost,
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     token_file: Option<String>,
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
@@ -110,7 +110,7 @@ struct WithToken<'a> {
 impl Serialize for RunbookSource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let with = |token_file, token_env| WithToken {
-            host: &self.host,
+            host: self.host.clone(),
             token_file,
             token_env,
         };

@@ -1,0 +1,176 @@
+//! Forms of values in a file: how they are read, written and described in a schema, for `#[serde(with = "…")]`.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize as _, Deserializer, Serializer};
+use serde_json::Value;
+
+use crate::read::reader::Field;
+use crate::read::units::{show_bytes, show_duration};
+use crate::sections::{llm_service, web, worker};
+use crate::write::{self, Written};
+use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
+
+/// A form that a schema describes.
+pub(crate) trait Form {
+    fn schema() -> Schema;
+}
+
+/// A value in a form of texts.
+pub(crate) struct As<F>(PhantomData<F>);
+
+impl<F: Form> As<F> {
+    pub(crate) fn serialize<T: Written, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        write::written(value, serializer)
+    }
+
+    pub(crate) fn deserialize<'de, T: Written, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        let form = T::Form::deserialize(deserializer)?;
+        T::of(form).ok_or_else(|| serde::de::Error::custom("not in the form of this value"))
+    }
+}
+
+impl<F: Form> JsonSchema for As<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Form".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        F::schema()
+    }
+}
+
+/// A list of values in a form.
+impl<F: Form> Form for Vec<F> {
+    fn schema() -> Schema {
+        json_schema!({"type": "array", "items": F::schema()})
+    }
+}
+
+/// A duration from `FROM` to `TO` seconds.
+pub(crate) struct Secs<const FROM: u64, const TO: u64>;
+
+impl<const FROM: u64, const TO: u64> Form for Secs<FROM, TO> {
+    fn schema() -> Schema {
+        let show = |secs| show_duration(Duration::from_secs(secs));
+        json_schema!({
+            "type": "string", "x-form": "duration", "x-range": [FROM, TO],
+            "pattern": r"^\s*([0-9]+\s*(ms|s|m|h|d)|0)\s*$",
+            "x-accepted": format!("a duration such as 30s, 2m, 1h ({} to {})", show(FROM), show(TO)),
+        })
+    }
+}
+
+/// The text of a duration, which serde reads again.
+pub(super) fn duration_value(duration: Duration) -> Value {
+    show_duration(duration).into()
+}
+
+macro_rules! units {
+    ($($name:ident $form:literal $show:ident;)*) => {$(
+        /// A number with a unit, from `FROM` to `TO`.
+        pub(crate) struct $name<const FROM: u64, const TO: u64>;
+
+        impl<const FROM: u64, const TO: u64> $name<FROM, TO> {
+            pub(crate) fn serialize<S: Serializer>(
+                value: &(impl Into<Option<u64>> + Copy),
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                use serde::Serialize as _;
+                let value: Option<u64> = (*value).into();
+                value.map($show).serialize(serializer)
+            }
+
+            pub(crate) fn deserialize<'de, T: From<u64>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+                u64::deserialize(deserializer).map(T::from)
+            }
+        }
+
+        impl<const FROM: u64, const TO: u64> JsonSchema for $name<FROM, TO> {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "type": ["string", "integer"], "x-form": $form, "x-range": [FROM, TO],
+                    "x-accepted": format!("{} to {}", $show(FROM), $show(TO)),
+                })
+            }
+        }
+    )*};
+}
+
+units! {
+    Bytes "bytes" show_bytes;
+}
+
+/// The words of a type of another crate.
+pub(crate) fn words<T: Words>(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": T::words()})
+}
+
+/// A type whose values are words.
+pub(crate) trait Words {
+    fn words() -> Vec<&'static str>;
+}
+
+macro_rules! words {
+    ($($type:ty),*) => {$(
+        impl Words for $type {
+            fn words() -> Vec<&'static str> {
+                Self::ALL.into_iter().map(Self::as_str).collect()
+            }
+        }
+    )*};
+}
+
+words!(OnAcknowledged, OnResolved);
+
+/// The texts with a form: the type that a field names, the word of the schema, and the reader.
+macro_rules! texts {
+    ($($name:ident $form:literal $check:expr;)*) => {
+        $(pub(crate) struct $name;
+
+        impl Form for $name {
+            fn schema() -> Schema {
+                json_schema!({"type": "string", "x-form": $form})
+            }
+        })*
+
+        /// The reader of a text of a form.
+        pub(super) fn check(form: &str) -> Option<fn(&Field<'_>) -> Option<String>> {
+            match form {
+                $($form => Some($check),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+texts! {
+    Text "text" |field| field.text();
+    VariableName "variable-name" |field| field.variable_name();
+    VariablePattern "variable-pattern" llm_service::variable_pattern;
+    UrlPattern "url-pattern" llm_service::url_pattern;
+    File "file" llm_service::file;
+    HostName "host-name" web::host;
+    PublicAddress "public-url" web::public_url;
+    Pattern "pattern" worker::pattern;
+}
