@@ -55,8 +55,8 @@ impl Config {
     /// All faults of the text.
     pub fn parse(file: &str, text: &str, env: Env<'_>) -> Result<Self, Faults> {
         let root = yaml::to_node(text).map_err(|error| single(file, error.line, error.message))?;
-        let context = Context::new(env);
-        let config = Field::root(&context, &root).section(|map| read(map, &Names::of(&root)));
+        let context = Context::new(env).with_names(Names::of(&root));
+        let config = Field::root(&context, &root).section(|map| read(map, &context.names));
         let faults = context.into_faults();
         if faults.is_empty() {
             Ok(config)
@@ -127,14 +127,14 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
     }
     let mcp_servers = named(map, "mcp_servers", McpServer::read);
     let mut agents = named(map, "agents", |_, field| {
-        field.section(|map| Agent::read(map, names))
+        field.declared_and_checked(Agent::check)
     });
     if agents.is_empty() {
         agents.insert(builtin::AGENT.to_owned(), Agent::default());
     }
     let (mut agent_chains, marked) = map
         .get("agent_chains")
-        .map(|field| chains::read(&field, names))
+        .map(|field| chains::read(&field))
         .unwrap_or_default();
     if agent_chains.is_empty() {
         match names.agents.as_slice() {
@@ -220,9 +220,9 @@ fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> D
     let mut read = root.section("defaults", |map| DefaultsSection {
         names_provider: map.has("llm_provider"),
         names_chain: map.has("chain"),
-        settings: Settings::read(map, names),
+        settings: Settings::read(map),
         success_policy: chains::success_policy(map),
-        synthesis: Synthesis::read(map, names),
+        synthesis: map.declared("synthesis"),
         chain: map
             .get("chain")
             .and_then(|field| default_chain(&field, names, marked.as_deref())),

@@ -5,14 +5,16 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize as _, Deserializer, Serializer};
+use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::Value;
 
 use crate::read::reader::Field;
-use crate::read::units::{show_bytes, show_duration};
+use crate::read::units::show_duration;
+use crate::sections::tool_pattern::ToolPattern;
 use crate::sections::{llm_service, web, worker};
 use crate::write::{self, Written};
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
+use tarsy_core::plan::Strategy;
 
 /// A form that a schema describes.
 pub(crate) trait Form {
@@ -64,11 +66,8 @@ pub(crate) struct Secs<const FROM: u64, const TO: u64>;
 
 impl<const FROM: u64, const TO: u64> Form for Secs<FROM, TO> {
     fn schema() -> Schema {
-        let show = |secs| show_duration(Duration::from_secs(secs));
         json_schema!({
-            "type": "string", "x-form": "duration", "x-range": [FROM, TO],
-            "pattern": r"^\s*([0-9]+\s*(ms|s|m|h|d)|0)\s*$",
-            "x-accepted": format!("a duration such as 30s, 2m, 1h ({} to {})", show(FROM), show(TO)),
+            "type": "string", "x-form": "duration", "x-range": [FROM, TO]
         })
     }
 }
@@ -78,52 +77,66 @@ pub(super) fn duration_value(duration: Duration) -> Value {
     show_duration(duration).into()
 }
 
-macro_rules! units {
-    ($($name:ident $form:literal $show:ident;)*) => {$(
-        /// A number with a unit, from `FROM` to `TO`.
-        pub(crate) struct $name<const FROM: u64, const TO: u64>;
+/// A size from `FROM` to `TO` bytes.
+pub(crate) struct Bytes<const FROM: u64, const TO: u64>;
 
-        impl<const FROM: u64, const TO: u64> $name<FROM, TO> {
-            pub(crate) fn serialize<S: Serializer>(
-                value: &(impl Into<Option<u64>> + Copy),
-                serializer: S,
-            ) -> Result<S::Ok, S::Error> {
-                use serde::Serialize as _;
-                let value: Option<u64> = (*value).into();
-                value.map($show).serialize(serializer)
-            }
+impl<const FROM: u64, const TO: u64> Bytes<FROM, TO> {
+    pub(crate) fn serialize<S: Serializer>(
+        value: &(impl Into<Option<u64>> + Copy),
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        write::bytes(value, serializer)
+    }
 
-            pub(crate) fn deserialize<'de, T: From<u64>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-                u64::deserialize(deserializer).map(T::from)
-            }
-        }
-
-        impl<const FROM: u64, const TO: u64> JsonSchema for $name<FROM, TO> {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({
-                    "type": ["string", "integer"], "x-form": $form, "x-range": [FROM, TO],
-                    "x-accepted": format!("{} to {}", $show(FROM), $show(TO)),
-                })
-            }
-        }
-    )*};
+    pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
 }
 
-units! {
-    Bytes "bytes" show_bytes;
+impl<const FROM: u64, const TO: u64> JsonSchema for Bytes<FROM, TO> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Bytes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "integer"], "x-form": "bytes", "x-range": [FROM, TO]})
+    }
+}
+
+/// A number of tokens from `FROM` to `TO`.
+pub(crate) fn tokens<const FROM: u64, const TO: u64>(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["string", "integer"], "x-form": "tokens", "x-range": [FROM, TO]})
 }
 
 /// The words of a type of another crate.
 pub(crate) fn words<T: Words>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": T::words()})
+}
+
+/// One of the words of a type.
+pub(crate) struct Word<T>(PhantomData<T>);
+
+impl<T: Words> Form for Word<T> {
+    fn schema() -> Schema {
+        json_schema!({"enum": T::words()})
+    }
+}
+
+/// A strategy of a synthesis.
+pub(crate) struct SynthesisStrategy;
+
+impl Words for SynthesisStrategy {
+    fn words() -> Vec<&'static str> {
+        let mut strategies = Strategy::ALL.to_vec();
+        strategies.retain(|strategy| strategy.synthesises());
+        strategies.into_iter().map(Strategy::as_str).collect()
+    }
 }
 
 /// A type whose values are words.
@@ -141,7 +154,7 @@ macro_rules! words {
     )*};
 }
 
-words!(OnAcknowledged, OnResolved);
+words!(OnAcknowledged, OnResolved, Strategy);
 
 /// The texts with a form: the type that a field names, the word of the schema, and the reader.
 macro_rules! texts {
@@ -173,4 +186,8 @@ texts! {
     HostName "host-name" web::host;
     PublicAddress "public-url" web::public_url;
     Pattern "pattern" worker::pattern;
+    AgentName "agent" |field| field.reference(&field.names().agents);
+    ProviderName "llm-provider" |field| field.reference(&field.names().providers);
+    ServerName "mcp-server" |field| field.reference(&field.names().servers);
+    ToolName "tool-pattern" |field| ToolPattern::read(field).map(|pattern| pattern.to_string());
 }

@@ -30,9 +30,11 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
 impl Field<'_> {
     /// The value as its type declares it; a faulty part has its default.
     pub(crate) fn declared<T: DeserializeOwned + JsonSchema + Default>(&self) -> T {
-        let Some(value) = self.along(&schema_of::<T>()) else {
-            return T::default();
-        };
+        let value = self.along(&schema_of::<T>());
+        value.map_or_else(T::default, |value| self.typed(value))
+    }
+
+    fn typed<T: DeserializeOwned + Default>(&self, value: Value) -> T {
         serde_json::from_value(value).unwrap_or_else(|error| {
             // A fault of a required key is reported already.
             if self.faults() == 0 {
@@ -93,6 +95,17 @@ impl Field<'_> {
             ("tokens", Some(range)) => self.tokens(range).map(Value::from),
             (text, _) => forms::check(text)?(self).map(Value::from),
         }
+    }
+}
+
+impl Map<'_> {
+    /// The keys of a type that shares its mapping with others.
+    pub(crate) fn part<T: DeserializeOwned + JsonSchema + Default>(&mut self) -> T {
+        let schema = schema_of::<T>();
+        let none = Object::new();
+        let properties = schema["properties"].as_object().unwrap_or(&none);
+        let value = object(self, &schema, properties);
+        self.field().typed(value.into())
     }
 }
 

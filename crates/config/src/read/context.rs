@@ -6,12 +6,14 @@ use std::fmt;
 use super::fault::Fault;
 use super::template::{Resolved, Template, TemplateError};
 use crate::Env;
+use crate::sections::names::Names;
 
 /// The environment and the collected faults of one file.
 pub struct Context<'e> {
     env: Env<'e>,
     faults: RefCell<Vec<Fault>>,
     resolved: RefCell<Resolved>,
+    pub(crate) names: Names,
 }
 
 impl<'e> Context<'e> {
@@ -20,7 +22,13 @@ impl<'e> Context<'e> {
             env,
             faults: RefCell::default(),
             resolved: RefCell::default(),
+            names: Names::default(),
         }
+    }
+
+    /// The context of a file that defines these names.
+    pub(crate) fn with_names(self, names: Names) -> Self {
+        Self { names, ..self }
     }
 
     /// A text with its variables replaced, whose values no fault shows.

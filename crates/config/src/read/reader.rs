@@ -13,6 +13,7 @@ use super::units::{
     parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens,
 };
 use super::yaml::{Data, Node};
+use crate::sections::names::Names;
 
 /// A node with its path. A method that returns `None` has reported the fault.
 #[derive(Clone, Debug)]
@@ -355,6 +356,20 @@ impl<'c> Field<'c> {
         }
     }
 
+    /// The names that the file defines.
+    pub(crate) fn names(&self) -> &'c Names {
+        &self.context.names
+    }
+
+    /// The text with its variables resolved, without a fault.
+    pub(crate) fn resolved(&self) -> Option<String> {
+        if let Data::Text(text) = self.data() {
+            self.context.resolve(&Template::new(text)).ok()
+        } else {
+            None
+        }
+    }
+
     /// The number of faults of the file so far.
     pub(crate) fn faults(&self) -> usize {
         self.context.faults()
@@ -397,6 +412,11 @@ pub struct Map<'c> {
 }
 
 impl<'c> Map<'c> {
+    /// The mapping itself.
+    pub(crate) fn field(&self) -> &Field<'c> {
+        &self.field
+    }
+
     /// The value of a key; `None` when it is absent or null.
     pub(crate) fn get(&mut self, key: &str) -> Option<Field<'c>> {
         self.known.push(key.to_owned());

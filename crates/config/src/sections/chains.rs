@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::names::Names;
 use super::settings::Settings;
 use super::synthesis::Synthesis;
 use super::trust::Questions;
@@ -94,19 +93,19 @@ impl AgentChain {
     }
 
     /// The chain, and whether it is marked as the default.
-    fn read(map: &mut Map<'_>, names: &Names) -> (Self, bool) {
+    fn read(map: &mut Map<'_>) -> (Self, bool) {
         let is_default = map.flag("default").unwrap_or_default();
         let chain = Self {
             description: map.text("description").unwrap_or_default(),
             alert_types: map.texts("alert_types"),
             success_policy: success_policy(map),
-            synthesis: Synthesis::read(map, names),
+            synthesis: map.declared("synthesis"),
             questions: map.declared("questions"),
-            settings: Settings::read(map, names),
+            settings: Settings::read(map),
             stages: non_empty(map, "stages", "a list of stages with their agents")
                 .iter()
                 .zip(1..)
-                .map(|(field, number)| field.section(|map| Stage::read(number, map, names)))
+                .map(|(field, number)| field.section(|map| Stage::read(number, map)))
                 .collect(),
         };
         (chain, is_default)
@@ -114,15 +113,15 @@ impl AgentChain {
 }
 
 impl Stage {
-    fn read(number: u32, map: &mut Map<'_>, names: &Names) -> Self {
+    fn read(number: u32, map: &mut Map<'_>) -> Self {
         let name = map
             .text("name")
             .unwrap_or_else(|| format!("stage-{number}"));
         let success_policy = success_policy(map);
-        let settings = Settings::read(map, names);
+        let settings = Settings::read(map);
         let agents: Vec<StageAgent> = non_empty(map, "agents", "a list of agents")
             .iter()
-            .map(|field| StageAgent::item(field, names))
+            .map(StageAgent::item)
             .collect();
         let replicas = map
             .get("replicas")
@@ -135,7 +134,7 @@ impl Stage {
                         .to_owned(),
                 );
             }
-            field.section(|map| Synthesis::of(map, names))
+            field.declared()
         });
         Self {
             name,
@@ -173,9 +172,9 @@ pub(crate) fn success_policy(map: &mut Map<'_>) -> Option<SuccessPolicy> {
 
 impl StageAgent {
     /// An item of the list of agents; a plain name is a frequent mistake.
-    fn item(field: &Field<'_>, names: &Names) -> Self {
+    fn item(field: &Field<'_>) -> Self {
         if !field.is_text() {
-            return field.section(|map| Self::read(map, names));
+            return field.section(Self::read);
         }
         if let Some(name) = field.text() {
             field.wrong_kind(&format!("a mapping, written as \"- name: {name}\""));
@@ -186,13 +185,14 @@ impl StageAgent {
         }
     }
 
-    fn read(map: &mut Map<'_>, names: &Names) -> Self {
+    fn read(map: &mut Map<'_>) -> Self {
+        let names = map.field().names();
         let name = map
             .required("name", &names.agents.join(", "))
             .and_then(|field| field.reference(&names.agents));
         Self {
             name: name.unwrap_or_default(),
-            settings: Settings::read(map, names),
+            settings: Settings::read(map),
         }
     }
 }
@@ -209,15 +209,12 @@ fn non_empty<'c>(map: &mut Map<'c>, key: &'static str, accepted: &str) -> Vec<Fi
 }
 
 /// All chains, and the name of the chain that is marked as the default.
-pub(crate) fn read(
-    section: &Field<'_>,
-    names: &Names,
-) -> (BTreeMap<String, AgentChain>, Option<String>) {
+pub(crate) fn read(section: &Field<'_>) -> (BTreeMap<String, AgentChain>, Option<String>) {
     let mut chains = BTreeMap::new();
     let mut default: Option<String> = None;
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     for (name, field) in section.entries() {
-        let (chain, is_default) = field.section(|map| AgentChain::read(map, names));
+        let (chain, is_default) = field.section(AgentChain::read);
         if is_default && let Some(other) = &default {
             field.fault(format!("a second default chain; {other} is one already"));
         } else if is_default {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::names::Names;
 use crate::read::reader::Field;
 
 /// A pattern of full names, `server.tool`; each `*` represents any characters of its part.
@@ -14,21 +13,21 @@ pub struct ToolPattern {
 
 impl ToolPattern {
     /// Reads a pattern whose server is defined.
-    pub(super) fn read(field: &Field<'_>, names: &Names) -> Option<Self> {
+    pub(crate) fn read(field: &Field<'_>) -> Option<Self> {
         let text = field.text()?;
+        let servers = &field.names().servers;
         let Some(pattern) = Self::parse(&text) else {
             field.expected("a tool as server.tool, where * stands for any characters: k8s.pods_*");
             return None;
         };
-        if !names
-            .servers
+        if !servers
             .iter()
             .any(|server| matches(&pattern.server, server))
         {
-            let defined = if names.servers.is_empty() {
+            let defined = if servers.is_empty() {
                 "none".to_owned()
             } else {
-                names.servers.join(", ")
+                servers.join(", ")
             };
             field.fault(format!(
                 "{text:?}: there is no MCP server {:?}; defined: {defined}",

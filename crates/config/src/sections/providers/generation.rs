@@ -61,7 +61,7 @@ impl Generation {
         let after_cut = map.get("max_output_tokens_after_cut").inspect(asked);
         let temperature = map.get("temperature").inspect(asked);
         let native_tools = native_tools
-            .map(|field| NativeTools::read(&field))
+            .map(|field| field.declared())
             .unwrap_or_default();
         let native_tools_mode = native_tools_mode
             .and_then(|field| field.choice(&NativeToolsMode::ALL, NativeToolsMode::as_str));

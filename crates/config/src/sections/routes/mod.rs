@@ -87,7 +87,7 @@ impl AlertRoute {
             .and_then(|field| name(&field));
         let matchers = map.required("match", "a list of matchers, such as ['team=\"storage\"']");
         let matchers = matchers.and_then(|field| field.list()).unwrap_or_default();
-        let tools = map.list("tools", |field| ToolPattern::read(field, names));
+        let tools = map.list("tools", ToolPattern::read);
         let priority = map.get("priority");
         let route = Self {
             name: name.unwrap_or_default(),
