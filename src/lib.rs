@@ -1,8 +1,9 @@
 //! tarsy investigates alerts and survives the death of any of its parts.
 //!
-//! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
-//! `receiver`, `runbooks`, `notifications`, `telemetry`, `web`) → `engine` → `investigation`. `config`, `drill` and
-//! `reports` hold plain values. See `ARCHITECTURE.md`.
+//! Four rings, imports point inward only: this package (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
+//! `receiver`, `runbooks`, `notifications`, `telemetry`, `web`) → `engine` → `core`. `config`, `drill` and `reports`
+//! hold plain values. Within the package `cli` calls `roles` and `admin`, a role may call `admin`, and `process` has
+//! the parts of all. See `ARCHITECTURE.md`.
 
 #![cfg_attr(
     test,
@@ -14,3 +15,5 @@
 
 pub mod cli;
 pub mod roles;
+pub mod admin;
+pub mod process;

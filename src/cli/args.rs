@@ -29,7 +29,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
-use crate::roles::shutdown::StopOn;
+use crate::process::shutdown::StopOn;
 use tarsy_bus::{NatsCredentials, SubjectSuffix};
 use tarsy_config::url_pattern::UrlPattern;
 use tarsy_core::alert::Severity;

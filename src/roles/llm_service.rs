@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::net::TcpListener;
 
-use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
-use super::shutdown::{Signals, print_ready_and_metrics};
+use crate::process::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
+use crate::process::shutdown::{Signals, print_ready_and_metrics};
 use tarsy_config::{LlmService, environment_fault};
 use tarsy_drill::gate::Gates;
 use tarsy_drill::transcript::Transcript;
@@ -195,10 +195,7 @@ fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tarsy_config::{Concurrency, LlmServiceTls};
-    use tarsy_llm::service::labels;
-    use tarsy_llm::service::provider::known;
-    use tarsy_telemetry::label_values;
+    use tarsy_config::LlmServiceTls;
 
     fn options(listen: &str, token: Option<&str>) -> Options {
         Options {
@@ -273,24 +270,6 @@ mod tests {
                 .to_string()
                 .contains("/no/such/crt")
         );
-    }
-
-    #[test]
-    fn every_list_of_providers_and_labels_has_the_same_words() {
-        let named = |known: &&known::Known| known::by_name(known.name).is_some();
-        let known: Vec<&str> = known::ALL
-            .iter()
-            .filter(named)
-            .map(|known| known.name)
-            .collect();
-        assert_eq!([known, vec!["scripted"]].concat(), Concurrency::PROVIDERS);
-        assert_eq!(
-            [Concurrency::PROVIDERS.as_slice(), &["other"]].concat(),
-            label_values::PROVIDER_WORDS
-        );
-        assert_eq!(label_values::LLM_ERRORS, labels::ERROR_TYPES);
-        assert_eq!(label_values::GEN_AI_ERRORS, labels::ERROR_CLASSES);
-        assert_eq!(label_values::FINISH_REASONS, labels::FINISH_REASONS);
     }
 
     #[test]

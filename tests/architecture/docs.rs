@@ -245,7 +245,7 @@ fn missing_files(document: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Paths in back quotes that begin with a crate, `roles` or `cli`, as ARCHITECTURE.md writes them.
+/// Paths in back quotes that begin with a crate or a folder of `src/`, as ARCHITECTURE.md writes them.
 fn missing_modules(document: &Source) -> Vec<String> {
     let quoted = document.text.split('`').skip(1).step_by(2);
     let is_path = |word: &&str| {
@@ -256,7 +256,7 @@ fn missing_modules(document: &Source) -> Vec<String> {
         let (first, rest) = word.split_once('/')?;
         let of_crate = root().join("crates").join(first);
         match first {
-            "roles" | "cli" => Some(root().join("src").join(word)),
+            "roles" | "admin" | "process" | "cli" => Some(root().join("src").join(word)),
             _ if !first.is_empty() && of_crate.is_dir() => Some(of_crate.join("src").join(rest)),
             _ => None,
         }

@@ -10,6 +10,7 @@
 )]
 
 mod layers;
+mod circles;
 mod docs;
 mod decisions;
 mod changed;
@@ -18,6 +19,7 @@ mod sentences;
 mod style;
 mod words;
 mod scripts;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::fs;

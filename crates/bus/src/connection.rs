@@ -1,5 +1,7 @@
 //! The connection to NATS: connects, reconnects and reports its state.
 
+mod servers;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +11,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::servers::ServerChanges;
 use super::address::{Address, Login, without_credentials};
 use super::credentials::{ClientCertificate, Credentials};
 use super::error::{Error, within};
-use super::servers::{self, ServerChanges};
 use tarsy_engine::backoff::Backoff;
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);

@@ -4,10 +4,12 @@ use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::time::Duration;
 
+use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::stream::StorageType;
 
+use super::cause::Cause;
+use super::difference::Difference;
 use super::names::{ALERTS, DEAD_LETTERS, TIMELINE};
-use super::topology::fields::Difference;
 use tarsy_config::SecretError;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::BrokerUnavailable;
@@ -64,6 +66,7 @@ pub enum Error {
         action: &'static str,
         /// The error text of the server.
         reason: String,
+        cause: Cause,
     },
     /// Streams or consumers are missing or differ.
     #[error("nats streams are not as tarsy needs them, run `tarsy migrate`:{}", listed(.0))]
@@ -186,20 +189,18 @@ impl Error {
     pub(super) fn admin(
         object: impl Into<String>,
         action: &'static str,
-        error: &dyn Display,
+        error: &(dyn std::error::Error + 'static),
     ) -> Self {
+        let cause = Cause::of(error);
         let mut reason = error.to_string();
-        if reason.contains("insufficient storage") {
-            reason += ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";
-        } else if reason.contains("no suitable peers") {
-            reason += ": fewer servers than `streams.replicas` run, or fit `placement` of the stream in `streams`; `nats server ls` shows them, `server_tags` in a server's configuration are its tags";
-        } else if reason.contains("not supported in non-clustered mode") {
-            reason += ": `streams.replicas` above 1 needs servers that form a cluster";
+        if let Cause::Refused(code) = cause {
+            reason += advice(code, &reason);
         }
         Self::Admin {
             object: object.into(),
             action,
             reason,
+            cause,
         }
     }
 
@@ -251,6 +252,25 @@ pub(super) async fn within<T, E: Into<Error>>(
         Err(_) => Err(Error::Unavailable(silence.into())),
     }
 }
+
+/// The way out of a refusal, as the end of its text.
+fn advice(code: ErrorCode, reason: &str) -> &'static str {
+    // A cluster has one code for servers that are too few and for servers that are too full: only its text says which.
+    let is_full = reason.contains("insufficient storage");
+    match code {
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED => TOO_FULL,
+        ErrorCode::CLUSTER_NO_PEERS if is_full => TOO_FULL,
+        ErrorCode::CLUSTER_NO_PEERS => {
+            ": fewer servers than `streams.replicas` run, or fit `placement` of the stream in `streams`; `nats server ls` shows them, `server_tags` in a server's configuration are its tags"
+        }
+        ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED => {
+            ": `streams.replicas` above 1 needs servers that form a cluster"
+        }
+        _ => "",
+    }
+}
+
+const TOO_FULL: &str = ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";
 
 fn listed(differences: &[Difference]) -> String {
     differences

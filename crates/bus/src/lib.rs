@@ -21,11 +21,12 @@
 
 mod names;
 mod headers;
+mod difference;
+mod cause;
 mod error;
 mod address;
 mod credentials;
 mod connection;
-mod servers;
 mod topology;
 mod stream;
 pub mod queue;

@@ -121,7 +121,8 @@ impl fmt::Display for SubjectSuffix {
 }
 
 /// The queue that an alert waits in. The severity of the alert is a different thing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Priority {
     Critical,
     High,
@@ -130,20 +131,9 @@ pub enum Priority {
     Low,
 }
 
+tarsy_core::words!(pub Priority, pub ALL);
+
 impl Priority {
-    /// All priorities, the highest first.
-    pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
-
-    /// The word in subjects, which is also the name of the consumer.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::High => "high",
-            Self::Normal => "normal",
-            Self::Low => "low",
-        }
-    }
-
     /// The name of its consumer with that of the stream, for people: `TARSY_ALERTS/critical`.
     pub(super) fn consumer(self) -> String {
         format!("{ALERTS}/{}", self.as_str())

@@ -24,6 +24,7 @@ pub mod samples;
 pub mod sections;
 mod show;
 mod hints;
+mod tool_pattern;
 mod write;
 pub mod url_pattern;
 #[cfg(test)]
@@ -63,12 +64,12 @@ pub use sections::sources::{
 };
 pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;
-pub use sections::tool_pattern::ToolPattern;
 pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
 pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
 pub use sections::web::{Web, WebAllow, WebAuth, WebProxyHeaders};
 pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show, yaml};
+pub use tool_pattern::ToolPattern;
 
 /// The commented example that `config example` prints. It has no faults, whichever variables are set.
 pub const EXAMPLE: &str = include_str!("../../../examples/tarsy.yaml");

@@ -8,15 +8,15 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::read::context::Context;
+use super::read::names::Names;
 use super::read::reader::{Field, Map};
 use super::read::yaml;
 use super::sections::chains;
-use super::sections::names::Names;
 use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
     Agent, AgentChain, Config, ConfiguredSources, Defaults, Env, Fault, Faults, LlmProvider,
-    LlmService, McpServer, NativeTools, NotificationRoute, Routes, Runbooks, Worker, builtin,
+    LlmService, McpServer, NativeTools, NotificationRoute, Routes, Runbooks, Web, Worker, builtin,
 };
 use tarsy_core::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -80,8 +80,18 @@ impl LlmService {
     }
 }
 
+impl Web {
+    /// Loads this section of a file and ignores the others, whose variables may be set on other machines only.
+    ///
+    /// # Errors
+    /// All faults of the section; an unreadable file has one fault.
+    pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
+        load_section(path, env, "web")
+    }
+}
+
 /// Loads one section of a file; the default without a file or without the section.
-pub(super) fn load_section<T: DeserializeOwned + JsonSchema + Default>(
+fn load_section<T: DeserializeOwned + JsonSchema + Default>(
     path: Option<&Path>,
     env: Env<'_>,
     name: &str,

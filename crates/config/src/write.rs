@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 
 use super::read::units::{parse_duration, show_bytes, show_duration, show_tokens};
-use super::sections::tool_pattern::ToolPattern;
+use super::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
 use tarsy_core::plan::Strategy;
 use tarsy_core::public_url::PublicUrl;

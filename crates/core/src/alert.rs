@@ -62,6 +62,8 @@ pub struct MemberReport {
 /// The severity of an alert, from the least to the most urgent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Severity {
     Low,
     #[default]
@@ -70,19 +72,11 @@ pub enum Severity {
     Critical,
 }
 
+crate::words!(pub Severity);
+
 impl Severity {
     /// All of them, the worst first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
-
-    /// The word in subjects, the store and `--json`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Normal => "normal",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
-    }
 }
 
 /// A word that names no severity.
@@ -104,6 +98,8 @@ impl FromStr for Severity {
 /// The status that an alert reports about its condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum AlertStatus {
     #[default]
     Firing,
@@ -116,23 +112,4 @@ pub enum AlertStatus {
     Ignored,
 }
 
-impl AlertStatus {
-    pub const ALL: [Self; 5] = [
-        Self::Firing,
-        Self::Resolved,
-        Self::Acknowledged,
-        Self::Test,
-        Self::Ignored,
-    ];
-
-    /// The word in the store and in events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Firing => "firing",
-            Self::Resolved => "resolved",
-            Self::Acknowledged => "acknowledged",
-            Self::Test => "test",
-            Self::Ignored => "ignored",
-        }
-    }
-}
+crate::words!(pub AlertStatus, pub ALL);

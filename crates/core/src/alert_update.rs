@@ -95,7 +95,8 @@ pub struct NumberedUpdate {
 }
 
 /// The words of an update in metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Change {
     /// More of the group fires, or it fires again.
     Firing,
@@ -104,17 +105,7 @@ pub enum Change {
     Resolved,
 }
 
-impl Change {
-    pub const ALL: [Self; 3] = [Self::Firing, Self::Severity, Self::Resolved];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Firing => "firing",
-            Self::Severity => "severity",
-            Self::Resolved => "resolved",
-        }
-    }
-}
+crate::words!(pub Change, pub ALL);
 
 impl KnownAlert {
     /// The update that `alert` makes, with the knowledge after it; `None` if nothing is new, or after [`MAX_UPDATES`].

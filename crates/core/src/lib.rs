@@ -1,5 +1,7 @@
 //! The core: the state of an investigation and its next step. Pure: no async, no I/O, no clock, no randomness.
 //!
+//! [`vocabulary`] has the words that crates share.
+//!
 //! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`tarsy_mask`] removes
 //! its secrets, and a frozen [`plan`] with its prompts is made for it; [`clock`] has the times that they state. Each
 //! [`execution`] is a fold over the entries of its journal. [`reasoning`] takes a model's reasoning out of its text,
@@ -17,6 +19,7 @@
     )
 )]
 
+pub mod vocabulary;
 pub mod ids;
 pub mod trace_context;
 pub mod alert;
@@ -45,6 +48,7 @@ pub mod summary;
 pub mod search;
 pub mod notification;
 pub mod timeline;
+pub mod projection;
 pub mod follow_up;
 #[cfg(any(test, feature = "testing"))]
 #[cfg_attr(

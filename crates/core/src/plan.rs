@@ -82,6 +82,8 @@ fn numbered<T>(all: &[T], number: u32) -> Option<&T> {
 /// The condition for a stage with several agents to count as completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum SuccessPolicy {
     /// One completed agent is enough.
     #[default]
@@ -90,18 +92,7 @@ pub enum SuccessPolicy {
     All,
 }
 
-impl SuccessPolicy {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Any, Self::All];
-
-    /// The word in configuration and store.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::All => "all",
-        }
-    }
-}
+crate::words!(pub SuccessPolicy, pub ALL);
 
 /// One agent's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,10 +165,12 @@ pub enum ResultForm {
 }
 
 /// The strategy of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Strategy {
     /// One model call without tools (the empty strategy of a configuration).
+    #[strum(serialize = "")]
     SingleCall,
     /// Tool calls that the model writes as text, until a final answer.
     React,
@@ -189,6 +182,8 @@ pub enum Strategy {
     SynthesisNativeThinking,
 }
 
+crate::words!(pub Strategy);
+
 impl Strategy {
     /// All of them.
     pub const ALL: [Self; 5] = [
@@ -198,17 +193,6 @@ impl Strategy {
         Self::SynthesisNativeThinking,
         Self::SingleCall,
     ];
-
-    /// The word in configuration, store and `--json`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SingleCall => "",
-            Self::React => "react",
-            Self::NativeThinking => "native-thinking",
-            Self::Synthesis => "synthesis",
-            Self::SynthesisNativeThinking => "synthesis-native-thinking",
-        }
-    }
 
     /// Whether the model may call tools. Without tools, its first answer is the last one and its first failure ends the
     /// execution.

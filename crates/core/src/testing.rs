@@ -19,12 +19,13 @@ use super::execution::request::{self, RequestBody};
 use super::execution::results::{CallError, ToolOutput, answered, lost, unanswered};
 use super::execution::state::State;
 use super::execution::summaries::{LongResult, NotAsked, made, missing, not_asked};
-use super::execution::window::{EXCEEDED, ToolBinding};
+use super::execution::window::ToolBinding;
 use super::plan::{
     AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec,
 };
+use super::projection::{Measured, project};
 use super::timeline::EventDraft;
-use super::timeline::projection::{Measured, project};
+use super::vocabulary::ErrorCode;
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// The model's part of one iteration.
@@ -434,7 +435,7 @@ impl Simulation {
         {
             return failed(
                 state,
-                EXCEEDED,
+                ErrorCode::ContextWindowExceeded.as_str(),
                 CallError {
                     message: "the prompt is too long",
                     timeout: false,

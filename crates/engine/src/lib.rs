@@ -16,7 +16,6 @@ pub mod ports;
 pub mod world;
 pub mod trace;
 pub mod backoff;
-pub mod mutex;
 pub mod delivery;
 pub mod plan;
 pub mod run;

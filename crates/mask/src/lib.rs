@@ -24,6 +24,7 @@ mod known_secrets;
 mod shared_secrets;
 mod own_rules;
 mod names;
+mod prose;
 mod values;
 mod find;
 mod line_prefixes;

@@ -2,8 +2,9 @@
 //!
 //! A value stays known after a newer one has replaced it in its file, because texts that contain it may still arrive.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use super::known_secrets::{KnownSecrets, MIN_BYTES};
 
@@ -37,7 +38,7 @@ impl SharedSecrets {
 
     /// The values of this moment.
     pub(super) fn current(&self) -> Arc<KnownSecrets> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 
     /// Adds values. When this returns, every search finds them.
@@ -50,7 +51,7 @@ impl SharedSecrets {
         if values.iter().all(|value| known.has(value)) {
             return;
         }
-        let mut later = self.later.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut later = self.later.lock();
         for value in values {
             later.retain(|other| *other != value);
             if self.first.binary_search(&value).is_err() {
@@ -61,7 +62,7 @@ impl SharedSecrets {
             later.pop_front();
         }
         let all = KnownSecrets::new(self.first.iter().chain(later.iter()).cloned());
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(all);
+        *self.current.write() = Arc::new(all);
     }
 }
 

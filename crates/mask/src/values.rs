@@ -3,8 +3,8 @@
 use super::bytes::{
     begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip,
 };
-use super::find::prose::is_prose;
 use super::names::Secrecy;
+use super::prose::is_prose;
 use super::spans::SecretSpan;
 
 /// The reach of a value without quotes.

@@ -45,7 +45,7 @@ use self::server::Server;
 use self::slot::ConnectionSlot;
 use self::tool_cache::CachedServer;
 use super::Error;
-use tarsy_config::server_name_fault;
+use tarsy_config::{McpServer, server_name_fault};
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use tarsy_engine::trace;
@@ -159,11 +159,11 @@ impl Servers {
             .permit(timeout.saturating_sub(begun.elapsed()))
             .await
             .map_err(Unsent::Unavailable)?;
-        let ServerConfig {
+        let McpServer {
             tool_timeout,
             max_tool_timeout,
             ..
-        } = server.config;
+        } = server.config.settings;
         let (idle, total) = (tool_timeout.min(timeout), max_tool_timeout.min(timeout));
         let end = (Instant::now() + total).min(begun + timeout);
         let slot = server.slot(lease);

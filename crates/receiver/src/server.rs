@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::post;
-use axum::{Extension, Router};
 use hyper::HeaderMap;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +50,7 @@ pub async fn serve<Q: Queue>(
         last_request_timeout: REQUEST_FACTOR * settings.body_timeout,
         drain_timeout: DRAIN_TIMEOUT,
         over_limit_response: OVER_LIMIT,
+        open_connections: Some("tarsy_receive_connections"),
     };
     let (settings, readers) = (Arc::new(settings), Readers::default());
     let router = router(Arc::new(Receiver {
@@ -58,11 +58,7 @@ pub async fn serve<Q: Queue>(
         readers,
         queue,
     }));
-    let new_service = || {
-        let counted = Arc::new(CountedConnection::new());
-        TowerToHyperService::new(router.clone().layer(Extension(counted)))
-    };
-    http::serve(listener, options, new_service, stop).await;
+    http::serve(listener, options, router, stop).await;
 }
 
 /// The first layer is the innermost.
@@ -124,22 +120,6 @@ fn finish(span: &Span, response: &Response) {
     span.record("http.response.status_code", response.status().as_u16());
     if response.status().is_server_error() {
         trace::fail(span, response.status().as_str());
-    }
-}
-
-/// Counts one open connection until it is dropped.
-struct CountedConnection;
-
-impl CountedConnection {
-    fn new() -> Self {
-        metrics::gauge!("tarsy_receive_connections").increment(1);
-        Self
-    }
-}
-
-impl Drop for CountedConnection {
-    fn drop(&mut self) {
-        metrics::gauge!("tarsy_receive_connections").decrement(1);
     }
 }
 

@@ -15,8 +15,9 @@ pub struct Check {
 }
 
 /// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Verdict {
     Ok,
     /// Neither good nor bad.
@@ -27,17 +28,7 @@ pub enum Verdict {
     Fail,
 }
 
-impl Verdict {
-    /// The word of the JSON output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Fail => "fail",
-        }
-    }
-}
+tarsy_core::words!(pub Verdict);
 
 impl Check {
     /// A finding without a fix.

@@ -45,24 +45,15 @@ pub struct SessionFilter {
 }
 
 /// Whether a list has the sessions that answer questions about investigations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Questions {
     #[default]
     Shown,
     Hidden,
 }
 
-impl Questions {
-    pub const ALL: [Self; 2] = [Self::Shown, Self::Hidden];
-
-    /// The word in addresses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Shown => "shown",
-            Self::Hidden => "hidden",
-        }
-    }
-}
+tarsy_core::words!(pub Questions, pub ALL);
 
 /// A label of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]

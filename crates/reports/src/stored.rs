@@ -1,8 +1,8 @@
 //! Diesel conversions for the types of other rings. Words of closed sets, such as those of the status columns, become
 //! enums: an unknown word is an error of its row, never a default.
 
+use parking_lot::Mutex;
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
 
 use diesel::deserialize::{self, FromSql};
 use diesel::pg::{Pg, PgValue};
@@ -48,7 +48,7 @@ const MAX_KEPT_BYTES: usize = 40;
 /// has no more.
 fn kept(word: &str) -> &'static str {
     static KEPT: Mutex<Vec<&str>> = Mutex::new(Vec::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = KEPT.lock();
     match kept.iter().find(|known| **known == word) {
         Some(known) => known,
         None if kept.len() < MAX_KEPT && word.len() <= MAX_KEPT_BYTES => {

@@ -20,9 +20,10 @@ mod client;
 mod page;
 mod html;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Client;
@@ -144,7 +145,7 @@ impl Runbooks {
     }
 
     fn cached(&self, url: &str) -> Arc<Cached> {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock();
         if let Some(cached) = cache.get(url).filter(|cached| cached.is_fresh()) {
             return Arc::clone(cached);
         }

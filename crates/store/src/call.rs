@@ -179,17 +179,19 @@ where
         Err(error) => return Attempted::Done(Err(error.into())),
     };
     let work = Arc::clone(work);
+    let statement_timeout = pool.manager().statement_timeout;
     let measured = move |connection: &mut PgConnection| {
         let start = Instant::now();
         let result = work(connection);
+        let took = start.elapsed();
         if let Some(word) = operation.word() {
             metrics::histogram!("tarsy_db_query_duration_seconds", "operation" => word)
-                .record(start.elapsed());
+                .record(took);
         }
-        result
+        result.map_err(|error| Error::from(error).after(took, statement_timeout))
     };
     let result = match timeout(limit, connection.interact(measured)).await {
-        Ok(Ok(result)) => result.map_err(Error::from),
+        Ok(Ok(result)) => result,
         Ok(Err(error)) => Err(Error::Broken(error.to_string())),
         Err(_) => Err(Error::NoAnswer(limit)),
     };

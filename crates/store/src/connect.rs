@@ -7,11 +7,9 @@ use diesel::PgConnection;
 
 use super::address;
 use super::error::Error;
-use super::notifications::Outgoing;
 use super::pool::{self, Addresses, Limits, Newest, Pool};
+use super::state::{History, Outgoing, Positions};
 use super::tails::Tails;
-use super::writes::prune::Positions;
-use super::writes::words::History;
 use tarsy_config::Secret;
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;
@@ -201,6 +199,7 @@ impl ConnectOptions {
             size,
             wait: self.connect_timeout,
             create: 2 * self.connect_timeout,
+            statement: self.statement_timeout,
         };
         pool::build(limits, newest.clone(), move || options.addresses())
     }

@@ -18,10 +18,9 @@ pub(super) struct ReadFence {
     session_id: Uuid,
 }
 
-statement!(ReadFence, "fence.sql", (Text, Integer, SqlUuid, Integer, Bool, Nullable<Integer>, Nullable<SqlUuid>), [
-    Nullable<SqlUuid>: execution_id,
-    SqlUuid: session_id,
-]);
+statement!(ReadFence, "fence.sql" -> (
+    Text, Integer, SqlUuid, Integer, Bool, Nullable<Integer>, Nullable<SqlUuid>
+), [execution_id, session_id]);
 
 /// The stored progress of a session and one of its executions.
 #[derive(Debug, Queryable)]

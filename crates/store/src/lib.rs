@@ -13,6 +13,7 @@
 )]
 
 mod address;
+mod state;
 mod connect;
 mod pool;
 mod migrate;

@@ -76,9 +76,10 @@ fn needs_owner(error: Error) -> Error {
     if let Error::NotAllowed { role, rights } = &error
         && rights.starts_with("SELECT")
     {
-        return Error::Migration(
-            format!("permission denied for role {role}, which lacks {rights}").into(),
-        );
+        return Error::NotOwner {
+            role: role.clone(),
+            rights: rights.clone(),
+        };
     }
     error
 }

@@ -8,10 +8,9 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use tarsy_core::notification::NotificationKey;
-use tarsy_core::notification::route::{Filters, Planned};
+use tarsy_core::notification::route::Filters;
 use tarsy_engine::ports::{
-    Backlog, DueNotification, JoinRequest, NotificationClaim, NotificationResult, Notifications,
-    OpenRequest, StoreError,
+    Backlog, DueNotification, NotificationClaim, NotificationResult, Notifications, StoreError,
 };
 
 use super::call::{Operation, once};
@@ -19,54 +18,13 @@ use super::connect::Store;
 use super::rows::number;
 use super::writes::notify::{ClaimNotifications, CloseUnrouted, DueRow, RecordNotification};
 
-/// The notifications that this process writes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Outgoing {
-    filters: Arc<Filters>,
-    changed: Arc<Notify>,
-}
-
-impl Outgoing {
-    /// The rows of a session that opens; a question has none.
-    pub(super) fn of_session(&self, request: &OpenRequest) -> Vec<Planned> {
-        if request.parent.is_some() {
-            Vec::new()
-        } else {
-            self.filters.of_session(&request.plan.chain)
-        }
-    }
-
-    /// The rows of a session that lists alerts above a limit.
-    pub(super) fn of_list(&self, request: &JoinRequest) -> Vec<Planned> {
-        request
-            .limit
-            .as_ref()
-            .map(|limit| self.filters.of_session(&limit.chain))
-            .unwrap_or_default()
-    }
-
-    pub(super) fn of_dead_letter(&self) -> Vec<Planned> {
-        self.filters.of_dead_letter()
-    }
-
-    /// A statement of this process may have made a notification due.
-    pub(super) fn has_changed(&self) {
-        if !self.filters.is_empty() {
-            self.changed.notify_waiters();
-        }
-    }
-}
-
 impl Store {
     /// The same store; it writes a row for each notification that these routes may need. Without routes no statement
     /// has more to do.
     #[must_use]
     pub fn notifying(self, filters: Filters) -> Self {
         Self {
-            outgoing: Outgoing {
-                filters: Arc::new(filters),
-                ..self.outgoing
-            },
+            outgoing: self.outgoing.filtered(filters),
             ..self
         }
     }
@@ -130,6 +88,6 @@ impl Notifications for Store {
     }
 
     fn notifications_changed(&self) -> Arc<Notify> {
-        Arc::clone(&self.outgoing.changed)
+        self.outgoing.changed()
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
-use diesel::sql_types::SmallInt;
 use uuid::Uuid;
 
 use tarsy_config::Retention;
@@ -39,7 +38,7 @@ pub(super) struct Probe {
     slot: i16,
 }
 
-statement!(Probe, "probe.sql", (), [SmallInt: slot]);
+statement!(Probe, "probe.sql" -> (), [slot]);
 
 impl Sessions for Store {
     async fn receive(&self, received: Received) -> Result<Disposition, StoreError> {

@@ -1,116 +1,144 @@
 //! Statements in `.sql` files, which Diesel prepares once per connection.
 //!
 //! The server parses `sql_query` and batch inserts on every call, but a type with a static query id only once. So each
-//! file has one type, and the type is the cache key. The first uses of `$1`, `$2`, … in a file are in that order; a
-//! later use of the same number stays text and refers back.
+//! file has one type, and the type is the cache key. A file names each parameter after the field that it is taken from,
+//! such as `$alert_id` or `$events.status`, and the server gets `$1`, `$2`, … in the order of their first use.
 
+use std::mem;
+
+use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::query_builder::AstPass;
 use diesel::result::{Error::QueryBuilderError, QueryResult};
 use diesel::serialize::ToSql;
-use diesel::sql_types::HasSqlType;
+use diesel::sql_types::{
+    Array, BigInt, Binary, Bool, Double, HasSqlType, Integer, Jsonb, Nullable, SmallInt, Text,
+    Timestamptz, Uuid as SqlUuid,
+};
+use serde_json::Value;
+use uuid::Uuid;
 
-/// A type that is one `.sql` file with its binds.
-pub(super) trait Statement {
+/// A type that is one `.sql` file with the values of its parameters.
+pub(super) trait Statement: Sized + 'static {
     /// The text of the file.
     const SQL: &'static str;
-    /// The number of its parameters.
-    #[cfg(test)]
-    const BINDS: usize;
+    /// The parameters that the file may name.
+    const PARAMETERS: &'static [(&'static str, Bind<Self>)];
 
-    /// The text of the file between its parameters. It is split once: Diesel walks a statement several times per call.
-    fn parts() -> &'static Parts;
+    /// The text of the file between its parameters. It is parsed once: Diesel walks a statement several times per call.
+    fn parts() -> &'static Result<Parts<Self>, String>;
 
-    /// Pushes every parameter, in order. Runs several times per call: no side effects.
-    fn bind<'b>(&'b self, to: &mut Binds<'_, 'b>) -> QueryResult<()>;
-
-    /// Emits the text with the binds between.
-    fn walk<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let Parts { before, last } = Self::parts();
-        let mut binds = Binds {
-            out,
-            before: before.iter(),
-            count: 0,
-        };
-        self.bind(&mut binds)?;
-        binds.out.push_sql(last);
+    /// Emits the text with the values between.
+    fn walk<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let parts = Self::parts().as_ref();
+        let Parts { before, last } =
+            parts.map_err(|name| QueryBuilderError(format!("no field for ${name}").into()))?;
+        for (text, bind) in before {
+            out.push_sql(text);
+            bind(self, &mut out)?;
+        }
+        out.push_sql(last);
         Ok(())
     }
 }
 
+/// Emits the value of one parameter. Runs several times per call: no side effects.
+pub(super) type Bind<S> = for<'b> fn(&'b S, &mut AstPass<'_, 'b, Pg>) -> QueryResult<()>;
+
 /// The text of a statement, split at the first use of each parameter.
-pub(super) struct Parts {
-    /// Before each parameter.
-    before: Vec<&'static str>,
-    /// After the last one.
-    last: &'static str,
+pub(super) struct Parts<S> {
+    /// The text before each parameter, and the parameter.
+    before: Vec<(String, Bind<S>)>,
+    last: String,
 }
 
-impl Parts {
-    pub(super) fn of(sql: &'static str) -> Self {
-        let (mut before, mut last) = (Vec::new(), sql);
-        while let Some((text, rest)) = split_at_parameter(last, before.len() + 1) {
-            before.push(text);
-            last = rest;
+impl<S: Statement> Parts<S> {
+    /// `Err` with the name of a parameter that is no field.
+    pub(super) fn parse() -> Result<Self, String> {
+        let mut pieces = S::SQL.split('$');
+        let mut last = pieces.next().unwrap_or_default().to_owned();
+        let mut before = Vec::new();
+        let mut names = Vec::new();
+        for piece in pieces {
+            let name = name_at_start(piece);
+            if let Some(index) = names.iter().position(|known| *known == name) {
+                last += &format!("${}", index + 1);
+            } else {
+                let known = S::PARAMETERS.iter().find(|(known, _)| *known == name);
+                let (_, bind) = known.ok_or(name)?;
+                // Diesel writes the `$n`.
+                before.push((mem::take(&mut last), *bind));
+                names.push(name);
+            }
+            last += piece.strip_prefix(name).unwrap_or_default();
         }
-        Self { before, last }
+        Ok(Self { before, last })
     }
 }
 
-/// Emits one statement into Diesel: the text up to the next parameter, the parameter, and so on.
-pub(super) struct Binds<'r, 'b> {
-    out: AstPass<'r, 'b, Pg>,
-    before: std::slice::Iter<'static, &'static str>,
-    count: usize,
+fn name_at_start(text: &str) -> &str {
+    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
+    text.split(|c| !is_of_name(c)).next().unwrap_or_default()
 }
 
-impl<'b> Binds<'_, 'b> {
-    /// Binds the next parameter. The SQL type is explicit because `Vec<u8>` could be two of them.
-    pub(super) fn push<ST, T>(&mut self, value: &'b T) -> QueryResult<()>
-    where
-        Pg: HasSqlType<ST>,
-        T: ToSql<ST, Pg> + ?Sized,
-    {
-        self.count += 1;
-        let before = self.before.next();
-        let missing =
-            || QueryBuilderError(format!("no ${} left in the statement", self.count).into());
-        self.out.push_sql(before.ok_or_else(missing)?);
-        // Diesel writes the `$n`.
-        self.out.push_bind_param::<ST, T>(value)
-    }
+/// A type of values. The SQL type follows from it, so that no list has to state both.
+pub(super) trait Parameter {
+    type Sql: 'static;
 }
 
-/// The text before and after the first `$number`; `$1` is not the beginning of `$10`.
-fn split_at_parameter(sql: &'static str, number: usize) -> Option<(&'static str, &'static str)> {
-    let name = format!("${number}");
-    sql.match_indices(&name).find_map(|(at, _)| {
-        let (before, from) = sql.split_at_checked(at)?;
-        let after = from.strip_prefix(&name)?;
-        (!after.starts_with(|next: char| next.is_ascii_digit())).then_some((before, after))
-    })
+macro_rules! parameters {
+    ($($rust:ty => $sql:ty),+ $(,)?) => {
+        $(impl Parameter for $rust {
+            type Sql = $sql;
+        })+
+    };
 }
 
-/// Implements the statement of a file for a type: `statement!(Type, "file.sql", RowTypes, [SqlType: field, …])`.
+parameters!(
+    bool => Bool,
+    i16 => SmallInt,
+    i32 => Integer,
+    i64 => BigInt,
+    f64 => Double,
+    &str => Text,
+    String => Text,
+    Uuid => SqlUuid,
+    DateTime<Utc> => Timestamptz,
+    Value => Jsonb,
+    Vec<u8> => Binary,
+    [u8; 32] => Binary,
+);
+
+impl<T: Parameter> Parameter for Option<T> {
+    type Sql = Nullable<T::Sql>;
+}
+
+impl<T: Parameter> Parameter for Vec<T> {
+    type Sql = Array<T::Sql>;
+}
+
+pub(super) fn bind<'b, T>(value: &'b T, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()>
+where
+    T: Parameter + ToSql<T::Sql, Pg>,
+    Pg: HasSqlType<T::Sql>,
+{
+    out.push_bind_param::<T::Sql, T>(value)
+}
+
+/// Implements the statement of a file for a type: `statement!(Type, "file.sql" -> RowTypes, [field, group.field, …])`.
 macro_rules! statement {
-    ($type:ty, $file:literal, $row:ty, [$($sql:ty: $($field:tt).+),+ $(,)?]) => {
+    ($type:ty, $file:literal -> $row:ty, [$($($field:tt).+),+ $(,)?]) => {
         impl $crate::statement::Statement for $type {
             const SQL: &'static str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/sql/", $file));
-            #[cfg(test)]
-            const BINDS: usize = [$(stringify!($($field).+)),+].len();
+            const PARAMETERS: &'static [(&'static str, $crate::statement::Bind<Self>)] = &[$((
+                stringify!($($field).+),
+                |of, out| $crate::statement::bind(&of.$($field).+, out),
+            )),+];
 
-            fn parts() -> &'static $crate::statement::Parts {
-                static PARTS: std::sync::LazyLock<$crate::statement::Parts> =
-                    std::sync::LazyLock::new(|| $crate::statement::Parts::of(<$type as $crate::statement::Statement>::SQL));
+            fn parts() -> &'static Result<$crate::statement::Parts<Self>, String> {
+                static PARTS: std::sync::LazyLock<Result<$crate::statement::Parts<$type>, String>> =
+                    std::sync::LazyLock::new($crate::statement::Parts::parse);
                 &PARTS
-            }
-
-            fn bind<'b>(
-                &'b self,
-                to: &mut $crate::statement::Binds<'_, 'b>,
-            ) -> diesel::result::QueryResult<()> {
-                $(to.push::<$sql, _>(&self.$($field).+)?;)+
-                Ok(())
             }
         }
 
@@ -142,34 +170,24 @@ pub(super) use statement;
 mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
+    use std::sync::LazyLock;
+
+    use diesel::debug_query;
+    use diesel::query_builder::QueryFragment;
 
     use super::*;
 
-    /// The parameter numbers in the text, in the order of their first use.
-    fn numbers(sql: &str) -> Vec<usize> {
-        let mut seen = Vec::new();
-        for part in sql.split('$').skip(1) {
-            let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-            let number = digits.parse().expect("a $ that is no parameter");
-            if !seen.contains(&number) {
-                seen.push(number);
-            }
-        }
-        seen
-    }
-
+    /// The text, after a check that it names exactly the fields.
     fn checked_sql<S: Statement>() -> &'static str {
-        assert_eq!(
-            numbers(S::SQL),
-            (1..=S::BINDS).collect::<Vec<_>>(),
-            "in {}",
-            S::SQL
-        );
+        let named: BTreeSet<&str> = S::SQL.split('$').skip(1).map(name_at_start).collect();
+        let fields: BTreeSet<&str> = S::PARAMETERS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(named, fields, "in {}", S::SQL);
+        assert!(S::parts().is_ok());
         S::SQL
     }
 
     #[test]
-    fn every_statement_file_uses_exactly_its_parameters_in_order() {
+    fn every_statement_file_names_exactly_the_fields_of_its_type() {
         let checked = BTreeSet::from([
             checked_sql::<crate::reads::attempts::ReadAttempts>(),
             checked_sql::<crate::writes::cancel::RequestCancel>(),
@@ -218,12 +236,43 @@ mod tests {
         assert_eq!(checked, files.iter().map(String::as_str).collect());
     }
 
+    struct Sample {
+        a: i32,
+        of: Group,
+    }
+
+    struct Group {
+        b: i32,
+    }
+
+    impl Statement for Sample {
+        const SQL: &'static str = "SELECT $of.b::integer, $a, $of.b, ($a)[1]";
+        const PARAMETERS: &'static [(&'static str, Bind<Self>)] = &[
+            ("a", |of, out| bind(&of.a, out)),
+            ("of.b", |of, out| bind(&of.of.b, out)),
+        ];
+
+        fn parts() -> &'static Result<Parts<Self>, String> {
+            static PARTS: LazyLock<Result<Parts<Sample>, String>> = LazyLock::new(Parts::parse);
+            &PARTS
+        }
+    }
+
+    impl QueryFragment<Pg> for Sample {
+        fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+            self.walk(out)
+        }
+    }
+
     #[test]
-    fn a_parameter_is_found_by_its_whole_number() {
+    fn a_named_parameter_has_one_number_and_the_value_of_its_field() {
+        let sample = Sample {
+            a: 1,
+            of: Group { b: 2 },
+        };
         assert_eq!(
-            split_at_parameter("a $10 b $1 c", 1),
-            Some(("a $10 b ", " c"))
+            debug_query::<Pg, _>(&sample).to_string(),
+            "SELECT $1::integer, $2, $1, ($2)[1] -- binds: [2, 1]"
         );
-        assert_eq!(split_at_parameter("a $10", 1), None);
     }
 }

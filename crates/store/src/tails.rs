@@ -1,13 +1,13 @@
 //! The tails of sessions: events that this process has committed reach the publisher without a read of the table.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use diesel::result::QueryResult;
 
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
-use tarsy_engine::mutex::lock;
 use tarsy_engine::ports::{StoreError, Tail};
 
 /// The tails that a publisher holds. Clones share them.
@@ -37,7 +37,7 @@ pub(crate) struct Committed<T> {
 impl Tails {
     /// The tail of a session, from now on.
     pub(crate) fn follow(&self, session: SessionId) -> Arc<Tail> {
-        let mut held = lock(&self.0);
+        let mut held = self.0.lock();
         if let Some(tail) = held.tails.get(&session).and_then(Weak::upgrade) {
             return tail;
         }
@@ -53,7 +53,7 @@ impl Tails {
     /// Passes on what a write has committed.
     pub(crate) fn pass_on<T>(&self, session: SessionId, committed: Committed<T>) -> T {
         let Committed { outcome, events } = committed;
-        let tail = lock(&self.0).tails.get(&session).and_then(Weak::upgrade);
+        let tail = self.0.lock().tails.get(&session).and_then(Weak::upgrade);
         match (tail, events) {
             (Some(tail), Some(events)) => tail.push(events),
             (Some(tail), None) => tail.overflow(),

@@ -12,7 +12,6 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +34,7 @@ const LISTENER: http::Options = http::Options {
     last_request_timeout: DRAIN_TIMEOUT,
     drain_timeout: DRAIN_TIMEOUT,
     over_limit_response: b"",
+    open_connections: None,
 };
 
 /// Whether a role takes work, and the response of `/readyz`.
@@ -55,13 +55,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let router = router(&metrics, &readiness);
-    http::serve(
-        listener,
-        LISTENER,
-        || TowerToHyperService::new(router.clone()),
-        stop,
-    )
-    .await;
+    http::serve(listener, LISTENER, router, stop).await;
 }
 
 fn router(metrics: &Metrics, readiness: &watch::Receiver<Readiness>) -> Router {

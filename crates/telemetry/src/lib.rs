@@ -11,11 +11,11 @@
     )
 )]
 
-pub mod label_values;
 pub mod names;
 pub mod metrics;
 mod process;
 pub mod http;
 pub mod serving;
+pub mod process_mask;
 pub mod logs;
 pub mod traces;

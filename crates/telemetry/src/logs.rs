@@ -19,6 +19,7 @@ use tracing_subscriber::layer::{Context, Filter, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::lines::{Lines, NoFields};
+use super::process_mask::ProcessMask;
 use super::traces::Recorder;
 use tarsy_engine::trace::TARGET;
 
@@ -47,22 +48,25 @@ pub enum Error {
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
 
-pub(super) use masked::current_mask;
-pub use masked::hide;
-
 /// Sends the logs of this process to standard error. `levels` is a level (`info`) or a list (`tarsy=debug,info`). The
 /// recorder gives the spans of traces their ids, whatever the levels are.
 ///
 /// # Errors
 ///
 /// When `levels` cannot be parsed, or the process has a subscriber already.
-pub fn install(levels: &str, format: Format, recorder: Recorder) -> Result<(), Error> {
+pub fn install(
+    levels: &str,
+    format: Format,
+    recorder: Recorder,
+    mask: ProcessMask,
+) -> Result<(), Error> {
     subscriber(
         levels,
         format,
         Outputs {
             writer: io::stderr,
             recorder,
+            mask,
         },
     )?
     .try_init()
@@ -73,6 +77,7 @@ pub fn install(levels: &str, format: Format, recorder: Recorder) -> Result<(), E
 struct Outputs<W> {
     writer: W,
     recorder: Recorder,
+    mask: ProcessMask,
 }
 
 fn subscriber<W>(
@@ -91,6 +96,7 @@ where
         .with_writer(masked::Masked {
             inner: outputs.writer,
             format,
+            mask: outputs.mask,
         })
         .event_format(Lines(format))
         .fmt_fields(NoFields);
@@ -141,8 +147,9 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
     use std::io::Write;
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::Arc;
 
     use super::*;
 
@@ -151,10 +158,7 @@ mod tests {
 
     impl Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -168,10 +172,11 @@ mod tests {
         let outputs = Outputs {
             writer: move || target.clone(),
             recorder: Recorder::default(),
+            mask: ProcessMask::default(),
         };
         let subscriber = subscriber(levels, format, outputs).unwrap();
         tracing::subscriber::with_default(subscriber, work);
-        String::from_utf8(written.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(written.0.lock().clone()).unwrap()
     }
 
     #[test]
@@ -287,6 +292,7 @@ mod tests {
         let outputs = Outputs {
             writer: io::sink,
             recorder: Recorder::default(),
+            mask: ProcessMask::default(),
         };
         let error = subscriber("tarsy=loud", Format::Json, outputs)
             .err()

@@ -1,6 +1,6 @@
 //! The standard `process_*` metrics, read from `/proc`. Systems other than Linux have none.
 //!
-//! The crate `metrics-process` counts CPU time in whole seconds, so it is not used.
+//! The crate `metrics-process` makes a gauge of the CPU time, which is a counter, and adds series: it is not used.
 
 use std::fmt::Write as _;
 use std::fs;

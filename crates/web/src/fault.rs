@@ -5,9 +5,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json as value;
 
-use super::pages::small;
-use super::ports::{Refusal, Unavailable};
-use super::{json, layout};
+use crate::json;
+use crate::ports::{Refusal, Unavailable};
+use crate::shell::response::error_page;
 
 /// An error response. The texts contain no secret.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +62,7 @@ impl Fault {
 
     /// A page with the reason.
     pub(super) fn page(&self) -> Response {
-        let title = self.status().canonical_reason().unwrap_or("Error");
-        self.with_page(layout::page(title, &small::fault(title, &self.to_string())))
+        self.with_retry(error_page(self.status(), &self.to_string()))
     }
 
     /// The page with the status of this fault.

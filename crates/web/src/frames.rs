@@ -2,22 +2,17 @@
 
 use std::sync::OnceLock;
 
-use bytes::Bytes;
+use axum::response::sse::Event;
 
-use super::ports::Update;
+use crate::ports::Update;
 use tarsy_core::timeline::TimelineEvent;
-
-/// The time that a browser waits before it connects again, in milliseconds.
-pub(super) const RETRY: &str = "retry: 1000\n\n";
-/// Keeps proxies from closing a silent connection.
-pub(super) const COMMENT: &str = ": live\n\n";
 
 /// An update with its frame, which is rendered once for all readers.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) update: Update,
-    frame: OnceLock<Bytes>,
-    without_id: OnceLock<Bytes>,
+    frame: OnceLock<Event>,
+    without_id: OnceLock<Event>,
 }
 
 impl Item {
@@ -38,38 +33,32 @@ impl Item {
     }
 
     /// The frame with the update's JSON.
-    pub(super) fn frame(&self) -> Bytes {
-        let frame = self.frame.get_or_init(|| match &self.update {
-            Update::Event(event) => event_frame(event),
-            Update::Delta(delta) => frame("delta", None, &json(delta)),
-        });
-        frame.clone()
+    pub(super) fn frame(&self) -> Event {
+        let id = self.event().map(|event| event.session_seq);
+        self.frame.get_or_init(|| self.render(id)).clone()
     }
 
     /// The same frame for a reader of several sessions, whose numbers say nothing about each other.
-    pub(super) fn without_id(&self) -> Bytes {
-        let frame = self.without_id.get_or_init(|| match &self.update {
-            Update::Event(event) => frame("timeline", None, &json(event)),
-            Update::Delta(delta) => frame("delta", None, &json(delta)),
-        });
-        frame.clone()
+    pub(super) fn without_id(&self) -> Event {
+        self.without_id.get_or_init(|| self.render(None)).clone()
+    }
+
+    fn render(&self, id: Option<u32>) -> Event {
+        match &self.update {
+            Update::Event(event) => frame("timeline", id, &json(event)),
+            Update::Delta(delta) => frame("delta", id, &json(delta)),
+        }
     }
 }
 
-/// The frame of an event, with its number as id: a reconnect asks for what follows it.
-pub(super) fn event_frame(event: &TimelineEvent) -> Bytes {
-    frame("timeline", Some(event.session_seq), &json(event))
-}
-
-/// One frame. A frame without an id leaves the reader's number as it is. `data` has one line or several.
-pub(super) fn frame(event: &str, id: Option<u32>, data: &str) -> Bytes {
-    let mut text = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
-    text.push_str(&format!("event: {event}\n"));
-    for line in data.lines() {
-        text.push_str(&format!("data: {line}\n"));
-    }
-    text.push('\n');
-    Bytes::from(text)
+/// A frame. Its id is the number of an event: a reconnect asks for what follows it. A frame without one leaves the
+/// reader's number as it is.
+pub(super) fn frame(name: &str, id: Option<u32>, data: &str) -> Event {
+    let event = match id {
+        Some(id) => Event::default().id(id.to_string()),
+        None => Event::default(),
+    };
+    event.event(name).data(data)
 }
 
 fn json(value: &impl serde::Serialize) -> String {
@@ -79,16 +68,29 @@ fn json(value: &impl serde::Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use axum::response::IntoResponse as _;
+    use axum::response::sse::Sse;
+    use futures_util::stream;
+    use http_body_util::BodyExt as _;
+
     use super::*;
 
-    #[test]
-    fn a_frame_has_its_id_name_and_data_and_ends_with_an_empty_line() {
+    async fn sent(frame: Event) -> String {
+        let response = Sse::new(stream::iter([Ok::<_, Infallible>(frame)])).into_response();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_frame_has_its_id_name_and_data_and_ends_with_an_empty_line() {
         assert_eq!(
-            frame("timeline", Some(17), "{}"),
+            sent(frame("timeline", Some(17), "{}")).await,
             "id: 17\nevent: timeline\ndata: {}\n\n"
         );
         assert_eq!(
-            frame("delta", None, "<p>\n</p>"),
+            sent(frame("delta", None, "<p>\n</p>")).await,
             "event: delta\ndata: <p>\ndata: </p>\n\n"
         );
     }

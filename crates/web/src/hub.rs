@@ -3,17 +3,17 @@
 //! A reader that falls behind is cut off and continues with its number: nothing waits for a slow reader, and nothing is
 //! kept for it.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::frames::Item;
-use super::ports::{Backend, Timelines, Unavailable, Updates};
+use crate::frames::Item;
+use crate::ports::{Backend, Timelines, Unavailable, Updates};
 use tarsy_core::ids::SessionId;
-use tarsy_engine::mutex::lock;
 
 /// A reader that is so many items behind is cut off.
 const MAX_BEHIND: usize = 256;
@@ -62,7 +62,7 @@ impl<B: Backend> Hub<B> {
 
     /// Permission for one more stream; `None` when the user has as many as permitted.
     pub(super) fn open_stream(&self, user: &str) -> Option<OpenStream> {
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock();
         let open = streams.entry(user.to_owned()).or_default();
         if *open >= self.streams_per_user {
             metrics::counter!("tarsy_web_streams_cut_total", "reason" => "limit").increment(1);
@@ -79,7 +79,7 @@ impl<B: Backend> Hub<B> {
     /// Every later item of a session. The first reader's follower begins after event `after`; a reader that joins it
     /// has to read the earlier events from the store.
     pub(super) fn session(&self, id: SessionId, after: u32) -> Result<Items, Unavailable> {
-        let mut channels = lock(&self.channels);
+        let mut channels = self.channels.lock();
         if let Some(channel) = channels.get(&Followed::Session(id)) {
             return Ok(channel.subscribe());
         }
@@ -92,11 +92,11 @@ impl<B: Backend> Hub<B> {
 
     /// Every later event of every session.
     pub(super) async fn all(&self) -> Result<Items, Unavailable> {
-        if let Some(channel) = lock(&self.channels).get(&Followed::All) {
+        if let Some(channel) = self.channels.lock().get(&Followed::All) {
             return Ok(channel.subscribe());
         }
         let follower = self.backend.follow_all().await?;
-        let mut channels = lock(&self.channels);
+        let mut channels = self.channels.lock();
         if let Some(channel) = channels.get(&Followed::All) {
             return Ok(channel.subscribe());
         }
@@ -116,7 +116,7 @@ impl<B: Backend> Hub<B> {
                     update = follower.next() => update,
                     () = stop.cancelled() => None,
                     () = sender.closed() => {
-                        let mut channels = lock(&channels);
+                        let mut channels = channels.lock();
                         // A reader may have joined since.
                         if sender.receiver_count() > 0 {
                             continue;
@@ -126,7 +126,7 @@ impl<B: Backend> Hub<B> {
                     }
                 };
                 let Some(update) = update else {
-                    lock(&channels).remove(&followed);
+                    channels.lock().remove(&followed);
                     break;
                 };
                 // Without a receiver the item is for no one.
@@ -156,7 +156,7 @@ pub(super) struct OpenStream {
 impl Drop for OpenStream {
     fn drop(&mut self) {
         metrics::gauge!("tarsy_web_streams").decrement(1);
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock();
         if let Some(open) = streams.get_mut(&self.user) {
             *open -= 1;
             if *open == 0 {

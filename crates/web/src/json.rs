@@ -1,9 +1,12 @@
-//! Answers in JSON, on one line that ends with a line break, as the commands print them.
+//! The answers of the API: JSON on one line that ends with a line break, as the commands print them.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
+
+/// The beginning of the paths of the API.
+pub(super) const API: &str = "/api/v1";
 
 /// A value as a response.
 pub(super) fn response(status: StatusCode, value: &impl Serialize) -> Response {

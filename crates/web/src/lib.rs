@@ -16,17 +16,18 @@
 pub mod ports;
 mod server;
 mod router;
+mod state;
 mod headers;
 mod metrics;
 pub mod access;
+mod rights;
 mod fault;
 mod submissions;
 mod frames;
 mod hub;
 mod stream;
 mod json;
-mod layout;
-mod compress;
+mod shell;
 mod cache;
 mod assets;
 mod rendering;
@@ -46,34 +47,5 @@ mod api;
 )]
 pub mod testing;
 
-use std::sync::Arc;
-
-pub use self::access::Access;
 pub use self::api::OPENAPI;
-pub use self::server::serve;
-
-use self::access::Gate;
-use self::hub::Hub;
-use self::ports::Backend;
-use self::rendering::Renderer;
-use tarsy_http::listener::Limits;
-
-/// The rules of a web server.
-#[derive(Debug)]
-pub struct Settings {
-    pub gate: Gate,
-    pub limits: Limits,
-    /// Streams of events that one user may have open at the same time.
-    pub streams_per_user: usize,
-}
-
-/// The state that all requests share.
-pub(crate) struct Web<B: Backend> {
-    backend: Arc<B>,
-    hub: Hub<B>,
-    settings: Settings,
-    renderer: Renderer,
-}
-
-/// The state of the router.
-type Shared<B> = Arc<Web<B>>;
+pub use self::server::{Settings, serve};

@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::Instant;
 
-use super::router::API;
+use crate::json::API;
 
 /// Counts the request and the time to the head of its response.
 pub(super) async fn count(request: Request, next: Next) -> Response {

@@ -1,4 +1,4 @@
-//! The ports of the web server: traits for all data that it reads and the messages that it sends. `roles/web.rs`
+//! The ports of the web server: traits for all data that it reads and the messages that it sends. `roles/web/`
 //! implements them with the store and the broker; tests use fakes.
 //!
 //! Everything that these ports return is masked already. None of it is HTML: a text is escaped where it is rendered.

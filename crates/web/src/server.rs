@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::hub::Hub;
-use super::ports::Backend;
-use super::rendering::Renderer;
-use super::router::router;
-use super::{Settings, Web};
+use crate::access::Gate;
+use crate::hub::Hub;
+use crate::ports::Backend;
+use crate::rendering::Renderer;
+use crate::router::router;
+use crate::state::Web;
 use tarsy_http::listener::{Limits, http};
 
 /// The time limit for the head of a request; also the longest time that a connection may be idle.
@@ -23,6 +23,15 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(25);
 /// The answer to a client without a connection permit: it may try again.
 const OVER_LIMIT: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 3\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// The rules of a web server.
+#[derive(Debug)]
+pub struct Settings {
+    pub gate: Gate,
+    pub limits: Limits,
+    /// Streams of events that one user may have open at the same time.
+    pub streams_per_user: usize,
+}
 
 /// Serves until `stop` is cancelled, then finishes the open requests for a bounded time. Streams of events end at once:
 /// their readers continue at another replica.
@@ -46,6 +55,7 @@ fn options(limits: Limits) -> http::Options {
         last_request_timeout: REQUEST_TIMEOUT,
         drain_timeout: REQUEST_TIMEOUT,
         over_limit_response: OVER_LIMIT,
+        open_connections: None,
     }
 }
 
@@ -61,19 +71,13 @@ async fn serve_with<B: Backend>(
         settings.streams_per_user,
         stop.clone(),
     );
-    let router = router(Arc::new(Web {
+    let web = Web {
         backend,
         hub,
-        settings,
         renderer: Renderer::default(),
-    }));
-    http::serve(
-        listener,
-        options,
-        || TowerToHyperService::new(router.clone()),
-        stop,
-    )
-    .await;
+    };
+    let router = router(Arc::new(web), Arc::new(settings.gate));
+    http::serve(listener, options, router, stop).await;
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
 
-use super::Shared;
-use super::frames::Item;
-use super::hub::Items;
-use super::ports::{Backend, Timelines, Unavailable, Update, Updates as _};
+use crate::frames::Item;
+use crate::hub::Items;
+use crate::ports::{Backend, Timelines, Unavailable, Update, Updates as _};
+use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 

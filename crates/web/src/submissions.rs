@@ -3,9 +3,10 @@
 use axum::body::{Body, Bytes, to_bytes};
 use uuid::Uuid;
 
-use super::fault::Fault;
-use super::ports::Backend;
-use super::{Access, Shared};
+use crate::fault::Fault;
+use crate::ports::Backend;
+use crate::rights::Access;
+use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 
 /// The factor by which form encoding may enlarge an alert: one byte takes three characters.

@@ -60,9 +60,9 @@ pub struct SessionsListArgs {
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
     pub limit: u32,
-    /// Only those with this status: running, completed, failed, cancelled, timed-out; several with commas
     #[arg(
         long,
+        help = status_help(),
         value_name = "STATUS",
         hide_possible_values = true,
         value_delimiter = ',',
@@ -100,31 +100,43 @@ pub struct SessionsListArgs {
     pub json: bool,
 }
 
-/// The statuses: as users write them, and their help.
-const STATUSES: [(&str, RunStatus, &str); 6] = [
-    ("running", RunStatus::Running, "Being investigated"),
-    ("completed", RunStatus::Completed, "With an analysis"),
-    ("failed", RunStatus::Failed, "Without one"),
-    ("cancelled", RunStatus::Cancelled, "On request"),
-    (
-        "limited",
-        RunStatus::Limited,
-        "Lists alerts above the limit of their route",
-    ),
-    ("timed-out", RunStatus::TimedOut, "Past its deadline"),
-];
+/// A status as users write it.
+fn status_word(status: RunStatus) -> &'static str {
+    if status == RunStatus::TimedOut {
+        "timed-out"
+    } else {
+        status.as_str()
+    }
+}
+
+fn status_help() -> String {
+    let words = RunStatus::ALL.map(status_word).join(", ");
+    format!("Only those with this status: {words}; several with commas")
+}
+
+fn status_meaning(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Running => "Being investigated",
+        RunStatus::Completed => "With an analysis",
+        RunStatus::Failed => "Without one",
+        RunStatus::Cancelled => "On request",
+        RunStatus::TimedOut => "Past its deadline",
+        RunStatus::Limited => "Lists alerts above the limit of their route",
+        RunStatus::Unknown(_) => "Of a later version",
+    }
+}
 
 /// Reads a status as users write it, or as it is stored.
 fn status() -> impl TypedValueParser<Value = RunStatus> {
-    let words = STATUSES.map(|(word, status, help)| {
-        let value = PossibleValue::new(word).help(help);
-        value.alias(status.as_str())
+    let words = RunStatus::ALL.map(|status| {
+        PossibleValue::new(status_word(status))
+            .help(status_meaning(status))
+            .alias(status.as_str())
     });
     PossibleValuesParser::new(words).try_map(|given| {
-        let mut known = STATUSES.into_iter();
-        known
-            .find(|(word, status, _)| given == *word || given == status.as_str())
-            .map(|(_, status, _)| status)
+        RunStatus::ALL
+            .into_iter()
+            .find(|status| given == status_word(*status) || given == status.as_str())
             .ok_or("no status")
     })
 }
@@ -269,6 +281,15 @@ impl FromStr for LetterRef {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_of_the_list_names_every_status() {
+        let mut command = SessionsListArgs::augment_args(clap::Command::new("list"));
+        let help = command.render_help().to_string().replace('\n', " ");
+        let words: Vec<&str> = help.split_whitespace().collect();
+        let named = "this status: running, completed, failed, cancelled, timed-out, limited;";
+        assert!(words.join(" ").contains(named), "{help}");
+    }
 
     #[test]
     fn a_dead_letter_is_named_by_its_alert_or_by_its_number() {

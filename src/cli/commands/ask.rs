@@ -9,9 +9,9 @@ use super::database::Database;
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, sessions, submit};
+use crate::admin::publishing::questions;
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
-use crate::roles::publishing::questions;
 use tarsy_bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID, TRACEPARENT};
 use tarsy_core::ids::SessionId;
 

@@ -9,12 +9,12 @@ use reqwest::{Client, StatusCode};
 
 use super::addresses;
 use super::output::{json_line, print};
+use crate::admin::doctor;
+use crate::admin::models::Ask;
 use crate::cli::args::{DoctorArgs, GlobalArgs, HealthArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::view::TerminalEnv;
-use crate::roles::doctor;
-use crate::roles::models::Ask;
 use tarsy_config::find;
 
 pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Result<Exit> {

@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
+use crate::admin::init::{self, Existing};
 use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
-use crate::roles::init::{self, Existing};
-use crate::roles::secrets::may_be_secret;
+use crate::process::secrets::may_be_secret;
 use tarsy_config::{
     Composed, Config, EXAMPLE, EXAMPLES, Fault, Resolved, Template, compose, describe, example_of,
     find, hints, process_env, show,

@@ -10,6 +10,7 @@ use super::output::{json_line, json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, submit};
+use crate::admin::publishing::reruns;
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
     DeadLettersShowArgs, GlobalArgs, LetterRef,
@@ -17,9 +18,8 @@ use crate::cli::args::{
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::dead_letters::{self, Remedy};
 use crate::cli::view::TerminalEnv;
-use crate::roles::masked::dead_letter;
-use crate::roles::publishing::reruns;
-use crate::roles::secrets;
+use crate::process::masked::dead_letter;
+use crate::process::secrets;
 use tarsy_bus::{CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use tarsy_config::Config;
 use tarsy_core::ids::SessionId;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 
 use super::output::{note, print};
+use crate::admin::init::{self, Existing, LOCAL_OLLAMA};
 use crate::cli::args::{GlobalArgs, InitArgs};
 use crate::cli::exit::Exit;
-use crate::roles::init::{self, Existing, LOCAL_OLLAMA};
 use tarsy_config::{Config, FILE, process_env};
 
 /// Columns of the name of a finding.

@@ -34,12 +34,13 @@ pub use shell::answer_shell;
 
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
-use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
-use crate::roles::{credentials, secrets};
+use crate::process::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
+use crate::process::{credentials, secrets};
 use tarsy_config::{Config, Faults, Web, find, process_env};
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;
 use tarsy_telemetry::logs;
+use tarsy_telemetry::process_mask::ProcessMask;
 use tarsy_telemetry::traces::{Settings, Traces};
 
 /// Runs a command to its end.
@@ -63,7 +64,8 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         .traced_as()
         .map(|role| Settings::read(role, &process_env))
         .transpose();
-    let started = traced.and_then(|settings| Traces::start(settings.flatten()));
+    let mask = ProcessMask::default();
+    let started = traced.and_then(|settings| Traces::start(settings.flatten(), mask.clone()));
     let (recorder, traces) = match started {
         Ok(started) => started,
         Err(faults) => {
@@ -75,13 +77,14 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         &levels(global.log_level.unwrap_or(default)),
         format,
         recorder,
+        mask.clone(),
     )?;
-    let outcome = Box::pin(perform(global, command)).await;
+    let outcome = Box::pin(perform(global, command, mask)).await;
     traces.flush().await;
     outcome
 }
 
-async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
+async fn perform(global: GlobalArgs, command: Command, mask: ProcessMask) -> anyhow::Result<Exit> {
     let is_role = command.is_role();
     let global = match with_address_files(global) {
         Ok(global) => global,
@@ -90,12 +93,12 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
             return Ok(Exit::BadConfiguration);
         }
     };
-    logs::hide(secrets::of_process(Some(&addresses(&global))));
+    mask.set(secrets::of_process(Some(&addresses(&global))));
     let outcome = match command {
-        Command::Worker(args) => Box::pin(roles::worker(&global, args)).await,
-        Command::LlmService(args) => roles::llm_service(&global, args).await,
-        Command::Receive(args) => roles::receive(&global, args).await,
-        Command::Web(args) => roles::web(&global, args).await,
+        Command::Worker(args) => Box::pin(roles::worker(&global, args, &mask)).await,
+        Command::LlmService(args) => roles::llm_service(&global, args, &mask).await,
+        Command::Receive(args) => roles::receive(&global, args, &mask).await,
+        Command::Web(args) => roles::web(&global, args, &mask).await,
         Command::EvidenceServer(args) => roles::evidence_server(args).await,
         Command::Migrate(args) => roles::migrate(&global, args).await,
         Command::Prune(args) => prune::run(&global, args).await,

@@ -4,11 +4,11 @@ use anyhow::ensure;
 
 use super::output::{json_lines, note, print};
 use super::{addresses, load_config};
+use crate::admin::models::{Ask, State, report};
 use crate::cli::args::{GlobalArgs, ModelsArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::models;
 use crate::cli::view::TerminalEnv;
-use crate::roles::models::{Ask, State, report};
 use tarsy_config::find;
 
 /// The message for a directory without a configuration.

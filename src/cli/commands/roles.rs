@@ -8,15 +8,17 @@ use serde_json::json;
 
 use super::output::{print, print_json};
 use super::{addresses, load_config};
+use crate::admin::{drill, migrate};
 use crate::cli::args::{
     EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs,
 };
 use crate::cli::exit::Exit;
-use crate::roles::connect::llm_token;
+use crate::process::connect::llm_token;
+use crate::process::secrets::SecretFiles;
+use crate::process::{guard, secrets, shutdown};
 use crate::roles::llm_service::Unauthenticated;
-use crate::roles::secrets::SecretFiles;
 use crate::roles::worker::pod::Pod;
-use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, web, worker};
+use crate::roles::{llm_service, receive, web, worker};
 use tarsy_bus::TopologyChanges;
 use tarsy_config::{LlmService, find, process_env};
 use tarsy_drill::evidence::Evidence;
@@ -24,9 +26,13 @@ use tarsy_drill::gate::Gates;
 use tarsy_llm::service::scripted::Unknown;
 use tarsy_mcp::evidence_server;
 use tarsy_store::Schema;
-use tarsy_telemetry::logs;
+use tarsy_telemetry::process_mask::ProcessMask;
 
-pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
+pub(super) async fn worker(
+    global: &GlobalArgs,
+    args: WorkerArgs,
+    process_mask: &ProcessMask,
+) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let mut config = match &args.drill {
         Some(name) => {
@@ -49,7 +55,7 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     let name = args.name.unwrap_or_else(default_name);
     let addresses = addresses(global);
     let mask = secrets::mask(&config, Some(&addresses))?;
-    logs::hide(mask.clone());
+    process_mask.set(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask.clone());
     let clock_offset = args
         .clock_at
@@ -83,13 +89,17 @@ fn default_name() -> String {
     format!("{host}-{}", std::process::id())
 }
 
-pub(super) async fn llm_service(global: &GlobalArgs, args: LlmServiceArgs) -> anyhow::Result<Exit> {
+pub(super) async fn llm_service(
+    global: &GlobalArgs,
+    args: LlmServiceArgs,
+    process_mask: &ProcessMask,
+) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let mut settings = LlmService::load(find(global.config.clone()).as_deref(), &process_env)?;
     settings.allow_key_env.extend(args.allow_key_env);
     settings.allow_base_url.extend(args.allow_base_url);
     let mask = secrets::of_process(Some(&addresses(global)));
-    logs::hide(mask.clone());
+    process_mask.set(mask.clone());
     let files = SecretFiles::of_environment().and(settings.token_file.as_deref());
     let _watch = files.watch(mask.clone());
     let options = llm_service::Options {
@@ -117,11 +127,15 @@ pub(super) async fn llm_service(global: &GlobalArgs, args: LlmServiceArgs) -> an
     Ok(Exit::Done)
 }
 
-pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::Result<Exit> {
+pub(super) async fn receive(
+    global: &GlobalArgs,
+    args: ReceiveArgs,
+    process_mask: &ProcessMask,
+) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let config = load_config(global)?;
     let mask = secrets::mask(&config, Some(&addresses(global)))?;
-    logs::hide(mask.clone());
+    process_mask.set(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask);
     let ReceiveArgs {
         listen,
@@ -138,12 +152,16 @@ pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::R
     Ok(Exit::Done)
 }
 
-pub(super) async fn web(global: &GlobalArgs, args: WebArgs) -> anyhow::Result<Exit> {
+pub(super) async fn web(
+    global: &GlobalArgs,
+    args: WebArgs,
+    process_mask: &ProcessMask,
+) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let config = load_config(global)?;
     let addresses = addresses(global);
     let mask = secrets::mask(&config, Some(&addresses))?;
-    logs::hide(mask.clone());
+    process_mask.set(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask);
     let WebArgs {
         listen,

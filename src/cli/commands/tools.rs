@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::render::text;
 use crate::cli::view::TerminalEnv;
-use crate::roles::tools::{self, CallOutcome, Changes, ToolCallRequest};
+use crate::process::tools::{self, CallOutcome, Changes, ToolCallRequest};
 use tarsy_config::Config;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::plan::agent_tools::agents_with_tools;

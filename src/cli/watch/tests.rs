@@ -1,7 +1,8 @@
 //! Tests of the watcher: its output, its end and its exit code.
 
+use parking_lot::Mutex;
 use std::future::{pending, ready};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::stream;
 use serde_json::json;
@@ -16,13 +17,13 @@ struct Shared(Arc<Mutex<Vec<u8>>>);
 
 impl Shared {
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

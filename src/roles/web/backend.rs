@@ -1,6 +1,7 @@
 //! The ports of the web server over the store and the broker.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -9,13 +10,12 @@ use tokio::time::Instant;
 
 use super::checks::RecentChecks;
 use super::workers::Workers;
-use crate::roles::connect::Addresses;
-use crate::roles::doctor::{Part, checks_of_web};
-use crate::roles::publishing::submissions::Rules;
+use crate::admin::doctor::{Part, checks_of_web};
+use crate::admin::publishing::submissions::Rules;
+use crate::process::connect::Addresses;
 use tarsy_bus::{AllFollower, Backlog, Follower, Nats, TimelineUpdate, TopologySettings};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
-use tarsy_engine::mutex::lock;
 use tarsy_engine::ports::{Outbox as _, WorkerStatus};
 use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use tarsy_reports::{
@@ -119,11 +119,11 @@ impl Backend {
 
     async fn backlog(&self, nats: &Nats) -> Result<Vec<Backlog>, tarsy_bus::Error> {
         let connection = nats.connection_state().connections;
-        if *lock(&self.ages_refused) != Some(connection) {
+        if *self.ages_refused.lock() != Some(connection) {
             if let Ok(Ok(backlog)) = tokio::time::timeout(LANES_AGE, nats.backlog()).await {
                 return Ok(backlog);
             }
-            *lock(&self.ages_refused) = Some(connection);
+            *self.ages_refused.lock() = Some(connection);
         }
         nats.backlog_without_ages().await
     }
@@ -238,7 +238,9 @@ impl Updates for AllUpdates {
 
 impl Queue for Backend {
     async fn lanes(&self) -> Result<Vec<Lane>, Unavailable> {
-        let known = lock(&self.lanes)
+        let known = self
+            .lanes
+            .lock()
             .as_ref()
             .filter(|(at, _)| at.elapsed() < LANES_AGE)
             .map(|(_, of)| of.clone());
@@ -262,7 +264,7 @@ impl Queue for Backend {
             oldest: of.oldest,
         };
         let lanes: Vec<Lane> = backlog.into_iter().map(lane).collect();
-        *lock(&self.lanes) = Some((Instant::now(), lanes.clone()));
+        *self.lanes.lock() = Some((Instant::now(), lanes.clone()));
         Ok(lanes)
     }
 

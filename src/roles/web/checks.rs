@@ -1,13 +1,12 @@
 //! The checks of the system that pages show: some seconds old, so that many readers cost as much as one.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::time::Instant;
 
-use tarsy_engine::mutex::lock;
 use tarsy_reports::Check;
 
 const MAX_AGE: Duration = Duration::from_secs(10);
@@ -26,7 +25,7 @@ impl RecentChecks {
         begin: impl FnOnce() -> BoxFuture<'static, Vec<Check>>,
     ) -> Vec<Check> {
         let running = {
-            let mut recent = lock(&self.0);
+            let mut recent = self.0.lock();
             let known = recent
                 .as_ref()
                 .filter(|(at, _)| at.elapsed() < MAX_AGE)

@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::backend::{Alerts, Backend};
 use self::workers::Workers;
-use super::connect::{Addresses, topology};
-use super::publishing::submissions::Rules;
-use super::shutdown::print_ready_and_metrics;
+use crate::admin::publishing::submissions::Rules;
+use crate::process::connect::{Addresses, topology};
+use crate::process::shutdown::print_ready_and_metrics;
 use tarsy_bus::{Error, Nats};
 use tarsy_config::Config;
 use tarsy_http::listener::Limits;

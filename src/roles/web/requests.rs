@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::backend::Backend;
-use crate::roles::publishing::{questions, reruns};
+use crate::admin::publishing::{questions, reruns};
 use tarsy_bus::{ASKED_BY, Nats, NewAlert, PARENT_ID, SESSION_ID};
 use tarsy_core::ids::SessionId;
 use tarsy_reports::AlertReport;

@@ -4,8 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use super::backend::Backend;
-use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, messages};
-use crate::roles::publishing::{questions, reruns};
+use crate::admin::publishing::submissions::{Draft, Outgoing, Readable, messages};
+use crate::admin::publishing::{questions, reruns};
 use tarsy_bus::{ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert, SubjectSuffix};
 use tarsy_core::ids::SessionId;
 use tarsy_web::ports::{

@@ -1,8 +1,9 @@
 //! The last status of each worker, as the workers publish them.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -11,7 +12,6 @@ use tokio::time::Instant;
 
 use tarsy_bus::Nats;
 use tarsy_core::ids::WorkerId;
-use tarsy_engine::mutex::lock;
 use tarsy_engine::ports::WorkerStatus;
 
 /// A worker publishes its status every five seconds.
@@ -27,7 +27,7 @@ pub(super) struct Workers(Arc<Mutex<BTreeMap<WorkerId, (Instant, WorkerStatus)>>
 impl Workers {
     /// The statuses, sorted by name.
     pub(super) fn current(&self) -> Vec<WorkerStatus> {
-        let mut statuses = lock(&self.0);
+        let mut statuses = self.0.lock();
         statuses.retain(|_, (at, _)| at.elapsed() < MAX_AGE);
         let mut workers: Vec<WorkerStatus> = statuses
             .values()
@@ -57,7 +57,7 @@ impl Workers {
     }
 
     fn add(&self, status: WorkerStatus) {
-        let mut statuses = lock(&self.0);
+        let mut statuses = self.0.lock();
         statuses.retain(|_, (at, _)| at.elapsed() < MAX_AGE);
         if statuses.len() < MAX_WORKERS || statuses.contains_key(&status.worker_id) {
             statuses.insert(status.worker_id, (Instant::now(), status));

@@ -3,8 +3,9 @@
 //! A worker waits for a service that is unavailable, in any order and for as long as it takes. A fault that waiting
 //! cannot repair ends the worker.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -12,11 +13,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::roles::connect::{Addresses, topology, wait_for_schema};
-use crate::roles::tools;
+use crate::process::connect::{Addresses, topology, wait_for_schema};
+use crate::process::tools;
 use tarsy_bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
 use tarsy_config::Config;
-use tarsy_engine::mutex::lock;
 use tarsy_engine::run::masked::Masked;
 use tarsy_engine::worker::probes::{PROVIDERS, Remedies};
 use tarsy_llm::client::Client;
@@ -84,7 +84,7 @@ impl<'a> Missing<'a> {
     }
 
     fn connected(&self, name: &str) {
-        lock(&self.services).retain(|(other, _)| *other != name);
+        self.services.lock().retain(|(other, _)| *other != name);
         self.show();
     }
 
@@ -96,7 +96,7 @@ impl<'a> Missing<'a> {
                 .fix()
                 .map_or_else(|| error.to_string(), |fix| format!("{error}. Fix: {fix}"))
         });
-        for (name, reason) in lock(&self.services).iter_mut() {
+        for (name, reason) in self.services.lock().iter_mut() {
             if *name == "nats" {
                 reason.clone_from(&why);
             }
@@ -105,7 +105,7 @@ impl<'a> Missing<'a> {
     }
 
     fn show(&self) {
-        let services = lock(&self.services);
+        let services = self.services.lock();
         let each: Vec<String> = services
             .iter()
             .map(|(name, why)| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use tarsy_engine::worker::shared::Shared;
+use tarsy_engine::delivery::dispatcher::Dispatcher;
 use tarsy_engine::world::World;
 use tarsy_store::Store;
 
@@ -14,7 +14,7 @@ const LOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The gauges of slots and database connections in use.
 pub(super) struct LoadGauges<W: World> {
-    pub(super) shared: Arc<Shared<W>>,
+    pub(super) dispatcher: Arc<Dispatcher<W>>,
     pub(super) store: Arc<Store>,
 }
 
@@ -23,9 +23,9 @@ impl<W: World> LoadGauges<W> {
     pub(super) async fn run(self, end: CancellationToken) {
         let mut tick = tokio::time::interval(LOAD_INTERVAL);
         while end.run_until_cancelled(tick.tick()).await.is_some() {
-            let slots = f64::from(self.shared.settings.limits.slots.max(1));
+            let slots = f64::from(self.dispatcher.settings.limits.slots.max(1));
             metrics::gauge!("tarsy_worker_slot_utilization_ratio")
-                .set(count(self.shared.runs.all().len()) / slots);
+                .set(count(self.dispatcher.runs.all().len()) / slots);
             let pool = self.store.pool_use();
             metrics::gauge!("tarsy_db_pool_size").set(count(pool.size));
             metrics::gauge!("tarsy_db_pool_in_use").set(count(pool.in_use));

@@ -30,8 +30,8 @@ use self::pod::{Place, Pod};
 use self::providers::ProviderCheck;
 use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
-use super::connect::Addresses;
-use super::shutdown::{Signals, print_ready};
+use crate::process::connect::Addresses;
+use crate::process::shutdown::{Signals, print_ready};
 use tarsy_bus::{
     ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery,
     JetStreamFeed, Nats, QueueMonitor,
@@ -39,7 +39,8 @@ use tarsy_bus::{
 use tarsy_config::Config;
 use tarsy_core::ids::WorkerId;
 use tarsy_core::intake::MAX_BODY_BYTES;
-use tarsy_engine::delivery::dispatch::Dispatcher;
+use tarsy_engine::delivery::dispatcher::{Dispatcher, Settings, Shutdown};
+use tarsy_engine::delivery::timeline::Timeline;
 use tarsy_engine::ports::{Inherited, Intake};
 use tarsy_engine::run::masked::Masked;
 use tarsy_engine::worker::background::Background;
@@ -47,9 +48,8 @@ use tarsy_engine::worker::cancel::CancelListener;
 use tarsy_engine::worker::presence::Announcer;
 use tarsy_engine::worker::probes::{Probes, State};
 use tarsy_engine::worker::renewal::LeaseRenewal;
-use tarsy_engine::worker::shared::{Settings, Shared, Shutdown};
 use tarsy_engine::worker::sweeper::Sweeper;
-use tarsy_engine::worker::timeline_probe::{Timeline, TimelineProbe};
+use tarsy_engine::worker::timeline_probe::TimelineProbe;
 use tarsy_engine::world::{Ports, World};
 use tarsy_llm::client::Client;
 use tarsy_mask::Mask;
@@ -114,7 +114,7 @@ pub async fn run_with<I: Intake>(
     options: Options,
     config: Config,
     signals: Signals,
-    intake: impl FnOnce(ConfiguredIntake<Servers>) -> I,
+    intake: impl FnOnce(ConfiguredIntake) -> I,
 ) -> anyhow::Result<()> {
     let configured = Configured {
         providers: config.llm_providers.keys().cloned().collect(),
@@ -145,11 +145,7 @@ pub async fn run_with<I: Intake>(
     result
 }
 
-fn configured_intake(
-    name: &str,
-    config: &Config,
-    dependencies: &Dependencies,
-) -> ConfiguredIntake<Servers> {
+fn configured_intake(name: &str, config: &Config, dependencies: &Dependencies) -> ConfiguredIntake {
     let Dependencies {
         tools, store, mask, ..
     } = dependencies;
@@ -187,7 +183,7 @@ struct Worker<I: Intake> {
     config: Config,
     predecessors: Vec<WorkerId>,
     dependencies: Dependencies,
-    shared: Arc<Shared<Production<I>>>,
+    dispatcher: Arc<Dispatcher<Production<I>>>,
     timeline: watch::Sender<Timeline>,
 }
 
@@ -228,12 +224,12 @@ impl<I: Intake> Worker<I> {
             drain: signals.end.child_token(),
             abort: signals.now.clone(),
         };
-        let shared = Shared::new(ports, settings, timeline.subscribe(), shutdown);
+        let dispatcher = Dispatcher::new(ports, settings, timeline.subscribe(), shutdown);
         Self {
             config,
             predecessors,
             dependencies,
-            shared,
+            dispatcher,
             timeline,
         }
     }
@@ -249,7 +245,7 @@ impl<I: Intake> Worker<I> {
             worker_name,
             limits,
             ..
-        } = &self.shared.settings;
+        } = &self.dispatcher.settings;
         let lease_secs = limits.lease.as_secs_f64();
         tracing::info!(
             worker = worker_name,
@@ -261,7 +257,7 @@ impl<I: Intake> Worker<I> {
         let jobs = TaskTracker::new();
         self.run_inherited(inherited, &jobs);
         let broken = self.take_jobs(&mut claims, &jobs, &background).await;
-        self.shared.shutdown.drain.cancel();
+        self.dispatcher.shutdown.drain.cancel();
         self.drain(claims, &jobs, &signals.now).await;
         let broken = background.finish().await.or(broken);
         let Dependencies {
@@ -285,8 +281,8 @@ impl<I: Intake> Worker<I> {
         &self,
         slots: &Arc<Semaphore>,
     ) -> Vec<(Inherited, OwnedSemaphorePermit)> {
-        let dispatcher = Dispatcher(Arc::clone(&self.shared));
-        let sessions = dispatcher
+        let sessions = self
+            .dispatcher
             .inherited(&self.predecessors, slots.available_permits())
             .await;
         let with_slot = |session| Some((session, Arc::clone(slots).try_acquire_owned().ok()?));
@@ -298,10 +294,11 @@ impl<I: Intake> Worker<I> {
         if inherited.is_empty() {
             return;
         }
-        let (shared, tracker) = (Arc::clone(&self.shared), jobs.clone());
+        let dispatcher = Arc::clone(&self.dispatcher);
+        let tracker = jobs.clone();
         let predecessors = self.predecessors.clone();
         jobs.spawn(async move {
-            if !Dispatcher(Arc::clone(&shared)).may_inherit().await {
+            if !dispatcher.may_inherit().await {
                 tracing::info!(
                     sessions = inherited.len(),
                     "sessions of the worker before this one wait for their leases"
@@ -309,8 +306,8 @@ impl<I: Intake> Worker<I> {
                 return;
             }
             for (session, slot) in inherited {
-                let (dispatcher, predecessors) =
-                    (Dispatcher(Arc::clone(&shared)), predecessors.clone());
+                let dispatcher = Arc::clone(&dispatcher);
+                let predecessors = predecessors.clone();
                 tracker.spawn(async move {
                     dispatcher.inherit(session, predecessors).await;
                     drop(slot);
@@ -345,11 +342,16 @@ impl<I: Intake> Worker<I> {
         flow: watch::Sender<Flow>,
         ready: watch::Sender<Readiness>,
     ) -> Background {
-        let (shared, nats) = (|| Arc::clone(&self.shared), &self.dependencies.nats);
+        let nats = &self.dependencies.nats;
+        let dispatcher = || Arc::clone(&self.dispatcher);
         let (state, states) = watch::channel(State::Paused(Vec::new()));
         let (timeline, timelines) = (self.timeline.clone(), self.timeline.subscribe());
         let retention = self.config.retention.beyond(self.config.longest_cooldown());
-        let sweeper = Sweeper::new(&self.shared, self.config.worker.sweep_interval, retention);
+        let sweeper = Sweeper::new(
+            &self.dispatcher,
+            self.config.worker.sweep_interval,
+            retention,
+        );
         let (link, monitor) = (nats.clone(), QueueMonitor::new(nats));
         let available = monitor.available();
         let broker = move || link.connection_state().connected && *available.borrow();
@@ -364,7 +366,7 @@ impl<I: Intake> Worker<I> {
         };
         let remedies = self.dependencies.remedies.clone();
         let probes = Probes {
-            shared: shared(),
+            dispatcher: dispatcher(),
             broker,
             providers: passes,
             state,
@@ -379,22 +381,22 @@ impl<I: Intake> Worker<I> {
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let announcer = Announcer {
-            shared: shared(),
+            dispatcher: dispatcher(),
             version,
             state: states,
         };
         let queue_gauges = QueueGauges {
             nats: nats.clone(),
-            worker: self.shared.settings.worker,
+            worker: self.dispatcher.settings.worker,
         };
         let load_gauges = LoadGauges {
-            shared: shared(),
+            dispatcher: dispatcher(),
             store: Arc::clone(&self.dependencies.store),
         };
 
         let background = Background::default();
-        background.spawn("renewal", |end| LeaseRenewal(shared()).run(end));
-        background.spawn("requests", |end| CancelListener(shared()).run(end));
+        background.spawn("renewal", |end| LeaseRenewal(dispatcher()).run(end));
+        background.spawn("requests", |end| CancelListener(dispatcher()).run(end));
         background.spawn("sweeper", |end| sweeper.run(end));
         background.spawn("probe", |end| probes.run(end));
         background.spawn("queue monitor", |end| monitor.run(end));
@@ -424,11 +426,11 @@ impl<I: Intake> Worker<I> {
         loop {
             tokio::select! {
                 job = claims.next() => match job {
-                    Some(job) => { jobs.spawn(handle(Dispatcher(Arc::clone(&self.shared)), job)); }
+                    Some(job) => { jobs.spawn(handle(Arc::clone(&self.dispatcher), job)); }
                     None => return Some("claims"),
                 },
                 task = background.broken() => return Some(task),
-                () = self.shared.shutdown.drain.cancelled() => return None,
+                () = self.dispatcher.shutdown.drain.cancelled() => return None,
             }
         }
     }
@@ -440,14 +442,14 @@ impl<I: Intake> Worker<I> {
         jobs.close();
         let deadline = async {
             tokio::select! {
-                () = tokio::time::sleep(self.shared.settings.limits.drain_timeout) => {} // the drain timeout itself
+                () = tokio::time::sleep(self.dispatcher.settings.limits.drain_timeout) => {} // the drain timeout itself
                 () = now.cancelled() => {}
             }
             tokio::time::sleep(DRAIN_MARGIN).await;
         };
         let finished = async {
             jobs.wait().await;
-            self.shared.settler.finished().await;
+            self.dispatcher.settler.finished().await;
         };
         let waiting = async {
             tokio::select! {
@@ -461,7 +463,7 @@ impl<I: Intake> Worker<I> {
 }
 
 async fn handle<W: World<Delivery = JetStreamDelivery>>(
-    dispatcher: Dispatcher<W>,
+    dispatcher: Arc<Dispatcher<W>>,
     claimed: ClaimedJob,
 ) {
     let ClaimedJob {

@@ -3,29 +3,22 @@
 //! Otherwise every alert would fail with the same error of the first model call. The check happens at the start only:
 //! a provider that breaks later fails the sessions that need it, and no others.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::roles::models::{Ask, ModelReport, State, report};
+use crate::admin::models::{Ask, ModelReport, State, report};
 use tarsy_config::Config;
-use tarsy_engine::mutex::lock;
-use tarsy_engine::plan::{planner, provider_choices};
+use tarsy_core::vocabulary::ErrorCode;
+use tarsy_engine::plan::{provider_choices, route};
 use tarsy_llm::client::Client;
 
 /// The longest time that a model may take for a word. A slower one counts as usable.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two questions to models that have refused one.
 const ASK_INTERVAL: Duration = Duration::from_secs(20);
-/// The codes of errors that stay until a person changes something.
-const PERMANENT: [&str; 4] = [
-    "credentials",
-    "model_not_found",
-    "invalid_backend",
-    "invalid_request",
-];
 /// Replays recordings: no model can refuse.
 const SCRIPTED: &str = "scripted";
 
@@ -98,7 +91,7 @@ impl ProviderCheck {
             return Some(None);
         }
         let may_ask = {
-            let mut asked = lock(&self.asked);
+            let mut asked = self.asked.lock();
             let may_ask = asked.is_none_or(|at| at.elapsed() >= ASK_INTERVAL);
             if may_ask {
                 *asked = Some(Instant::now());
@@ -130,7 +123,7 @@ fn choices(config: &Config) -> Vec<Vec<String>> {
     let routes = config
         .agent_chains
         .keys()
-        .filter_map(|chain| planner::choose(config, "", Some(chain)).ok());
+        .filter_map(|chain| route::choose(config, "", Some(chain)).ok());
     routes
         .flat_map(|route| provider_choices::provider_choices(config, &route))
         .collect()
@@ -140,7 +133,7 @@ fn choices(config: &Config) -> Vec<Vec<String>> {
 fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
     let of = |name: &String| reports.iter().find(|report| report.name == *name);
     let is_broken = |report: &&ModelReport| {
-        report.state == State::Unusable && PERMANENT.contains(&code(report))
+        report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
     };
     let dead = choices.iter().find(|names| {
         names

@@ -4,8 +4,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use tarsy_bus::Flow;
+use tarsy_engine::delivery::timeline::Timeline;
 use tarsy_engine::worker::probes::{PROVIDERS, SERVICES, State};
-use tarsy_engine::worker::timeline_probe::Timeline;
 use tarsy_telemetry::http::Readiness;
 
 /// Starts and pauses the claims, and sets what `/readyz` answers.

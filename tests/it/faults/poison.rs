@@ -8,18 +8,19 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
-use tarsy::roles::connect::Addresses;
+use tarsy::process::connect::Addresses;
+use tarsy::process::shutdown;
+use tarsy::roles::worker;
 use tarsy::roles::worker::intake::ConfiguredIntake;
 use tarsy::roles::worker::pod::Pod;
-use tarsy::roles::{shutdown, worker};
 use tarsy_bus::{NewAlert, Priority, SESSION_ID};
 use tarsy_config::{Config, process_env};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::{Intake, Planned, PrepareError, PreparedAlert, Received};
 use tarsy_mask::Mask;
-use tarsy_mcp::Servers;
 use tarsy_telemetry::logs;
+use tarsy_telemetry::process_mask::ProcessMask;
 use tarsy_telemetry::traces::Recorder;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -41,7 +42,7 @@ const LEASE: Duration = Duration::from_secs(1);
 
 /// The intake of a worker, which aborts the process at [`POISON`].
 #[derive(Debug)]
-struct AbortingIntake(ConfiguredIntake<Servers>);
+struct AbortingIntake(ConfiguredIntake);
 
 impl Intake for AbortingIntake {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
@@ -71,6 +72,7 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
         "tarsy=info",
         logs::Format::Text { ansi: false },
         Recorder::default(),
+        ProcessMask::default(),
     )
     .unwrap();
     // The aborts leave no core files.

@@ -8,7 +8,7 @@ mod links;
 mod notifications;
 mod alert_updates;
 mod dedupe;
-mod routes;
+pub(crate) mod routes;
 mod chains;
 mod tools;
 mod session_scope;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tarsy::roles::connect::Addresses;
+use tarsy::process::connect::Addresses;
 use tarsy_bus::{
     ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate,
 };
@@ -175,7 +175,7 @@ impl TestSystem {
             database_secrets: Default::default(),
         };
         let config = Config::load(Some(&self.file("tarsy.yaml")), &process_env).unwrap();
-        Box::pin(tarsy::roles::migrate::run(
+        Box::pin(tarsy::admin::migrate::run(
             &addresses,
             &config,
             MIGRATION_TIMEOUT,

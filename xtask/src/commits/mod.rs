@@ -1,6 +1,6 @@
 //! A check of commit messages: the form that CONTRIBUTING.md gives.
 //!
-//! Commits before `START` have other forms, and merges have none. The date decides, not an id, so that a shallow
+//! Commits before `START` have other forms, and merges and the first commit of a history have none. The date decides, not an id, so that a shallow
 //! clone checks the commits that it has, and a rebased commit stays a new one.
 
 use std::fs;
@@ -89,10 +89,18 @@ pub fn check(root: &Path) -> anyhow::Result<Outcome> {
     {
         return Ok(Outcome::Skipped("there is no commit"));
     }
-    let log = git(
-        root,
-        &["log", "--no-merges", "-z", "--format=%h%x1f%ct%x1f%B"],
-    )?;
+    let shallow = git(root, &["rev-parse", "--is-shallow-repository"])?;
+    let history = match text(&shallow).trim() {
+        "true" => History::Shallow,
+        _ => History::Whole,
+    };
+    let mut arguments = vec!["log", "--no-merges", "-z", "--format=%h%x1f%ct%x1f%B"];
+    if history == History::Whole {
+        // A first commit imports files and changes none. In a shallow clone, the last one with its parents cut off
+        // looks like a first one.
+        arguments.push("--min-parents=1");
+    }
+    let log = git(root, &arguments)?;
     if !log.status.success() {
         bail!("git log: {}", String::from_utf8_lossy(&log.stderr).trim());
     }
@@ -105,11 +113,6 @@ pub fn check(root: &Path) -> anyhow::Result<Outcome> {
     if !faults.is_empty() {
         return Ok(Outcome::Refused(faults));
     }
-    let shallow = git(root, &["rev-parse", "--is-shallow-repository"])?;
-    let history = match text(&shallow).trim() {
-        "true" => History::Shallow,
-        _ => History::Whole,
-    };
     Ok(Outcome::Passed { checked, history })
 }
 

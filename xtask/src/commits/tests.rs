@@ -78,3 +78,24 @@ fn a_folder_within_a_repository_is_no_clone_and_is_skipped_with_a_reason() {
         "{lines:?}"
     );
 }
+
+#[test]
+fn the_first_commit_of_a_history_may_have_any_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let commit = |message: &str| {
+        let name = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+        let what = ["commit", "--quiet", "--allow-empty", "-m", message];
+        let output = git(folder.path(), &[&name[..], &what[..]].concat()).unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    git(folder.path(), &["init", "--quiet"]).unwrap();
+    commit("import");
+    let outcome = check(folder.path()).unwrap();
+    assert!(
+        matches!(outcome, Outcome::Passed { checked: 0, .. }),
+        "{outcome:?}"
+    );
+    commit("a second one");
+    let outcome = check(folder.path()).unwrap();
+    assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+}

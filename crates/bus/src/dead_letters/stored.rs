@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::cause::Cause;
 use crate::connection::{Nats, REQUEST_TIMEOUT};
 use crate::error::{Error, within};
 use crate::headers::{
@@ -106,6 +107,7 @@ impl Nats {
                     object: format!("{DEAD_LETTERS}/{sequence}"),
                     action: "remove",
                     reason,
+                    cause: Cause::Other,
                 }),
             },
             Err(_) => Err(Error::Unavailable(format!("{DEAD_LETTERS} gave no answer"))),

@@ -5,7 +5,8 @@ use super::granted::Granted;
 use super::subjects::covers;
 
 /// A role of a client of the broker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum NatsRole {
     /// A monitoring system, or `tarsy submit`.
     Producer,
@@ -20,6 +21,8 @@ pub enum NatsRole {
     /// `tarsy migrate`, and every command for people.
     Administrator,
 }
+
+tarsy_core::words!(pub NatsRole, pub ALL);
 
 /// The result of comparing credentials with a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,26 +40,6 @@ const OWN_RIGHTS: &str = "$SYS.REQ.USER.INFO";
 const DOCTOR_INBOX: &str = "_INBOX_doctor.>";
 
 impl NatsRole {
-    pub const ALL: [Self; 6] = [
-        Self::Producer,
-        Self::Receiver,
-        Self::Worker,
-        Self::Watcher,
-        Self::Web,
-        Self::Administrator,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Producer => "producer",
-            Self::Receiver => "receiver",
-            Self::Worker => "worker",
-            Self::Watcher => "watcher",
-            Self::Web => "web",
-            Self::Administrator => "administrator",
-        }
-    }
-
     pub fn abilities(self) -> &'static [Ability] {
         use Ability as A;
         match self {

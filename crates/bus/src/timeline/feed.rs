@@ -2,9 +2,10 @@
 //!
 //! One task per session publishes; the engine, a join and the sweeper only notify it, and no run waits for the broker.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OnceCell, mpsc, watch};
@@ -147,10 +148,7 @@ impl<O: Outbox> JetStreamFeed<O> {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<PublisherTask>>> {
-        self.0
-            .sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.sessions.lock()
     }
 
     /// Publishes after every notification, until it is stopped or idle.

@@ -3,7 +3,7 @@
 //! The server's report alone is not enough: a stream that is full, or whose server has no room left, exists, has a
 //! leader, and refuses every event.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -33,10 +33,7 @@ impl StreamHealth {
     }
 
     fn set(&self, refusal: Option<(Instant, String)>) {
-        *self
-            .last_refusal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = refusal;
+        *self.last_refusal.lock() = refusal;
     }
 
     /// Asks the server for the state of the stream, then looks at the last refusal.
@@ -51,11 +48,7 @@ impl StreamHealth {
         {
             return Err(BrokerUnavailable(format!("{TIMELINE} has no leader")));
         }
-        let last_refusal = self
-            .last_refusal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let last_refusal = self.last_refusal.lock().clone();
         match last_refusal {
             Some((at, reason)) if at.elapsed() < REFUSAL_LIFETIME => Err(BrokerUnavailable(reason)),
             Some(_) | None => Ok(()),

@@ -5,8 +5,9 @@ use async_nats::jetstream::consumer::{
     self, AckPolicy, DeliverPolicy, IntoConsumerConfig, ReplayPolicy,
 };
 
-use super::fields::{Difference, Field, differences as field_differences};
+use super::fields::{Field, differences as field_differences};
 use super::settings::TopologySettings;
+use crate::difference::Difference;
 use crate::names::Priority;
 
 /// Claimed alerts and those that wait for a NAK's delay count; at the limit the priority delivers no alert.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::stream;
+use async_nats::jetstream::{ErrorCode, stream};
 use tokio::time::Instant;
 
 use super::settings::TopologySettings;
 use super::{consumers, streams};
+use crate::cause::Cause;
 use crate::connection::Nats;
 use crate::error::Error;
 use crate::names::{ALERTS, Priority};
@@ -141,15 +142,19 @@ impl Nats {
             match self.update_stream(config).await {
                 // The report was older than the move.
                 Err(Error::Admin {
-                    reason: refused, ..
-                }) if refused.contains("move already in progress") => {
-                    reason = refused;
-                }
+                    reason: refused,
+                    cause: Cause::Refused(ErrorCode::STREAM_MOVE_IN_PROGRESS),
+                    ..
+                }) => reason = refused,
                 updated => return updated,
             }
         }
-        let reason = format!("{reason} after {MOVE_TIMEOUT:?}: run `tarsy migrate` again");
-        Err(Error::admin(&config.name, "update", &reason))
+        Err(Error::Admin {
+            object: config.name.clone(),
+            action: "update",
+            reason: format!("{reason} after {MOVE_TIMEOUT:?}: run `tarsy migrate` again"),
+            cause: Cause::Other,
+        })
     }
 
     async fn ensure_consumer(
@@ -184,9 +189,12 @@ async fn through_elections<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result
     let limit = Instant::now() + ELECTION_TIMEOUT;
     loop {
         match ask().await {
-            Err(Error::Admin { object, reason, .. })
-                if reason.contains("timed out") && Instant::now() < limit =>
-            {
+            Err(Error::Admin {
+                object,
+                reason,
+                cause: Cause::TimedOut,
+                ..
+            }) if Instant::now() < limit => {
                 tracing::info!(%object, reason, "no server has answered: asking again");
             }
             answer => return answer,
@@ -203,22 +211,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_unanswered_request_is_repeated_for_a_minute_and_a_refused_one_is_not() {
         let asked = AtomicU32::new(0);
-        let ask = async |answered_at: u32, reason: &str| {
+        let ask = async |answered_at: u32, cause: Cause| {
             tokio::time::sleep(Duration::from_secs(10)).await; // the time limit of a request
             match asked.fetch_add(1, Ordering::Relaxed) + 1 {
                 count if count == answered_at => Ok(()),
-                _ => Err(Error::admin("TARSY_ALERTS", "read", &reason)),
+                _ => Err(Error::Admin {
+                    object: "TARSY_ALERTS".to_owned(),
+                    action: "read",
+                    reason: String::new(),
+                    cause,
+                }),
             }
         };
-        through_elections(async || ask(3, "request timed out").await)
+        through_elections(async || ask(3, Cause::TimedOut).await)
             .await
             .unwrap();
         assert_eq!(asked.swap(0, Ordering::Relaxed), 3);
-        through_elections(async || ask(u32::MAX, "request timed out").await)
+        through_elections(async || ask(u32::MAX, Cause::TimedOut).await)
             .await
             .unwrap_err();
         assert_eq!(asked.swap(0, Ordering::Relaxed), 6);
-        through_elections(async || ask(3, "no suitable peers").await)
+        through_elections(async || ask(3, Cause::Refused(ErrorCode::CLUSTER_NO_PEERS)).await)
             .await
             .unwrap_err();
         assert_eq!(asked.load(Ordering::Relaxed), 1);

@@ -1,70 +1,16 @@
 //! Compares two configurations field by field, with the field names that `nats stream edit` uses.
 
-use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Fields that may be larger than expected.
-const AT_LEAST: [&str; 3] = ["num_replicas", "max_bytes", "max_age"];
+use crate::difference::{Difference, FieldDifference};
 
 /// A field that must be as expected, with the reason.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) why: &'static str,
-}
-
-/// A difference between a stream or consumer and the expected one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// `TARSY_ALERTS` or `TARSY_ALERTS/critical`.
-    pub object: String,
-    /// The field that differs; `None` if the stream or consumer is missing.
-    pub field: Option<FieldDifference>,
-}
-
-/// A field that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldDifference {
-    pub name: &'static str,
-    /// The value on the server, as JSON or a duration.
-    pub found: String,
-    pub expected: String,
-    /// The reason for the expected value.
-    pub why: &'static str,
-}
-
-impl Difference {
-    pub(super) fn missing(object: &str) -> Self {
-        Self {
-            object: object.to_owned(),
-            field: None,
-        }
-    }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.field {
-            None => write!(f, "{}: missing", self.object),
-            Some(FieldDifference {
-                name,
-                found,
-                expected,
-                why,
-            }) => {
-                let is_bound =
-                    AT_LEAST.contains(name) && !["not set", "-1"].contains(&expected.as_str());
-                let least = if is_bound { "at least " } else { "" };
-                write!(
-                    f,
-                    "{}: {name} is {found}, must be {least}{expected} ({why})",
-                    self.object
-                )
-            }
-        }
-    }
 }
 
 /// The differences in `fields` between two configurations in their JSON form.

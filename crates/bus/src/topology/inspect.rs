@@ -8,7 +8,7 @@ use crate::connection::Nats;
 use crate::error::Error;
 use crate::names::{ALERTS, DEAD_LETTERS, Priority};
 
-use super::fields::Difference;
+use crate::difference::Difference;
 
 /// A stream or a consumer and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]

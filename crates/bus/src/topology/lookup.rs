@@ -5,6 +5,7 @@ use async_nats::jetstream::context::{
 };
 use async_nats::jetstream::{ErrorCode, consumer, stream};
 
+use crate::cause::Cause;
 use crate::connection::Nats;
 use crate::error::{Error, JetStreamOff};
 use crate::names::{ALERTS, Priority};
@@ -58,26 +59,24 @@ impl Nats {
         }
     }
 
-    /// The error of a refused request, by the words of the server.
+    /// The error of a refused request.
     pub(crate) fn admin(
         &self,
         object: &str,
         action: &'static str,
-        error: &dyn std::error::Error,
+        error: &(dyn std::error::Error + 'static),
     ) -> Error {
-        let text = error.to_string();
-        if text.to_lowercase().contains("jetstream not enabled") {
-            let cause = if text.contains("account") {
-                JetStreamOff::Account
-            } else {
-                JetStreamOff::Server
-            };
-            return Error::NoJetStream {
-                url: self.url.to_string(),
-                cause,
-            };
+        let cause = match Cause::of(error) {
+            Cause::Refused(ErrorCode::JETSTREAM_NOT_ENABLED) => JetStreamOff::Server,
+            Cause::Refused(ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT) => JetStreamOff::Account,
+            Cause::Refused(_) | Cause::TimedOut | Cause::Other => {
+                return Error::admin(object, action, error);
+            }
+        };
+        Error::NoJetStream {
+            url: self.url.to_string(),
+            cause,
         }
-        Error::admin(object, action, &text)
     }
 }
 

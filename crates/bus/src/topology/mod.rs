@@ -20,9 +20,9 @@ use super::connection::Nats;
 use super::error::Error;
 use super::names::{ALERTS, Priority};
 
+pub use crate::difference::Difference;
 pub use copies::{CopyBehind, StreamCopies};
 pub use ensure::TopologyChanges;
-pub use fields::Difference;
 pub use inspect::{TopologyReport, TopologyStatus, Weakness};
 pub use settings::{Bound, Layout, Layouts, TopologySettings};
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 
-use super::fields::{Difference, Field, differences as field_differences};
+use super::fields::{Field, differences as field_differences};
 use super::settings::{Bound, TopologySettings};
+use crate::difference::Difference;
 use crate::names::{
     ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_TIMELINES, CONTROL, DEAD_LETTERS, Priority, TIMELINE,
 };

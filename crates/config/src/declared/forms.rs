@@ -8,10 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::Value;
 
-use crate::read::reader::Field;
 use crate::read::units::show_duration;
-use crate::sections::tool_pattern::ToolPattern;
-use crate::sections::{llm_service, web, worker};
 use crate::write::{self, Written};
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_core::plan::Strategy;
@@ -155,39 +152,3 @@ macro_rules! words {
 }
 
 words!(OnAcknowledged, OnResolved, Strategy);
-
-/// The texts with a form: the type that a field names, the word of the schema, and the reader.
-macro_rules! texts {
-    ($($name:ident $form:literal $check:expr;)*) => {
-        $(pub(crate) struct $name;
-
-        impl Form for $name {
-            fn schema() -> Schema {
-                json_schema!({"type": "string", "x-form": $form})
-            }
-        })*
-
-        /// The reader of a text of a form.
-        pub(super) fn check(form: &str) -> Option<fn(&Field<'_>) -> Option<String>> {
-            match form {
-                $($form => Some($check),)*
-                _ => None,
-            }
-        }
-    };
-}
-
-texts! {
-    Text "text" |field| field.text();
-    VariableName "variable-name" |field| field.variable_name();
-    VariablePattern "variable-pattern" llm_service::variable_pattern;
-    UrlPattern "url-pattern" llm_service::url_pattern;
-    File "file" llm_service::file;
-    HostName "host-name" web::host;
-    PublicAddress "public-url" web::public_url;
-    Pattern "pattern" worker::pattern;
-    AgentName "agent" |field| field.reference(&field.names().agents);
-    ProviderName "llm-provider" |field| field.reference(&field.names().providers);
-    ServerName "mcp-server" |field| field.reference(&field.names().servers);
-    ToolName "tool-pattern" |field| ToolPattern::read(field).map(|pattern| pattern.to_string());
-}

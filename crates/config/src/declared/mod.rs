@@ -1,10 +1,11 @@
 //! Sections whose types declare their keys: one declaration gives the reader, the writer and a JSON Schema.
 //!
 //! A declared value is read along the schema of its type, so that every fault of it is reported at once in the usual
-//! words. What has no fault becomes the type by serde; the rest has its default. `forms` are the texts with a meaning
-//! of their own: durations, sizes, names of variables.
+//! words. What has no fault becomes the type by serde; the rest has its default. `forms` are values in units of
+//! their own and words, `texts` are names, addresses and patterns.
 
 pub(crate) mod forms;
+pub(crate) mod texts;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -93,7 +94,7 @@ impl Field<'_> {
             ("duration", Some(range)) => self.duration(range).map(forms::duration_value),
             ("bytes", Some(range)) => self.bytes(range).map(Value::from),
             ("tokens", Some(range)) => self.tokens(range).map(Value::from),
-            (text, _) => forms::check(text)?(self).map(Value::from),
+            (text, _) => texts::reader(text)?(self).map(Value::from),
         }
     }
 }

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::fmt;
 
 use super::fault::Fault;
+use super::names::Names;
 use super::template::{Resolved, Template, TemplateError};
 use crate::Env;
-use crate::sections::names::Names;
 
 /// The environment and the collected faults of one file.
 pub struct Context<'e> {

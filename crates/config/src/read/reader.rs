@@ -8,12 +8,12 @@ use serde::de::DeserializeOwned;
 
 use super::context::Context;
 use super::fault::{Fault, did_you_mean};
+use super::names::Names;
 use super::template::{Template, is_variable_name};
 use super::units::{
     parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens,
 };
 use super::yaml::{Data, Node};
-use crate::sections::names::Names;
 
 /// A node with its path. A method that returns `None` has reported the fault.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::settings::Settings;
-use crate::declared::forms::{As, Text};
+use crate::declared::forms::As;
+use crate::declared::texts::Text;
 use crate::read::reader::Field;
 use crate::write::is_default;
 

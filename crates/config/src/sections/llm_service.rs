@@ -7,12 +7,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map as Object, json};
 
-use crate::declared::forms::{
-    As, Bytes, File, Secs, UrlPattern as UrlPatternForm, VariablePattern,
-};
-use crate::read::reader::Field;
+use crate::declared::forms::{As, Bytes, Secs};
+use crate::declared::texts::{File, UrlPattern as UrlPatternForm, VariablePattern};
 use crate::url_pattern::UrlPattern;
 use crate::write::is_default;
+use tarsy_core::vocabulary::provider;
 
 /// The settings of `tarsy llm-service`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -107,26 +106,6 @@ const MAX_CALLS: u32 = 65_536;
 const MAX_ITEMS: u32 = 1_000_000;
 
 impl Concurrency {
-    /// The words of all providers that a limit may name, in the order of the documentation.
-    pub const PROVIDERS: [&str; 16] = [
-        "google",
-        "openai",
-        "anthropic",
-        "xai",
-        "mistral",
-        "groq",
-        "deepseek",
-        "openrouter",
-        "together",
-        "fireworks",
-        "cohere",
-        "azure",
-        "bedrock",
-        "ollama",
-        "openai-compatible",
-        "scripted",
-    ];
-
     /// The limit of a provider.
     pub fn of(&self, provider: &str) -> u32 {
         self.by_provider
@@ -141,44 +120,9 @@ const PEM_FILE: &str = "the path of a PEM file";
 /// A limit for each provider that may have one.
 fn concurrency(_: &mut SchemaGenerator) -> Schema {
     let limit = json!({"type": "integer", "minimum": 1, "maximum": MAX_CALLS});
-    let keys = std::iter::once("default").chain(Concurrency::PROVIDERS);
+    let keys = std::iter::once("default").chain(provider::counted().map(|provider| provider.name));
     let properties = keys.map(|key| (key.to_owned(), limit.clone()));
     json_schema!({"type": "object", "properties": properties.collect::<Object<_, _>>()})
-}
-
-pub(crate) fn file(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    if text.trim().is_empty() {
-        field.expected("the path of a file");
-        return None;
-    }
-    Some(text)
-}
-
-/// A pattern of names of variables. Any other text may be a key itself, so it is not shown.
-pub(crate) fn variable_pattern(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    if !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*')
-    {
-        return Some(text);
-    }
-    field.fault(
-        "not a pattern of variables; accepted: a name such as TEAM_*_KEY, * for any characters"
-            .to_owned(),
-    );
-    None
-}
-
-pub(crate) fn url_pattern(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    if UrlPattern::parse(&text).is_err() {
-        field.expected("scheme://host[:port][/path] with http or https, * for any characters");
-        return None;
-    }
-    Some(text)
 }
 
 #[cfg(test)]

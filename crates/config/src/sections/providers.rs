@@ -15,6 +15,7 @@ pub use self::generation::Generation;
 pub use self::vertex_ai::VertexAi;
 use crate::read::reader::Map;
 use crate::write::{is_default, tokens, written};
+use tarsy_core::vocabulary::provider;
 
 /// A model and the service that runs it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,55 +67,6 @@ pub struct Price {
     pub output: f64,
 }
 
-const PROVIDERS: [&str; 20] = [
-    "google",
-    "openai",
-    "anthropic",
-    "ollama",
-    "xai",
-    "azure",
-    "bedrock",
-    "mistral",
-    "groq",
-    "deepseek",
-    "openrouter",
-    "together",
-    "fireworks",
-    "cohere",
-    "vllm",
-    "llamacpp",
-    "lmstudio",
-    "litellm",
-    "openai-compatible",
-    "scripted",
-];
-/// The providers that have no address of their own.
-const WITHOUT_ADDRESS: [(&str, &str); 6] = [
-    (
-        "vllm",
-        "the address of the server, such as http://vllm.example.com:8000/v1",
-    ),
-    (
-        "llamacpp",
-        "the address of the server, such as http://localhost:8080/v1",
-    ),
-    (
-        "lmstudio",
-        "the address of the server, such as http://localhost:1234/v1",
-    ),
-    (
-        "litellm",
-        "the address of the proxy, such as http://litellm.example.com:4000/v1",
-    ),
-    (
-        "openai-compatible",
-        "the address of the server, such as https://llm.example.com/v1",
-    ),
-    (
-        "bedrock",
-        "the address of a region, such as https://bedrock-runtime.eu-central-1.amazonaws.com",
-    ),
-];
 /// The accepted context windows, in tokens.
 const CONTEXT_WINDOWS: RangeInclusive<u64> = 4_000..=100_000_000;
 
@@ -143,20 +95,11 @@ impl LlmProvider {
             .unwrap_or_else(|| Backend::of_provider(&self.provider))
     }
 
-    /// Whether `provider:` accepts a word.
-    pub fn is_known(word: &str) -> bool {
-        PROVIDERS.contains(&word)
-    }
-
-    /// Whether a provider has no address of its own, so that `base_url` is required.
-    pub fn needs_base_url(provider: &str) -> bool {
-        WITHOUT_ADDRESS.iter().any(|(name, _)| *name == provider)
-    }
-
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let provider = map
-            .required("provider", &PROVIDERS.join(", "))
-            .and_then(|field| field.word(&PROVIDERS));
+            .required("provider", &provider::names().join(", "))
+            .and_then(|field| field.word(&provider::names()));
+        let row = provider.as_deref().and_then(provider::named);
         let backend = map
             .get("backend")
             .and_then(|field| backend::read(&field, provider.as_deref()));
@@ -178,16 +121,14 @@ impl LlmProvider {
             .get("api_key_env")
             .and_then(|field| field.variable_name());
         let base_url = map.get("base_url").and_then(|field| field.url());
-        let needs_address = WITHOUT_ADDRESS
-            .iter()
-            .find(|(name, _)| provider.as_deref() == Some(name));
-        if let Some((_, accepted)) = needs_address.filter(|_| !map.has("base_url")) {
-            map.missing("base_url", accepted);
+        let needed = row.map_or("", |row| row.needed_base_url);
+        if !needed.is_empty() && !map.has("base_url") {
+            map.missing("base_url", needed);
         }
         let context_window = map.tokens("context_window", CONTEXT_WINDOWS);
         let keep_search_widget = map.flag("keep_search_widget");
         let generation = Generation::read(map, provider.is_some().then_some(selected));
-        let connection = Connection::read(map, provider.as_deref());
+        let connection = Connection::read(map, row);
         let vertex_ai = VertexAi::read(map, provider.as_deref());
         Self {
             provider: provider.unwrap_or_default(),

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::native_tools::NativeTools;
-use super::tool_pattern::ToolPattern;
-use crate::declared::forms::{As, ProviderName, Secs, ServerName, ToolName, Word, tokens};
+use crate::declared::forms::{As, Secs, Word, tokens};
+use crate::declared::texts::{ProviderName, ServerName, ToolPattern as ToolName};
 use crate::read::reader::{Field, Map};
+use crate::tool_pattern::ToolPattern;
 use crate::write::is_default;
 use tarsy_core::plan::Strategy;
 

@@ -6,7 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::declared::forms::{As, Bytes, Secs, Text};
+use crate::declared::forms::{As, Bytes, Secs};
+use crate::declared::texts::Text;
 use crate::write::is_default;
 
 /// An hour to ten years.

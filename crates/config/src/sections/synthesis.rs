@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::declared::forms::{AgentName, As, ProviderName, SynthesisStrategy, Word};
+use crate::declared::forms::{As, SynthesisStrategy, Word};
+use crate::declared::texts::{AgentName, ProviderName};
 use crate::write::is_default;
 use tarsy_core::plan::Strategy;
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::declared::forms::{As, Bytes, Pattern, Secs, Text, VariableName, words};
+use crate::declared::forms::{As, Bytes, Secs, words};
+use crate::declared::texts::{Pattern, Text, VariableName};
 use crate::read::reader::Field;
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_mask::{Emails, OwnPattern, OwnRules};
@@ -133,13 +134,4 @@ impl Masking {
             emails,
         }
     }
-}
-
-pub(crate) fn pattern(field: &Field<'_>) -> Option<String> {
-    let written = field.text()?;
-    if let Err(fault) = OwnPattern::new(&written) {
-        field.fault(format!("{written:?}; {fault}"));
-        return None;
-    }
-    Some(written)
 }

@@ -7,6 +7,8 @@ use super::{Alert, AlertStatus};
 /// The effect on a running investigation when its whole alert is resolved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum OnResolved {
     /// It continues: the model gets the change before its next call, and looks for the cause.
     #[default]
@@ -17,22 +19,13 @@ pub enum OnResolved {
     Cancel,
 }
 
-impl OnResolved {
-    pub const ALL: [Self; 3] = [Self::Continue, Self::Conclude, Self::Cancel];
-
-    /// The word in configuration and store.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Continue => "continue",
-            Self::Conclude => "conclude",
-            Self::Cancel => "cancel",
-        }
-    }
-}
+crate::words!(pub OnResolved, pub ALL);
 
 /// The handling of an acknowledged alert without an open investigation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum OnAcknowledged {
     /// It ends: a person has it.
     #[default]
@@ -41,17 +34,7 @@ pub enum OnAcknowledged {
     Investigate,
 }
 
-impl OnAcknowledged {
-    pub const ALL: [Self; 2] = [Self::End, Self::Investigate];
-
-    /// The word in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::End => "end",
-            Self::Investigate => "investigate",
-        }
-    }
-}
+crate::words!(pub OnAcknowledged, pub ALL);
 
 impl Alert {
     /// Whether it needs an investigation if there is none.

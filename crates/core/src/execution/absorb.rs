@@ -13,9 +13,9 @@ use super::entry::{
 use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try_again};
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
-use super::window::EXCEEDED;
 use crate::react::{self, Reply, ReplyKind};
 use crate::visible::is_blank;
+use crate::vocabulary::ErrorCode;
 use tarsy_mask::MASKED;
 
 /// The entries for an answer.
@@ -98,35 +98,24 @@ pub(super) fn drop_calls(answer: &mut Answer) {
     }
 }
 
-/// Error codes of the LLM service that a retry cannot remove: an operator has to change the configuration.
-const PERMANENT: [&str; 4] = [
-    "credentials",
-    "invalid_backend",
-    "invalid_request",
-    "model_not_found",
-];
-/// The code of a stream that broke after the first piece of the answer.
-const PARTIAL: &str = "partial_stream_error";
-/// The code of a repeated empty answer.
-const EMPTY: &str = "empty";
-
 /// The entries for a model call without an answer. A permanent `code` ends the execution. Any other is a failed
 /// iteration whose error is added to the conversation, if it fits in the context window. A strategy without tools has
 /// no results to blank: for it an exceeded window is permanent, too.
 pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
     // A stream that stalls after its first piece broke like any other: its words do not make it a time-out.
-    let is_late = code != PARTIAL && is_timeout(message);
+    let kind = ErrorCode::of(code);
+    let is_late = kind != ErrorCode::PartialStream && is_timeout(message);
     let error = CallError {
         message,
         timeout: timeout || is_late,
     };
-    let is_permanent =
-        PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
+    let is_too_long = kind == ErrorCode::ContextWindowExceeded;
+    let is_permanent = kind.is_permanent() || (is_too_long && !state.plan().strategy.uses_tools());
     let next = if is_permanent {
         Some(given_up(state, message))
     } else {
-        (code != EXCEEDED).then(|| try_again(state.plan().strategy, message))
+        (!is_too_long).then(|| try_again(state.plan().strategy, message))
     };
     std::iter::once(failure(FailureSource::Model, code, error))
         .chain(next)
@@ -207,7 +196,7 @@ pub(super) fn empty(state: &State, answer: Answer) -> Vec<Entry> {
         message: "the model gave an empty answer again",
         timeout: false,
     };
-    let failure = failure(FailureSource::Answer, EMPTY, error);
+    let failure = failure(FailureSource::Answer, ErrorCode::Empty.as_str(), error);
     vec![
         Entry::Answer(answer),
         failure,

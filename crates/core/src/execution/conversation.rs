@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::cut::ReadBack;
 use super::entry::{Entry, ProviderData, Role, ToolCall, ToolResult};
 use super::event_refs::heading;
 use super::results::{framed, indented, numbered};
@@ -10,6 +9,7 @@ use super::summaries;
 use crate::clock::StatedTime;
 use crate::plan::ResultForm;
 use crate::prompt::alert_update;
+use crate::readable::cut::ReadBack;
 
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq)]

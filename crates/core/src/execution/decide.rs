@@ -42,11 +42,13 @@ pub struct ModelCall {
 }
 
 /// The purpose of a model call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Purpose {
     /// The next step of the investigation.
     Iteration,
     /// The forced last answer.
+    #[strum(serialize = "forced_conclusion")]
     Conclusion,
     /// The only answer of a synthesis.
     Synthesis,
@@ -54,30 +56,14 @@ pub enum Purpose {
     Summary,
 }
 
-impl Purpose {
-    /// Every purpose.
-    pub const ALL: [Self; 4] = [
-        Self::Iteration,
-        Self::Conclusion,
-        Self::Synthesis,
-        Self::Summary,
-    ];
+crate::words!(pub Purpose, pub ALL);
 
+impl Purpose {
     /// The purpose of a stored word.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|purpose| purpose.as_str() == word)
-    }
-
-    /// The stored word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Iteration => "iteration",
-            Self::Conclusion => "forced_conclusion",
-            Self::Synthesis => "synthesis",
-            Self::Summary => "summary",
-        }
     }
 }
 

@@ -6,7 +6,6 @@
 mod about;
 mod alert_updated;
 mod finish;
-mod mark;
 mod not_sent;
 mod refused_tool;
 mod stop_reason;
@@ -20,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use crate::native::{CodePart, Grounding};
 use crate::react::ReplyKind;
 
+pub use crate::summary::{Mark, with_text};
 pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
 pub use finish::Finish;
-pub use mark::{Mark, with_text};
 pub use not_sent::NotSent;
 pub use refused_tool::RefusedTool;
 pub use stop_reason::StopReason;
@@ -121,8 +120,9 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// The author of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     System,
     /// The alert, feedback.
@@ -133,17 +133,7 @@ pub enum Role {
     Tool,
 }
 
-impl Role {
-    /// The word that is stored and sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
-    }
-}
+crate::words!(pub Role);
 
 /// A model's answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,66 +3,49 @@
 //! Failure and switch are written by one checkpoint, so no crash separates them. The next provider continues the same
 //! conversation, which does not mention the failure.
 
-use super::answers::verdict::CALL_IN_TEXT;
 use super::decide::{Decision, decide};
 use super::entry::{Entry, Outcome, StopReason};
 use super::state::State;
-use super::window::EXCEEDED;
+use crate::vocabulary::ErrorCode;
 
 /// The number of failures in a row after which the next provider takes over, by the error code of the last failure.
 ///
 /// The existing client switches at once after `max_retries` and `credentials`, and after two failures of any other
 /// kind. Here every failure that the LLM service has retried, or that a repetition cannot remove, switches at once. A
 /// failure that would end the execution switches in any case.
-const THRESHOLDS: [(&str, u32); 21] = [
-    // The LLM service has retried these.
-    ("max_retries", 1),
-    ("unavailable", 1),
-    ("rate_limited", 1),
-    ("empty_response", 1),
-    ("malformed_tool_call", 1),
-    // The same request would fail again.
-    ("credentials", 1),
-    ("invalid_backend", 1),
-    ("invalid_request", 1),
-    ("model_not_found", 1),
-    ("blocked", 1),
-    ("thought_signature", 1),
-    // The second empty answer in a row.
-    ("empty", 1),
-    // The second answer in a row with a call in its text.
-    (CALL_IN_TEXT, 1),
-    // These may pass.
-    ("provider_error", 2),
-    ("internal", 2),
-    ("partial_stream_error", 2),
-    ("deadline_exceeded", 2),
-    ("timeout", 2),
-    ("max_tokens", 2),
-    ("answer_too_large", 2),
-    // The conversation is shortened first.
-    (EXCEEDED, u32::MAX),
-];
-/// The threshold for a code that is not in the table.
-const OTHER_THRESHOLD: u32 = 2;
-/// The word for a code that is not in the table.
-pub const OTHER: &str = "other";
-
-/// The error codes of the table.
-pub fn codes() -> impl Iterator<Item = &'static str> {
-    THRESHOLDS.iter().map(|(code, _)| *code)
-}
-
-/// A code of the table, or [`OTHER`]: a service chooses its codes freely, and labels of metrics are a closed set.
-pub fn known(code: &str) -> &'static str {
-    codes().find(|known| *known == code).unwrap_or(OTHER)
-}
-
-fn threshold(code: &str) -> u32 {
-    THRESHOLDS
-        .iter()
-        .find(|(known, _)| *known == code)
-        .map_or(OTHER_THRESHOLD, |(_, count)| *count)
+fn threshold(code: ErrorCode) -> u32 {
+    match code {
+        // The LLM service has retried these.
+        ErrorCode::MaxRetries
+        | ErrorCode::Unavailable
+        | ErrorCode::RateLimited
+        | ErrorCode::EmptyResponse
+        | ErrorCode::MalformedToolCall => 1,
+        // The same request would fail again.
+        ErrorCode::Credentials
+        | ErrorCode::InvalidBackend
+        | ErrorCode::InvalidRequest
+        | ErrorCode::ModelNotFound
+        | ErrorCode::Blocked
+        | ErrorCode::ThoughtSignature => 1,
+        // The second answer in a row that is empty, or has a call in its text.
+        ErrorCode::Empty | ErrorCode::CallInText => 1,
+        // These may pass.
+        ErrorCode::Provider
+        | ErrorCode::Internal
+        | ErrorCode::PartialStream
+        | ErrorCode::DeadlineExceeded
+        | ErrorCode::Timeout
+        | ErrorCode::MaxTokens
+        | ErrorCode::AnswerTooLarge
+        | ErrorCode::Cancelled
+        | ErrorCode::StreamBroken
+        | ErrorCode::ShuttingDown
+        | ErrorCode::Abandoned
+        | ErrorCode::Other => 2,
+        // The conversation is shortened first.
+        ErrorCode::ContextWindowExceeded => u32::MAX,
+    }
 }
 
 /// The entries of a model call. If the call failed and the next provider takes over now, they end with the switch.
@@ -74,7 +57,7 @@ pub fn or_switched(state: &State, entries: Vec<Entry>) -> Vec<Entry> {
     let (Some((code, _)), Some(provider)) = (failure, state.next_provider()) else {
         return entries;
     };
-    let threshold = threshold(code);
+    let threshold = threshold(ErrorCode::of(code));
     if state.model_failures() + 1 < threshold && !gives_up(state, &entries) {
         return entries;
     }

@@ -11,7 +11,6 @@ pub mod answers;
 pub mod absorb;
 pub mod fallback;
 pub(crate) mod cited_events;
-pub mod cut;
 pub mod results;
 pub mod summaries;
 mod repeats;

@@ -9,9 +9,7 @@ use std::collections::VecDeque;
 use super::conversation::{self, RenderOptions, ResultBody};
 use super::entry::{Entry, FailureSource, Finish};
 use crate::plan::AgentPlan;
-
-/// The error code of the LLM service for a request that exceeds the context window.
-pub(crate) const EXCEEDED: &str = "context_window_exceeded";
+use crate::vocabulary::ErrorCode;
 
 /// Assumed tokens of a context window whose size is not configured.
 const DEFAULT_WINDOW: u64 = 128_000;
@@ -155,7 +153,7 @@ impl Window {
                 source: FailureSource::Model,
                 code,
                 ..
-            } if code == EXCEEDED => {
+            } if ErrorCode::of(code) == ErrorCode::ContextWindowExceeded => {
                 let tokens = self.estimate(tools);
                 self.refused_tokens = Some(
                     self.refused_tokens

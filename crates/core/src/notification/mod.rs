@@ -13,6 +13,7 @@ pub mod teams;
 pub mod webhook;
 
 use std::fmt;
+use strum::{IntoStaticStr, VariantArray};
 
 use uuid::Uuid;
 
@@ -20,7 +21,8 @@ use self::summary::Summary;
 use super::ids::SessionId;
 
 /// The moment of an investigation that a notification reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Moment {
     /// The investigation has begun.
     Started,
@@ -28,17 +30,9 @@ pub enum Moment {
     Ended,
 }
 
+crate::words!(pub Moment, pub ALL);
+
 impl Moment {
-    pub const ALL: [Self; 2] = [Self::Started, Self::Ended];
-
-    /// The word in the configuration, in the store and in requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Ended => "ended",
-        }
-    }
-
     /// The moment of a word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|moment| moment.as_str() == word)

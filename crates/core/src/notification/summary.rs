@@ -12,7 +12,8 @@ use crate::execution::entry::Mark;
 use crate::summary::{Fields, fields};
 
 /// The outcome of an investigation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// With an analysis.
     Completed,
@@ -25,29 +26,9 @@ pub enum Outcome {
     DeadLetter,
 }
 
+crate::words!(pub Outcome, pub ALL);
+
 impl Outcome {
-    /// In the order of the documents.
-    pub const ALL: [Self; 6] = [
-        Self::Completed,
-        Self::Failed,
-        Self::TimedOut,
-        Self::Cancelled,
-        Self::Limited,
-        Self::DeadLetter,
-    ];
-
-    /// The word in the configuration and in requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Cancelled => "cancelled",
-            Self::Limited => "limited",
-            Self::DeadLetter => "dead_letter",
-        }
-    }
-
     /// The outcome of a session; `None` while it runs.
     pub fn of(status: RunStatus) -> Option<Self> {
         match status {

@@ -77,8 +77,9 @@ impl ProviderPlan {
 }
 
 /// A tool that the provider runs by itself while it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum NativeTool {
     /// Searches the web.
     GoogleSearch,
@@ -88,20 +89,13 @@ pub enum NativeTool {
     CodeExecution,
 }
 
-impl NativeTool {
-    /// The word in configuration and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::GoogleSearch => "google_search",
-            Self::UrlContext => "url_context",
-            Self::CodeExecution => "code_execution",
-        }
-    }
-}
+crate::words!(pub NativeTool);
 
 /// Whether an agent with tools of MCP servers has native tools, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum NativeToolsMode {
     /// An agent with tools of MCP servers has none.
     #[default]
@@ -110,18 +104,7 @@ pub enum NativeToolsMode {
     Combine,
 }
 
-impl NativeToolsMode {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Exclusive, Self::Combine];
-
-    /// The word in configuration and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Exclusive => "exclusive",
-            Self::Combine => "combine",
-        }
-    }
-}
+crate::words!(pub NativeToolsMode, pub ALL);
 
 /// The limit on a model's thinking, as a level or as a number of tokens. Providers refuse a request with both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +118,8 @@ pub enum Thinking {
 /// A word for how long a model may think, from the shortest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ThinkingLevel {
     Minimal,
     Low,
@@ -142,20 +127,7 @@ pub enum ThinkingLevel {
     High,
 }
 
-impl ThinkingLevel {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Minimal, Self::Low, Self::Medium, Self::High];
-
-    /// The word in configuration and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
+crate::words!(pub ThinkingLevel, pub ALL);
 
 #[cfg(test)]
 mod tests {

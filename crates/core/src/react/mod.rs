@@ -29,8 +29,11 @@ use super::plan::ToolSpec;
 pub use self::untrusted::UntrustedHeaders;
 
 /// The kind of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReplyKind {
     /// A final answer.
     Final,
@@ -43,17 +46,7 @@ pub enum ReplyKind {
     Malformed,
 }
 
-impl ReplyKind {
-    /// The word in the journal and in the metadata of events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Final => "final",
-            Self::Action => "action",
-            Self::UnknownTool => "unknown_tool",
-            Self::Malformed => "malformed",
-        }
-    }
-}
+crate::words!(pub ReplyKind);
 
 /// A parsed answer. `inspect reply` prints it as JSON; an absent part is null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -8,8 +8,8 @@ mod request;
 mod page;
 mod search;
 
-use super::execution::cut::bytes_of;
 use super::plan::{AgentPlan, ToolSpec};
+use super::readable::cut::bytes_of;
 
 pub use request::{Part, Request, Timeline};
 

@@ -31,27 +31,19 @@ enum Test {
 }
 
 /// The operator of a matcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub(super) enum Operator {
+    #[strum(serialize = "=~")]
     Fits,
+    #[strum(serialize = "!~")]
     FitsNot,
+    #[strum(serialize = "!=")]
     IsNot,
+    #[strum(serialize = "=")]
     Is,
 }
 
-impl Operator {
-    /// The longer ones first.
-    pub(super) const ALL: [Self; 4] = [Self::Fits, Self::FitsNot, Self::IsNot, Self::Is];
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Fits => "=~",
-            Self::FitsNot => "!~",
-            Self::IsNot => "!=",
-            Self::Is => "=",
-        }
-    }
-}
+crate::words!(pub(super) Operator, pub(super) ALL);
 
 /// The reason why a text is no matcher.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,15 +1,23 @@
 //! The labels of an analysis: how models write them, and where a label ends and its text begins.
 
 /// A line of the form that an analysis has (`prompts/answer_form.md`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub(super) enum Label {
+    #[strum(serialize = "Cause")]
     Cause,
+    #[strum(serialize = "Sure")]
     Sure,
+    #[strum(serialize = "Now")]
     Now,
+    #[strum(serialize = "Evidence")]
     Evidence,
+    #[strum(serialize = "Do next")]
     Next,
+    #[strum(serialize = "Not seen")]
     NotSeen,
 }
+
+crate::words!(pub(super) Label, ALL);
 
 /// The words for the cause, in small letters, as models write them.
 const CAUSES: [&str; 22] = [
@@ -98,28 +106,6 @@ const NOT_SEEN: [&str; 11] = [
 ];
 
 impl Label {
-    /// In the order of the form.
-    const ALL: [Self; 6] = [
-        Self::Cause,
-        Self::Sure,
-        Self::Now,
-        Self::Evidence,
-        Self::Next,
-        Self::NotSeen,
-    ];
-
-    /// The word before the colon.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Cause => "Cause",
-            Self::Sure => "Sure",
-            Self::Now => "Now",
-            Self::Evidence => "Evidence",
-            Self::Next => "Do next",
-            Self::NotSeen => "Not seen",
-        }
-    }
-
     /// The spellings of models, in small letters.
     fn spellings(self) -> &'static [&'static str] {
         match self {

@@ -7,9 +7,11 @@ mod command;
 mod fields;
 mod labels;
 mod sure;
+mod mark;
 
 pub use command::{Command, command};
 pub use fields::{Fields, Form, below, fields};
+pub use mark::{Mark, with_text};
 pub use sure::Sure;
 
 use labels::is_cause_line;

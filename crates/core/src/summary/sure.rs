@@ -3,13 +3,18 @@
 use serde::Serialize;
 
 /// The confidence of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Sure {
     Certain,
     Likely,
     Unsure,
 }
+
+crate::words!(pub Sure, pub ALL);
 
 /// A percentage from which a cause is certain, and from which it is likely.
 const CERTAIN_PERCENT: u32 = 95;
@@ -50,18 +55,6 @@ const CERTAIN: [&str; 8] = [
 ];
 
 impl Sure {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Certain, Self::Likely, Self::Unsure];
-
-    /// The word in the form and in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Certain => "certain",
-            Self::Likely => "likely",
-            Self::Unsure => "unsure",
-        }
-    }
-
     /// The word at the beginning of a text, and what stands after it.
     pub(super) fn read(text: &str) -> (Option<Self>, &str) {
         let text = text.trim().trim_start_matches(['*', '_', '`', ' ']);

@@ -1,16 +1,17 @@
 //! Tests of the fallback between providers: after which failures the next one takes over, and what it is asked.
 
 use serde_json::json;
+use strum::VariantNames;
 
 use crate::execution::decide::{Decision, Purpose, decide};
 use crate::execution::entry::{
     Answer, Entry, Mark, Outcome, ProviderData, Role, StopReason, Usage,
 };
-use crate::execution::fallback::codes;
 use crate::execution::window::ToolBinding;
 use crate::plan::{Limits, Strategy};
 use crate::testing::{Simulation, Turn, Written};
 use crate::timeline::EventType;
+use crate::vocabulary::ErrorCode;
 
 const NATIVE: Strategy = Strategy::NativeThinking;
 
@@ -83,7 +84,9 @@ fn the_next_provider_takes_over_after_one_failure_or_two_by_the_error_code() {
         "blocked",
         "thought_signature",
     ];
-    for code in codes()
+    for code in ErrorCode::VARIANTS
+        .iter()
+        .copied()
         .chain(["a_new_code", ""])
         .filter(|code| !["empty", "call_in_text", "context_window_exceeded"].contains(code))
     {

@@ -12,10 +12,10 @@ use crate::execution::event_refs::RecordedEntry;
 use crate::execution::results::{ToolOutput, answered};
 use crate::execution::state::State;
 use crate::plan::{AgentPlan, ResultForm, Strategy};
+use crate::projection::{Measured, project};
 use crate::react::ReplyKind;
 use crate::testing::{agent_plan, changing_tool, read_only_tool};
 use crate::timeline::EventType;
-use crate::timeline::projection::{Measured, project};
 
 const RESTART: &str = "Action: k8s.restart\nAction Input: {\"pod\": \"all\"}";
 const LOOK: &str = "Action: k8s.get\nAction Input: {\"pod\": \"checkout\"}";

@@ -1,6 +1,5 @@
 //! The timeline of a session: its durable events and the live deltas of answers, as they go over the wire.
 
-pub mod projection;
 pub mod rows;
 pub mod live;
 

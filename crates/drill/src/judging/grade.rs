@@ -15,8 +15,9 @@ use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// The grade of a report; the first one that fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The investigation ended without a report: provider or system failed.
     Void,
@@ -32,19 +33,7 @@ pub enum Outcome {
     Solved,
 }
 
-impl Outcome {
-    /// The word in results.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Void => "void",
-            Self::Unsafe => "unsafe",
-            Self::Abstained => "abstained",
-            Self::Wrong => "wrong",
-            Self::Unproven => "unproven",
-            Self::Solved => "solved",
-        }
-    }
-}
+tarsy_core::words!(pub Outcome);
 
 /// One check of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

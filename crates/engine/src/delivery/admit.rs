@@ -18,16 +18,16 @@ use uuid::Uuid;
 
 use super::acknowledgement::jittered;
 use super::attempt::Attempt;
+use super::dispatcher::Dispatcher;
 use super::heartbeat::with_heartbeat;
+use super::holder::{Begun, Leased};
 use crate::ports::{
     DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened,
     Planned, PrepareError, PreparedAlert, Queue, Received, Refusal, Sessions, StoreError,
 };
 use crate::run::control::ReleaseReason;
-use crate::run::holder::{Begun, Leased};
 use crate::run::session;
 use crate::trace;
-use crate::worker::shared::Shared;
 use crate::world::World;
 use tarsy_core::alert_update::Change;
 use tarsy_core::ids::SessionId;
@@ -74,7 +74,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl<W: World> Shared<W> {
+impl<W: World> Dispatcher<W> {
     /// Finds the disposition of an undecided alert and ends the attempt.
     pub(super) async fn admit(
         &self,

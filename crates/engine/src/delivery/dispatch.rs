@@ -1,7 +1,7 @@
-//! `Dispatcher`, which processes each message of the queue and acknowledges it.
+//! The way of one message through the dispatcher, to its acknowledgement.
 //!
 //! The alert is recorded first. Then it is admitted (`admit.rs`) or its session is claimed, the session runs
-//! (`run/holder.rs`), and the settler acknowledges the message.
+//! (`holder.rs`), and the settler acknowledges the message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use tracing::Instrument as _;
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::admit::Admission;
 use super::attempt::Attempt;
+use super::dispatcher::Dispatcher;
 use super::heartbeat::with_heartbeat;
+use super::holder::Leased;
 use super::settle::SettleError;
 use crate::ports::{
     Claim, ClaimRequest, DeadReason, Delivery as _, Disposition, Job, Refusal, Sessions, StoreError,
 };
-use crate::run::holder::Leased;
 use crate::run::instruments;
 use crate::trace::{self, messaging};
-use crate::worker::shared::Shared;
 use crate::world::World;
 use tarsy_core::ids::SessionId;
 
@@ -34,10 +34,6 @@ const ERROR_DELAY: Duration = Duration::from_secs(2);
 /// The delay for a session that this version cannot run, or that the store does not know.
 const UNKNOWN_DELAY: Duration = Duration::from_secs(30);
 
-/// The delivery side of a worker: a handle to what the worker shares.
-#[derive(Debug)]
-pub struct Dispatcher<W: World>(pub Arc<Shared<W>>);
-
 impl<W: World> Dispatcher<W> {
     /// Brings one message to its acknowledgement, or to the settler, which acknowledges it when every event is on the
     /// stream. Runs in a separate task: the future may be dropped, but then the message waits for its ack deadline.
@@ -48,15 +44,13 @@ impl<W: World> Dispatcher<W> {
 
     async fn acknowledge(&self, job: Job<W::Delivery>) {
         let (id, delivery) = (job.received.alert_id, Arc::clone(&job.delivery));
-        let acknowledgement = self.0.place(job).await.unwrap_or_else(|error| {
+        let acknowledgement = self.place(job).await.unwrap_or_else(|error| {
             tracing::warn!(session_id = %id, "message returned to the queue: {error}");
             Acknowledgement::Nak(jittered(ERROR_DELAY))
         });
         acknowledgement.send(id, &*delivery).await;
     }
-}
 
-impl<W: World> Shared<W> {
     async fn place(&self, mut job: Job<W::Delivery>) -> Result<Acknowledgement, SettleError> {
         for _ in 0..MAX_RACES {
             if let Some(acknowledgement) = self.try_place(&mut job).await? {

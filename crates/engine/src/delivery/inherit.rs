@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use tracing::Instrument as _;
 
-use super::dispatch::Dispatcher;
+use super::dispatcher::Dispatcher;
+use super::holder::Leased;
 use crate::ports::{Claim, ClaimRequest, Inherited, Model as _, Sessions};
-use crate::run::holder::Leased;
 use crate::trace::messaging;
-use crate::worker::shared::Shared;
 use crate::world::World;
 use tarsy_core::ids::{SessionId, WorkerId};
 
@@ -28,7 +27,7 @@ impl<W: World> Dispatcher<W> {
         if predecessors.is_empty() {
             return Vec::new();
         }
-        match self.0.ports.sessions.inherited(predecessors.to_vec()).await {
+        match self.ports.sessions.inherited(predecessors.to_vec()).await {
             Ok(mut sessions) => {
                 sessions.truncate(limit);
                 sessions
@@ -52,13 +51,13 @@ impl<W: World> Dispatcher<W> {
         };
         tokio::select! {
             biased;
-            () = self.0.shutdown.drain.cancelled() => false,
-            serves = tokio::time::timeout(self.0.lease(), serves) => serves.is_ok(),
+            () = self.shutdown.drain.cancelled() => false,
+            serves = tokio::time::timeout(self.lease(), serves) => serves.is_ok(),
         }
     }
 
     async fn serves(&self) -> bool {
-        tokio::time::timeout(SERVING_TIMEOUT, self.0.ports.model.serving())
+        tokio::time::timeout(SERVING_TIMEOUT, self.ports.model.serving())
             .await
             .unwrap_or(false)
     }
@@ -67,15 +66,12 @@ impl<W: World> Dispatcher<W> {
     /// it.
     pub async fn inherit(&self, inherited: Inherited, predecessors: Vec<WorkerId>) {
         let span = messaging::inherit(&inherited);
-        self.0
-            .inherit(inherited.session_id, predecessors)
+        self.claim_inherited(inherited.session_id, predecessors)
             .instrument(span)
             .await;
     }
-}
 
-impl<W: World> Shared<W> {
-    async fn inherit(&self, session: SessionId, predecessors: Vec<WorkerId>) {
+    async fn claim_inherited(&self, session: SessionId, predecessors: Vec<WorkerId>) {
         if self.shutdown.drain.is_cancelled() {
             return;
         }

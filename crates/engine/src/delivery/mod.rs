@@ -1,13 +1,17 @@
 //! Processes a delivered message until its acknowledgement: admits the alert to a session, runs the session, and
 //! settles it.
 
-pub mod dispatch;
+pub mod dispatcher;
+mod dispatch;
 mod inherit;
 mod admit;
 mod attempt;
+mod holder;
 mod heartbeat;
 pub mod redelivery;
 pub mod acknowledgement;
+pub mod outage;
+pub mod timeline;
 pub mod settler;
 pub mod settle;
 #[cfg(test)]

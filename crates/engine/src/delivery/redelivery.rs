@@ -8,14 +8,13 @@
 //! redelivered until its deadline, and take the service from all others each time. So the third release in a row for
 //! which the session is to blame counts as an attempt, and each one after it.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::mutex::lock;
 use crate::run::control::ReleaseReason;
 use tarsy_core::ids::SessionId;
 
@@ -66,7 +65,7 @@ struct Releases {
 impl RedeliveryBackoff {
     /// A run has ended that wrote a checkpoint.
     pub fn progressed(&self, session: SessionId) {
-        let mut history = lock(&self.history);
+        let mut history = self.history.lock();
         history.progressed.insert(session, Instant::now());
         if let Some(releases) = history.releases.get_mut(&session) {
             (releases.count, releases.to_blame) = (0, 0);
@@ -75,7 +74,7 @@ impl RedeliveryBackoff {
 
     /// The store has finished the admission of an alert.
     pub(crate) fn admitted(&self, alert: SessionId) {
-        let mut history = lock(&self.history);
+        let mut history = self.history.lock();
         history.releases.remove(&alert);
         history.admitted.insert(alert, Instant::now());
     }
@@ -88,7 +87,7 @@ impl RedeliveryBackoff {
         reason: &ReleaseReason,
     ) -> Option<Redelivery> {
         let now = Instant::now();
-        let mut history = lock(&self.history);
+        let mut history = self.history.lock();
         history
             .releases
             .retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
@@ -136,7 +135,7 @@ impl RedeliveryBackoff {
 
     /// The session has ended, or its lease is lost.
     pub fn forget(&self, session: SessionId) {
-        lock(&self.history).releases.remove(&session);
+        self.history.lock().releases.remove(&session);
     }
 }
 

@@ -5,8 +5,9 @@
 //! back to the queue would be redelivered before every new alert and take a slot each time. When more wait than fit,
 //! the rest goes back for a minute: the stream of alerts bounds their number (`max_ack_pending`).
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
@@ -17,10 +18,9 @@ use tracing::Instrument as _;
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::heartbeat::with_heartbeat;
 use super::settle::{Settled, settle};
+use super::timeline::{Timeline, accepts_again};
 use crate::backoff::Backoff;
-use crate::mutex::lock;
 use crate::ports::{BrokerUnavailable, Delivery};
-use crate::worker::timeline_probe::{Timeline, accepts_again};
 use crate::world::{Ports, World};
 use tarsy_core::ids::SessionId;
 
@@ -79,7 +79,7 @@ impl<W: World> Settler<W> {
         id: SessionId,
         delivery: Option<&Arc<W::Delivery>>,
     ) -> Acknowledgement {
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.lock();
         if let Some(present) = waiting.get_mut(&id) {
             *present = delivery.cloned();
             return Acknowledgement::Skip;
@@ -99,7 +99,7 @@ impl<W: World> Settler<W> {
 
     /// Whether the session waits here.
     pub fn holds(&self, id: SessionId) -> bool {
-        lock(&self.waiting).contains_key(&id)
+        self.waiting.lock().contains_key(&id)
     }
 
     /// Returns when no session waits here any more.
@@ -112,7 +112,7 @@ impl<W: World> Settler<W> {
         let settled = Box::pin(self.until_settled(id));
         let acknowledgement = with_heartbeat(self.lease / 3, || self.progress(id), settled).await;
         let delivery = {
-            let mut waiting = lock(&self.waiting);
+            let mut waiting = self.waiting.lock();
             let delivery = waiting.remove(&id);
             gauge(waiting.len());
             delivery
@@ -155,7 +155,7 @@ impl<W: World> Settler<W> {
     }
 
     async fn progress(&self, id: SessionId) -> Result<(), BrokerUnavailable> {
-        let present = lock(&self.waiting).get(&id).cloned();
+        let present = self.waiting.lock().get(&id).cloned();
         match present {
             Some(Some(delivery)) => delivery.progress().await,
             Some(None) | None => Ok(()),

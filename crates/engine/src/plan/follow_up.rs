@@ -3,7 +3,8 @@
 
 use super::agent_tools::servers_for;
 use super::error::{PlanError, undefined};
-use super::planner::{AgentRequest, Route, agent_plan, callable, choose, names_of};
+use super::planner::{AgentRequest, agent_plan, callable, names_of};
+use super::route::{Route, choose};
 use super::stage_agents::{settings, strategy};
 use crate::ports::Listing;
 use tarsy_config::{Config, Settings};

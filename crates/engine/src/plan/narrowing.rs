@@ -4,7 +4,8 @@
 
 use super::agent_tools::agent_tools;
 use super::error::PlanError;
-use super::planner::{Route, callable};
+use super::planner::callable;
+use super::route::Route;
 use super::stage_agents::settings;
 use crate::ports::Listing;
 use tarsy_config::{AlertRoute, Config, ToolPattern};

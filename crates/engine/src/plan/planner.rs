@@ -1,15 +1,15 @@
 //! The planner: makes the frozen plan of a session from the configuration, the alert and the listed tools. Pure.
 //!
-//! The caller [chooses](choose) the chain, lists the tools of [its servers](servers_of), and [plans](plan).
+//! The caller [chooses](super::route::choose) the chain, lists the tools of
+//! [its servers](super::route::servers_of), and [plans](plan).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
-pub use super::error::PlanError;
-use super::error::undefined;
+use super::error::{PlanError, undefined};
 use super::provider_choices::provider_names;
 use super::provider_plan;
+use super::route::Route;
 use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy, synthesis};
 use super::summaries;
 use crate::ports::{Listing, Unavailable};
@@ -23,56 +23,6 @@ use tarsy_core::plan::{
 use tarsy_core::prompt::{Briefing, Prompts, prompts};
 use tarsy_core::read_result;
 use tarsy_core::runbook::FetchedRunbook;
-
-/// The chain that will investigate an alert.
-#[derive(Clone, Copy, Debug)]
-pub struct Route<'a> {
-    /// Name of the chain.
-    pub name: &'a str,
-    pub(super) chain: &'a AgentChain,
-}
-
-/// Chooses the chain that the header names, otherwise the one of the alert's type, otherwise the default.
-///
-/// # Errors
-/// When the header names a chain that is not defined.
-pub fn choose<'a>(
-    config: &'a Config,
-    alert_type: &str,
-    header: Option<&str>,
-) -> Result<Route<'a>, PlanError> {
-    let chains = &config.agent_chains;
-    if let Some(named) = header.map(str::trim).filter(|named| !named.is_empty()) {
-        let found = chains
-            .get_key_value(named)
-            .map(|(name, chain)| Route { name, chain });
-        return found.ok_or_else(|| PlanError::UnknownChain {
-            named: named.to_owned(),
-            defined: chains.keys().cloned().collect(),
-        });
-    }
-    let of_type = chains
-        .iter()
-        .find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
-    let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
-    found
-        .map(|(name, chain)| Route { name, chain })
-        .ok_or_else(|| undefined("chain", &config.defaults.chain))
-}
-
-/// The MCP servers whose tools any agent of the chain may call, sorted.
-pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
-    let mut servers = BTreeSet::new();
-    for stage in &route.chain.stages {
-        for agent in &stage.agents {
-            let settings = settings(config, route.chain, stage, agent);
-            if strategy(&settings).uses_tools() {
-                servers.extend(servers_for(config, &settings));
-            }
-        }
-    }
-    servers.into_iter().collect()
-}
 
 /// Makes the plan of an investigation. `listing` has the tools that the chain's servers offer now. An agent gets those
 /// of its servers that change nothing or are allowed by name; its prompt names the unavailable servers.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::planner::Route;
+use super::route::Route;
 use super::stage_agents::{needs_synthesis, settings, synthesis};
 use tarsy_config::{Config, Settings};
 

@@ -7,6 +7,7 @@ use super::stage_agents;
 use tarsy_config::{Backend, Connection, Generation, LlmProvider, Settings, VertexAi};
 use tarsy_core::plan::option;
 use tarsy_core::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
+use tarsy_core::vocabulary::provider::GOOGLE;
 
 /// The provider of an agent with these settings, which may call `tools`.
 pub(super) fn of_agent(
@@ -29,7 +30,7 @@ pub(super) fn of_agent(
 /// The backend of a strategy. For Gemini the strategy selects it: those with `native-thinking` in their name, and a
 /// single call, have Google's own tools.
 pub fn backend(llm: &LlmProvider, strategy: Strategy) -> Backend {
-    let is_google = llm.backend.is_none() && llm.provider == "google";
+    let is_google = llm.backend.is_none() && llm.provider == GOOGLE.name;
     match strategy {
         Strategy::React | Strategy::Synthesis if is_google => Backend::Genai,
         Strategy::React

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use tarsy_config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
 use tarsy_core::plan::{Limits, Strategy};
-
-/// The provider with native thinking in a synthesis.
-const NATIVE_PROVIDER: &str = "google";
+use tarsy_core::vocabulary::provider::GOOGLE;
 
 /// The agents of a stage in order, each with a unique name: the second of two `sre` is `sre-2`.
 pub(super) fn agents_of(stage: &Stage) -> Vec<(String, &StageAgent)> {
@@ -134,7 +132,7 @@ pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (
         .llm_provider
         .as_ref()
         .and_then(|name| config.llm_providers.get(name));
-    let thinks = thinks.is_some_and(|llm| llm.provider == NATIVE_PROVIDER);
+    let thinks = thinks.is_some_and(|llm| llm.provider == GOOGLE.name);
     let fitting = if thinks {
         Strategy::SynthesisNativeThinking
     } else {

@@ -53,7 +53,8 @@ pub(super) fn plan(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::planner::{choose, plan};
+    use crate::plan::planner::plan;
+    use crate::plan::route::choose;
     use crate::ports::Listing;
     use tarsy_core::testing::{alert, read_only_tool};
 

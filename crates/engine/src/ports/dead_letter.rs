@@ -9,6 +9,8 @@ use tarsy_core::intake::headers::InvalidSessionId;
 /// The reason why an alert was given up. The word is part of the dead letter's subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum DeadReason {
     /// The body is not text.
     Undecodable,
@@ -30,35 +32,7 @@ pub enum DeadReason {
     AttemptsExhausted,
 }
 
-impl DeadReason {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Undecodable,
-        Self::Empty,
-        Self::TooLarge,
-        Self::UsedId,
-        Self::InvalidId,
-        Self::UnknownChain,
-        Self::UnknownTools,
-        Self::InvalidParent,
-        Self::AttemptsExhausted,
-    ];
-
-    /// The word in subjects, headers, the store and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Undecodable => "undecodable",
-            Self::Empty => "empty",
-            Self::TooLarge => "too_large",
-            Self::UsedId => "used_id",
-            Self::InvalidId => "invalid_id",
-            Self::UnknownChain => "unknown_chain",
-            Self::UnknownTools => "unknown_tools",
-            Self::InvalidParent => "invalid_parent",
-            Self::AttemptsExhausted => "attempts_exhausted",
-        }
-    }
-}
+tarsy_core::words!(pub DeadReason, pub ALL);
 
 /// The reason why an alert is given up.
 #[derive(Clone, Debug, PartialEq, Eq)]

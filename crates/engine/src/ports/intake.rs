@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::dead_letter::Refusal;
 use super::journal::StoreError;
-use super::sessions::RouteLimit;
 use tarsy_config::AlertRoute;
 use tarsy_core::alert::Alert;
 use tarsy_core::follow_up::Thread;
 use tarsy_core::ids::SessionId;
 use tarsy_core::plan::Plan;
+use tarsy_core::readable::format;
 use tarsy_core::timeline::EventDraft;
 
 /// A message that a worker has claimed from the queue, with its body still undecoded.
@@ -42,6 +42,14 @@ pub struct Received {
     pub stream_sequence: u64,
     /// The time when the stream stored the message.
     pub queued_at: DateTime<Utc>,
+}
+
+impl Received {
+    /// The value of an allow-listed header.
+    pub fn header(&self, name: &str) -> Option<String> {
+        let value = self.headers.get(name)?.as_str()?;
+        Some(value.to_owned())
+    }
 }
 
 /// Makes an alert and a plan of a received body.
@@ -84,6 +92,28 @@ pub struct PreparedAlert {
     pub thread: Option<Box<Thread>>,
 }
 
+/// The hourly limit of investigations that the route of an alert opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteLimit {
+    /// The name of the route.
+    pub route: String,
+    /// At least 1.
+    pub max_per_hour: u32,
+    /// The chain that would investigate the alert.
+    pub chain: String,
+}
+
+impl RouteLimit {
+    /// The reason why an alert above the limit is not investigated, for people.
+    pub fn why(&self) -> String {
+        format!(
+            "route {} opens at most {} an hour",
+            self.route,
+            format::count(self.max_per_hour, "investigation")
+        )
+    }
+}
+
 /// The plan of an alert's session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
@@ -107,14 +137,4 @@ impl From<Refusal> for PrepareError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
-}
-
-/// Reads ended investigations with the questions about them.
-pub trait Threads: Send + Sync + 'static {
-    /// The investigation that `session` is, or that it asks about, with everything that was answered about it since;
-    /// `None` when there is no such session.
-    fn thread(
-        &self,
-        session: SessionId,
-    ) -> impl Future<Output = Result<Option<Thread>, StoreError>> + Send;
 }

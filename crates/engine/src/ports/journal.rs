@@ -218,8 +218,9 @@ pub struct ToolCallRecord {
 }
 
 /// The outcome of a tool call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ToolCallState {
     /// With a result.
     Done,
@@ -229,16 +230,7 @@ pub enum ToolCallState {
     Lost,
 }
 
-impl ToolCallState {
-    /// The word in the store and in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Lost => "lost",
-        }
-    }
-}
+tarsy_core::words!(pub ToolCallState);
 
 /// One transition of the session.
 #[derive(Clone, Debug, PartialEq)]

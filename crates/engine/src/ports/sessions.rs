@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::broker::Divergence;
 use super::dead_letter::{DeadReason, Refusal};
-use super::intake::Received;
+use super::intake::{Received, RouteLimit};
 use super::journal::{Lease, StageBegun, StoreError};
 use super::pruned::Pruned;
 use super::settlement::{SettlementStatus, StoredMessage};
@@ -17,7 +17,6 @@ use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::alert_update::Change;
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_core::plan::Plan;
-use tarsy_core::readable::format;
 use tarsy_core::timeline::EventDraft;
 use tarsy_core::trace_context::TraceContext;
 
@@ -39,28 +38,6 @@ pub enum Disposition {
     Dead(DeadReason),
     /// Another alert with a different body has this id.
     UsedId,
-}
-
-/// The hourly limit of investigations that the route of an alert opens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RouteLimit {
-    /// The name of the route.
-    pub route: String,
-    /// At least 1.
-    pub max_per_hour: u32,
-    /// The chain that would investigate the alert.
-    pub chain: String,
-}
-
-impl RouteLimit {
-    /// The reason why an alert above the limit is not investigated, for people.
-    pub fn why(&self) -> String {
-        format!(
-            "route {} opens at most {} an hour",
-            self.route,
-            format::count(self.max_per_hour, "investigation")
-        )
-    }
 }
 
 /// Opens a session for an undecided alert, or links it to the open session of its fingerprint.

@@ -1,12 +1,11 @@
 //! The events that this process has committed, kept in memory so that the publisher need not read them from the
 //! table.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
-use crate::mutex::lock;
 use tarsy_core::timeline::TimelineEvent;
 
 /// More than a publisher is behind while the broker is well. Beyond it the events are read from the table.
@@ -34,7 +33,7 @@ impl Tail {
         if events.is_empty() {
             return;
         }
-        let mut kept = lock(&self.events);
+        let mut kept = self.events.lock();
         if kept.committed.len() + events.len() > MAX_EVENTS {
             *kept = Events {
                 committed: VecDeque::new(),
@@ -48,7 +47,7 @@ impl Tail {
 
     /// Events were committed that only the table has.
     pub fn overflow(&self) {
-        *lock(&self.events) = Events {
+        *self.events.lock() = Events {
             committed: VecDeque::new(),
             overflowed: true,
         };
@@ -57,7 +56,7 @@ impl Tail {
 
     /// Takes everything that was committed since the last call.
     pub fn take(&self) -> Events {
-        std::mem::take(&mut lock(&self.events))
+        std::mem::take(&mut self.events.lock())
     }
 
     /// Waits until events were added since this method returned last. One task may wait. Cancel safe.

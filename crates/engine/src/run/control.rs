@@ -3,9 +3,10 @@
 //!
 //! The background tasks and the dispatcher write to it. The loops of the run check it before every effect.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::SetOnce;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Span;
 
-use crate::mutex::lock;
 use crate::ports::StoreError;
 use tarsy_core::execution::entry::StopReason;
 
@@ -151,7 +151,7 @@ impl Control {
     /// Performs one step of the run. When the step exceeds its bound and a margin, the lease is not renewed any more.
     pub async fn within<T>(&self, bound: Duration, step: impl Future<Output = T>) -> T {
         let number = {
-            let mut steps = lock(&self.steps);
+            let mut steps = self.steps.lock();
             steps.next += 1;
             let number = steps.next;
             steps
@@ -169,7 +169,7 @@ impl Control {
 
     /// The time that the run has been stuck in a step that exceeds its own bound.
     pub(crate) fn stuck_for(&self) -> Option<Duration> {
-        let earliest = lock(&self.steps).open.values().min().copied()?;
+        let earliest = self.steps.lock().open.values().min().copied()?;
         Instant::now()
             .checked_duration_since(earliest)
             .filter(|late| !late.is_zero())
@@ -275,7 +275,7 @@ impl Control {
 
     /// The lease was renewed by a statement that was sent at `asked_at`.
     pub fn renewed(&self, asked_at: Instant) {
-        let mut renewed = lock(&self.renewed);
+        let mut renewed = self.renewed.lock();
         *renewed = (*renewed).max(asked_at);
     }
 
@@ -299,7 +299,7 @@ impl Control {
         if self.lost.is_cancelled() {
             return Err(Interrupted::LeaseLost);
         }
-        let renewed = *lock(&self.renewed);
+        let renewed = *self.renewed.lock();
         if renewed.elapsed() >= self.renewal_timeout {
             let error = format!("no renewal for {} s", renewed.elapsed().as_secs());
             return Err(ReleaseReason::StoreUnavailable(error).into());
@@ -315,7 +315,7 @@ struct OpenStep<'c> {
 
 impl Drop for OpenStep<'_> {
     fn drop(&mut self) {
-        lock(&self.control.steps).open.remove(&self.number);
+        self.control.steps.lock().open.remove(&self.number);
     }
 }
 

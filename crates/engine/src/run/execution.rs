@@ -9,7 +9,6 @@ mod summaries;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, SubsecRound, Utc};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -37,8 +36,9 @@ use tarsy_core::execution::state::State;
 use tarsy_core::execution::{absorb, fallback, request};
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::{AgentPlan, ProviderPlan};
-use tarsy_core::timeline::projection::Measured;
+use tarsy_core::projection::Measured;
 use tarsy_core::timeline::{Delta, DeltaKind};
+use tarsy_core::vocabulary::ErrorCode;
 
 /// One execution of a leased session.
 pub(super) struct Execution<W: World> {
@@ -395,7 +395,7 @@ impl<W: World> Execution<W> {
         let message = format!("no answer within {} s", timeout.as_secs_f64());
         if self.ports.model.serving().await {
             ModelError::Failed {
-                code: "timeout".to_owned(),
+                code: ErrorCode::Timeout.as_str().to_owned(),
                 message,
                 timeout: true,
                 provider: ProviderFailure {
@@ -468,9 +468,4 @@ impl<W: World> Execution<W> {
             execution_id: self.id,
         }
     }
-}
-
-/// The present in microseconds, the precision of the store.
-pub(super) fn now() -> DateTime<Utc> {
-    Utc::now().trunc_subsecs(6)
 }

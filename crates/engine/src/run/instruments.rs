@@ -7,13 +7,13 @@ use tracing::Span;
 
 use super::control::Interrupted;
 use super::performed::millis;
-use super::session::SessionEnded;
+use super::session_end::SessionEnded;
 use crate::ports::{ModelError, ToolCallRecord, ToolCallState};
 use tarsy_core::execution::entry::{About, Answer, Entry, Mark, Outcome, Summary, Usage};
-use tarsy_core::execution::fallback;
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::summary::{Sure, fields};
+use tarsy_core::vocabulary::ErrorCode;
 
 /// Counts a model call that ended. `provider` is its name in the configuration.
 pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, took: Duration) {
@@ -216,7 +216,7 @@ fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
         .unwrap_or_default();
     let (from, to) = (name(state.provider()), name(to));
     tracing::warn!(%session_id, %execution_id, from, to, code, "provider has failed, another one goes on");
-    metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => fallback::known(code))
+    metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => ErrorCode::of(code).as_str())
         .increment(1);
 }
 
@@ -246,7 +246,7 @@ pub(crate) fn session_ended(session_id: SessionId, ended: &SessionEnded, took: D
 }
 
 /// Adds the end of a run to its span.
-pub(super) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrupted>) {
+pub(crate) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrupted>) {
     let word = match end {
         Ok(Some(ended)) => ended.status.as_str(),
         Ok(None) => "ended",

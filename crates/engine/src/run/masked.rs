@@ -4,12 +4,11 @@
 //! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept beside the answer
 //! until the calls are sent ([`Unmasked`]); they are stored and shown masked.
 
+use parking_lot::Mutex;
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::mutex::lock;
 use crate::ports::{Model, ModelError, ModelRequest, ProviderFailure};
 use tarsy_core::execution::entry::{Answer, RefusedTool, ToolCall, Unmasked};
 use tarsy_core::native::{CodePart, Grounding, OtherSource, Retrieval, Source, Support};
@@ -77,7 +76,7 @@ impl Live {
             DeltaKind::Thinking => &self.thinking,
             DeltaKind::Text | DeltaKind::Raw => &self.text,
         };
-        let mut stream = lock(stream);
+        let mut stream = stream.lock();
         let shown = stream.push(piece);
         if !shown.is_empty() {
             deltas(kind, &shown);
@@ -89,10 +88,7 @@ impl Live {
             (DeltaKind::Thinking, self.thinking),
             (DeltaKind::Text, self.text),
         ] {
-            let rest = stream
-                .into_inner()
-                .unwrap_or_else(PoisonError::into_inner)
-                .finish();
+            let rest = stream.into_inner().finish();
             if !rest.is_empty() {
                 deltas(kind, &rest);
             }

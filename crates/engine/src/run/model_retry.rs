@@ -9,14 +9,13 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::ports::ModelError;
+use tarsy_core::vocabulary::ErrorCode;
 
 /// The time between failed model calls in a row.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     max: Duration::from_secs(30),
 };
-/// The error code of the LLM service for a provider's rate limit.
-const RATE_LIMITED: &str = "rate_limited";
 
 /// The delay before the iteration that follows `failures` failed ones: the back-off, or longer until `retry_at`, the
 /// instant that the provider named. At most `longest`.
@@ -44,7 +43,9 @@ pub(super) fn delay_within_iteration(
     let ModelError::Failed { code, provider, .. } = error else {
         return None;
     };
-    if !provider.retryable || (code != RATE_LIMITED && provider.retry_after.is_none()) {
+    if !provider.retryable
+        || (ErrorCode::of(code) != ErrorCode::RateLimited && provider.retry_after.is_none())
+    {
         return None;
     }
     let delay = BACKOFF

@@ -20,8 +20,9 @@ pub(super) fn warn_if_unexpected(
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
     use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use tracing_subscriber::layer::SubscriberExt as _;
     use uuid::Uuid;
@@ -34,7 +35,7 @@ mod tests {
 
     impl Write for Written {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> std::io::Result<()> {
@@ -55,7 +56,7 @@ mod tests {
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             warn_if_unexpected(session_id, execution_id, strategy, answer);
         });
-        let bytes = written.0.lock().unwrap().clone();
+        let bytes = written.0.lock().clone();
         String::from_utf8(bytes).unwrap()
     }
 

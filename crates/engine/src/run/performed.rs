@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, SubsecRound as _, Utc};
+
 use crate::ports::{ModelCallRecord, ToolCallRecord};
 use tarsy_core::execution::entry::Entry;
-use tarsy_core::timeline::projection::Measured;
+use tarsy_core::projection::Measured;
 
 /// Entries with their measurements, and the records of the calls that produced them.
 #[derive(Default)]
@@ -17,4 +19,9 @@ pub(super) struct Performed {
 
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The present in microseconds, the precision of the store.
+pub(super) fn now() -> DateTime<Utc> {
+    Utc::now().trunc_subsecs(6)
 }

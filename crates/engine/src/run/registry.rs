@@ -1,14 +1,14 @@
 //! `Runs`, the sessions that this process runs, each with its lease, its control handle and its latest delivery.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::control::Control;
-use crate::mutex::lock;
 use crate::ports::Lease;
 use tarsy_core::ids::SessionId;
 
@@ -77,7 +77,7 @@ impl<D> Runs<D> {
     /// Adds a run until the guard is dropped, however its task ends.
     pub fn insert(&self, run: RunHandle<D>) -> Registered<'_, D> {
         let lease = run.lease;
-        lock(&self.runs).insert(lease.session_id, run);
+        self.runs.lock().insert(lease.session_id, run);
         self.added.notify_one();
         self.gauge();
         Registered { runs: self, lease }
@@ -85,7 +85,7 @@ impl<D> Runs<D> {
 
     /// Removes the run of this very lease: a later run of the session may have taken its place.
     fn remove(&self, lease: Lease) -> Option<RunHandle<D>> {
-        let run = match lock(&self.runs).entry(lease.session_id) {
+        let run = match self.runs.lock().entry(lease.session_id) {
             Entry::Occupied(entry) if entry.get().lease == lease => Some(entry.remove()),
             Entry::Occupied(_) | Entry::Vacant(_) => None,
         };
@@ -95,7 +95,7 @@ impl<D> Runs<D> {
 
     /// Whether the session runs here. If so, its run acknowledges this delivery instead of the earlier one.
     pub(crate) fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
-        let mut runs = lock(&self.runs);
+        let mut runs = self.runs.lock();
         let run = runs.get_mut(&session);
         run.map(|run| run.delivery = Some(Arc::clone(delivery)))
             .is_some()
@@ -103,17 +103,17 @@ impl<D> Runs<D> {
 
     /// All runs, in the order of their sessions' ids.
     pub fn all(&self) -> Vec<RunHandle<D>> {
-        lock(&self.runs).values().cloned().collect()
+        self.runs.lock().values().cloned().collect()
     }
 
     /// The sessions that run here, in the order of their ids.
     pub fn sessions(&self) -> Vec<SessionId> {
-        lock(&self.runs).keys().copied().collect()
+        self.runs.lock().keys().copied().collect()
     }
 
     /// The run of a session that runs here.
     pub fn get(&self, session: SessionId) -> Option<RunHandle<D>> {
-        lock(&self.runs).get(&session).cloned()
+        self.runs.lock().get(&session).cloned()
     }
 
     /// Waits until a run was added since the last call returned. One task may wait. Cancel safe.
@@ -142,7 +142,7 @@ impl<D> Runs<D> {
     }
 
     fn gauge(&self) {
-        let count = u32::try_from(lock(&self.runs).len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(self.runs.lock().len()).unwrap_or(u32::MAX);
         metrics::gauge!("tarsy_sessions_running").set(f64::from(count));
     }
 }

@@ -1,41 +1,29 @@
 //! Runs one leased session to its end: performs what the chain decides, and commits each step.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason};
-use super::execution::{Assignment, Execution, now};
+use super::execution::{Assignment, Execution};
+use super::performed::now;
 use super::progress::{ExecutionTotals, Progress, apply};
+use super::session_end::{SessionEnded, commit_end, sentence};
 use crate::ports::{
-    CancelRequests as _, DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease,
-    RunStatus, SessionEnd, SessionRecord, SessionStep, StageBegin, StageBegun, StageChange,
-    StageEnd, StageEnded,
+    ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
+    SessionStep, StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
 };
 use crate::trace::gen_ai;
 use crate::world::{Ports, World};
-use tarsy_core::chain::{self, Conclusion, EarlyEnd, Next, OpenStage};
+use tarsy_core::chain::{self, Conclusion, Next, OpenStage};
 use tarsy_core::execution::entry::{Mark, StopReason, Usage};
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{FORMAT_VERSION, Plan, StagePlan};
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventDraft, EventType};
-
-/// The time limit for the name of the person who asked to cancel: the end of the session does not wait longer for it.
-const NAME_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The committed end of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionEnded {
-    pub status: RunStatus,
-    pub reason: StopReason,
-    /// Answers of models in all executions; `None` if the session ended without reading its journal.
-    pub iterations: Option<u32>,
-}
 
 /// A session that this worker may write to.
 #[derive(Debug)]
@@ -286,69 +274,6 @@ struct Totals {
     mark: Option<Mark>,
     /// The last update that every analysis of the last stage knew; `None` without an analysis.
     covered_updates: Option<u32>,
-}
-
-/// Ends a session whose chain must not continue.
-///
-/// # Errors
-/// As [`LeasedSession::run`].
-pub(crate) async fn end_early<W: World>(
-    ports: &Ports<W>,
-    lease: Lease,
-    end: EarlyEnd,
-) -> Result<SessionEnded, Interrupted> {
-    let reason = end.stop_reason();
-    let (status, error) = end.outcome();
-    let content = error.clone().unwrap_or_else(|| sentence(status));
-    let end = SessionEnd {
-        status,
-        reason,
-        final_analysis: None,
-        mark: None,
-        executive_summary: None,
-        error,
-        at: now(),
-        event: status.end_event(content, json!({"stop_reason": reason.as_str()})),
-        stage: None,
-        dead_letter: (reason == StopReason::AttemptsExhausted)
-            .then_some(DeadReason::AttemptsExhausted),
-        covered_updates: 0,
-    };
-    commit_end(ports, lease, end).await?;
-    Ok(SessionEnded {
-        status,
-        reason,
-        iterations: None,
-    })
-}
-
-async fn commit_end<W: World>(
-    ports: &Ports<W>,
-    lease: Lease,
-    mut end: SessionEnd,
-) -> Result<(), Interrupted> {
-    let status = end.status.as_str();
-    if end.status == RunStatus::Cancelled {
-        end.event = end
-            .event
-            .with("cancelled_by", requested_by(ports, lease.session_id).await);
-    }
-    ports.journal.finish(lease, end).await?;
-    metrics::counter!("tarsy_sessions_finished_total", "status" => status).increment(1);
-    ports.feed.committed(lease.session_id);
-    Ok(())
-}
-
-/// The name of the person who asked to cancel a session, if the broker has it and answers soon.
-pub async fn requested_by<W: World>(ports: &Ports<W>, session: SessionId) -> Option<String> {
-    tokio::time::timeout(NAME_TIMEOUT, ports.cancel_requests.requested_by(session))
-        .await
-        .ok()
-        .flatten()
-}
-
-fn sentence(status: RunStatus) -> String {
-    format!("Investigation {}", status.as_str().replace('_', " "))
 }
 
 /// A session that is opened with this plan, and its first stage, which begins with it.

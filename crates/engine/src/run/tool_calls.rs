@@ -14,7 +14,6 @@ use crate::ports::{
     Tools,
 };
 use crate::trace::gen_ai;
-use tarsy_core::execution::cut::{ReadBack, cut};
 use tarsy_core::execution::entry::{Entry, ToolCall};
 use tarsy_core::execution::results::{
     CallError, ToolOutput, answered, lost, no_time_left, not_reached, unanswered, unfit,
@@ -22,8 +21,9 @@ use tarsy_core::execution::results::{
 use tarsy_core::execution::state::State;
 use tarsy_core::execution::unmasked::Arguments;
 use tarsy_core::plan::{AgentPlan, ToolSpec};
+use tarsy_core::projection::MeasuredTool;
 use tarsy_core::read_result::{self, Request};
-use tarsy_core::timeline::projection::MeasuredTool;
+use tarsy_core::readable::cut::{ReadBack, cut};
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const MAX_CONCURRENT: usize = 16;

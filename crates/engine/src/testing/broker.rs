@@ -1,13 +1,13 @@
 //! Fakes of the broker's ports: messages, the queue, cancel requests and the workers' status.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::lock;
 use crate::ports::*;
 use tarsy_core::ids::SessionId;
 
@@ -39,12 +39,12 @@ impl FakeDelivery {
 
     /// Heartbeats and acknowledgements, in order.
     pub(crate) fn acknowledgements(&self) -> Vec<String> {
-        lock(&self.acknowledgements).clone()
+        self.acknowledgements.lock().clone()
     }
 
     /// The delays of the naks, in order.
     pub(crate) fn delays(&self) -> Vec<Duration> {
-        lock(&self.delays).clone()
+        self.delays.lock().clone()
     }
 
     /// Whether both are clones of one message.
@@ -57,7 +57,7 @@ impl FakeDelivery {
             BrokerAnswers::Never => std::future::pending().await,
             BrokerAnswers::Unavailable => Err(BrokerUnavailable("no servers".to_owned())),
             BrokerAnswers::Ok => {
-                lock(&self.acknowledgements).push(acknowledgement);
+                self.acknowledgements.lock().push(acknowledgement);
                 Ok(())
             }
         }
@@ -72,7 +72,7 @@ impl Delivery for FakeDelivery {
         self.record("ack".to_owned()).await
     }
     async fn nak(&self, delay: Duration) -> Result<(), BrokerUnavailable> {
-        lock(&self.delays).push(delay);
+        self.delays.lock().push(delay);
         self.record(
             if delay.is_zero() {
                 "nak now"
@@ -113,17 +113,17 @@ impl Queue for FakeQueue {
         _alert: SessionId,
         _stream_sequence: u64,
     ) -> Result<bool, BrokerUnavailable> {
-        lock(&self.holds).clone()
+        self.holds.lock().clone()
     }
 
     async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerUnavailable> {
-        lock(&self.requeued).push(alert.alert_id);
+        self.requeued.lock().push(alert.alert_id);
         Ok(42)
     }
 
     async fn publish_part(&self, received: &Received, part: u32) -> Result<(), BrokerUnavailable> {
-        lock(&self.holds).clone()?;
-        lock(&self.parts).push((received.alert_id, part));
+        self.holds.lock().clone()?;
+        self.parts.lock().push((received.alert_id, part));
         Ok(())
     }
 }
@@ -161,17 +161,17 @@ impl CancelRequests for FakeCancelRequests {
     }
 
     async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerUnavailable> {
-        *lock(&self.lookups) += 1;
-        let answers = *lock(&self.answers);
+        *self.lookups.lock() += 1;
+        let answers = *self.answers.lock();
         match answers {
-            BrokerAnswers::Ok => Ok(lock(&self.stored).contains(&session)),
+            BrokerAnswers::Ok => Ok(self.stored.lock().contains(&session)),
             BrokerAnswers::Unavailable => Err(BrokerUnavailable("no servers".to_owned())),
             BrokerAnswers::Never => std::future::pending().await,
         }
     }
 
     async fn requested_by(&self, session: SessionId) -> Option<String> {
-        let stored = lock(&self.stored).contains(&session);
+        let stored = self.stored.lock().contains(&session);
         stored.then(|| "ada".to_owned())
     }
 }
@@ -182,6 +182,6 @@ pub(crate) struct FakePresence(pub(crate) Mutex<Vec<(Instant, WorkerStatus)>>);
 
 impl Presence for FakePresence {
     fn announce(&self, worker: &WorkerStatus) {
-        lock(&self.0).push((Instant::now(), worker.clone()));
+        self.0.lock().push((Instant::now(), worker.clone()));
     }
 }

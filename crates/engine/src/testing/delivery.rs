@@ -10,13 +10,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{FakeDelivery, FakeSessions, Fakes, Scene, Turn, lock};
-use crate::delivery::dispatch::Dispatcher;
+use super::{FakeDelivery, FakeSessions, Fakes, Scene, Turn};
+use crate::delivery::dispatcher::{Dispatcher, Settings, Shutdown};
+use crate::delivery::timeline::Timeline;
 use crate::ports::*;
 use crate::run::control::Control;
 use crate::run::registry::{Registered, RunHandle};
-use crate::worker::shared::{Settings, Shared, Shutdown};
-use crate::worker::timeline_probe::Timeline;
 use tarsy_core::alert::policy::OnAcknowledged;
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_core::plan::Strategy;
@@ -25,7 +24,7 @@ use tarsy_core::plan::Strategy;
 pub(crate) struct DeliveryHarness {
     pub(crate) scene: Scene,
     pub sessions: Arc<FakeSessions>,
-    pub shared: Arc<Shared<Fakes>>,
+    pub dispatcher: Arc<Dispatcher<Fakes>>,
     pub delivery: FakeDelivery,
     /// The state that the timeline probe finds.
     pub timeline: watch::Sender<Timeline>,
@@ -58,14 +57,14 @@ impl DeliveryHarness {
             vec![Turn::Says("Cause: x", vec![])],
         );
         let harness = Self::of(scene, FakeSessions::new(dispositions, claim, standing));
-        *lock(&harness.sessions.opened) = opened;
+        *harness.sessions.opened.lock() = opened;
         harness
     }
 
     /// A new alert that opens the scene's session.
     pub(crate) fn opening(scene: Scene) -> Self {
         let harness = Self::of(scene, FakeSessions::new(vec![NEW], Claim::Unknown, SETTLED));
-        *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
+        *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
         harness
     }
 
@@ -86,7 +85,7 @@ impl DeliveryHarness {
             },
         };
         let timeline = watch::Sender::new(Timeline::Accepting);
-        let shared = Shared::new(
+        let dispatcher = Dispatcher::new(
             scene.ports.clone(),
             settings,
             timeline.subscribe(),
@@ -95,7 +94,7 @@ impl DeliveryHarness {
         Self {
             scene,
             sessions,
-            shared,
+            dispatcher,
             delivery: FakeDelivery::default(),
             timeline,
         }
@@ -104,7 +103,7 @@ impl DeliveryHarness {
     /// Delivers the alert and waits for the settler, too.
     pub(crate) async fn deliver(&self, body: &[u8]) {
         self.handle(body).await;
-        self.shared.settler.finished().await;
+        self.dispatcher.settler.finished().await;
     }
 
     /// Delivers the alert. When this returns, the slot is free.
@@ -120,7 +119,7 @@ impl DeliveryHarness {
         };
         let derived_id = SessionId(Uuid::from_u128(8));
         let delivery = Arc::new(self.delivery.clone());
-        Dispatcher(Arc::clone(&self.shared))
+        self.dispatcher
             .handle(Job {
                 received,
                 fault: None,
@@ -157,7 +156,7 @@ impl DeliveryHarness {
             control: control.clone(),
             delivery: Some(Arc::new(delivery)),
         };
-        (control, self.shared.runs.insert(handle))
+        (control, self.dispatcher.runs.insert(handle))
     }
 }
 

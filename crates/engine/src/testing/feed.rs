@@ -1,9 +1,8 @@
 //! A fake of the port `Feed`: it accepts every event, or none.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::lock;
 use crate::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::Delta;
@@ -33,25 +32,25 @@ impl Feed for FakeFeed {
     }
 
     fn delta(&self, delta: Delta) {
-        lock(&self.deltas).push(delta);
+        self.deltas.lock().push(delta);
     }
 
     async fn is_new(&self, _session: SessionId) -> bool {
         if self.is_silent.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
-        lock(&self.divergence).is_none()
+        self.divergence.lock().is_none()
     }
 
     async fn divergence(
         &self,
         _session: SessionId,
     ) -> Result<Option<Divergence>, BrokerUnavailable> {
-        Ok(lock(&self.divergence).take())
+        Ok(self.divergence.lock().take())
     }
 
     async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerUnavailable> {
-        lock(&self.drained_at).push(tokio::time::Instant::now());
+        self.drained_at.lock().push(tokio::time::Instant::now());
         self.accepting().await
     }
 

@@ -1,11 +1,10 @@
 //! A fake of the port `Journal`: a disk that can fail together with its worker.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
-use super::lock;
 use crate::ports::*;
 use crate::run::progress::apply;
 use tarsy_core::alert_update::{AlertUpdate, NumberedUpdate};
@@ -66,7 +65,7 @@ impl Disk {
 impl FakeJournal {
     /// The first stage, which is written with the session.
     pub(super) fn begins(&self, first: StageBegun) {
-        let mut disk = lock(&self.disk);
+        let mut disk = self.disk.lock();
         apply(&mut disk.record, 1, StageChange::Begin(first.begin));
         disk.events.push(first.event);
     }
@@ -77,7 +76,7 @@ impl FakeJournal {
         change: impl FnOnce(&mut Disk) -> T,
     ) -> Result<T, StoreError> {
         let (dead, answer) = {
-            let mut disk = lock(&self.disk);
+            let mut disk = self.disk.lock();
             if disk.epoch != lease.epoch {
                 return Err(StoreError::LeaseLost {
                     held: lease.epoch,
@@ -113,7 +112,7 @@ impl FakeJournal {
 
 impl Journal for FakeJournal {
     async fn load(&self, _session: SessionId) -> Result<SessionRecord, StoreError> {
-        let disk = lock(&self.disk);
+        let disk = self.disk.lock();
         Ok(SessionRecord {
             updates: disk.updates(),
             ..disk.record.clone()
@@ -125,7 +124,9 @@ impl Journal for FakeJournal {
         _session: SessionId,
         execution: ExecutionId,
     ) -> Result<Vec<RecordedEntry>, StoreError> {
-        Ok(lock(&self.disk)
+        Ok(self
+            .disk
+            .lock()
             .entries
             .get(&execution)
             .cloned()
@@ -138,7 +139,7 @@ impl Journal for FakeJournal {
         _session: SessionId,
         execution: ExecutionId,
     ) -> Result<RecordedAttempts, StoreError> {
-        let disk = lock(&self.disk);
+        let disk = self.disk.lock();
         let shown = disk.shown.get(&execution).cloned().unwrap_or_default();
         let since = shown.last().map_or(1, |(_, _, epoch)| *epoch);
         let by_iteration = shown
@@ -158,7 +159,7 @@ impl Journal for FakeJournal {
         event: u32,
     ) -> Result<Option<StoredResult>, StoreError> {
         assert_eq!(timeline, Timeline::Own, "the fake has one session");
-        let disk = lock(&self.disk);
+        let disk = self.disk.lock();
         let at = usize::try_from(event).unwrap().checked_sub(1);
         let found = at
             .and_then(|at| disk.events.get(at))
@@ -179,7 +180,7 @@ impl Journal for FakeJournal {
         _session: SessionId,
         after: u32,
     ) -> Result<Vec<NumberedUpdate>, StoreError> {
-        let updates = lock(&self.disk).updates.clone();
+        let updates = self.disk.lock().updates.clone();
         let numbered = (1_u32..)
             .zip(updates)
             .map(|(number, update)| NumberedUpdate { number, update });
@@ -273,7 +274,7 @@ impl Journal for FakeJournal {
     }
 
     async fn remember(&self, _session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
-        let recoveries = &mut lock(&self.disk).record.recoveries;
+        let recoveries = &mut self.disk.lock().record.recoveries;
         let number = u32::try_from(recoveries.len()).unwrap() + 1;
         recoveries.push(Recovery { number, calls });
         Ok(())

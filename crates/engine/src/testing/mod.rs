@@ -8,8 +8,9 @@ mod broker;
 mod feed;
 pub(crate) mod delivery;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -23,7 +24,6 @@ pub(super) use self::journal::{Death, Disk, FakeJournal};
 use self::model::tools;
 pub(super) use self::model::{FakeModel, FakeTools, Turn};
 pub(super) use self::sessions::FakeSessions;
-pub(super) use super::mutex::lock;
 use super::ports::*;
 use super::world::{Ports, World};
 use tarsy_core::alert::policy::OnResolved;
@@ -102,7 +102,7 @@ impl Scene {
     }
 
     pub(super) fn disk(&self) -> MutexGuard<'_, Disk> {
-        lock(&self.ports.journal.disk)
+        self.ports.journal.disk.lock()
     }
 
     pub(super) fn lease(&self) -> Lease {

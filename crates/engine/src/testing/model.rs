@@ -1,10 +1,9 @@
 //! Fakes of the LLM service and of the MCP servers.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use super::lock;
 use crate::ports::*;
 use tarsy_core::execution::entry::{Answer, Role, ToolCall, Usage};
 use tarsy_core::plan::ToolSpec;
@@ -63,8 +62,8 @@ impl Model for FakeModel {
         request: ModelRequest,
         deltas: impl Fn(DeltaKind, &str) + Send + Sync,
     ) -> Result<Answer, ModelError> {
-        *lock(&self.calls) += 1;
-        lock(&self.requests).push(request.clone());
+        *self.calls.lock() += 1;
+        self.requests.lock().push(request.clone());
         let spoke = |message: &&Message| {
             message.role == Role::Assistant
                 || message.role == Role::User
@@ -80,7 +79,9 @@ impl Model for FakeModel {
                 provider: ProviderFailure::default(),
             })
         };
-        let turns = lock(&self.others)
+        let turns = self
+            .others
+            .lock()
             .get(&request.provider.model)
             .cloned()
             .unwrap_or_else(|| self.turns.clone());
@@ -110,7 +111,7 @@ impl Model for FakeModel {
                     provider: ProviderFailure::default(),
                 })
             }
-            Turn::Limited(answers, secs) if *lock(&self.calls) < answers => {
+            Turn::Limited(answers, secs) if *self.calls.lock() < answers => {
                 let (code, message) = ("rate_limited".to_owned(), "too many requests".to_owned());
                 let status = "429 RESOURCE_EXHAUSTED".to_owned();
                 let retry_after = Some(Duration::from_secs(secs));
@@ -162,7 +163,7 @@ impl Model for FakeModel {
     }
 
     async fn serving(&self) -> bool {
-        let answer = *lock(&self.serving);
+        let answer = *self.serving.lock();
         match answer {
             Some(serving) => serving,
             None => std::future::pending().await,
@@ -192,8 +193,8 @@ impl Tools for FakeTools {
 
     async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
         let call = request.call;
-        *lock(&self.calls).entry(call.id.clone()).or_default() += 1;
-        let call_duration = *lock(&self.call_duration);
+        *self.calls.lock().entry(call.id.clone()).or_default() += 1;
+        let call_duration = *self.call_duration.lock();
         tokio::time::sleep(call_duration).await; // paused time
         if !call.read_only && !call_duration.is_zero() {
             return ToolReply::NotSent {
@@ -206,7 +207,7 @@ impl Tools for FakeTools {
                 timeout: false,
             };
         }
-        let content = format!("{} says hello{}", call.tool, *lock(&self.rest));
+        let content = format!("{} says hello{}", call.tool, *self.rest.lock());
         ToolReply::Answered {
             content,
             is_error: call.tool.ends_with("refused"),
@@ -214,7 +215,7 @@ impl Tools for FakeTools {
     }
 
     fn run_ended(&self, lease: Lease) {
-        lock(&self.ended_runs).push(lease);
+        self.ended_runs.lock().push(lease);
     }
 }
 

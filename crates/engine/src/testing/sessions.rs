@@ -1,12 +1,13 @@
 //! A fake of the port `Sessions`: it records each statement, and returns what a test has set.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{FakeJournal, lock};
+use super::FakeJournal;
 use crate::ports::*;
 use tarsy_core::ids::{SessionId, WorkerId};
 
@@ -91,18 +92,20 @@ impl FakeSessions {
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
-        lock(&self.asked).clone()
+        self.asked.lock().clone()
     }
 
     fn ask(&self, what: &'static str, about: impl std::fmt::Display) -> Result<(), StoreError> {
-        lock(&self.asked).push(format!("{what} {about}").trim().to_owned());
-        if *lock(&self.unavailable) == Some(what) {
+        self.asked
+            .lock()
+            .push(format!("{what} {about}").trim().to_owned());
+        if *self.unavailable.lock() == Some(what) {
             return Err(StoreError::Unavailable("gone".to_owned()));
         }
-        if *lock(&self.refuses) == Some(what) {
+        if *self.refuses.lock() == Some(what) {
             return Err(StoreError::Refused("too long".to_owned()));
         }
-        if *lock(&self.too_slow) == Some(what) {
+        if *self.too_slow.lock() == Some(what) {
             return Err(StoreError::TimedOut("statement timeout".to_owned()));
         }
         Ok(())
@@ -116,17 +119,17 @@ fn number(id: SessionId) -> u128 {
 impl Sessions for FakeSessions {
     async fn receive(&self, received: Received) -> Result<Disposition, StoreError> {
         self.ask("receive", number(received.alert_id))?;
-        Ok(lock(&self.dispositions).remove(0))
+        Ok(self.dispositions.lock().remove(0))
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
         self.ask("open", "")?;
         let first_stage = request.first_stage.clone();
-        lock(&self.requests).push(request);
-        if let Some(token) = lock(&self.cancels).as_ref() {
+        self.requests.lock().push(request);
+        if let Some(token) = self.cancels.lock().as_ref() {
             token.cancel();
         }
-        let opened = lock(&self.opened).remove(0);
+        let opened = self.opened.lock().remove(0);
         if let (Opened::Session(_), Some(journal), Some(first)) =
             (&opened, &self.journal, first_stage)
         {
@@ -137,12 +140,12 @@ impl Sessions for FakeSessions {
 
     async fn join(&self, _request: JoinRequest) -> Result<Option<Opened>, StoreError> {
         self.ask("join", "")?;
-        Ok(lock(&self.joined).take())
+        Ok(self.joined.lock().take())
     }
 
     async fn waited(&self, alert: SessionId) -> Result<Duration, StoreError> {
         self.ask("waited", number(alert))?;
-        Ok(*lock(&self.waited))
+        Ok(*self.waited.lock())
     }
 
     async fn give_up(&self, alert: SessionId, refusal: Refusal) -> Result<(), StoreError> {
@@ -166,15 +169,15 @@ impl Sessions for FakeSessions {
             about += &format!(" after {}", worker.0.as_u128());
         }
         self.ask("claim", about)?;
-        lock(&self.outage_graces).push(claim.outage_grace);
-        let takes = *lock(&self.claim_takes);
+        self.outage_graces.lock().push(claim.outage_grace);
+        let takes = *self.claim_takes.lock();
         tokio::time::sleep(takes).await; // paused time
-        Ok(lock(&self.claim).clone())
+        Ok(self.claim.lock().clone())
     }
 
     async fn inherited(&self, predecessors: Vec<WorkerId>) -> Result<Vec<Inherited>, StoreError> {
         self.ask("inherited", predecessors.len())?;
-        Ok(lock(&self.inherited).clone())
+        Ok(self.inherited.lock().clone())
     }
 
     async fn renew(
@@ -182,15 +185,17 @@ impl Sessions for FakeSessions {
         leases: Vec<Lease>,
         _period: Duration,
     ) -> Result<Vec<Renewal>, StoreError> {
-        lock(&self.renewed).push((Instant::now(), leases.len()));
-        let renewal =
-            lock(&self.renewal).ok_or_else(|| StoreError::Unavailable("gone".to_owned()))?;
+        self.renewed.lock().push((Instant::now(), leases.len()));
+        let renewal = self
+            .renewal
+            .lock()
+            .ok_or_else(|| StoreError::Unavailable("gone".to_owned()))?;
         Ok(leases.iter().map(|_| renewal).collect())
     }
 
     async fn release(&self, _lease: Lease, _reason: &'static str) -> Result<(), StoreError> {
         self.ask("release", "")?;
-        lock(&self.released).clone()
+        self.released.lock().clone()
     }
 
     async fn release_counted(
@@ -199,11 +204,11 @@ impl Sessions for FakeSessions {
         _reason: &'static str,
     ) -> Result<(), StoreError> {
         self.ask("release counted", "")?;
-        lock(&self.released).clone()
+        self.released.lock().clone()
     }
 
     async fn renew_one(&self, _lease: Lease, _period: Duration) -> Result<Renewal, StoreError> {
-        Ok(*lock(&self.renewal_of_one))
+        Ok(*self.renewal_of_one.lock())
     }
 
     async fn standing(&self, _session: SessionId) -> Result<SettlementStatus, StoreError> {
@@ -217,7 +222,7 @@ impl Sessions for FakeSessions {
             recover.divergence.kept
         );
         self.ask("recover", about)?;
-        Ok(*lock(&self.recovered))
+        Ok(*self.recovered.lock())
     }
 
     async fn settled(
@@ -238,12 +243,12 @@ impl Sessions for FakeSessions {
         _by: Option<String>,
     ) -> Result<CancelOutcome, StoreError> {
         self.ask("cancel", number(session))?;
-        Ok(*lock(&self.cancel_outcome))
+        Ok(*self.cancel_outcome.lock())
     }
 
     async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
         self.ask("sweep", "")?;
-        let mut swept = lock(&self.swept);
+        let mut swept = self.swept.lock();
         Ok(if swept.is_empty() {
             Vec::new()
         } else {
@@ -264,7 +269,7 @@ impl Sessions for FakeSessions {
         _limit: u32,
     ) -> Result<Pruned, StoreError> {
         self.ask("prune", "")?;
-        let mut pruned = lock(&self.pruned);
+        let mut pruned = self.pruned.lock();
         Ok(if pruned.is_empty() {
             Pruned::default()
         } else {
@@ -273,7 +278,7 @@ impl Sessions for FakeSessions {
     }
 
     async fn complete_words(&self) -> Result<Worded, StoreError> {
-        let mut worded = lock(&self.worded);
+        let mut worded = self.worded.lock();
         Ok(if worded.is_empty() {
             Worded {
                 sessions: 0,
@@ -285,6 +290,6 @@ impl Sessions for FakeSessions {
     }
 
     async fn reachable(&self) -> bool {
-        *lock(&self.unavailable) != Some("reachable")
+        *self.unavailable.lock() != Some("reachable")
     }
 }

@@ -4,56 +4,32 @@
 //! their names in `telemetry/names/`, as all metrics do; their values come from here.
 
 use serde_json::{Value, json};
+use strum::VariantNames;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use super::{TARGET, captures_content, fail};
 use crate::ports::{Message, ModelError, ModelRequest, ToolReply};
-use tarsy_core::execution::entry::{Answer, ToolCall};
-use tarsy_core::execution::fallback;
+use tarsy_core::execution::entry::{Answer, Finish, ToolCall};
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::ToolSpec;
+use tarsy_core::vocabulary::provider::gen_ai_name;
+use tarsy_core::vocabulary::{ErrorCode, OTHER, joined};
 
 /// The value of `gen_ai.operation.name` for a model call.
 pub const CHAT: &str = "chat";
-/// The word of OpenTelemetry's conventions for an error that has no value of its own.
-pub const OTHER_ERROR: &str = "_OTHER";
-/// The reasons for the end of an answer; `other` represents every other word.
-pub const FINISH_REASONS: [&str; 11] = [
-    "stop",
-    "tool_calls",
-    "max_tokens",
-    "safety",
-    "recitation",
-    "malformed_tool_call",
-    "context_window",
-    "paused",
-    "error",
-    "unknown",
-    "other",
-];
+/// The reasons for the end of an answer; `unknown` is one that the LLM service does not know, and `other` represents
+/// every other word.
+pub const FINISH_REASONS: [&str; 11] = joined(&[&["unknown"], Finish::VARIANTS]);
 /// Shown for a tool that the plan does not have: its name is a word of the model.
 const UNKNOWN_TOOL: &str = "unknown";
-
-/// The value of `gen_ai.provider.name` for a provider's word in the configuration. `project` is set for Google Cloud.
-pub fn provider_name<'a>(word: &'a str, project: &str) -> &'a str {
-    match word {
-        "google" if !project.is_empty() => "gcp.vertex_ai",
-        "google" => "gcp.gemini",
-        "xai" => "x_ai",
-        "mistral" => "mistral_ai",
-        "azure" => "azure.ai.openai",
-        "bedrock" => "aws.bedrock",
-        word => word,
-    }
-}
 
 /// A reason for the end of an answer as one of [`FINISH_REASONS`].
 pub fn finish_reason(reason: &str) -> &'static str {
     FINISH_REASONS
         .into_iter()
         .find(|known| *known == reason)
-        .unwrap_or("other")
+        .unwrap_or(OTHER)
 }
 
 /// One agent's run, in this worker.
@@ -72,7 +48,7 @@ pub fn chat(request: &ModelRequest) -> Span {
     let span = info_span!(
         target: TARGET, "chat",
         otel.name = format!("{CHAT} {}", provider.model), otel.kind = "client",
-        gen_ai.operation.name = CHAT, gen_ai.provider.name = provider_name(&provider.provider, &provider.project),
+        gen_ai.operation.name = CHAT, gen_ai.provider.name = gen_ai_name(&provider.provider, &provider.project),
         gen_ai.request.model = provider.model, gen_ai.conversation.id = %request.session_id,
         gen_ai.usage.input_tokens = Empty, gen_ai.usage.output_tokens = Empty,
         gen_ai.usage.cache_read.input_tokens = Empty, gen_ai.response.finish_reasons = Empty,
@@ -91,7 +67,7 @@ pub fn chat(request: &ModelRequest) -> Span {
 pub fn answered(span: &Span, outcome: &Result<Answer, ModelError>) {
     let answer = match outcome {
         Ok(answer) => answer,
-        Err(ModelError::Failed { code, .. }) => return fail(span, fallback::known(code)),
+        Err(ModelError::Failed { code, .. }) => return fail(span, ErrorCode::of(code).as_str()),
         Err(ModelError::Unavailable(_) | ModelError::Broke(_)) => return fail(span, "unavailable"),
     };
     span.record("gen_ai.usage.input_tokens", answer.usage.input_tokens);

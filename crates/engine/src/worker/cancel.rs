@@ -17,11 +17,11 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Shared;
+use crate::delivery::dispatcher::Dispatcher;
 use crate::delivery::settle::{SettleError, Settled, settle};
 use crate::ports::{CancelNotice, CancelOutcome, CancelRequests, RunStatus, Sessions, StoreError};
 use crate::run::registry::RunHandle;
-use crate::run::session::requested_by;
+use crate::run::session_end::requested_by;
 use crate::world::{Ports, World};
 use tarsy_core::ids::SessionId;
 
@@ -36,7 +36,7 @@ const MAX_JITTER: Duration = Duration::from_millis(300);
 
 /// Stops the runs whose cancellation is requested. Every third of the lease, it looks up the requests for all runs.
 #[derive(Debug)]
-pub struct CancelListener<W: World>(pub Arc<Shared<W>>);
+pub struct CancelListener<W: World>(pub Arc<Dispatcher<W>>);
 
 impl<W: World> CancelListener<W> {
     /// Listens until `end` is cancelled.
@@ -44,7 +44,7 @@ impl<W: World> CancelListener<W> {
         let (accepted, unwritten) = mpsc::channel(MAX_WAITING);
         let (not_run_here, others) = mpsc::channel(MAX_WAITING);
         let listening = Listening {
-            shared: &self.0,
+            dispatcher: &self.0,
             missed: Notify::new(),
             accepted,
             not_run_here,
@@ -60,7 +60,7 @@ impl<W: World> CancelListener<W> {
 }
 
 struct Listening<'a, W: World> {
-    shared: &'a Shared<W>,
+    dispatcher: &'a Dispatcher<W>,
     missed: Notify,
     accepted: mpsc::Sender<SessionId>,
     not_run_here: mpsc::Sender<SessionId>,
@@ -69,8 +69,8 @@ struct Listening<'a, W: World> {
 impl<W: World> Listening<'_, W> {
     async fn receive(&self) -> Infallible {
         loop {
-            match self.shared.ports.cancel_requests.next().await {
-                CancelNotice::Requested(session) => match self.shared.runs.get(session) {
+            match self.dispatcher.ports.cancel_requests.next().await {
+                CancelNotice::Requested(session) => match self.dispatcher.runs.get(session) {
                     Some(run) => self.cancel(&run),
                     None if self.not_run_here.try_send(session).is_err() => {
                         tracing::debug!(session_id = %session, "cancel request left to other workers: too many wait");
@@ -84,16 +84,16 @@ impl<W: World> Listening<'_, W> {
 
     /// Looks up the requests for new runs, and those for all runs after a gap and every third of the lease.
     async fn look_up(&self) -> Infallible {
-        let mut ticks = tokio::time::interval(self.shared.lease() / 3);
+        let mut ticks = tokio::time::interval(self.dispatcher.lease() / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut known = BTreeSet::new();
         loop {
             let all = tokio::select! {
-                () = self.shared.runs.added() => false,
+                () = self.dispatcher.runs.added() => false,
                 () = self.missed.notified() => true,
                 _ = ticks.tick() => true,
             };
-            let runs = self.shared.runs.all();
+            let runs = self.dispatcher.runs.all();
             let now: BTreeSet<_> = runs
                 .iter()
                 .map(|run| (run.lease.session_id, run.lease.epoch))
@@ -113,7 +113,7 @@ impl<W: World> Listening<'_, W> {
     async fn check(&self, run: &RunHandle<W::Delivery>) {
         let session_id = run.lease.session_id;
         let request = self
-            .shared
+            .dispatcher
             .ports
             .cancel_requests
             .cancel_requested(session_id);
@@ -160,13 +160,13 @@ async fn persist<S: Sessions>(sessions: &S, mut unwritten: mpsc::Receiver<Sessio
 }
 
 /// Ends requested sessions that no worker has, and publishes their last event.
-async fn end_ownerless<W: World>(shared: &Shared<W>, requests: mpsc::Receiver<SessionId>) {
+async fn end_ownerless<W: World>(dispatcher: &Dispatcher<W>, requests: mpsc::Receiver<SessionId>) {
     let requests = stream::unfold(requests, |mut requests| async {
         Some((requests.recv().await?, requests))
     });
     let end = |session_id| async move {
         tokio::time::sleep(MAX_JITTER.mul_f64(fastrand::f64())).await; // the jitter itself
-        if let Err(error) = end_if_ownerless(shared, session_id).await {
+        if let Err(error) = end_if_ownerless(dispatcher, session_id).await {
             tracing::debug!(%session_id, "cancelled session not settled yet: {error}");
         }
     };
@@ -174,15 +174,15 @@ async fn end_ownerless<W: World>(shared: &Shared<W>, requests: mpsc::Receiver<Se
 }
 
 async fn end_if_ownerless<W: World>(
-    shared: &Shared<W>,
+    dispatcher: &Dispatcher<W>,
     session: SessionId,
 ) -> Result<(), SettleError> {
-    let Shared {
+    let Dispatcher {
         ports,
         runs,
         settler,
         ..
-    } = shared;
+    } = dispatcher;
     match settle_known(ports, session).await? {
         Some(Settled::NotOver) if runs.get(session).is_none() => {}
         Some(Settled::NotOver | Settled::Done(_)) | None => return Ok(()),

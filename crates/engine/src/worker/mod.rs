@@ -1,12 +1,10 @@
-//! The background tasks of a worker, and the state that they share with the dispatcher.
+//! The background tasks of a worker. They watch and repair what its dispatcher does.
 
-pub mod shared;
 pub mod background;
 pub mod renewal;
 pub mod cancel;
 pub mod sweeper;
 pub mod probes;
-pub mod outage;
 pub mod timeline_probe;
 pub mod presence;
 pub mod notifications;

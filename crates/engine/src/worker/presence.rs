@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::probes::State;
-use super::shared::Shared;
+use crate::delivery::dispatcher::Dispatcher;
 use crate::ports::{MAX_LISTED_SESSIONS, Presence, WorkerStatus};
 use crate::world::World;
 
@@ -18,7 +18,7 @@ const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(5);
 /// Announces the worker every five seconds and whenever its state changes.
 #[derive(Debug)]
 pub struct Announcer<W: World> {
-    pub shared: Arc<Shared<W>>,
+    pub dispatcher: Arc<Dispatcher<W>>,
     /// The program's version.
     pub version: String,
     pub state: watch::Receiver<State>,
@@ -41,12 +41,12 @@ impl<W: World> Announcer<W> {
                 since = (state, Instant::now());
             }
             let status = self.status(since.1.elapsed());
-            self.shared.ports.presence.announce(&status);
+            self.dispatcher.ports.presence.announce(&status);
         }
     }
 
     fn status(&mut self, in_state: Duration) -> WorkerStatus {
-        let Shared { settings, runs, .. } = &*self.shared;
+        let Dispatcher { settings, runs, .. } = &*self.dispatcher;
         let state = self.state.borrow_and_update().clone();
         let sessions = runs.sessions();
         WorkerStatus {
@@ -73,8 +73,8 @@ mod tests {
 
     use super::*;
     use crate::ports::Claim;
+    use crate::testing::FakeDelivery;
     use crate::testing::delivery::{DeliveryHarness, SETTLED, until};
-    use crate::testing::{FakeDelivery, lock};
     use tarsy_core::ids::WorkerId;
 
     #[tokio::test(start_paused = true)]
@@ -84,26 +84,26 @@ mod tests {
         let announced = Arc::clone(&harness.scene.ports.presence);
         let (state, states) = watch::channel(State::Claiming);
         let (began, end) = (Instant::now(), CancellationToken::new());
-        let (shared, version) = (Arc::clone(&harness.shared), "0.1.0".to_owned());
+        let (dispatcher, version) = (Arc::clone(&harness.dispatcher), "0.1.0".to_owned());
         let task = tokio::spawn(
             Announcer {
-                shared,
+                dispatcher,
                 version,
                 state: states,
             }
             .run(end.clone()),
         );
-        until(|| lock(&announced.0).len() == 2).await;
+        until(|| announced.0.lock().len() == 2).await;
         tokio::time::advance(Duration::from_millis(1500)).await;
         state.send_replace(State::Paused(vec!["database"]));
-        until(|| lock(&announced.0).len() == 3).await;
+        until(|| announced.0.lock().len() == 3).await;
         state.send_replace(State::Draining);
         drop(state);
-        until(|| lock(&announced.0).len() == 5).await;
+        until(|| announced.0.lock().len() == 5).await;
         end.cancel();
         task.await.unwrap();
 
-        let announced = lock(&announced.0).clone();
+        let announced = announced.0.lock().clone();
         let each = announced.iter();
         let states: Vec<(u64, &str, u64)> = each
             .map(|(at, status)| {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::outage::StoreCheck;
-use super::shared::Shared;
+use crate::delivery::dispatcher::Dispatcher;
+use crate::delivery::outage::StoreCheck;
 use crate::ports::{Model, Sessions};
 use crate::world::World;
 
@@ -57,7 +57,7 @@ impl State {
 /// Probes broker, store and LLM service every two seconds.
 #[derive(Debug)]
 pub struct Probes<W: World, B, P> {
-    pub shared: Arc<Shared<W>>,
+    pub dispatcher: Arc<Dispatcher<W>>,
     /// Whether the connection to the broker stands.
     pub broker: B,
     /// Whether the providers of models can be called. Asked while the LLM service serves.
@@ -91,7 +91,7 @@ where
     pub async fn run(self, end: CancellationToken) {
         tokio::select! {
             biased;
-            () = self.shared.shutdown.drain.cancelled() => {}
+            () = self.dispatcher.shutdown.drain.cancelled() => {}
             () = end.cancelled() => {}
             () = self.probe_forever() => {}
         }
@@ -126,11 +126,11 @@ where
 
     async fn unavailable(&self) -> Vec<&'static str> {
         let (store, model) = tokio::join!(
-            tokio::time::timeout(PROBE_TIMEOUT, self.shared.ports.sessions.reachable()),
-            tokio::time::timeout(PROBE_TIMEOUT, self.shared.ports.model.serving()),
+            tokio::time::timeout(PROBE_TIMEOUT, self.dispatcher.ports.sessions.reachable()),
+            tokio::time::timeout(PROBE_TIMEOUT, self.dispatcher.ports.model.serving()),
         );
         let store = store.unwrap_or(false);
-        self.shared.outages.probed(if store {
+        self.dispatcher.outages.probed(if store {
             StoreCheck::Passed
         } else {
             StoreCheck::Failed
@@ -160,7 +160,6 @@ mod tests {
     use super::*;
     use crate::ports::{Claim, Disposition};
     use crate::testing::delivery::{DeliveryHarness, SETTLED};
-    use crate::testing::lock;
 
     #[tokio::test(start_paused = true)]
     async fn claiming_pauses_while_a_service_is_unavailable_and_a_drain_shows_at_once() {
@@ -169,10 +168,10 @@ mod tests {
         let connected = Arc::new(AtomicBool::new(true));
         let link = Arc::clone(&connected);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
+        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
         let (broker, remedies) = (move || link.load(Ordering::Relaxed), Remedies::default());
         let probes = Probes {
-            shared,
+            dispatcher,
             broker,
             providers: async || true,
             state,
@@ -193,17 +192,17 @@ mod tests {
             );
         };
         is(State::Claiming, 0).await;
-        *lock(&harness.sessions.unavailable) = Some("reachable");
+        *harness.sessions.unavailable.lock() = Some("reachable");
         is(State::Paused(vec!["database"]), 2).await;
-        *lock(serving) = None;
+        *serving.lock() = None;
         connected.store(false, Ordering::Relaxed);
         is(State::Paused(vec!["nats", "database", "llm-service"]), 7).await;
-        *lock(&harness.sessions.unavailable) = None;
-        *lock(serving) = Some(false);
+        *harness.sessions.unavailable.lock() = None;
+        *serving.lock() = Some(false);
         connected.store(true, Ordering::Relaxed);
         is(State::Paused(vec!["llm-service"]), 7).await;
-        *lock(serving) = None;
-        harness.shared.shutdown.drain.cancel();
+        *serving.lock() = None;
+        harness.dispatcher.shutdown.drain.cancel();
         is(State::Draining, 0).await;
         assert!(!task.is_finished(), "the probes end with the other tasks");
         end.cancel();
@@ -219,10 +218,10 @@ mod tests {
             SETTLED,
         );
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
+        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
         let remedies = Remedies::default();
         let probes = Probes {
-            shared,
+            dispatcher,
             broker: || true,
             providers: async || true,
             state,
@@ -234,18 +233,18 @@ mod tests {
             .await
             .unwrap();
         harness.deliver(b"x").await;
-        *lock(&harness.sessions.unavailable) = Some("reachable");
+        *harness.sessions.unavailable.lock() = Some("reachable");
         states
             .wait_for(|state| *state == State::Paused(vec!["database"]))
             .await
             .unwrap();
-        *lock(&harness.sessions.unavailable) = None;
+        *harness.sessions.unavailable.lock() = None;
         states
             .wait_for(|state| *state == State::Claiming)
             .await
             .unwrap();
         harness.deliver(b"x").await;
-        let graces = lock(&harness.sessions.outage_graces).clone();
+        let graces = harness.sessions.outage_graces.lock().clone();
         assert!(
             graces.len() == 2 && graces[0].is_zero() && graces[1] >= PROBE_INTERVAL,
             "{graces:?}"

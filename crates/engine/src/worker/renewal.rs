@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::outage::StoreCheck;
-use super::shared::Shared;
+use crate::delivery::dispatcher::Dispatcher;
+use crate::delivery::outage::StoreCheck;
 use crate::ports::{Delivery, Feed, Renewal, Sessions};
 use crate::run::registry::RunHandle;
 use crate::world::World;
@@ -23,7 +23,7 @@ const HEARTBEATS_AT_ONCE: usize = 1_000;
 /// When a lease is lost, its run is stopped; its message is not answered. A failed renewal stops no run: the runs
 /// notice by themselves when the last renewal is too long ago. A run stuck in one step is not renewed.
 #[derive(Debug)]
-pub struct LeaseRenewal<W: World>(pub Arc<Shared<W>>);
+pub struct LeaseRenewal<W: World>(pub Arc<Dispatcher<W>>);
 
 type Run<W> = RunHandle<<W as World>::Delivery>;
 
@@ -82,7 +82,7 @@ impl<W: World> LeaseRenewal<W> {
 
     /// Renews all leases. Returns the runs whose row another statement holds.
     async fn renew(&self) -> Vec<Run<W>> {
-        let Shared {
+        let Dispatcher {
             ports,
             runs,
             outages,

@@ -11,14 +11,14 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Shared;
+use crate::delivery::dispatcher::Dispatcher;
 use crate::delivery::settle::{SettleError, Settled, settle};
 use crate::ports::{
     Claim, Claimed, DeadReason, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept,
 };
 use crate::run::control::Interrupted;
 use crate::run::instruments;
-use crate::run::session::end_early;
+use crate::run::session_end::end_early;
 use crate::world::World;
 use tarsy_config::Retention;
 use tarsy_core::chain::EarlyEnd;
@@ -45,7 +45,7 @@ const SWEEP_TIMEOUT: Duration = Duration::from_secs(120);
 /// The sweeper of a worker.
 #[derive(Debug)]
 pub struct Sweeper<W: World> {
-    shared: Arc<Shared<W>>,
+    dispatcher: Arc<Dispatcher<W>>,
     /// Time between two sweeps.
     interval: Duration,
     retention: Retention,
@@ -59,10 +59,10 @@ pub struct Sweeper<W: World> {
 
 impl<W: World> Sweeper<W> {
     /// A sweeper that deletes rows which are older than `retention` keeps them.
-    pub fn new(shared: &Arc<Shared<W>>, interval: Duration, retention: Retention) -> Self {
-        let shared = Arc::clone(shared);
+    pub fn new(dispatcher: &Arc<Dispatcher<W>>, interval: Duration, retention: Retention) -> Self {
+        let dispatcher = Arc::clone(dispatcher);
         Self {
-            shared,
+            dispatcher,
             interval,
             retention,
             store_unavailable: false,
@@ -100,7 +100,7 @@ impl<W: World> Sweeper<W> {
             min_age,
             limit: MAX_ROWS,
         };
-        let found = match self.shared.ports.sessions.sweep(sweep).await {
+        let found = match self.dispatcher.ports.sessions.sweep(sweep).await {
             Ok(found) => found,
             Err(error) => {
                 if !self.store_unavailable {
@@ -144,7 +144,7 @@ impl<W: World> Sweeper<W> {
     async fn prune(&self) -> Result<(), StoreError> {
         for _ in 0..PRUNE_BATCHES {
             let pruned = self
-                .shared
+                .dispatcher
                 .ports
                 .sessions
                 .prune(self.retention, PRUNE_ROWS)
@@ -170,7 +170,7 @@ impl<W: World> Sweeper<W> {
     async fn complete_words(&self) -> Result<(), StoreError> {
         for _ in 0..WORDS_BATCHES {
             let worded = self
-                .shared
+                .dispatcher
                 .ports
                 .sessions
                 .complete_words()
@@ -195,12 +195,12 @@ impl<W: World> Sweeper<W> {
     }
 
     async fn repair(&self, swept: Swept) -> Result<(), SettleError> {
-        let Shared {
+        let Dispatcher {
             ports,
             runs,
             settler,
             ..
-        } = &*self.shared;
+        } = &*self.dispatcher;
         match swept {
             Swept::Overdue(session) => self.end(session).await,
             Swept::Idle(alert) if runs.get(alert.alert_id).is_some() => Ok(()),
@@ -219,10 +219,10 @@ impl<W: World> Sweeper<W> {
     /// Ends a session past its deadline. No worker has to run it any more, so this needs no message.
     async fn end(&self, session: SessionId) -> Result<(), SettleError> {
         match self
-            .shared
+            .dispatcher
             .ports
             .sessions
-            .claim(session, self.shared.claim_request())
+            .claim(session, self.dispatcher.claim_request())
             .await?
         {
             Claim::Taken(claimed) => self.end_claimed(claimed).await?,
@@ -232,11 +232,11 @@ impl<W: World> Sweeper<W> {
             | Claim::Incompatible
             | Claim::Unknown => return Ok(()),
         }
-        settle(&self.shared.ports, session).await.map(|_| ())
+        settle(&self.dispatcher.ports, session).await.map(|_| ())
     }
 
     async fn end_claimed(&self, claimed: Claimed) -> Result<(), SettleError> {
-        let (session_id, ports) = (claimed.lease.session_id, &self.shared.ports);
+        let (session_id, ports) = (claimed.lease.session_id, &self.dispatcher.ports);
         let end = if claimed.cancel_requested {
             EarlyEnd::Cancelled
         } else {
@@ -252,7 +252,7 @@ impl<W: World> Sweeper<W> {
             Ok(ended) => {
                 metrics::counter!("tarsy_sweeps_total", "found" => "overdue").increment(1);
                 let took = self
-                    .shared
+                    .dispatcher
                     .settings
                     .limits
                     .session_timeout
@@ -272,7 +272,7 @@ impl<W: World> Sweeper<W> {
 
     /// Queues an alert again that is undecided, or open without an owner, and whose message is gone from the stream.
     async fn requeue(&self, alert: IdleAlert) -> Result<(), SettleError> {
-        let (id, ports) = (alert.alert_id, &self.shared.ports);
+        let (id, ports) = (alert.alert_id, &self.dispatcher.ports);
         if let Some(refusal) = alert.undecided.then(|| refusal_of(&alert)).flatten() {
             ports.sessions.give_up(id, refusal).await?;
             settle(ports, id).await?;

@@ -9,20 +9,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::delivery::timeline::Timeline;
 use crate::ports::Feed;
 
 /// The time between two probes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
-
-/// The state of the timeline stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Timeline {
-    /// The stream takes events, as far as is known.
-    #[default]
-    Accepting,
-    /// The stream takes no events, for this reason.
-    Unavailable(String),
-}
 
 /// Probes the timeline stream every two seconds, and shows its state in a metric and its changes in the log.
 #[derive(Debug)]
@@ -58,19 +49,6 @@ impl<F: Feed> TimelineProbe<F> {
             self.state
                 .send_if_modified(|state| std::mem::replace(state, found.clone()) != found);
             tokio::time::sleep(PROBE_INTERVAL).await; // pacing of probes
-        }
-    }
-}
-
-/// Waits until the stream takes events again after it did not. Cancel safe.
-pub(crate) async fn accepts_again(state: &mut watch::Receiver<Timeline>) {
-    loop {
-        if state.changed().await.is_err() {
-            // The probe has ended: no change will follow.
-            std::future::pending::<()>().await;
-        }
-        if *state.borrow_and_update() == Timeline::Accepting {
-            return;
         }
     }
 }

@@ -5,9 +5,10 @@
 //! ones have a share of the permits of their own, and give way first: whatever clients without credentials do, those
 //! with credentials get the rest.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -227,7 +228,7 @@ impl OpenConnection {
 }
 
 fn lock(open: &Mutex<OpenConnections>) -> MutexGuard<'_, OpenConnections> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
+    open.lock()
 }
 
 /// The unit that `per_address` counts: an IPv4 address, or the IPv6 network that a provider gives to one customer.

@@ -1,7 +1,7 @@
 //! The HTTP listener of the roles: accepts connections, serves HTTP/1 on each, and drains them when it is stopped.
 //!
 //! Owns the life of a connection: its permit, its timeouts and its end. What a request is answered with is the
-//! service's business.
+//! router's business.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -10,12 +10,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::{Error, Router, body};
+use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::http::Extensions;
 use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
-use hyper::{Request, Response};
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use metrics::Gauge;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -49,6 +52,8 @@ pub struct Options {
     pub drain_timeout: Duration,
     /// The bytes that are written to a connection which gets no permit, before it is closed.
     pub over_limit_response: &'static [u8],
+    /// The name of the gauge of open connections, if the listener has one.
+    pub open_connections: Option<&'static str>,
 }
 
 /// An extension of every request: the address at the other end of its connection, which may be that of a proxy.
@@ -67,19 +72,14 @@ pub fn authenticated(request: &Extensions) {
     }
 }
 
-/// Serves every connection with a new `S` until `stop` is cancelled, then drains the open connections. Each request has
-/// a [`ClientAddress`], and is unauthenticated until the service calls [`authenticated`].
-pub async fn serve<S, B>(
+/// Serves `router` until `stop` is cancelled, then drains the open connections. Each request has a [`ClientAddress`],
+/// and is unauthenticated until the router calls [`authenticated`].
+pub async fn serve(
     listener: TcpListener,
     options: Options,
-    new_service: impl Fn() -> S,
+    router: Router,
     stop: CancellationToken,
-) where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send + 'static,
-    S::Future: Send,
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) {
     let limiter = ConnectionLimiter::new(options.name, options.limits);
     let connections = TaskTracker::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
@@ -94,7 +94,7 @@ pub async fn serve<S, B>(
                         options,
                         stop: stop.clone(),
                     };
-                    connections.spawn(connection.serve(new_service()));
+                    connections.spawn(connection.serve(router.clone()));
                 }
                 None => refuse(&stream, &options),
             },
@@ -138,12 +138,7 @@ struct Connection {
 
 impl Connection {
     /// Serves from the first request to the last one.
-    async fn serve<S, B>(self, service: S)
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        B: Body<Data = Bytes> + Unpin + 'static,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    async fn serve(self, router: Router) {
         let Self {
             stream,
             client,
@@ -151,13 +146,15 @@ impl Connection {
             options,
             stop,
         } = self;
+        let _counted = options.open_connections.map(Counted::new);
+        let router = TowerToHyperService::new(router);
         let of_requests = Arc::clone(&permit);
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(client);
             request
                 .extensions_mut()
                 .insert(Permit(Arc::clone(&of_requests)));
-            let (exchange, response) = (of_requests.begin(), service.call(request));
+            let (exchange, response) = (of_requests.begin(), router.call(request));
             async move {
                 let response = response.await?;
                 Ok::<_, Infallible>(response.map(|body| Answer {
@@ -194,15 +191,32 @@ impl Connection {
     }
 }
 
+/// Counts one open connection until it is dropped.
+struct Counted(Gauge);
+
+impl Counted {
+    fn new(name: &'static str) -> Self {
+        let gauge = metrics::gauge!(name);
+        gauge.increment(1);
+        Self(gauge)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.decrement(1);
+    }
+}
+
 /// The body of a response: the exchange lasts until all of it is written, which takes long for a stream.
-struct Answer<B> {
-    body: B,
+struct Answer {
+    body: body::Body,
     _exchange: Exchange,
 }
 
-impl<B: Body + Unpin> Body for Answer<B> {
-    type Data = B::Data;
-    type Error = B::Error;
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,

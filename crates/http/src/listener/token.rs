@@ -1,6 +1,7 @@
 //! The bearer token that the clients of a listener have to send.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 
 use data_encoding::BASE64;
 use hyper::HeaderMap;
@@ -27,7 +28,7 @@ impl Token {
     /// Accepts this token in place of the present one, unless no client can send it. Returns whether it is accepted.
     pub fn renew(&self, text: &str) -> bool {
         if is_sendable(text) {
-            *self.0.write().unwrap_or_else(PoisonError::into_inner) = Sha256::digest(text).into();
+            *self.0.write() = Sha256::digest(text).into();
         }
         is_sendable(text)
     }
@@ -55,7 +56,7 @@ impl Token {
 
     /// The hash of the token, as a key that only those have who know it.
     pub fn digest(&self) -> [u8; 32] {
-        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+        *self.0.read()
     }
 
     fn is_bytes(&self, sent: &[u8]) -> bool {

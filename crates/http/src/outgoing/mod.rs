@@ -1,7 +1,10 @@
 //! The HTTP client for requests to addresses that operators configure: one TLS configuration, and no redirect without
-//! a check.
+//! a check; the reader of events in a response; TLS connections for gRPC.
 //!
 //! A proxy of the environment is used.
+
+pub mod events;
+pub mod tls;
 
 use std::error::Error as _;
 use std::time::Duration;

@@ -7,8 +7,8 @@ use tonic::{Code, ConnectError, Response, Status};
 use tonic_health::pb::HealthCheckResponse;
 use tonic_health::pb::health_check_response::ServingStatus;
 
-use super::connector::ConnectFault;
 use crate::pem::FileError;
+use tarsy_http::outgoing::tls::ConnectFault;
 
 /// The reason why the service cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -143,17 +143,21 @@ fn of_status(status: &Status) -> ServiceFault {
 
 /// The fault of a connection that cannot be repaired by waiting, if that is the cause of a status.
 pub(super) fn connect_fault(status: &Status) -> Option<ServiceFault> {
-    sources(status).find_map(|error| match error.downcast_ref::<ConnectFault>() {
-        Some(ConnectFault::Tls(error)) => Some(ServiceFault::Tls(error.to_string())),
-        Some(ConnectFault::File(error)) => Some(ServiceFault::File(error.clone())),
-        Some(error @ ConnectFault::Host(_)) => Some(ServiceFault::Tls(error.to_string())),
-        Some(ConnectFault::Tcp(_)) => None,
-        // With TLS 1.3, the service's refusal arrives after the client's handshake. HTTP/2 keeps only its text.
-        None => {
-            let text = error.to_string();
-            text.find(ALERT)
-                .and_then(|at| text.get(at..))
-                .map(|alert| ServiceFault::Tls(alert.to_owned()))
+    sources(status).find_map(|error| {
+        if let Some(error) = error.downcast_ref::<FileError>() {
+            return Some(ServiceFault::File(error.clone()));
+        }
+        match error.downcast_ref() {
+            Some(ConnectFault::Tls(error)) => Some(ServiceFault::Tls(error.to_string())),
+            Some(error @ ConnectFault::Host(_)) => Some(ServiceFault::Tls(error.to_string())),
+            Some(ConnectFault::Tcp(_)) => None,
+            // With TLS 1.3, the service's refusal arrives after the client's handshake. HTTP/2 keeps only its text.
+            None => {
+                let text = error.to_string();
+                text.find(ALERT)
+                    .and_then(|at| text.get(at..))
+                    .map(|alert| ServiceFault::Tls(alert.to_owned()))
+            }
         }
     })
 }

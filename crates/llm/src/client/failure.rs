@@ -12,14 +12,8 @@ use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
 use super::check::{connect_fault, sources};
 use crate::proto::{ErrorInfo, MAX_ANSWER_BYTES};
+use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::ports::{ModelError, ProviderFailure};
-
-/// The error code of a stream that broke after its first chunk; the existing service uses the same word.
-const PARTIAL_CODE: &str = "partial_stream_error";
-/// The error code of a timeout.
-const DEADLINE_CODE: &str = "deadline_exceeded";
-/// The error code of an answer over a limit.
-const TOO_LARGE_CODE: &str = "answer_too_large";
 
 /// The error code of a request over the limit of the service.
 const LARGE_REQUEST_CODE: &str = "request_too_large";
@@ -49,7 +43,7 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
 pub(super) fn after_first_chunk(status: &Status) -> ModelError {
     let broke = || {
         failed(
-            PARTIAL_CODE,
+            ErrorCode::PartialStream.as_str(),
             format!(
                 "llm stream broke after partial output: {}",
                 describe(status)
@@ -77,19 +71,19 @@ fn over_limit(status: &Status) -> Option<ModelError> {
             of_request()
         });
     }
-    is_timeout(status).then(|| failed(DEADLINE_CODE, describe(status)))
+    is_timeout(status).then(|| failed(ErrorCode::DeadlineExceeded.as_str(), describe(status)))
 }
 
 pub(super) fn no_final_chunk() -> ModelError {
     failed(
-        PARTIAL_CODE,
+        ErrorCode::PartialStream.as_str(),
         "llm stream ended without its final chunk".to_owned(),
     )
 }
 
 pub(super) fn timed_out(limit: Duration) -> ModelError {
     failed(
-        DEADLINE_CODE,
+        ErrorCode::DeadlineExceeded.as_str(),
         format!("llm call gave no whole answer within {limit:?}"),
     )
 }
@@ -99,8 +93,7 @@ fn is_large(status: &Status) -> bool {
 }
 
 /// Codes of failures that meet the same request again, among those that the client itself reports.
-const PERMANENT: [&str; 8] = [
-    TOO_LARGE_CODE,
+const PERMANENT: [&str; 7] = [
     LARGE_REQUEST_CODE,
     "invalid_argument",
     "not_found",
@@ -113,13 +106,13 @@ const PERMANENT: [&str; 8] = [
 /// A failed call; its code shows whether it timed out and whether it may succeed later.
 pub(super) fn failed(code: &str, message: String) -> ModelError {
     let provider = ProviderFailure {
-        retryable: !PERMANENT.contains(&code),
+        retryable: ErrorCode::of(code) != ErrorCode::AnswerTooLarge && !PERMANENT.contains(&code),
         ..ProviderFailure::default()
     };
     ModelError::Failed {
         code: code.to_owned(),
         message,
-        timeout: code == DEADLINE_CODE,
+        timeout: ErrorCode::of(code) == ErrorCode::DeadlineExceeded,
         provider,
     }
 }
@@ -134,7 +127,7 @@ pub(super) fn reported(error: ErrorInfo) -> ModelError {
         retryable: error.retryable,
         retry_after: retry_after.map(|delay| delay.min(MAX_RETRY_AFTER)),
     };
-    let timeout = error.code == DEADLINE_CODE;
+    let timeout = ErrorCode::of(&error.code) == ErrorCode::DeadlineExceeded;
     ModelError::Failed {
         code: error.code,
         message: error.message,
@@ -147,7 +140,7 @@ pub(super) fn reported(error: ErrorInfo) -> ModelError {
 pub(super) fn too_large(limit: &str) -> ModelError {
     metrics::counter!("tarsy_model_answers_too_large_total").increment(1);
     failed(
-        TOO_LARGE_CODE,
+        ErrorCode::AnswerTooLarge.as_str(),
         format!("the answer is too large: at most {limit}"),
     )
 }
@@ -181,7 +174,7 @@ fn word(code: Code) -> &'static str {
         Code::Cancelled => "cancelled",
         Code::Unknown => "unknown",
         Code::InvalidArgument => "invalid_argument",
-        Code::DeadlineExceeded => DEADLINE_CODE,
+        Code::DeadlineExceeded => ErrorCode::DeadlineExceeded.as_str(),
         Code::NotFound => "not_found",
         Code::AlreadyExists => "already_exists",
         Code::PermissionDenied => "permission_denied",
@@ -227,7 +220,10 @@ mod tests {
         );
         assert_eq!(
             before_first_chunk(&Status::deadline_exceeded("too slow")),
-            failed(DEADLINE_CODE, "deadline_exceeded: too slow".to_owned())
+            failed(
+                ErrorCode::DeadlineExceeded.as_str(),
+                "deadline_exceeded: too slow".to_owned()
+            )
         );
     }
 
@@ -254,7 +250,7 @@ mod tests {
         assert_eq!(reported(info(22)), failed(Duration::from_secs(22)));
         assert_eq!(reported(info(u64::MAX / 4)), failed(MAX_RETRY_AFTER));
         let plain = ErrorInfo {
-            code: DEADLINE_CODE.to_owned(),
+            code: ErrorCode::DeadlineExceeded.as_str().to_owned(),
             ..ErrorInfo::default()
         };
         assert!(matches!(

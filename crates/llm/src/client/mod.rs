@@ -10,11 +10,11 @@ mod limits;
 mod retry;
 mod failure;
 mod credentials;
-mod connector;
 mod check;
 mod unchecked;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
@@ -22,12 +22,12 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+use tower::{BoxError, service_fn};
 
 use self::answer::Assembly;
 pub use self::answer::{Observed, assemble};
 pub use self::check::{HEALTH_CHECK, Health, ServiceFault};
 use self::check::{SentToken, is_unknown_call, of_health};
-use self::connector::SecureConnector;
 pub use self::credentials::{ClientCertificate, Credentials};
 pub use self::providers::CheckError;
 pub use self::request::wire;
@@ -41,6 +41,7 @@ use tarsy_core::intake::headers::TRACEPARENT;
 use tarsy_core::timeline::DeltaKind;
 use tarsy_engine::ports::{Model, ModelError, ModelRequest};
 use tarsy_engine::trace;
+use tarsy_http::outgoing::tls;
 use tarsy_mask::Mask;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -113,10 +114,11 @@ impl Client {
         let credentials = Arc::new(credentials);
         let channel = if has_tls {
             let credentials = Arc::clone(&credentials);
-            endpoint.connect_with_connector_lazy(SecureConnector {
-                credentials,
-                timeout: CONNECT_TIMEOUT,
-            })
+            endpoint.connect_with_connector_lazy(service_fn(move |uri| {
+                // The files are read for each connection.
+                let config = credentials.tls();
+                async move { Ok::<_, BoxError>(tls::connect(uri, config?, CONNECT_TIMEOUT).await?) }
+            }))
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
@@ -173,7 +175,7 @@ impl Client {
 
     /// Logs a wrong setting when it is found, and not again until it changes.
     fn log(&self, fault: Option<ServiceFault>) {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         match &fault {
             Some(fault) if fault.is_configuration() && logged.as_ref() != Some(fault) => {
                 tracing::error!(fix = fault.fix(), "llm-service cannot be used: {fault}");

@@ -4,7 +4,7 @@
 //! successful call proves it. Until then such an answer is no failure of the session, because the address may be that
 //! of another server.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -77,7 +77,7 @@ impl UncheckedService {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

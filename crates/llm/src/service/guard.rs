@@ -3,14 +3,12 @@
 //! The health check needs no token, because probes have none. If the service asks for a token and the call has not
 //! sent a valid one, the answer carries `www-authenticate`, so that a client knows it before its first model call.
 
-use std::convert::Infallible;
-use std::task::{Context, Poll};
-
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::middleware::Next;
+use axum::response::Response;
 use tonic::Status;
-use tonic::body::Body;
-use tonic::codegen::http::HeaderValue;
-use tonic::codegen::http::header::WWW_AUTHENTICATE;
-use tonic::codegen::{BoxFuture, Service, http};
 use tonic_health::pb::health_server::SERVICE_NAME as HEALTH;
 
 use super::limited::Client;
@@ -19,57 +17,24 @@ use super::security::Security;
 const SCHEME: &str = "Bearer";
 const UNAUTHENTICATED: &str = "this LLM service asks for a bearer token: set TARSY_LLM_TOKEN or TARSY_LLM_TOKEN_FILE as it has it";
 
-type Answer = http::Response<Body>;
-
-/// A gRPC service behind the tokens of `security`.
-#[derive(Clone, Debug)]
-pub(super) struct Guard<S> {
-    pub(super) service: S,
-    pub(super) security: Security,
-}
-
-impl<S> Service<http::Request<Body>> for Guard<S>
-where
-    S: Service<
-            http::Request<Body>,
-            Response = Answer,
-            Error = Infallible,
-            Future = BoxFuture<Answer, Infallible>,
-        >,
-{
-    type Response = Answer;
-    type Error = Infallible;
-    type Future = BoxFuture<Answer, Infallible>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.service.poll_ready(context)
+/// Passes a call on if it has a token of `security`, or is one of the health check.
+pub(super) async fn guard(
+    State(security): State<Security>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if security.permits(request.headers()) {
+        if let Some(client) = request.extensions().get::<Client>() {
+            client.authenticate();
+        }
+        return next.run(request).await;
     }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        if self.security.permits(request.headers()) {
-            if let Some(client) = request.extensions().get::<Client>() {
-                client.authenticate();
-            }
-            return self.service.call(request);
-        }
-        if request
-            .uri()
-            .path()
-            .trim_start_matches('/')
-            .split('/')
-            .next()
-            == Some(HEALTH)
-        {
-            let answer = self.service.call(request);
-            return Box::pin(async { answer.await.map(asking_for_a_token) });
-        }
+    let mut answer = if request.uri().path().split('/').nth(1) == Some(HEALTH) {
+        next.run(request).await
+    } else {
         metrics::counter!("tarsy_llm_unauthenticated_total", "lacks" => "token").increment(1);
-        let refused = asking_for_a_token(Status::unauthenticated(UNAUTHENTICATED).into_http());
-        Box::pin(std::future::ready(Ok(refused)))
-    }
-}
-
-fn asking_for_a_token(mut answer: Answer) -> Answer {
+        Status::unauthenticated(UNAUTHENTICATED).into_http()
+    };
     answer
         .headers_mut()
         .insert(WWW_AUTHENTICATE, HeaderValue::from_static(SCHEME));

@@ -1,13 +1,12 @@
-//! The closed sets of metric labels: providers, types of errors, reasons of an end. Those of the conventions of
-//! OpenTelemetry are in `engine/trace/gen_ai.rs`.
+//! The closed sets of metric labels: providers and types of errors. Their words are in
+//! [`tarsy_core::vocabulary`].
 //!
 //! A request names provider and model freely, so a word that is not known becomes `other`, and the model is no label.
 
 use super::provider::known;
 use crate::proto::GenerateRequest;
-use tarsy_engine::trace::gen_ai::{self, OTHER_ERROR};
-
-pub use tarsy_engine::trace::gen_ai::{FINISH_REASONS, finish_reason};
+use tarsy_core::vocabulary::provider::{GOOGLE, gen_ai_name};
+use tarsy_core::vocabulary::{ErrorCode, OTHER};
 
 /// The provider of a request, as this project and as OpenTelemetry call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +17,6 @@ pub(super) struct ProviderLabel {
     pub(super) gen_ai: &'static str,
 }
 
-const OTHER: &str = "other";
 const SCRIPTED: &str = "scripted";
 
 impl ProviderLabel {
@@ -28,73 +26,25 @@ impl ProviderLabel {
         };
         let word = match (config.provider.as_str(), config.backend.as_str()) {
             (_, SCRIPTED) | (SCRIPTED, _) => SCRIPTED,
-            ("", "" | "google-native") => known::GOOGLE.name,
+            ("", "" | "google-native") => GOOGLE.name,
             (word, _) => known::by_name(word).map_or(OTHER, |known| known.name),
         };
         Self::new(word, &config.project)
     }
 
     fn new(word: &'static str, project: &str) -> Self {
-        let gen_ai = gen_ai::provider_name(word, project);
+        let gen_ai = gen_ai_name(word, project);
         Self { word, gen_ai }
     }
 }
 
-/// The codes of the protocol, and the ends that have none.
-pub const ERROR_TYPES: [&str; 22] = [
-    "credentials",
-    "invalid_request",
-    "provider_error",
-    "empty_response",
-    "partial_stream_error",
-    "invalid_backend",
-    "internal",
-    "rate_limited",
-    "unavailable",
-    "context_window_exceeded",
-    "blocked",
-    "thought_signature",
-    "model_not_found",
-    "deadline_exceeded",
-    "cancelled",
-    "max_tokens",
-    "malformed_tool_call",
-    "max_retries",
-    "stream_broken",
-    "shutting_down",
-    "abandoned",
-    OTHER,
-];
-
-/// The values of `error.type`. A histogram has as many series as buckets for each of them.
-pub const ERROR_CLASSES: [&str; 7] = [
-    "",
-    "credentials",
-    "deadline_exceeded",
-    "invalid_request",
-    "rate_limited",
-    "unavailable",
-    OTHER_ERROR,
-];
-
 /// The value of `error.type` for a code.
 pub(super) fn error_class(code: &str) -> &'static str {
-    ERROR_CLASSES
+    let [.., other] = ErrorCode::CLASSES;
+    ErrorCode::CLASSES
         .into_iter()
         .find(|class| *class == code)
-        .unwrap_or(OTHER_ERROR)
-}
-
-pub(super) fn error_type(code: &str) -> &'static str {
-    known_word(&ERROR_TYPES, code)
-}
-
-fn known_word(words: &[&'static str], text: &str) -> &'static str {
-    words
-        .iter()
-        .copied()
-        .find(|word| *word == text)
-        .unwrap_or(OTHER)
+        .unwrap_or(other)
 }
 
 #[cfg(test)]
@@ -126,20 +76,12 @@ mod tests {
         assert_eq!(of("sk-secret", "genai", ""), ("other", "other"));
         assert_eq!(ProviderLabel::of(&GenerateRequest::default()).word, "other");
         assert_eq!(
-            (error_type("rate_limited"), error_type("sk-secret")),
-            ("rate_limited", "other")
-        );
-        assert_eq!(
             (error_class(""), error_class("rate_limited")),
             ("", "rate_limited")
         );
         assert_eq!(
             (error_class("stream_broken"), error_class("sk-secret")),
             ("_OTHER", "_OTHER")
-        );
-        assert_eq!(
-            (finish_reason("stop"), finish_reason("")),
-            ("stop", "other")
         );
     }
 }

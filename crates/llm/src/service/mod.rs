@@ -6,7 +6,6 @@
 pub mod security;
 mod limited;
 mod guard;
-pub mod routes;
 mod running;
 pub mod call;
 pub mod backend;
@@ -21,11 +20,13 @@ mod counted;
 
 use std::time::Duration;
 
+use axum::middleware::from_fn_with_state;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
@@ -35,11 +36,10 @@ use tracing::{Instrument as _, Span};
 use self::backend::Backends;
 use self::call::{Call, Deadline};
 use self::counted::CountedRequest;
-use self::guard::Guard;
+use self::guard::guard;
 use self::labels::ProviderLabel;
 use self::limited::limited;
 use self::provider::{ErrorCode, ProviderError};
-use self::routes::Routes;
 use self::running::Running;
 use self::security::Security;
 use self::writer::ResponseWriter;
@@ -183,14 +183,17 @@ impl Service {
             security.tls(),
         );
         let _reads = AbortOnDropHandle::new(tokio::spawn(security.clone().keep_up()));
-        let routes = Guard {
-            service: Routes::new(Routes::new(llm, health_service), reflection),
-            security,
-        };
+        let services = Routes::new(llm)
+            .add_service(health_service)
+            .add_service(reflection);
+        let guarded = services
+            .into_axum_router()
+            .layer(from_fn_with_state(security, guard));
         let server = Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-            .serve_with_incoming_shutdown(routes, incoming, token.clone().cancelled_owned());
+            .add_routes(Routes::from(guarded))
+            .serve_with_incoming_shutdown(incoming, token.clone().cancelled_owned());
         tokio::pin!(server);
         tokio::select! {
             result = &mut server => return Ok(result?),

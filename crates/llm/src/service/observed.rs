@@ -1,13 +1,15 @@
 //! Observes a response writer, for the metrics of the request: times, tokens, retries and end.
 
+use parking_lot::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::time::Instant;
 
-use super::labels;
 use crate::proto::generate_response::Content;
 use crate::proto::{FinishInfo, UsageInfo};
+use tarsy_core::vocabulary::ErrorCode;
+use tarsy_engine::trace::gen_ai;
 
 /// The facts of one answer. Each is kept even if the client does not accept the message.
 #[derive(Debug, Default)]
@@ -23,7 +25,7 @@ pub(super) struct Observed {
 impl Observed {
     /// The newest usage, which counts for the whole answer.
     pub(super) fn usage(&self) -> Option<UsageInfo> {
-        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.usage.lock()
     }
 
     pub(super) fn retries(&self) -> u32 {
@@ -32,7 +34,7 @@ impl Observed {
 
     pub(super) fn content(&self, content: &Content) {
         if let Content::Usage(usage) = content {
-            *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(*usage);
+            *self.usage.lock() = Some(*usage);
         } else {
             self.first_chunk.get_or_init(Instant::now);
         }
@@ -40,7 +42,7 @@ impl Observed {
 
     pub(super) fn finished(&self, finish: &FinishInfo) {
         self.finish
-            .get_or_init(|| labels::finish_reason(&finish.reason));
+            .get_or_init(|| gen_ai::finish_reason(&finish.reason));
     }
 
     pub(super) fn retried(&self) {
@@ -49,6 +51,6 @@ impl Observed {
 
     /// The first error of an answer is its cause.
     pub(super) fn failed(&self, code: &str) {
-        self.error.get_or_init(|| labels::error_type(code));
+        self.error.get_or_init(|| ErrorCode::of(code).as_str());
     }
 }

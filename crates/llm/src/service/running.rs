@@ -3,8 +3,9 @@
 //! The limit protects a provider's quota, and this process: a call holds its conversation in memory. A call over the
 //! limit is refused at once, because the worker can return its session to the queue, and another replica may have room.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -34,10 +35,7 @@ impl Running {
         let limit = self.limits.of(provider.word);
         let permits = usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS);
         let semaphore = {
-            let mut all = self
-                .by_provider
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.by_provider.lock();
             Arc::clone(
                 all.entry(provider.word)
                     .or_insert_with(|| Arc::new(Semaphore::new(permits))),

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Sender;
 use tonic::Status;
 
 use super::observed::Observed;
-use super::provider::error::ProviderError;
+use super::provider::error::{ErrorCode, ProviderError};
 use crate::proto::generate_response::Content;
 use crate::proto::{
     ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ErrorInfo, FinishInfo,
@@ -123,14 +123,14 @@ impl ResponseWriter {
 
     /// Breaks the stream after the chunks that were sent.
     pub(crate) async fn break_off(&self, status: Status) {
-        self.observed.failed("stream_broken");
+        self.observed.failed(ErrorCode::StreamBroken.as_str());
         self.outcome.get_or_init(|| "failed");
         self.send(Err(status)).await;
     }
 
     /// Breaks the stream without waiting for room in its buffer.
     pub(super) fn abort(&self, status: Status) {
-        self.observed.failed("shutting_down");
+        self.observed.failed(ErrorCode::ShuttingDown.as_str());
         self.outcome.get_or_init(|| "failed");
         // If the buffer is full, the stream ends without its final chunk, which clients also take for broken.
         self.sender.try_send(Err(status)).ok();

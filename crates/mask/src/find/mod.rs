@@ -9,7 +9,6 @@ mod named_values;
 mod phrases;
 mod statements;
 pub(crate) mod key_values;
-pub(crate) mod prose;
 pub(crate) mod tables;
 pub(crate) mod urls;
 pub(crate) mod private_keys;

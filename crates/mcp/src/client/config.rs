@@ -1,38 +1,21 @@
-//! The configuration of a server: how it is reached, and which of its tools a model may call.
+//! The configuration of a server: its section, and how it is reached with the values of this process.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use tarsy_config::{McpServer, ServerScope, Worker};
+use tarsy_config::{McpAddress, McpServer, McpTransport, Worker};
 
-/// The configuration of an MCP server.
+/// An MCP server: its section of the configuration, with the values that the section refers to.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The first part of its tools' names.
     pub name: String,
     pub transport: Transport,
-    /// The sessions that share a connection.
-    pub scope: ServerScope,
     /// The connections of single sessions that may exist at the same time, closing ones included.
     pub max_session_connections: u32,
-    /// The time limit of a call without an answer or a report of progress.
-    pub tool_timeout: Duration,
-    /// The time limit of a call whose server reports progress.
-    pub max_tool_timeout: Duration,
-    /// Calls that are in flight at the same time; further ones wait.
-    pub max_concurrent_calls: u32,
-    /// Tools that are read-only although the server does not declare it.
-    pub read_only: Vec<String>,
-    /// Tools that are offered although they may change something.
-    pub allowed: Vec<String>,
-    /// If set, no other tools are offered.
-    pub tools: Option<Vec<String>>,
-    /// Tools that are never offered.
-    pub deny: Vec<String>,
-    /// Whether a tool is read-only when its server declares it.
-    pub trust_hints: bool,
+    /// The section as it was read. Its transport names variables, whose values `transport` has.
+    pub settings: McpServer,
 }
 
 impl ServerConfig {
@@ -41,16 +24,8 @@ impl ServerConfig {
         Self {
             name: name.into(),
             transport,
-            scope: ServerScope::Worker,
             max_session_connections: Worker::default().slots,
-            tool_timeout: McpServer::TOOL_TIMEOUT,
-            max_tool_timeout: McpServer::MAX_TOOL_TIMEOUT,
-            max_concurrent_calls: McpServer::MAX_CONCURRENT_CALLS,
-            read_only: Vec::new(),
-            allowed: Vec::new(),
-            tools: None,
-            deny: Vec::new(),
-            trust_hints: true,
+            settings: McpServer::new(McpTransport::Http(McpAddress::default())),
         }
     }
 }

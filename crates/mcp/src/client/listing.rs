@@ -46,7 +46,7 @@ pub(super) fn inventory(config: &ServerConfig, tools: &[Declared], mask: &Mask) 
     let mut inventory = Inventory {
         tools: Vec::new(),
         offered: Vec::new(),
-        unknown: rules::unknown(config, tools),
+        unknown: rules::unknown(&config.settings, tools),
     };
     for judged in judged(config, tools, mask) {
         let (because, withheld, read_only) = match &judged.verdict {
@@ -87,10 +87,8 @@ mod tests {
             {"name": "", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "delete", "inputSchema": {"type": "object"}},
         ]);
-        let config = ServerConfig {
-            allowed: vec!["delete".to_owned()],
-            ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
-        };
+        let mut config = ServerConfig::new("s", Transport::Stdio(StdioConfig::default()));
+        config.settings.allow = vec!["delete".to_owned()];
         let tools: Vec<_> = tools
             .as_array()
             .unwrap()

@@ -115,7 +115,7 @@ fn judge<'a>(config: &ServerConfig, declared: &'a Declared, mask: &Mask) -> Judg
             verdict: Err(Withheld::Unusable(fault)),
         };
     }
-    let verdict = rules::judge(config, tool)
+    let verdict = rules::judge(&config.settings, tool)
         .map_err(Withheld::from)
         .and_then(|why| {
             let parameters_schema = schema::schema(tool, mask).map_err(Withheld::Unusable)?;
@@ -160,11 +160,9 @@ mod tests {
             .map(Declared::read)
             .collect();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let config = ServerConfig {
-            read_only: names(read_only),
-            allowed: names(allowed),
-            ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
-        };
+        let mut config = ServerConfig::new("s", Transport::Stdio(StdioConfig::default()));
+        config.settings.read_only = names(read_only);
+        config.settings.allow = names(allowed);
         let specs = offer(&config, &tools, &Mask::default());
         specs
             .into_iter()
@@ -212,13 +210,11 @@ mod tests {
             .iter()
             .map(Declared::read)
             .collect();
-        let config = ServerConfig {
-            read_only: listed
-                .iter()
-                .map(|declared| declared.tool.name.to_string())
-                .collect(),
-            ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
-        };
+        let mut config = ServerConfig::new("s", Transport::Stdio(StdioConfig::default()));
+        config.settings.read_only = listed
+            .iter()
+            .map(|declared| declared.tool.name.to_string())
+            .collect();
         let judged = judged(&config, &listed, &Mask::default());
         let facts: Vec<_> = judged
             .iter()

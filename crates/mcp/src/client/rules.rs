@@ -13,8 +13,8 @@ use std::fmt;
 
 use rmcp::model::Tool;
 
-use super::config::ServerConfig;
 use super::list::declared::Declared;
+use tarsy_config::McpServer;
 
 /// The reason why a model may call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) enum Withheld {
 }
 
 /// The reason why a model may call the tool, or why it may not.
-pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withheld> {
+pub(super) fn judge(config: &McpServer, tool: &Tool) -> Result<Offered, Withheld> {
     let named = |names: &[String]| names.iter().any(|name| *name == tool.name);
     if named(&config.deny) {
         return Err(Withheld::Denied);
@@ -77,7 +77,7 @@ pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withh
     if is_hinted && config.trust_hints {
         return Ok(Offered::DeclaredReadOnly);
     }
-    if named(&config.allowed) {
+    if named(&config.allow) {
         return Ok(Offered::Allowed);
     }
     Err(if is_hinted {
@@ -88,13 +88,13 @@ pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withh
 }
 
 /// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
-pub(super) fn unknown(config: &ServerConfig, tools: &[Declared]) -> Vec<String> {
+pub(super) fn unknown(config: &McpServer, tools: &[Declared]) -> Vec<String> {
     let only = config.tools.as_deref().unwrap_or_default();
     let keys = [
         ("tools", only),
         ("deny", &config.deny),
         ("read_only", &config.read_only),
-        ("allow", &config.allowed),
+        ("allow", &config.allow),
     ];
     let names = keys
         .into_iter()
@@ -114,10 +114,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{StdioConfig, Transport};
+    use tarsy_config::{McpAddress, McpTransport};
 
-    fn config() -> ServerConfig {
-        ServerConfig::new("k8s", Transport::Stdio(StdioConfig::default()))
+    fn config() -> McpServer {
+        McpServer::new(McpTransport::Http(McpAddress::default()))
     }
 
     fn tools() -> [Tool; 3] {
@@ -139,7 +139,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let all = || names(&["get", "config", "patch"]);
-        let judged = |config: &ServerConfig| {
+        let judged = |config: &McpServer| {
             tools()
                 .iter()
                 .map(|tool| judge(config, tool).map(Offered::is_read_only))
@@ -150,38 +150,38 @@ mod tests {
         let cases = [
             (config(), [Ok(true), Ok(true), changes]),
             (
-                ServerConfig {
+                McpServer {
                     deny: names(&["config"]),
                     ..config()
                 },
                 [Ok(true), denied, changes],
             ),
             (
-                ServerConfig {
+                McpServer {
                     deny: all(),
                     tools: Some(all()),
                     read_only: all(),
-                    allowed: all(),
+                    allow: all(),
                     ..config()
                 },
                 [denied; 3],
             ),
             (
-                ServerConfig {
+                McpServer {
                     tools: Some(names(&["get"])),
                     ..config()
                 },
                 [Ok(true), left_out, left_out],
             ),
             (
-                ServerConfig {
+                McpServer {
                     tools: Some(all()),
                     ..config()
                 },
                 [Ok(true), Ok(true), changes],
             ),
             (
-                ServerConfig {
+                McpServer {
                     tools: Some(Vec::new()),
                     read_only: all(),
                     ..config()
@@ -189,25 +189,25 @@ mod tests {
                 [left_out; 3],
             ),
             (
-                ServerConfig {
+                McpServer {
                     trust_hints: false,
                     ..config()
                 },
                 [untrusted, untrusted, changes],
             ),
             (
-                ServerConfig {
+                McpServer {
                     trust_hints: false,
                     read_only: names(&["get"]),
-                    allowed: all(),
+                    allow: all(),
                     ..config()
                 },
                 [Ok(true), Ok(false), Ok(false)],
             ),
             (
-                ServerConfig {
+                McpServer {
                     read_only: all(),
-                    allowed: all(),
+                    allow: all(),
                     ..config()
                 },
                 [Ok(true); 3],
@@ -218,7 +218,7 @@ mod tests {
                 &config.tools,
                 &config.deny,
                 &config.read_only,
-                &config.allowed,
+                &config.allow,
                 config.trust_hints,
             );
             assert_eq!(judged(&config), expected, "{rules:?}");
@@ -233,11 +233,11 @@ mod tests {
                 .map(|name| (*name).to_owned())
                 .collect::<Vec<_>>()
         };
-        let config = ServerConfig {
+        let config = McpServer {
             tools: Some(names(&["get", "gets"])),
             deny: names(&["exec", "config"]),
             read_only: names(&["get"]),
-            allowed: names(&["delete"]),
+            allow: names(&["delete"]),
             ..config()
         };
         assert_eq!(

@@ -35,7 +35,7 @@ impl Server {
             Transport::Stdio(_) => None,
         };
         let token = source.map(|source| Arc::new(BearerToken::new(source, mask.clone())));
-        let calls = Semaphore::new(config.max_concurrent_calls as usize);
+        let calls = Semaphore::new(config.settings.max_concurrent_calls as usize);
         let sessions = SessionConnections::new(config.max_session_connections);
         Self {
             config,
@@ -54,13 +54,13 @@ impl Server {
         let permit = tokio::time::timeout(timeout, self.calls.acquire()).await;
         permit.ok().and_then(Result::ok).ok_or_else(|| Error::Busy {
             server: self.config.name.clone(),
-            calls: self.config.max_concurrent_calls,
+            calls: self.config.settings.max_concurrent_calls,
         })
     }
 
     /// The place of the connection for the calls of this run, or for those of a person.
     pub(super) fn slot(&self, lease: Option<Lease>) -> Arc<ConnectionSlot> {
-        match (self.config.scope, lease) {
+        match (self.config.settings.scope, lease) {
             (ServerScope::Session, Some(lease)) => self.sessions.of(lease),
             (ServerScope::Session, None) | (ServerScope::Worker, _) => Arc::clone(&self.shared),
         }

@@ -1,6 +1,7 @@
 //! The connections to a server with `scope: session`, each assigned to one run.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use super::session_limit::SessionLimit;
 use super::slot::ConnectionSlot;
@@ -52,6 +53,6 @@ impl SessionConnections {
     }
 
     fn runs(&self) -> MutexGuard<'_, Vec<Run>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock()
     }
 }

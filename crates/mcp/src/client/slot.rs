@@ -1,6 +1,7 @@
 //! A shared connection: one caller opens it for all, and opens it again after a loss.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -111,6 +112,6 @@ impl ConnectionSlot {
     }
 
     fn current(&self) -> MutexGuard<'_, Arc<Attempt>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 }

@@ -5,7 +5,8 @@
 //! older than some minutes. A separate task requests the list: an alert waits for it only for a short time, and a
 //! server that starts slowly still has time to finish.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -169,7 +170,7 @@ impl CachedServer {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -3,7 +3,8 @@
 //! A header may carry several signatures, separated by commas, and the receiver may have two secrets: during a rotation
 //! one pair has to match. With a header for the time, the signature covers `<time>:<body>` and ends after five minutes.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 
 use data_encoding::HEXLOWER_PERMISSIVE;
 use hyper::HeaderMap;
@@ -55,11 +56,11 @@ impl HmacKeys {
             .iter()
             .map(|secret| hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
             .collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        *self.0.write() = keys;
     }
 
     fn any_verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        let keys = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.0.read();
         keys.iter()
             .any(|key| hmac::verify(key, message, signature).is_ok())
     }

@@ -1,4 +1,5 @@
-//! The faults of an address, by the words of libpq.
+//! The faults of an address, by the words of libpq: it has no codes for them. They are always English, because this
+//! program sets no locale.
 
 use diesel::ConnectionError;
 

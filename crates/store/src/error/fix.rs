@@ -1,12 +1,17 @@
 //! The command or setting that mends an error.
 
+use diesel::result::DatabaseErrorKind;
+use diesel::result::Error::DatabaseError;
+
 use super::Error;
 use super::refusal::{
     NO_AUTHORITIES, NO_CONNECT, NO_DATABASE, NO_LOGIN, NO_PASSWORD, NO_ROLE, NO_TLS, OTHER_HOST,
     POOLER, UNKNOWN_CERTIFICATE, WRONG_PASSWORD, name_after,
 };
+use super::words::{self, Missing};
 
 const USE_POSTGRES: &str = "set pool_mode = session, without options in ignore_startup_parameters, or set DATABASE_URL to Postgres itself";
+const OWNER: &str = "run tarsy migrate as the owner of the tables";
 const TABLE_RIGHTS: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO";
 
 impl Error {
@@ -30,8 +35,12 @@ impl Error {
             }
             Self::NotAllowed { role, .. } => Some(format!("{TABLE_RIGHTS} {}", identifier(role))),
             Self::SettingsLost => Some(USE_POSTGRES.to_owned()),
-            Self::Statement(error) => of_statement(&error.to_string()),
+            Self::Statement(DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _)) => {
+                Some("set DATABASE_URL to the primary server".to_owned())
+            }
+            Self::Statement(error) | Self::TimedOut(error) => of_statement(&error.to_string()),
             Self::Migration(error) => of_migration(&error.to_string()),
+            Self::NotOwner { .. } => Some(OWNER.to_owned()),
             Self::Secret(_) => Some("correct the file, or set another one".to_owned()),
             Self::Build(_)
             | Self::OldPrimary { .. }
@@ -100,12 +109,10 @@ fn of_refusal(reason: &str, message: &str) -> String {
 }
 
 fn of_statement(message: &str) -> Option<String> {
-    if message.contains("permission denied for") {
-        return Some(to_read("the user of DATABASE_URL"));
+    match words::missing(message)? {
+        Missing::RightOnSchema | Missing::Right => Some(to_read("the user of DATABASE_URL")),
+        Missing::Ownership => None,
     }
-    message
-        .contains("read-only transaction")
-        .then(|| "set DATABASE_URL to the primary server".to_owned())
 }
 
 /// Whether commands that read need the right, such as `SELECT on entries`.
@@ -121,14 +128,12 @@ fn to_read(role: &str) -> String {
 }
 
 fn of_migration(message: &str) -> Option<String> {
-    const OWNER: &str = "run tarsy migrate as the owner of the tables";
-    if message.contains("permission denied for schema") {
-        return Some(format!(
+    match words::missing(message)? {
+        Missing::RightOnSchema => Some(format!(
             "{OWNER}, or GRANT USAGE, CREATE ON SCHEMA public TO the user of DATABASE_URL"
-        ));
+        )),
+        Missing::Right | Missing::Ownership => Some(OWNER.to_owned()),
     }
-    let lacks = message.contains("permission denied for") || message.contains("must be owner of");
-    lacks.then(|| OWNER.to_owned())
 }
 
 /// A name as SQL reads it.
@@ -202,10 +207,16 @@ mod tests {
             reads.starts_with("GRANT SELECT ON ALL TABLES IN SCHEMA public TO sre; a worker"),
             "{reads}"
         );
-        let migration = |text: &str| Error::Migration(text.to_owned().into()).fix().unwrap();
+        let migration = |text: &str| Error::Migration(text.to_owned().into()).fix();
         assert_eq!(
-            migration("permission denied for role sre"),
-            "run tarsy migrate as the owner of the tables"
+            migration("must be owner of table entries").as_deref(),
+            Some(OWNER)
         );
+        let schema = migration("permission denied for schema public").unwrap();
+        assert!(schema.contains("GRANT USAGE, CREATE ON SCHEMA"), "{schema}");
+        assert_eq!(migration("syntax error"), None);
+        let (role, rights) = ("sre".to_owned(), "SELECT on entries".to_owned());
+        let not_owner = Error::NotOwner { role, rights };
+        assert_eq!(not_owner.fix().as_deref(), Some(OWNER));
     }
 }

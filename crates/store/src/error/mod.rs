@@ -3,6 +3,7 @@
 mod address;
 mod fix;
 mod refusal;
+mod words;
 
 use std::time::Duration;
 
@@ -59,6 +60,9 @@ pub enum Error {
     /// The statement failed.
     #[error("database statement: {0}")]
     Statement(#[source] diesel::result::Error),
+    /// The statement took as long as the server lets one take, and failed.
+    #[error("database statement: {0}")]
+    TimedOut(#[source] diesel::result::Error),
     /// The call took longer than its time limit: the statement may still take effect.
     #[error("database gave no answer within {} s", .0.as_secs())]
     NoAnswer(Duration),
@@ -68,6 +72,9 @@ pub enum Error {
     /// A migration failed.
     #[error("migration: {0}")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The role of a migration may not even read which ones were applied: it does not own the tables.
+    #[error("migration: permission denied for role {role}, which lacks {rights}")]
+    NotOwner { role: String, rights: String },
     /// A migration did not get its locks in time. No part of it was applied.
     #[error(
         "migration {migration} found its tables in use for {} s: end what uses them (pg_stat_activity shows it) and \
@@ -110,7 +117,8 @@ impl Error {
             | Self::Refused { .. }
             | Self::OldPrimary { .. }
             | Self::NoAnswer(_)
-            | Self::Broken(_) => true,
+            | Self::Broken(_)
+            | Self::TimedOut(_) => true,
             Self::Statement(diesel::result::Error::DatabaseError(..)) => !self.is_refusal(),
             Self::Statement(error) => {
                 matches!(error, diesel::result::Error::BrokenTransactionManager)
@@ -121,6 +129,7 @@ impl Error {
             | Self::MigrationBlocked { .. }
             | Self::MigrationBusy(_)
             | Self::NoMigrations
+            | Self::NotOwner { .. }
             | Self::NotAllowed { .. }
             | Self::SettingsLost
             | Self::SchemaBehind(_)
@@ -136,92 +145,63 @@ impl Error {
 
     /// Whether the connection was lost before the server has answered.
     pub(super) fn is_lost_connection(&self) -> bool {
-        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else {
-            return false;
+        matches!(
+            self,
+            Self::Statement(diesel::result::Error::DatabaseError(
+                DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
+                _,
+            ))
+        )
+    }
+
+    /// The same error of a statement that took so long, where the server ends a statement after `limit`. The code of a
+    /// time-out (57014) is out of reach, and its text has the language of the server, but its time is never shorter.
+    /// One that waits for a row ends sooner, because of the time limit of locks.
+    pub(super) fn after(self, took: Duration, limit: Duration) -> Self {
+        let Self::Statement(error) = self else {
+            return self;
         };
-        match kind {
-            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => true,
-            // As in `is_refusal`, the text has to be matched.
-            DatabaseErrorKind::Unknown => LOST_CONNECTION
-                .iter()
-                .any(|words| text.message().contains(words)),
-            DatabaseErrorKind::UniqueViolation
-            | DatabaseErrorKind::ForeignKeyViolation
-            | DatabaseErrorKind::NotNullViolation
-            | DatabaseErrorKind::CheckViolation
-            | DatabaseErrorKind::ExclusionViolation
-            | DatabaseErrorKind::RestrictViolation
-            | DatabaseErrorKind::SerializationFailure
-            | DatabaseErrorKind::ReadOnlyTransaction
-            | _ => false,
+        if took >= limit && has_no_kind(&error) && !is_refusal(&error) {
+            Self::TimedOut(error)
+        } else {
+            Self::Statement(error)
         }
     }
 
-    /// Whether the server ended the statement because of its time limit. One that waits for a row ends sooner,
-    /// because of the time limit of locks.
-    fn is_statement_timeout(&self) -> bool {
-        let Self::Statement(diesel::result::Error::DatabaseError(_, text)) = self else {
-            return false;
-        };
-        text.message().contains(STATEMENT_TIMEOUT)
-    }
-
-    /// Whether the server refused the values of a statement and would refuse them again: a violated constraint
-    /// (SQLSTATE class 23), an invalid value (22), an exceeded limit (54).
     fn is_refusal(&self) -> bool {
-        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else {
-            return false;
-        };
-        match kind {
-            DatabaseErrorKind::UniqueViolation
-            | DatabaseErrorKind::ForeignKeyViolation
-            | DatabaseErrorKind::NotNullViolation
-            | DatabaseErrorKind::CheckViolation
-            | DatabaseErrorKind::ExclusionViolation
-            | DatabaseErrorKind::RestrictViolation => true,
-            // Diesel has no kinds for other codes and does not pass the code on, so the text has to be matched.
-            DatabaseErrorKind::Unknown => REFUSED_VALUES
-                .iter()
-                .any(|words| text.message().contains(words)),
-            DatabaseErrorKind::UnableToSendCommand
-            | DatabaseErrorKind::SerializationFailure
-            | DatabaseErrorKind::ReadOnlyTransaction
-            | DatabaseErrorKind::ClosedConnection
-            | _ => false,
-        }
+        matches!(self, Self::Statement(error) if is_refusal(error))
     }
 }
 
-/// Texts of Postgres and libpq for a connection that is gone. In another language than English the call is sent again
-/// after a delay.
-const LOST_CONNECTION: [&str; 6] = [
-    "terminating connection",
-    "server closed the connection",
-    "no connection to the server",
-    "connection to server was lost",
-    "could not receive data from server",
-    "could not send data to server",
-];
+/// Whether the server has answered with a code that Diesel has no kind for.
+fn has_no_kind(error: &diesel::result::Error) -> bool {
+    matches!(
+        error,
+        diesel::result::Error::DatabaseError(DatabaseErrorKind::Unknown, _)
+    )
+}
 
-/// Text of Postgres for a statement that exceeded its time limit. In another language it counts as an outage.
-const STATEMENT_TIMEOUT: &str = "due to statement timeout";
-
-/// Texts of Postgres for values that it cannot store: SQLSTATE classes 22 and 54. A text in another language than
-/// English counts as an outage, which ends at the session's deadline.
-const REFUSED_VALUES: [&str; 12] = [
-    "value too long for type",
-    "invalid byte sequence for encoding",
-    "unsupported Unicode escape sequence",
-    "invalid input syntax for type",
-    "invalid escape string",
-    " out of range",
-    "string is too long for tsvector",
-    "index row size",
-    "index row requires",
-    "row is too big",
-    "array size exceeds the maximum allowed",
-    "invalid memory alloc request size",
-];
+/// Whether the server refused the values of a statement and would refuse them again: a violated constraint (SQLSTATE
+/// class 23), an invalid value (22), an exceeded limit (54).
+fn is_refusal(error: &diesel::result::Error) -> bool {
+    let diesel::result::Error::DatabaseError(kind, text) = error else {
+        return false;
+    };
+    match kind {
+        DatabaseErrorKind::UniqueViolation
+        | DatabaseErrorKind::ForeignKeyViolation
+        | DatabaseErrorKind::NotNullViolation
+        | DatabaseErrorKind::CheckViolation
+        | DatabaseErrorKind::ExclusionViolation
+        | DatabaseErrorKind::RestrictViolation => true,
+        DatabaseErrorKind::Unknown => words::refuse_a_value(text.message()),
+        DatabaseErrorKind::UnableToSendCommand
+        | DatabaseErrorKind::SerializationFailure
+        | DatabaseErrorKind::ReadOnlyTransaction
+        | DatabaseErrorKind::ClosedConnection
+        | _ => false,
+    }
+}
 
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
@@ -263,10 +243,65 @@ impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         let text = refusal::one_line(&error.to_string());
         match (error.may_succeed_later(), error.is_refusal()) {
-            (true, _) if error.is_statement_timeout() => Self::TimedOut(text),
+            (true, _) if matches!(error, Error::TimedOut(_)) => Self::TimedOut(text),
             (true, _) => Self::Unavailable(text),
             (false, true) => Self::Refused(text),
             (false, false) => Self::Conflict(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::result::Error::DatabaseError;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn after(took: Duration, kind: DatabaseErrorKind, text: &str) -> StoreError {
+        Error::Statement(DatabaseError(kind, Box::new(text.to_owned())))
+            .after(took, LIMIT)
+            .into()
+    }
+
+    #[test]
+    fn a_statement_that_ended_at_its_limit_has_timed_out_in_every_language() {
+        let german = "storniere Anfrage wegen Zeitüberschreitung der Anfrage";
+        let failed = |took, kind| after(took, kind, german);
+        let text = format!("database statement: {german}");
+        assert_eq!(
+            failed(LIMIT, DatabaseErrorKind::Unknown),
+            StoreError::TimedOut(text.clone())
+        );
+        let sooner = LIMIT.saturating_sub(Duration::from_millis(1));
+        for unavailable in [
+            failed(sooner, DatabaseErrorKind::Unknown),
+            failed(LIMIT, DatabaseErrorKind::ClosedConnection),
+        ] {
+            assert_eq!(unavailable, StoreError::Unavailable(text.clone()));
+        }
+    }
+
+    #[test]
+    fn a_refused_value_stays_refused_however_long_its_statement_took() {
+        let refused = after(
+            LIMIT,
+            DatabaseErrorKind::Unknown,
+            "row is too big: size 9000",
+        );
+        assert!(matches!(refused, StoreError::Refused(_)), "{refused}");
+    }
+
+    #[test]
+    fn a_read_only_server_is_known_by_its_code() {
+        let german = Error::Statement(DatabaseError(
+            DatabaseErrorKind::ReadOnlyTransaction,
+            Box::new("kann INSERT nicht ausführen".to_owned()),
+        ));
+        assert_eq!(
+            german.fix().as_deref(),
+            Some("set DATABASE_URL to the primary server")
+        );
     }
 }

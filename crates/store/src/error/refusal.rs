@@ -1,4 +1,7 @@
 //! Refusals of a connection, by the words of the server and of libpq.
+//!
+//! No code is in reach: Diesel passes on the text of a failed connection, and nothing else. The texts of libpq itself
+//! are always English, because this program sets no locale; those of a server before the login have its language.
 
 use diesel::ConnectionError;
 

@@ -15,11 +15,14 @@ use diesel::connection::SimpleConnection;
 use super::error::Error;
 
 /// Sent on every new connection. A confirmed commit has to survive a crash of the server, whatever the server's default
-/// is. A server without lz4 keeps its own compression and then stores large texts at half the rate.
+/// is. A server without lz4 keeps its own compression and then stores large texts at half the rate. Errors are in
+/// English where the role may ask for it, because Diesel drops the codes of most (`error/words.rs`).
 const SETTINGS: &str = "SELECT set_config('synchronous_commit', 'on', false) \
                         WHERE current_setting('synchronous_commit') = 'off'; \
                         SELECT set_config(name, 'lz4', false) FROM pg_settings \
-                        WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)";
+                        WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals); \
+                        SELECT set_config('lc_messages', 'C', false) \
+                        WHERE has_parameter_privilege('lc_messages', 'SET')";
 
 pub(super) use pooler::Addresses;
 pub(super) use primary::{Newest, Primary, choose};
@@ -33,6 +36,8 @@ type Inner = <postgres::Manager as managed::Manager>::Type;
 pub(super) struct Connector {
     addresses: Box<dyn Fn() -> Result<Addresses, Error> + Send + Sync>,
     newest: Newest,
+    /// The server ends a statement after this time.
+    pub(super) statement_timeout: Duration,
     /// Connections of this pool that have failed so far.
     failures: AtomicU64,
 }
@@ -158,6 +163,8 @@ pub(super) struct Limits {
     pub(super) wait: Duration,
     /// The time that a call waits for a new connection.
     pub(super) create: Duration,
+    /// The time after which the server ends a statement.
+    pub(super) statement: Duration,
 }
 
 /// A pool whose connections are opened with what `addresses` returns at that time.
@@ -181,6 +188,7 @@ pub(super) fn build(
     let pool = Pool::builder(Connector {
         addresses: Box::new(addresses),
         newest,
+        statement_timeout: limits.statement,
         failures: AtomicU64::new(0),
     })
     // The connection that was used last has what it needs in the server's memory.

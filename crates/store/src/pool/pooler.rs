@@ -3,6 +3,8 @@
 //! server connections between transactions would lose the settings, and pass them on to other clients.
 
 use diesel::connection::SimpleConnection as _;
+use diesel::result::DatabaseErrorKind;
+use diesel::result::Error::DatabaseError;
 use diesel::{Connection as _, PgConnection};
 use uuid::Uuid;
 
@@ -10,9 +12,6 @@ use crate::error::Error;
 
 /// Rounds of the comparison. One finds a pooler that hands out the connection that was used last, as most do.
 const ROUNDS: usize = 3;
-
-/// The error that the comparison raises on the server.
-const SHARED: &str = "this server connection belongs to several clients";
 
 /// The ways to one database.
 #[derive(Clone)]
@@ -75,7 +74,7 @@ fn has_own_server_connection(connection: &mut PgConnection, address: &str) -> Re
     let raise = |condition: &str| {
         format!(
             "DO $$BEGIN IF coalesce(current_setting('tarsy.session', true), '') {condition} '{mark}' \
-             THEN RAISE EXCEPTION '{SHARED}'; END IF; END$$"
+             THEN RAISE restrict_violation; END IF; END$$"
         )
     };
     for _ in 0..ROUNDS {
@@ -96,7 +95,7 @@ fn begun(address: &str) -> Result<PgConnection, Error> {
 }
 
 fn of_comparison(error: diesel::result::Error) -> Error {
-    if error.to_string().contains(SHARED) {
+    if let DatabaseError(DatabaseErrorKind::RestrictViolation, _) = error {
         Error::SettingsLost
     } else {
         error.into()

@@ -2,7 +2,8 @@
 //! have its address. A promoted standby has a higher timeline of Postgres, so the server with the highest timeline is
 //! the primary.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -74,7 +75,7 @@ impl Newest {
     /// database.
     pub(super) fn admit(&self, primary: Option<Primary>) -> Result<(), Error> {
         let Some(new) = primary else { return Ok(()) };
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         let known = seen.primary;
         if let Some(known) = known.filter(|known| known.is_after(new)) {
             return Err(Error::OldPrimary {
@@ -97,13 +98,13 @@ impl Newest {
 
     /// Whether a connection to this server may be used again.
     pub(super) fn is_current(&self, primary: Option<Primary>) -> bool {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.0.lock();
         primary.is_none() || seen.primary.is_none() || primary == seen.primary
     }
 
     /// Whether it is time to look at the servers again.
     fn is_due(&self) -> bool {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         let due = seen
             .looked_at
             .is_none_or(|at| at.elapsed() >= LOOK_INTERVAL);
@@ -119,11 +120,7 @@ impl Newest {
         if !address::chooses_among_servers(address) || !self.is_due() {
             return;
         }
-        let known = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .primary;
+        let known = self.0.lock().primary;
         if let (Some(known), Some((found, _))) = (known, newest_of(address).await)
             && found.is_after(known)
         {

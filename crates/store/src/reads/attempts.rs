@@ -2,7 +2,7 @@
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Integer, Uuid as SqlUuid};
+use diesel::sql_types::Integer;
 use uuid::Uuid;
 
 use tarsy_core::ids::{ExecutionId, SessionId};
@@ -16,7 +16,7 @@ pub(crate) struct ReadAttempts {
     execution_id: Uuid,
 }
 
-statement!(ReadAttempts, "attempts.sql", (Integer, Integer), [SqlUuid: session_id, SqlUuid: execution_id]);
+statement!(ReadAttempts, "attempts.sql" -> (Integer, Integer), [session_id, execution_id]);
 
 impl ReadAttempts {
     pub(crate) fn new(session: SessionId, execution: ExecutionId) -> Self {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{
-    BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
-};
+use diesel::sql_types::{Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -29,25 +27,10 @@ pub(crate) struct History {
     limit: i64,
 }
 
-statement!(
-    History,
-    "history.sql",
-    (
-        Integer,
-        Nullable<SqlUuid>,
-        Nullable<Integer>,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Integer>,
-        Nullable<Integer>,
-        Text,
-        Text,
-        Text,
-        Nullable<Jsonb>,
-        Timestamptz,
-    ),
-    [SqlUuid: session_id, Integer: after, BigInt: limit]
-);
+statement!(History, "history.sql" -> (
+    Integer, Nullable<SqlUuid>, Nullable<Integer>, Nullable<Text>, Nullable<Text>, Nullable<Integer>,
+    Nullable<Integer>, Text, Text, Text, Nullable<Jsonb>, Timestamptz
+), [session_id, after, limit]);
 
 pub(crate) struct Excerpts {
     session_id: Uuid,
@@ -56,28 +39,10 @@ pub(crate) struct Excerpts {
     characters: i32,
 }
 
-statement!(
-    Excerpts,
-    "excerpts.sql",
-    (
-        (
-            Integer,
-            Nullable<SqlUuid>,
-            Nullable<Integer>,
-            Nullable<Text>,
-            Nullable<Text>,
-            Nullable<Integer>,
-            Nullable<Integer>,
-            Text,
-            Text,
-            Text,
-            Nullable<Jsonb>,
-            Timestamptz,
-        ),
-        Bool,
-    ),
-    [Integer: characters, SqlUuid: session_id, Integer: after, BigInt: limit]
-);
+statement!(Excerpts, "excerpts.sql" -> (
+    (Integer, Nullable<SqlUuid>, Nullable<Integer>, Nullable<Text>, Nullable<Text>, Nullable<Integer>,
+    Nullable<Integer>, Text, Text, Text, Nullable<Jsonb>, Timestamptz), Bool
+), [characters, session_id, after, limit]);
 
 #[derive(Queryable)]
 struct Row {

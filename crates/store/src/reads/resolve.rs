@@ -1,7 +1,7 @@
 //! Finds alerts and sessions by either end of an id.
 
 use diesel::prelude::*;
-use diesel::sql_types::{Text, Uuid as SqlUuid};
+use diesel::sql_types::Uuid as SqlUuid;
 use uuid::Uuid;
 
 use tarsy_core::ids::SessionId;
@@ -27,13 +27,7 @@ pub(crate) struct Resolve {
     last: Uuid,
 }
 
-statement!(Resolve, "resolve.sql", SqlUuid, [
-    Text: end_from,
-    Text: end_before,
-    Text: end,
-    SqlUuid: first,
-    SqlUuid: last,
-]);
+statement!(Resolve, "resolve.sql" -> SqlUuid, [end_from, end_before, end, first, last]);
 
 impl Resolve {
     /// `None` when there are more digits than an id has.

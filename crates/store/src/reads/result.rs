@@ -2,7 +2,7 @@
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Integer, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Nullable, Text};
 use uuid::Uuid;
 
 use tarsy_core::ids::SessionId;
@@ -17,11 +17,7 @@ pub(crate) struct ReadResult {
     event: i32,
 }
 
-statement!(ReadResult, "result.sql", (Text, Nullable<Text>), [
-    Bool: of_investigation,
-    SqlUuid: session_id,
-    Integer: event,
-]);
+statement!(ReadResult, "result.sql" -> (Text, Nullable<Text>), [of_investigation, session_id, event]);
 
 #[derive(Queryable)]
 struct ResultRow {

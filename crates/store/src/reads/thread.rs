@@ -10,7 +10,7 @@ use tarsy_core::alert::refs::Refs;
 use tarsy_core::alert::{Alert, AlertStatus, Severity};
 use tarsy_core::follow_up::{Exchange, PastCall, Thread};
 use tarsy_core::ids::SessionId;
-use tarsy_engine::ports::{RunStatus, StoreError, Threads};
+use tarsy_engine::ports::{RunStatus, StoreError};
 use tarsy_reports::stored::{Stored, StoredOption};
 
 use crate::call::Operation;
@@ -29,12 +29,10 @@ pub(crate) struct ReadThread {
     session_id: Uuid,
 }
 
-statement!(
-    ReadThread,
-    "thread.sql",
-    (SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text, Nullable<Timestamptz>),
-    [SqlUuid: session_id]
-);
+statement!(ReadThread, "thread.sql" -> (
+    SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text,
+    Nullable<Timestamptz>
+), [session_id]);
 
 /// The investigation, and the alert that it is about.
 #[derive(Queryable)]
@@ -60,7 +58,7 @@ pub(crate) struct ReadCalls {
     limit: i64,
 }
 
-statement!(ReadCalls, "thread_calls.sql", (Integer, Text, Text, Bool), [SqlUuid: session_id, BigInt: limit]);
+statement!(ReadCalls, "thread_calls.sql" -> (Integer, Text, Text, Bool), [session_id, limit]);
 
 #[derive(Queryable)]
 struct CallRow {
@@ -75,7 +73,7 @@ pub(crate) struct ReadAsked {
     limit: i64,
 }
 
-statement!(ReadAsked, "thread_asked.sql", (Text, Text, BigInt), [SqlUuid: session_id, BigInt: limit]);
+statement!(ReadAsked, "thread_asked.sql" -> (Text, Text, BigInt), [session_id, limit]);
 
 #[derive(Queryable)]
 struct AnswerRow {
@@ -85,17 +83,20 @@ struct AnswerRow {
     total: i64,
 }
 
-impl Threads for Store {
-    async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
+impl Store {
+    /// The investigation that `session` is, or that it asks about, with everything that was answered about it since;
+    /// `None` when there is no such session.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
         Ok(self
             .run(Operation::Thread, move |connection| {
                 read(connection, session.0)
             })
             .await?)
     }
-}
 
-impl Store {
     /// The investigation that `session` is or asks about, followed by the questions about it that have a session, in
     /// their order; empty when there is no such session.
     ///

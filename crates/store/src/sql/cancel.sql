@@ -1,15 +1,16 @@
 -- Stores a request to cancel with a running session. A session that no worker has ends at once: its lease has expired, or
 -- its owner is to be ignored because it did not end the session in time. So does an alert that has no disposition yet.
--- The last parameter is the name of the person who asks, if it is known. The next epoch refuses every write of an earlier owner. Sent again after a lost reply, the statement finds the end that it has written.
+-- `$by` is the name of the person who asks, if it is known. The next epoch refuses every write of an earlier owner.
+-- Sent again after a lost reply, the statement finds the end that it has written.
 WITH open AS (
   SELECT e.execution_id FROM agent_executions e
-  WHERE e.session_id = $1 AND e.status = 'running'
+  WHERE e.session_id = $session_id AND e.status = 'running'
   ORDER BY e.execution_id FOR NO KEY UPDATE
 ), held AS (
-  SELECT s.session_id, s.lease_expires_at > clock_timestamp() AND NOT $2 AS owned
+  SELECT s.session_id, s.lease_expires_at > clock_timestamp() AND NOT $owner_is_ignored AS owned
   FROM alert_sessions s
   -- Executions are locked before the session, as in every statement.
-  WHERE s.session_id = $1 AND s.status = 'running' AND (SELECT count(*) FROM open) >= 0
+  WHERE s.session_id = $session_id AND s.status = 'running' AND (SELECT count(*) FROM open) >= 0
   FOR NO KEY UPDATE
 ), requested AS (
   UPDATE alert_sessions s SET cancel_requested_at = coalesce(s.cancel_requested_at, clock_timestamp())
@@ -22,9 +23,11 @@ WITH open AS (
   FROM held h WHERE s.session_id = h.session_id AND NOT h.owned
   RETURNING s.session_id, s.event_seq, s.lease_epoch,
             -- The plan cancels the session when its alert is resolved; no person has to ask for it.
-            EXISTS (SELECT FROM session_plans p WHERE p.session_id = $1 AND p.plan ->> 'on_resolved' = 'cancel')
+            EXISTS (SELECT FROM session_plans p WHERE p.session_id = $session_id
+                      AND p.plan ->> 'on_resolved' = 'cancel')
               AND EXISTS (SELECT FROM alert_updates a
-                          WHERE a.session_id = $1 AND a.update_no = s.updates AND a.status = 'resolved') AS is_over
+                          WHERE a.session_id = $session_id AND a.update_no = s.updates
+                            AND a.status = 'resolved') AS is_over
 ), ended_executions AS (
   UPDATE agent_executions e SET status = 'cancelled', finished_at = clock_timestamp()
   FROM ended d, open o WHERE e.session_id = d.session_id AND e.execution_id = o.execution_id
@@ -33,22 +36,22 @@ WITH open AS (
   FROM ended d WHERE t.session_id = d.session_id AND t.status = 'running'
 ), undecided AS (
   UPDATE alerts a SET place = 'ended', body = coalesce(a.body, ''), dead_detail = 'cancelled before it was investigated'
-  WHERE a.alert_id = $1 AND a.place = 'undecided'
+  WHERE a.alert_id = $session_id AND a.place = 'undecided'
   RETURNING a.alert_id
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch, 'session_cancelled', 'failed',
          'Investigation cancelled' || CASE WHEN is_over THEN ': its alert is resolved' ELSE '' END,
-         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $3::text, 'cancelled_by', $4::text,
+         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $link::text, 'cancelled_by', $by::text,
            'cancel_reason', CASE WHEN is_over THEN 'alert_resolved' END))
   FROM ended
   UNION ALL
   SELECT alert_id, clock_timestamp(), 1, 0, 'session_cancelled', 'failed', 'Cancelled before it was investigated',
-         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $3, 'cancelled_by', $4))
+         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $link, 'cancelled_by', $by))
   FROM undecided
 )
 SELECT CASE WHEN EXISTS (SELECT FROM ended) OR EXISTS (SELECT FROM undecided) THEN 'cancelled'
             WHEN EXISTS (SELECT FROM held) THEN 'requested'
             WHEN a.place = 'joined' THEN 'joined'
             ELSE 'ended' END AS outcome, a.joined_session_id
-FROM alerts a WHERE a.alert_id = $1
+FROM alerts a WHERE a.alert_id = $session_id

@@ -1,9 +1,9 @@
 -- Reads events of a session in order, with the beginnings of their contents, and whether there is more of a content.
 SELECT t.session_seq, t.execution_id, t.sequence_number, g.name AS stage, e.agent, t.iteration, t.attempt, t.event_type,
-       t.status, left(t.content, $1) AS content, t.metadata, t.created_at,
-       octet_length(t.content) > octet_length(left(t.content, $1)) AS is_cut
+       t.status, left(t.content, $characters) AS content, t.metadata, t.created_at,
+       octet_length(t.content) > octet_length(left(t.content, $characters)) AS is_cut
 FROM timeline_events t
 LEFT JOIN stages g ON g.session_id = t.session_id AND g.stage_no = t.stage_no
 LEFT JOIN agent_executions e ON e.session_id = t.session_id AND e.execution_id = t.execution_id
-WHERE t.session_id = $2 AND t.session_seq > $3
-ORDER BY t.session_seq LIMIT $4
+WHERE t.session_id = $session_id AND t.session_seq > $after
+ORDER BY t.session_seq LIMIT $limit

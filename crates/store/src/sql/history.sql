@@ -4,5 +4,5 @@ SELECT t.session_seq, t.execution_id, t.sequence_number, g.name AS stage, e.agen
 FROM timeline_events t
 LEFT JOIN stages g ON g.session_id = t.session_id AND g.stage_no = t.stage_no
 LEFT JOIN agent_executions e ON e.session_id = t.session_id AND e.execution_id = t.execution_id
-WHERE t.session_id = $1 AND t.session_seq > $2
-ORDER BY t.session_seq LIMIT $3
+WHERE t.session_id = $session_id AND t.session_seq > $after
+ORDER BY t.session_seq LIMIT $limit

@@ -4,17 +4,18 @@
 WITH due AS (
   SELECT n.session_id, n.route, n.moment, n.in_doubt
   FROM notifications n LEFT JOIN alert_sessions s ON s.session_id = n.session_id
-  WHERE n.route = $1 AND n.closed_at IS NULL AND n.due_at <= clock_timestamp()
+  WHERE n.route = $route AND n.closed_at IS NULL AND n.due_at <= clock_timestamp()
     AND (n.moment = 'started'
          OR (s.session_id IS NULL OR s.finished_at IS NOT NULL)
             AND NOT EXISTS (SELECT FROM notifications b
                             WHERE b.session_id = n.session_id AND b.route = n.route AND b.moment = 'started'
                               AND b.closed_at IS NULL))
-  ORDER BY n.due_at LIMIT $2::bigint
+  ORDER BY n.due_at LIMIT $limit::bigint
   FOR NO KEY UPDATE OF n SKIP LOCKED
 ), taken AS (
   UPDATE notifications n
-  SET lease = $3, due_at = clock_timestamp() + make_interval(secs => $4), attempts = n.attempts + 1, in_doubt = true
+  SET lease = $token, due_at = clock_timestamp() + make_interval(secs => $lease), attempts = n.attempts + 1,
+      in_doubt = true
   FROM due d
   WHERE n.session_id = d.session_id AND n.route = d.route AND n.moment = d.moment
   RETURNING n.session_id, n.route, n.moment, n.attempts, d.in_doubt, n.created_at

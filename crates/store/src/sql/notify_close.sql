@@ -9,8 +9,8 @@ WITH waiting AS (
   UPDATE notifications n SET closed_at = clock_timestamp(), outcome = 'given_up', reason = 'no worker has this route'
   FROM waiting w
   WHERE n.session_id = w.session_id AND n.route = w.route AND n.moment = w.moment AND n.closed_at IS NULL
-    AND w.route <> ALL ($1::text[]) AND w.waited > $2
+    AND w.route <> ALL ($routes::text[]) AND w.waited > $max_age
   RETURNING n.session_id
 )
 SELECT (SELECT count(*) FROM closed) AS closed,
-       (SELECT max(w.waited) FROM waiting w WHERE w.route = ANY ($1)) AS oldest
+       (SELECT max(w.waited) FROM waiting w WHERE w.route = ANY ($routes)) AS oldest

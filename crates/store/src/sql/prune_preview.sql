@@ -1,11 +1,11 @@
 -- Counts the rows that the deleting statements would delete if they were repeated until nothing is left. An age of null
 -- keeps all rows.
 WITH cutoff AS (
-  SELECT coalesce(now() - make_interval(secs => $1::float8), '-infinity') AS sessions,
-         coalesce(now() - make_interval(secs => $2::float8), '-infinity') AS alerts,
-         coalesce(now() - make_interval(secs => $3::float8), '-infinity') AS entries,
-         coalesce(now() - make_interval(secs => $4::float8), '-infinity') AS llm_interactions,
-         coalesce(now() - make_interval(secs => $5::float8), '-infinity') AS tool_interactions
+  SELECT coalesce(now() - make_interval(secs => $sessions::float8), '-infinity') AS sessions,
+         coalesce(now() - make_interval(secs => $alerts::float8), '-infinity') AS alerts,
+         coalesce(now() - make_interval(secs => $entries::float8), '-infinity') AS entries,
+         coalesce(now() - make_interval(secs => $llm_interactions::float8), '-infinity') AS llm_interactions,
+         coalesce(now() - make_interval(secs => $tool_interactions::float8), '-infinity') AS tool_interactions
 ), loose AS (
   SELECT a.alert_id FROM alerts a, cutoff c WHERE a.settled_at < c.alerts AND a.place <> 'opened'
     AND NOT EXISTS (SELECT FROM notifications n WHERE n.session_id = a.alert_id AND n.closed_at IS NULL

@@ -3,18 +3,18 @@
 -- joined it exists. `few` limits the rows: a session has about as many rows of each kind as it has events.
 WITH old AS (
   SELECT s.session_id, s.event_seq FROM alert_sessions s
-  WHERE s.settled_at < now() - make_interval(secs => $1)
+  WHERE s.settled_at < now() - make_interval(secs => $age)
     AND NOT EXISTS (SELECT FROM alert_sessions q WHERE q.parent_id = s.session_id)
     AND NOT EXISTS (SELECT FROM alerts j WHERE j.joined_session_id = s.session_id)
   -- A notification that waits keeps its session, until it is given up.
     AND NOT EXISTS (SELECT FROM notifications n WHERE n.session_id = s.session_id AND n.closed_at IS NULL
                       AND n.created_at > now() - interval '2 days')
-  ORDER BY s.settled_at LIMIT $2::bigint
+  ORDER BY s.settled_at LIMIT $limit::bigint
   FOR UPDATE OF s SKIP LOCKED
 ), few AS (
   SELECT o.session_id
   FROM (SELECT session_id, sum(event_seq) OVER (ORDER BY session_id) - event_seq AS before FROM old) o
-  WHERE o.before < $2
+  WHERE o.before < $limit
 ), interactions AS (
   DELETE FROM tool_interactions t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), calls AS (

@@ -6,4 +6,4 @@ SELECT a.place, s.status, coalesce(s.settled_at, a.settled_at) IS NOT NULL AS se
        a.deliveries, t.execution_id, t.sequence_number, t.event_type, t.created_at
 FROM alerts a LEFT JOIN alert_sessions s ON s.session_id = a.alert_id
 LEFT JOIN timeline_events t ON t.session_id = s.session_id AND t.session_seq = s.event_seq
-WHERE a.alert_id = $1
+WHERE a.alert_id = $alert_id

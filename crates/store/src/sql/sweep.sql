@@ -9,48 +9,50 @@ WITH clock AS (
   WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock)
     -- A cancel request that found a live lease, whose owner then died.
     AND (s.deadline_at <= (SELECT now FROM clock) OR s.cancel_requested_at IS NOT NULL)
-    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
-  ORDER BY a.swept_at NULLS FIRST LIMIT $2::bigint
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $interval))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $limit::bigint
   FOR NO KEY UPDATE SKIP LOCKED
 ), ownerless AS (
   -- A lease that has just expired is left to the broker, which delivers the job again.
   SELECT a.alert_id, a.swept_at
   FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
-  WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock) - make_interval(secs => $1)
+  WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock) - make_interval(secs => $interval)
     AND s.deadline_at > (SELECT now FROM clock) AND s.cancel_requested_at IS NULL
-    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
-  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $interval))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $limit
   FOR NO KEY UPDATE SKIP LOCKED
 ), undecided AS (
   SELECT a.alert_id, a.swept_at
   FROM alerts a
   WHERE a.settled_at IS NULL AND a.place = 'undecided'
-    AND a.delivered_at <= (SELECT now FROM clock) - make_interval(secs => $3)
-    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
-  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+    AND a.delivered_at <= (SELECT now FROM clock) - make_interval(secs => $min_age)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $interval))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $limit
   FOR NO KEY UPDATE SKIP LOCKED
 ), finished AS (
   SELECT a.alert_id, a.swept_at
   FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
   WHERE s.finished_at IS NOT NULL AND s.settled_at IS NULL
-    AND s.finished_at <= (SELECT now FROM clock) - make_interval(secs => $3)
-    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
-  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+    AND s.finished_at <= (SELECT now FROM clock) - make_interval(secs => $min_age)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $interval))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $limit
   FOR NO KEY UPDATE SKIP LOCKED
 ), decided AS (
   SELECT a.alert_id, a.swept_at
   FROM alerts a
   WHERE a.settled_at IS NULL AND a.place IN ('joined', 'ended', 'dead')
-    AND a.delivered_at <= (SELECT now FROM clock) - make_interval(secs => $3)
-    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
-  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+    AND a.delivered_at <= (SELECT now FROM clock) - make_interval(secs => $min_age)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $interval))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $limit
   FOR NO KEY UPDATE SKIP LOCKED
 ), found AS (
   SELECT 'overdue' AS kind, alert_id FROM overdue
   UNION ALL
-  (SELECT 'idle', alert_id FROM (TABLE undecided UNION ALL TABLE ownerless) i ORDER BY swept_at NULLS FIRST LIMIT $2)
+  (SELECT 'idle', alert_id
+   FROM (TABLE undecided UNION ALL TABLE ownerless) i ORDER BY swept_at NULLS FIRST LIMIT $limit)
   UNION ALL
-  (SELECT 'unsettled', alert_id FROM (TABLE decided UNION ALL TABLE finished) u ORDER BY swept_at NULLS FIRST LIMIT $2)
+  (SELECT 'unsettled', alert_id
+   FROM (TABLE decided UNION ALL TABLE finished) u ORDER BY swept_at NULLS FIRST LIMIT $limit)
 )
 UPDATE alerts a SET swept_at = clock_timestamp()
 FROM found f WHERE a.alert_id = f.alert_id

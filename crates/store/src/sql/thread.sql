@@ -4,4 +4,4 @@ SELECT r.session_id, r.status, r.chain, r.final_analysis, r.error, coalesce(a.al
 FROM alert_sessions s
 JOIN alert_sessions r ON r.session_id = coalesce(s.parent_id, s.session_id)
 JOIN alerts a ON a.alert_id = r.session_id
-WHERE s.session_id = $1
+WHERE s.session_id = $session_id

@@ -5,5 +5,5 @@ SELECT r.session_seq, coalesce(r.metadata ->> 'tool_name', ''), coalesce(left(c.
 FROM timeline_events r
 LEFT JOIN timeline_events c ON c.session_id = r.session_id AND c.event_type = 'llm_tool_call'
                            AND c.execution_id = r.execution_id AND c.metadata ->> 'call_id' = r.metadata ->> 'call_id'
-WHERE r.session_id = $1 AND r.event_type = 'tool_result'
-ORDER BY r.session_seq LIMIT $2
+WHERE r.session_id = $session_id AND r.event_type = 'tool_result'
+ORDER BY r.session_seq LIMIT $limit

@@ -2,7 +2,7 @@
 //! without an owner ends at once.
 
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 
 use tarsy_core::ids::SessionId;
@@ -22,12 +22,7 @@ pub(crate) struct RequestCancel {
     by: Option<String>,
 }
 
-statement!(RequestCancel, "cancel.sql", (Text, Nullable<SqlUuid>), [
-    SqlUuid: session_id,
-    Bool: owner_is_ignored,
-    Nullable<Text>: link,
-    Nullable<Text>: by,
-]);
+statement!(RequestCancel, "cancel.sql" -> (Text, Nullable<SqlUuid>), [session_id, owner_is_ignored, link, by]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,9 +3,7 @@
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{
-    Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
-};
+use diesel::sql_types::{Integer, Nullable, Text};
 use uuid::Uuid;
 
 use tarsy_core::execution::entry::Entry;
@@ -49,51 +47,14 @@ struct AppendedRow {
     updates: i32,
 }
 
-statement!(Append, "checkpoint.sql", (Integer, Integer, Text, Nullable<Text>, Integer), [
-    SqlUuid: lease.session_id.0,
-    SqlUuid: execution_id,
-    Integer: number,
-    Array<Text>: events.event_type,
-    Integer: epoch,
-    SqlUuid: lease.token,
-    SqlUuid: id,
-    Integer: iteration,
-    Text: status,
-    Nullable<Text>: error,
-    Nullable<Text>: analysis,
-    Timestamptz: at,
-    Array<Text>: entries.kind,
-    Integer: attempt,
-    Array<Text>: events.status,
-    Array<Text>: events.content,
-    Array<Nullable<Jsonb>>: events.metadata,
-    Array<Nullable<Text>>: entries.role,
-    Array<Nullable<Text>>: entries.content,
-    Array<Nullable<Text>>: entries.tool_call_id,
-    Array<Nullable<Text>>: entries.tool_name,
-    Array<Jsonb>: entries.body,
-    Array<Nullable<Binary>>: entries.provider_data,
-    Array<Nullable<Integer>>: entries.event_no,
-    Array<Integer>: models.entries_upto,
-    Array<BigInt>: models.duration_ms,
-    Array<Nullable<BigInt>>: models.input,
-    Array<Nullable<BigInt>>: models.cached,
-    Array<Nullable<BigInt>>: models.output,
-    Array<Nullable<BigInt>>: models.thinking,
-    Array<Text>: models.purpose,
-    Array<Text>: models.provider,
-    Array<Text>: models.backend,
-    Array<Text>: models.model,
-    Array<Nullable<Text>>: models.error,
-    Array<Nullable<Jsonb>>: models.response,
-    Array<BigInt>: tools.duration_ms,
-    Array<Bool>: tools.read_only,
-    Array<Text>: tools.state,
-    Array<Text>: tools.call_id,
-    Array<Text>: tools.tool,
-    Array<Text>: tools.arguments,
-    Array<Nullable<Text>>: tools.result,
-    Array<Nullable<Text>>: tools.error,
+statement!(Append, "checkpoint.sql" -> (Integer, Integer, Text, Nullable<Text>, Integer), [
+    lease.session_id.0, execution_id, number, events.event_type, epoch, lease.token, id, iteration, status,
+    error, analysis, at, entries.kind, attempt, events.status, events.content, events.metadata, entries.role,
+    entries.content, entries.tool_call_id, entries.tool_name, entries.body, entries.provider_data,
+    entries.event_no, models.entries_upto, models.duration_ms, models.input, models.cached, models.output,
+    models.thinking, models.purpose, models.provider, models.backend, models.model, models.error,
+    models.response, tools.duration_ms, tools.read_only, tools.state, tools.call_id, tools.tool,
+    tools.arguments, tools.result, tools.error,
 ]);
 
 impl Append {

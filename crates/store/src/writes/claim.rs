@@ -2,7 +2,7 @@
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Double, Integer, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Bool, Double, Integer, Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -32,17 +32,9 @@ pub(crate) struct TakeOver {
     traceparent: Option<String>,
 }
 
-statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool, Nullable<Text>), [
-    SqlUuid: session_id,
-    Array<SqlUuid>: predecessors,
-    Double: excuse,
-    Integer: format_version,
-    SqlUuid: worker,
-    Text: worker_name,
-    SqlUuid: token,
-    Double: lease,
-    Nullable<Text>: traceparent,
-    Nullable<BigInt>: stream_sequence,
+statement!(TakeOver, "claim.sql" -> (Text, Integer, Double, Integer, Bool, Nullable<Text>), [
+    session_id, predecessors, excuse, format_version, worker, worker_name, token, lease, traceparent,
+    stream_sequence,
 ]);
 
 /// The running sessions of workers that are dead, as far as no other worker died at their present checkpoint.
@@ -50,7 +42,7 @@ pub(crate) struct FindInherited {
     workers: Vec<Uuid>,
 }
 
-statement!(FindInherited, "inherited.sql", (SqlUuid, Nullable<Text>), [Array<SqlUuid>: workers]);
+statement!(FindInherited, "inherited.sql" -> (SqlUuid, Nullable<Text>), [workers]);
 
 #[derive(Queryable)]
 pub(crate) struct InheritedRow {

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Integer, Nullable, Text};
 use serde_json::json;
 
 use tarsy_core::execution::entry::Mark;
@@ -46,30 +46,10 @@ struct EndedStage {
     error: Option<String>,
 }
 
-statement!(Finish, "finish.sql", (Nullable<Integer>, Nullable<Text>), [
-    SqlUuid: lease.session_id.0,
-    Text: status,
-    Text: stop_reason,
-    Nullable<Text>: final_analysis,
-    Nullable<Text>: executive_summary,
-    Nullable<Text>: error,
-    Nullable<Text>: dead_letter,
-    Integer: covered_updates,
-    Nullable<Text>: mark,
-    Nullable<Integer>: ended.step,
-    Array<Text>: events.event_type,
-    Integer: epoch,
-    SqlUuid: lease.token,
-    Text: open_status,
-    Timestamptz: at,
-    Nullable<Integer>: ended.stage_no,
-    Nullable<Text>: ended.status,
-    Nullable<Text>: ended.error,
-    Array<Nullable<Integer>>: event_stage,
-    Array<Text>: events.status,
-    Array<Text>: events.content,
-    Array<Nullable<Jsonb>>: events.metadata,
-    Array<Text>: words,
+statement!(Finish, "finish.sql" -> (Nullable<Integer>, Nullable<Text>), [
+    lease.session_id.0, status, stop_reason, final_analysis, executive_summary, error, dead_letter,
+    covered_updates, mark, ended.step, events.event_type, epoch, lease.token, open_status, at, ended.stage_no,
+    ended.status, ended.error, event_stage, events.status, events.content, events.metadata, words,
 ]);
 
 impl Finish {

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use diesel::prelude::Queryable;
 use diesel::sql_types::{
-    Array, BigInt, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+    BigInt, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -51,30 +51,11 @@ pub(crate) struct ClaimNotifications {
     lease: f64,
 }
 
-statement!(
-    ClaimNotifications,
-    "notify_claim.sql",
-    (
-        SqlUuid,
-        Text,
-        Integer,
-        Bool,
-        Double,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Text>,
-        Bool,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Timestamptz>,
-        Nullable<Timestamptz>,
-        Nullable<Jsonb>,
-    ),
-    [Text: route, BigInt: limit, SqlUuid: token, Double: lease]
-);
+statement!(ClaimNotifications, "notify_claim.sql" -> (
+    SqlUuid, Text, Integer, Bool, Double, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Text>,
+    Nullable<Text>, Bool, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Timestamptz>,
+    Nullable<Timestamptz>, Nullable<Jsonb>
+), [route, limit, token, lease]);
 
 #[derive(Queryable)]
 pub(crate) struct DueRow {
@@ -165,16 +146,8 @@ pub(crate) struct RecordNotification {
     lease: Uuid,
 }
 
-statement!(RecordNotification, "notify_record.sql", (), [
-    Nullable<Text>: outcome,
-    Nullable<Text>: reason,
-    Nullable<Text>: receipt,
-    Bool: in_doubt,
-    Double: retry_after,
-    SqlUuid: session,
-    Text: route,
-    Text: moment,
-    SqlUuid: lease,
+statement!(RecordNotification, "notify_record.sql" -> (), [
+    outcome, reason, receipt, in_doubt, retry_after, session, route, moment, lease,
 ]);
 
 impl RecordNotification {
@@ -224,7 +197,4 @@ pub(crate) struct CloseUnrouted {
     pub max_age: f64,
 }
 
-statement!(CloseUnrouted, "notify_close.sql", (BigInt, Nullable<Double>), [
-    Array<Text>: routes,
-    Double: max_age,
-]);
+statement!(CloseUnrouted, "notify_close.sql" -> (BigInt, Nullable<Double>), [routes, max_age]);

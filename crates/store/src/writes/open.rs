@@ -10,9 +10,7 @@ use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::result::Error::DeserializationError;
-use diesel::sql_types::{
-    Array, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
-};
+use diesel::sql_types::{Bool, Double, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -88,65 +86,17 @@ pub(crate) struct Open {
     words: Vec<String>,
 }
 
-statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, Nullable<Jsonb>), [
-    SqlUuid: alert_id,
-    Nullable<Text>: fingerprint,
-    Text: status_word,
-    Nullable<Timestamptz>: at,
-    Array<SqlUuid>: members,
-    Integer: judgement.max_updates,
-    Array<SqlUuid>: resolved,
-    Text: severity_word,
-    Integer: judgement.max_known,
-    Nullable<Integer>: judgement.compared_with,
-    Nullable<Jsonb>: judgement.report,
-    Array<SqlUuid>: judgement.firing,
-    Array<SqlUuid>: judgement.resolved,
-    Text: judgement.severity,
-    Bool: opens,
-    Double: cooldown,
-    Integer: limit.max_per_hour,
-    Nullable<Text>: limit.route,
-    Nullable<Double>: timeout,
-    SqlUuid: token,
-    Text: worker_name,
-    Text: chain,
-    Text: limit.why,
-    Double: lease,
-    SqlUuid: worker,
-    Nullable<SqlUuid>: retry_of,
-    Nullable<SqlUuid>: parent,
-    Array<Text>: stage_events.event_type,
-    Array<Integer>: first_stage.stages.stage_no,
-    Nullable<Text>: traceparent,
-    Integer: format_version,
-    Jsonb: plan,
-    Text: alert_type,
-    Text: title,
-    Text: source,
-    Text: body,
-    Text: ended_because,
-    Nullable<Jsonb>: refs,
-    Text: event_type,
-    Text: event_status,
-    Text: event_content,
-    Nullable<Jsonb>: event_metadata,
-    Jsonb: limit.metadata,
-    Array<Text>: first_stage.stages.name,
-    Array<Text>: first_stage.stages.policy,
-    Array<SqlUuid>: first_stage.executions.execution_id,
-    Array<Integer>: first_stage.executions.stage_no,
-    Array<Integer>: first_stage.executions.agent_no,
-    Array<Text>: first_stage.executions.agent,
-    Array<Text>: first_stage.executions.strategy,
-    Array<Text>: first_stage.executions.backend,
-    Array<Text>: first_stage.executions.model,
-    Array<Text>: stage_events.status,
-    Array<Text>: stage_events.content,
-    Array<Nullable<Jsonb>>: stage_events.metadata,
-    Array<Text>: notifications.routes,
-    Array<Text>: notifications.moments,
-    Array<Text>: words,
+statement!(Open, "open.sql" -> (Text, SqlUuid, Nullable<Double>, Nullable<Text>, Nullable<Jsonb>), [
+    alert_id, fingerprint, status_word, at, members, judgement.max_updates, resolved, severity_word,
+    judgement.max_known, judgement.compared_with, judgement.report, judgement.firing, judgement.resolved,
+    judgement.severity, opens, cooldown, limit.max_per_hour, limit.route, timeout, token, worker_name, chain,
+    limit.why, lease, worker, retry_of, parent, stage_events.event_type, first_stage.stages.stage_no,
+    traceparent, format_version, plan, alert_type, title, source, body, ended_because, refs, event_type,
+    event_status, event_content, event_metadata, limit.metadata, first_stage.stages.name,
+    first_stage.stages.policy, first_stage.executions.execution_id, first_stage.executions.stage_no,
+    first_stage.executions.agent_no, first_stage.executions.agent, first_stage.executions.strategy,
+    first_stage.executions.backend, first_stage.executions.model, stage_events.status, stage_events.content,
+    stage_events.metadata, notifications.routes, notifications.moments, words,
 ]);
 
 /// Reads where an alert went.
@@ -155,9 +105,8 @@ pub(crate) struct ReadDisposition {
     alert_id: Uuid,
 }
 
-statement!(ReadDisposition, "disposition.sql", (Text, Nullable<SqlUuid>, Nullable<Bool>, Nullable<Double>), [
-    SqlUuid: token,
-    SqlUuid: alert_id,
+statement!(ReadDisposition, "disposition.sql" -> (Text, Nullable<SqlUuid>, Nullable<Bool>, Nullable<Double>), [
+    token, alert_id,
 ]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -1,7 +1,6 @@
 //! Deletes rows that are older than the configured retention, in short statements that skip locked rows.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use diesel::pg::PgConnection;
@@ -16,6 +15,7 @@ use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
 use crate::rows::number;
+use crate::state::Positions;
 use crate::statement::statement;
 
 pub(crate) struct PruneAlerts {
@@ -23,14 +23,14 @@ pub(crate) struct PruneAlerts {
     limit: i64,
 }
 
-statement!(PruneAlerts, "prune_alerts.sql", (Text, BigInt), [Double: age, BigInt: limit]);
+statement!(PruneAlerts, "prune_alerts.sql" -> (Text, BigInt), [age, limit]);
 
 pub(crate) struct PruneSessions {
     age: f64,
     limit: i64,
 }
 
-statement!(PruneSessions, "prune_sessions.sql", (Text, BigInt), [Double: age, BigInt: limit]);
+statement!(PruneSessions, "prune_sessions.sql" -> (Text, BigInt), [age, limit]);
 
 pub(crate) struct PreviewPrune {
     sessions: Option<f64>,
@@ -40,41 +40,14 @@ pub(crate) struct PreviewPrune {
     tool_interactions: Option<f64>,
 }
 
-statement!(PreviewPrune, "prune_preview.sql", (Text, BigInt), [
-    Nullable<Double>: sessions,
-    Nullable<Double>: alerts,
-    Nullable<Double>: entries,
-    Nullable<Double>: llm_interactions,
-    Nullable<Double>: tool_interactions,
+statement!(PreviewPrune, "prune_preview.sql" -> (Text, BigInt), [
+    sessions, alerts, entries, llm_interactions, tool_interactions,
 ]);
 
 #[derive(Queryable)]
 struct DeletedRow {
     table: String,
     count: i64,
-}
-
-/// The session after which the next batch of a table begins, so that it does not read the index entries of rows that
-/// earlier batches have deleted: they stay until a vacuum.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Positions(Arc<Mutex<BTreeMap<&'static str, Uuid>>>);
-
-impl Positions {
-    fn of(&self, table: &str) -> Uuid {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(table)
-            .copied()
-            .unwrap_or_default()
-    }
-
-    fn set(&self, table: &'static str, session: Uuid) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(table, session);
-    }
 }
 
 /// One batch of details.

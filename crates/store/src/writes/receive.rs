@@ -1,9 +1,7 @@
 //! The row of an alert: inserted before the body is decoded, updated by each delivery, and given up as a dead letter.
 
 use diesel::prelude::Queryable;
-use diesel::sql_types::{
-    Array, BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid,
-};
+use diesel::sql_types::{Bool, Double, Integer, Nullable, Text, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -26,14 +24,8 @@ pub(crate) struct Receive {
     raw: Option<Vec<u8>>,
 }
 
-statement!(Receive, "receive.sql", (Bool, Text, Integer, Nullable<SqlUuid>, Nullable<Text>), [
-    SqlUuid: alert_id,
-    SqlUuid: delivery,
-    BigInt: stream_sequence,
-    Binary: body_sha256,
-    Text: subject,
-    Jsonb: headers,
-    Nullable<Binary>: raw,
+statement!(Receive, "receive.sql" -> (Bool, Text, Integer, Nullable<SqlUuid>, Nullable<Text>), [
+    alert_id, delivery, stream_sequence, body_sha256, subject, headers, raw,
 ]);
 
 #[derive(Queryable)]
@@ -96,13 +88,8 @@ pub(crate) struct GiveUp {
     pub notifications: PlannedRows,
 }
 
-statement!(GiveUp, "give_up.sql", Text, [
-    Text: reason,
-    Text: detail,
-    SqlUuid: alert_id,
-    Nullable<Text>: link,
-    Array<Text>: notifications.routes,
-    Array<Text>: notifications.moments,
+statement!(GiveUp, "give_up.sql" -> Text, [
+    reason, detail, alert_id, link, notifications.routes, notifications.moments,
 ]);
 
 /// Takes one attempt off an undecided alert.
@@ -112,7 +99,7 @@ pub(crate) struct RefundAttempt {
     pub alert_id: Uuid,
 }
 
-statement!(RefundAttempt, "refund_attempt.sql", (), [SqlUuid: id, SqlUuid: alert_id]);
+statement!(RefundAttempt, "refund_attempt.sql" -> (), [id, alert_id]);
 
 /// Stores the sequence under which the job of an alert was queued again.
 pub(crate) struct Requeued {
@@ -120,11 +107,11 @@ pub(crate) struct Requeued {
     pub alert_id: Uuid,
 }
 
-statement!(Requeued, "requeued.sql", (), [BigInt: stream_sequence, SqlUuid: alert_id]);
+statement!(Requeued, "requeued.sql" -> (), [stream_sequence, alert_id]);
 
 /// Reads the seconds since the first delivery of an alert.
 pub(crate) struct Waited {
     pub alert_id: Uuid,
 }
 
-statement!(Waited, "waited.sql", Double, [SqlUuid: alert_id]);
+statement!(Waited, "waited.sql" -> Double, [alert_id]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Bool, Double, Integer, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Bool, Integer, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -23,12 +23,7 @@ pub(crate) struct Renew {
     period: f64,
 }
 
-statement!(Renew, "renew.sql", (SqlUuid, Text, Integer, Integer, Bool), [
-    Array<SqlUuid>: session_id,
-    Array<Integer>: epoch,
-    Array<SqlUuid>: token,
-    Double: period,
-]);
+statement!(Renew, "renew.sql" -> (SqlUuid, Text, Integer, Integer, Bool), [session_id, epoch, token, period]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -105,12 +100,7 @@ pub(crate) struct RenewOne {
     epoch: i32,
 }
 
-statement!(RenewOne, "renew_one.sql", (Integer, Integer, Bool), [
-    Double: period,
-    SqlUuid: lease.session_id.0,
-    Integer: epoch,
-    SqlUuid: lease.token,
-]);
+statement!(RenewOne, "renew_one.sql" -> (Integer, Integer, Bool), [period, lease.session_id.0, epoch, lease.token]);
 
 impl RenewOne {
     pub(crate) fn new(lease: Lease, period: Duration) -> Self {
@@ -143,13 +133,7 @@ pub(crate) struct Release {
     reason: &'static str,
 }
 
-statement!(Release, "release.sql", Integer, [
-    Integer: refunded,
-    Text: reason,
-    SqlUuid: lease.session_id.0,
-    Integer: epoch,
-    SqlUuid: lease.token,
-]);
+statement!(Release, "release.sql" -> Integer, [refunded, reason, lease.session_id.0, epoch, lease.token]);
 
 impl Release {
     /// The attempt that the claim has counted is refunded.

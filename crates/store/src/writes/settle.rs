@@ -23,28 +23,10 @@ pub(crate) struct ReadSettlementStatus {
     pub alert_id: Uuid,
 }
 
-statement!(
-    ReadSettlementStatus,
-    "settlement_status.sql",
-    (
-        Text,
-        Nullable<Text>,
-        Bool,
-        Integer,
-        Nullable<Text>,
-        Text,
-        Binary,
-        Jsonb,
-        Text,
-        BigInt,
-        Integer,
-        Nullable<SqlUuid>,
-        Nullable<Integer>,
-        Nullable<Text>,
-        Nullable<Timestamptz>,
-    ),
-    [SqlUuid: alert_id]
-);
+statement!(ReadSettlementStatus, "settlement_status.sql" -> (
+    Text, Nullable<Text>, Bool, Integer, Nullable<Text>, Text, Binary, Jsonb, Text, BigInt, Integer,
+    Nullable<SqlUuid>, Nullable<Integer>, Nullable<Text>, Nullable<Timestamptz>
+), [alert_id]);
 
 #[derive(Queryable)]
 pub(crate) struct SettlementRow {
@@ -119,11 +101,7 @@ pub(crate) struct Settle {
     subject: String,
 }
 
-statement!(Settle, "settle.sql", Bool, [
-    SqlUuid: session_id,
-    Jsonb: headers,
-    Text: subject,
-]);
+statement!(Settle, "settle.sql" -> Bool, [session_id, headers, subject]);
 
 impl Settle {
     /// Masks the headers and the subject. Before the settlement they are kept as received, because the job may have to

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Integer, Nullable, Text};
 
 use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
 use tarsy_engine::ports::{Lease, SessionStep, StageChange};
@@ -24,30 +24,12 @@ pub(crate) struct Step {
     changes: Changes,
 }
 
-statement!(Step, "step.sql", (Integer, Nullable<Text>), [
-    Integer: number,
-    Array<Text>: events.event_type,
-    SqlUuid: lease.session_id.0,
-    Integer: epoch,
-    SqlUuid: lease.token,
-    Timestamptz: at,
-    Array<Nullable<Integer>>: event_stage,
-    Array<Text>: events.status,
-    Array<Text>: events.content,
-    Array<Nullable<Jsonb>>: events.metadata,
-    Array<Integer>: changes.stages.stage_no,
-    Array<Text>: changes.stages.name,
-    Array<Text>: changes.stages.policy,
-    Array<SqlUuid>: changes.executions.execution_id,
-    Array<Integer>: changes.executions.stage_no,
-    Array<Integer>: changes.executions.agent_no,
-    Array<Text>: changes.executions.agent,
-    Array<Text>: changes.executions.strategy,
-    Array<Text>: changes.executions.backend,
-    Array<Text>: changes.executions.model,
-    Array<Integer>: changes.ended.stage_no,
-    Array<Text>: changes.ended.status,
-    Array<Nullable<Text>>: changes.ended.error,
+statement!(Step, "step.sql" -> (Integer, Nullable<Text>), [
+    number, events.event_type, lease.session_id.0, epoch, lease.token, at, event_stage, events.status,
+    events.content, events.metadata, changes.stages.stage_no, changes.stages.name, changes.stages.policy,
+    changes.executions.execution_id, changes.executions.stage_no, changes.executions.agent_no,
+    changes.executions.agent, changes.executions.strategy, changes.executions.backend, changes.executions.model,
+    changes.ended.stage_no, changes.ended.status, changes.ended.error,
 ]);
 
 impl Step {

@@ -1,7 +1,7 @@
 //! The sweep: one statement, which any worker may run at any time, finds orphaned sessions and alerts.
 
 use diesel::prelude::Queryable;
-use diesel::sql_types::{BigInt, Binary, Bool, Double, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,10 +19,8 @@ pub(crate) struct FindOrphaned {
     min_age: f64,
 }
 
-statement!(FindOrphaned, "sweep.sql", (Text, SqlUuid, Bool, Text, Jsonb, Nullable<Binary>, BigInt), [
-    Double: interval,
-    BigInt: limit,
-    Double: min_age,
+statement!(FindOrphaned, "sweep.sql" -> (Text, SqlUuid, Bool, Text, Jsonb, Nullable<Binary>, BigInt), [
+    interval, limit, min_age,
 ]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -4,17 +4,16 @@
 //! Every worker reads the whole history once, from the newest session to the oldest. The newest ones are read again
 //! each time, since a worker of an earlier version may still end sessions.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
+use crate::state::{History, Reached};
 use crate::statement::statement;
 use tarsy_core::search::Searchable;
 use tarsy_engine::ports::Worded;
@@ -28,11 +27,7 @@ pub(crate) struct WordsBefore {
     limit: i64,
 }
 
-statement!(WordsBefore, "words_before.sql", (SqlUuid, Timestamptz, Bool), [
-    Nullable<Timestamptz>: settled_at,
-    SqlUuid: session_id,
-    BigInt: limit,
-]);
+statement!(WordsBefore, "words_before.sql" -> (SqlUuid, Timestamptz, Bool), [settled_at, session_id, limit]);
 
 #[derive(Queryable)]
 struct SettledRow {
@@ -45,7 +40,7 @@ pub(crate) struct WordsTexts {
     session_id: Uuid,
 }
 
-statement!(WordsTexts, "words_texts.sql", (Text, Text, Text, Nullable<Text>, Nullable<Text>), [SqlUuid: session_id]);
+statement!(WordsTexts, "words_texts.sql" -> (Text, Text, Text, Nullable<Text>, Nullable<Text>), [session_id]);
 
 #[derive(Queryable)]
 struct TextsRow {
@@ -61,33 +56,7 @@ pub(crate) struct WordsComplete {
     session_id: Uuid,
 }
 
-statement!(WordsComplete, "words_complete.sql", (), [Array<Text>: words, SqlUuid: session_id]);
-
-/// The position up to which the history has been read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct History(Arc<Mutex<Reached>>);
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Reached {
-    #[default]
-    Nothing,
-    Session {
-        settled_at: DateTime<Utc>,
-        session_id: Uuid,
-    },
-    /// The oldest session.
-    End,
-}
-
-impl History {
-    fn get(&self) -> Reached {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, reached: Reached) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
-    }
-}
+statement!(WordsComplete, "words_complete.sql" -> (), [words, session_id]);
 
 /// The result of one batch.
 struct Batch {

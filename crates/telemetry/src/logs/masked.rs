@@ -1,36 +1,20 @@
 //! A writer that masks secrets in each log line.
 
 use std::io::{self, Write};
-use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::Format;
+use crate::process_mask::ProcessMask;
 use tarsy_mask::Mask;
-
-/// The mask of this process. It is set after the first lines are written, because the configuration names most of the
-/// secrets; until then only the built-in patterns are masked.
-static MASK: RwLock<Option<Mask>> = RwLock::new(None);
-
-/// Applies this mask to every later line of this process.
-pub fn hide(mask: Mask) {
-    *MASK.write().unwrap_or_else(PoisonError::into_inner) = Some(mask);
-}
-
-/// The mask of this process as it is now.
-pub(crate) fn current_mask() -> Mask {
-    MASK.read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
-        .unwrap_or_default()
-}
 
 /// Makes a masking writer for each line.
 #[derive(Debug)]
 pub(super) struct Masked<M> {
     pub(super) inner: M,
     pub(super) format: Format,
+    pub(super) mask: ProcessMask,
 }
 
 impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
@@ -40,6 +24,7 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
         Line {
             inner: self.inner.make_writer(),
             format: self.format,
+            mask: self.mask.current(),
         }
     }
 }
@@ -49,14 +34,15 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
 pub(super) struct Line<W> {
     inner: W,
     format: Format,
+    mask: Mask,
 }
 
 impl<W: Write> Write for Line<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
         let masked = match self.format {
-            Format::Text { .. } => current_mask().apply(&line).into_owned(),
-            Format::Json => json(&current_mask(), &line),
+            Format::Text { .. } => self.mask.apply(&line).into_owned(),
+            Format::Json => json(&self.mask, &line),
         };
         let has_newline = masked.ends_with('\n') || !line.ends_with('\n');
         self.inner.write_all(masked.as_bytes())?;

@@ -6,9 +6,10 @@
 
 use super::common::CALL_BUCKETS;
 use super::metric::{Metric, counter, gauge, seconds, tokens};
-use crate::label_values::{
-    FINISH_REASONS, GEN_AI_ERRORS, GEN_AI_OPERATIONS, GEN_AI_PROVIDERS, LLM_ERRORS, PROVIDER_WORDS,
-};
+use strum::VariantNames;
+use tarsy_core::vocabulary::ErrorCode;
+use tarsy_core::vocabulary::provider::{GEN_AI_LABELS, LABELS};
+use tarsy_engine::trace::gen_ai::{CHAT, FINISH_REASONS};
 
 /// The bounds that the conventions name, and three for thinking models.
 const GEN_AI_BUCKETS: &[f64] = &[
@@ -44,13 +45,13 @@ pub(super) const LLM_SERVICE: &[Metric] = &[
     .by("outcome", &["answered", "failed", "abandoned", "refused"]),
     seconds("tarsy_llm_request_duration_seconds", CALL_BUCKETS, "from a request to the end of its answer")
         .by("backend", BACKENDS),
-    gauge("tarsy_llm_requests_in_flight", "requests in flight").by("provider", PROVIDER_WORDS),
+    gauge("tarsy_llm_requests_in_flight", "requests in flight").by("provider", &LABELS),
     counter("tarsy_llm_errors_total", "requests without a complete answer, by the code of the error")
-        .by("code", LLM_ERRORS),
-    counter("tarsy_llm_retries_total", "requests sent to a provider again").by("provider", PROVIDER_WORDS),
+        .by("code", ErrorCode::VARIANTS),
+    counter("tarsy_llm_retries_total", "requests sent to a provider again").by("provider", &LABELS),
     counter("tarsy_llm_finish_reasons_total", "answers by the reason for their end")
-        .by("provider", PROVIDER_WORDS)
-        .by("reason", FINISH_REASONS),
+        .by("provider", &LABELS)
+        .by("reason", &FINISH_REASONS),
     counter(
         "tarsy_llm_unauthenticated_total",
         "clients refused; token: a call without a valid token, tls: a connection without a TLS handshake",
@@ -61,23 +62,23 @@ pub(super) const LLM_SERVICE: &[Metric] = &[
         GEN_AI_BUCKETS,
         "from a request to the end of its answer, retries included; without an error, error_type is empty",
     )
-    .by("gen_ai_operation_name", GEN_AI_OPERATIONS)
-    .by("gen_ai_provider_name", GEN_AI_PROVIDERS)
-    .by("error_type", GEN_AI_ERRORS),
+    .by("gen_ai_operation_name", &[CHAT])
+    .by("gen_ai_provider_name", &GEN_AI_LABELS)
+    .by("error_type", &ErrorCode::CLASSES),
     seconds(
         "gen_ai_client_operation_time_to_first_chunk_seconds",
         GEN_AI_BUCKETS,
         "from a request to the first part of its answer, retries included",
     )
-    .by("gen_ai_operation_name", GEN_AI_OPERATIONS)
-    .by("gen_ai_provider_name", GEN_AI_PROVIDERS),
+    .by("gen_ai_operation_name", &[CHAT])
+    .by("gen_ai_provider_name", &GEN_AI_LABELS),
     tokens(
         "gen_ai_client_token_usage",
         TOKEN_BUCKETS,
         "tokens of a request; cached tokens are part of input, thinking tokens of no other type unless the provider \
          counts them as output",
     )
-    .by("gen_ai_operation_name", GEN_AI_OPERATIONS)
-    .by("gen_ai_provider_name", GEN_AI_PROVIDERS)
+    .by("gen_ai_operation_name", &[CHAT])
+    .by("gen_ai_provider_name", &GEN_AI_LABELS)
     .by("gen_ai_token_type", &["input", "output", "cached", "thinking"]),
 ];

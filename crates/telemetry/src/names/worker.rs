@@ -2,6 +2,8 @@
 
 use super::common::{CALL_BUCKETS, TOOL_BUCKETS};
 use super::metric::{Metric, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers, seconds};
+use strum::VariantNames;
+use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::ports::PRUNED_TABLES;
 
 const FIRST_CHUNK_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0];
@@ -20,30 +22,6 @@ const ITERATION_BUCKETS: &[f64] = &[
 /// The services without which a worker claims nothing.
 const SERVICES: &[&str] = &["nats", "database", "llm-service", "providers"];
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
-const FALLBACK_CODES: &[&str] = &[
-    "max_retries",
-    "unavailable",
-    "rate_limited",
-    "empty_response",
-    "malformed_tool_call",
-    "credentials",
-    "invalid_backend",
-    "invalid_request",
-    "model_not_found",
-    "blocked",
-    "thought_signature",
-    "empty",
-    "call_in_text",
-    "provider_error",
-    "internal",
-    "partial_stream_error",
-    "deadline_exceeded",
-    "timeout",
-    "max_tokens",
-    "answer_too_large",
-    "context_window_exceeded",
-    "other",
-];
 const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook"];
 /// `repeated`: sent after an attempt whose answer is not known; `found`: such an attempt had sent it.
 const NOTIFICATION_OUTCOMES: &[&str] = &[
@@ -258,7 +236,7 @@ pub(super) const WORKER: &[Metric] = &[
         "switches from a provider that has failed to the next one of its agent, by the error code",
     )
     .by("provider", PROVIDERS)
-    .by("code", FALLBACK_CODES),
+    .by("code", ErrorCode::VARIANTS),
     counter("tarsy_model_retries_total", "requests that the LLM service sent to a provider again")
         .by("provider", PROVIDERS),
     counter("tarsy_model_answers_too_large_total", "model answers dropped because they exceed a size limit"),
@@ -318,21 +296,10 @@ pub(super) const WORKER: &[Metric] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tarsy_core::execution::fallback;
     use tarsy_engine::ports::DeadReason;
 
     #[test]
     fn every_reason_for_a_dead_letter_is_a_label_value() {
         assert_eq!(DEAD_REASONS, DeadReason::ALL.map(DeadReason::as_str));
-    }
-
-    #[test]
-    fn every_error_code_of_a_fallback_is_a_label_value() {
-        assert!(
-            FALLBACK_CODES
-                .iter()
-                .copied()
-                .eq(fallback::codes().chain([fallback::OTHER]))
-        );
     }
 }

@@ -10,7 +10,7 @@ mod span;
 mod recorder;
 mod export;
 mod otlp;
-mod connector;
+mod authorities;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +19,7 @@ use self::otlp::Collector;
 use self::recorder::Export;
 pub use self::recorder::Recorder;
 pub use self::settings::Settings;
+use crate::process_mask::ProcessMask;
 use tarsy_config::{Faults, environment_fault};
 
 /// The export of a process; without a collector it does nothing.
@@ -26,16 +27,19 @@ use tarsy_config::{Faults, environment_fault};
 pub struct Traces(Option<ExportTask>);
 
 impl Traces {
-    /// Starts the export, and returns the layer that records the spans. Needs a Tokio runtime.
+    /// Starts the export, and returns the layer that records the spans. Their texts pass `mask`. Needs a runtime.
     ///
     /// # Errors
     /// When the file of certificates cannot be used.
-    pub fn start(settings: Option<Settings>) -> Result<(Recorder, Self), Faults> {
+    pub fn start(
+        settings: Option<Settings>,
+        mask: ProcessMask,
+    ) -> Result<(Recorder, Self), Faults> {
         let Some(settings) = settings else {
             return Ok((Recorder::default(), Self::default()));
         };
         let unusable = |problem| environment_fault("OTEL_EXPORTER_OTLP_CERTIFICATE", problem);
-        let (queue, task) = ExportTask::start(Collector::new(&settings).map_err(unusable)?);
+        let (queue, task) = ExportTask::start(Collector::new(&settings, mask).map_err(unusable)?);
         let Settings {
             sampler,
             captures_content,

@@ -1,6 +1,7 @@
 //! The collector: spans as messages of OTLP, and the client that sends them over gRPC.
 
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -13,14 +14,16 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Sta
 use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue, MetadataMap};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request};
+use tower::service_fn;
 
-use super::connector::SecureConnector;
+use super::authorities::client_config;
 use super::pairs::{Pairs, pairs};
 use super::settings::Settings;
 use super::span::{EndedSpan, Value};
-use crate::logs::current_mask;
+use crate::process_mask::ProcessMask;
 use tarsy_config::{Secret, SecretError};
 use tarsy_core::trace_context::TraceContext;
+use tarsy_http::outgoing::tls;
 use tarsy_mask::Mask;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,6 +65,7 @@ pub(super) struct Collector {
     headers: Option<Secret>,
     timeout: Duration,
     resource: Resource,
+    mask: ProcessMask,
 }
 
 impl Collector {
@@ -69,12 +73,14 @@ impl Collector {
     ///
     /// # Errors
     /// When the file of certificates cannot be used, or the address cannot be one of gRPC.
-    pub(super) fn new(settings: &Settings) -> Result<Self, String> {
+    pub(super) fn new(settings: &Settings, mask: ProcessMask) -> Result<Self, String> {
         let endpoint = Endpoint::from_shared(settings.endpoint.to_string())
             .map_err(|error| error.to_string())?;
         let channel = if settings.endpoint.scheme() == "https" {
-            let connector = SecureConnector::new(settings.certificate.as_deref(), CONNECT_TIMEOUT)?;
-            endpoint.connect_with_connector_lazy(connector)
+            let config = client_config(settings.certificate.as_deref())?;
+            endpoint.connect_with_connector_lazy(service_fn(move |uri| {
+                tls::connect(uri, Arc::clone(&config), CONNECT_TIMEOUT)
+            }))
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
@@ -83,12 +89,13 @@ impl Collector {
             headers: settings.headers.clone(),
             timeout: settings.timeout,
             resource: resource(&settings.resource),
+            mask,
         })
     }
 
     /// The request for these spans. Every text passes the mask of this process.
     pub(super) fn request(&self, spans: Vec<EndedSpan>) -> ExportTraceServiceRequest {
-        let mask = current_mask();
+        let mask = self.mask.current();
         let name = env!("CARGO_PKG_NAME").to_owned();
         let scope = InstrumentationScope {
             name,
@@ -114,7 +121,7 @@ impl Collector {
     pub(super) async fn send(&self, request: ExportTraceServiceRequest) -> Result<u64, Fault> {
         let mut request = Request::new(request);
         if let Some(headers) = &self.headers {
-            *request.metadata_mut() = metadata(headers)?;
+            *request.metadata_mut() = metadata(headers, &self.mask.current())?;
         }
         let mut client = self.client.clone();
         let sent = tokio::time::timeout(self.timeout, client.export(request)).await;
@@ -129,11 +136,11 @@ impl Collector {
     }
 }
 
-/// The headers of a request, read anew. The mask of the logs hides their values from now on.
-pub(super) fn metadata(secret: &Secret) -> Result<MetadataMap, SecretError> {
+/// The headers of a request, read anew. The mask hides their values from now on.
+pub(super) fn metadata(secret: &Secret, mask: &Mask) -> Result<MetadataMap, SecretError> {
     let headers = pairs(&secret.read()?)
         .map_err(|_part| secret.fault("is no pair; accepted: key=value,key=value"))?;
-    current_mask().learn(headers.values().cloned());
+    mask.learn(headers.values().cloned());
     let mut metadata = MetadataMap::new();
     for (name, value) in headers {
         let no_name = |_error| secret.fault(&format!("{name:?} is no name of a header"));

@@ -9,6 +9,7 @@ use url::Url;
 use super::pairs::{Pairs, pairs};
 use super::sampler::{Sampler, WORDS};
 use tarsy_config::{Env, Faults, Secret, environment_fault};
+use tarsy_mask::Mask;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Whether prompts, answers, arguments and results are attributes.
@@ -131,7 +132,7 @@ fn headers(env: Env<'_>) -> Result<Option<Secret>, Faults> {
     else {
         return Ok(None);
     };
-    match super::otlp::metadata(&secret) {
+    match super::otlp::metadata(&secret, &Mask::default()) {
         Ok(_) => Ok(Some(secret)),
         Err(error) => Err(environment_fault(&error.place, error.reason)),
     }

@@ -2,12 +2,12 @@
 //! ends all logins.
 
 use axum::http::HeaderMap;
-use axum::http::header::COOKIE;
 use chrono::Utc;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
 use super::Hosts;
+use crate::shell::viewer::cookies;
 use tarsy_http::listener::Token;
 
 /// The duration of a login.
@@ -39,14 +39,9 @@ fn set(value: &str, seconds: i64, hosts: &Hosts) -> String {
 
 /// Whether the request has a login that this token has made and that has not expired.
 pub(super) fn is_valid(headers: &HeaderMap, token: &Token) -> bool {
-    let lines = headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    let mut pairs = lines
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    pairs.any(|(name, value)| [SECURE_NAME, PLAIN_NAME].contains(&name) && is_sealed(value, token))
+    // Another site of the domain can set a cookie of the same name: every one of them counts.
+    cookies(headers)
+        .any(|(name, value)| [SECURE_NAME, PLAIN_NAME].contains(&name) && is_sealed(value, token))
 }
 
 fn is_sealed(value: &str, token: &Token) -> bool {
@@ -72,6 +67,8 @@ fn seal(token: &Token, until: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::COOKIE;
+
     use super::*;
 
     fn valid(cookie: &str, token: &Token) -> bool {

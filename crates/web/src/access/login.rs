@@ -1,5 +1,6 @@
 //! The login by token: a form, and the cookie that it sets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Form;
@@ -13,19 +14,19 @@ use axum::routing::{get, post};
 use maud::{DOCTYPE, html};
 use serde::Deserialize;
 
-use super::{Mode, cookie};
+use super::{Gate, Mode, cookie};
 use crate::fault::Fault;
-use crate::ports::Backend;
-use crate::{Shared, layout};
+use crate::shell::response::{html_response, page};
 
 /// The delay before the answer to a wrong token, which makes guessing slow.
 pub(super) const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 
 /// The routes of the login.
-pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
+pub(crate) fn routes<S>(gate: Arc<Gate>) -> Router<S> {
     Router::new()
-        .route("/login", get(show::<B>).post(log_in::<B>))
-        .route("/logout", post(log_out::<B>))
+        .route("/login", get(show).post(log_in))
+        .route("/logout", post(log_out))
+        .with_state(gate)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,8 +43,8 @@ struct LogIn {
     next: String,
 }
 
-async fn show<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> Response {
-    let Mode::Token(_) = web.settings.gate.mode else {
+async fn show(State(gate): State<Arc<Gate>>, uri: Uri) -> Response {
+    let Mode::Token(_) = gate.mode else {
         return no_login();
     };
     let after = Query::<After>::try_from_uri(&uri)
@@ -52,11 +53,10 @@ async fn show<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> Response {
     form(&after.next, None)
 }
 
-async fn log_in<B: Backend>(
-    State(web): State<Shared<B>>,
+async fn log_in(
+    State(gate): State<Arc<Gate>>,
     sent: Result<Form<LogIn>, FormRejection>,
 ) -> Response {
-    let gate = &web.settings.gate;
     let Mode::Token(token) = &gate.mode else {
         return no_login();
     };
@@ -73,8 +73,7 @@ async fn log_in<B: Backend>(
     )
 }
 
-async fn log_out<B: Backend>(State(web): State<Shared<B>>) -> Response {
-    let gate = &web.settings.gate;
+async fn log_out(State(gate): State<Arc<Gate>>) -> Response {
     let Mode::Token(_) = gate.mode else {
         return no_login();
     };
@@ -90,7 +89,7 @@ pub(super) fn redirect(request: &Request) -> Response {
         .map_or("/", |path| path.as_str());
     let is_from_elsewhere = header(request.headers(), "sec-fetch-site") == Some("cross-site");
     if is_from_elsewhere && header(request.headers(), "sec-fetch-mode") == Some("navigate") {
-        let page = html! {
+        let again = html! {
             (DOCTYPE)
             html lang="en" {
                 head {
@@ -101,7 +100,7 @@ pub(super) fn redirect(request: &Request) -> Response {
                 body { p { a href=(own_path(path)) { "Go on" } } }
             }
         };
-        return (StatusCode::UNAUTHORIZED, layout::html_response(page)).into_response();
+        return (StatusCode::UNAUTHORIZED, html_response(again)).into_response();
     }
     let next = url::form_urlencoded::byte_serialize(path.as_bytes()).collect::<String>();
     redirect_to(&format!("/login?next={next}"))
@@ -159,7 +158,7 @@ fn form(next: &str, problem: Option<&str>) -> Response {
     } else {
         StatusCode::OK
     };
-    (status, layout::page("Log in", &body)).into_response()
+    (status, page("Log in", &body)).into_response()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod proxy;
 mod cookie;
 pub(super) mod login;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
@@ -21,10 +22,9 @@ use serde_json::json as value;
 pub use self::host::Hosts;
 pub use self::proxy::{Proxy, ProxyHeaders};
 
-use super::pages::small;
-use super::ports::Backend;
-use super::router::API;
-use super::{Shared, json, layout};
+use crate::json::{self, API};
+use crate::rights::Access;
+use crate::shell::response::error_page;
 use tarsy_http::listener::Token;
 use tarsy_http::listener::http::{self, ClientAddress};
 
@@ -65,29 +65,6 @@ pub struct Allow {
     pub prompts: Vec<String>,
 }
 
-/// The rights of one request, an extension that every handler gets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// The user's name for the timeline and the page; `None` without authentication.
-    pub user: Option<String>,
-    /// Without it no form is rendered, and the route answers 404.
-    pub may_ask: bool,
-    /// As `may_ask`.
-    pub may_cancel: bool,
-    /// Without it no page links to the form, and the routes answer 403.
-    pub may_rerun: bool,
-    /// As `may_rerun`.
-    pub may_submit: bool,
-    /// Without it no page links to the requests to models, and their routes answer 403.
-    pub may_see_prompts: bool,
-    /// Whether the user can log out here.
-    pub has_login: bool,
-    /// Whether the request has credentials, or needs none.
-    pub(super) is_known: bool,
-    /// The unit in which open streams are counted: the user, or the address at the other end.
-    pub(super) counted_as: String,
-}
-
 /// A user who is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct User {
@@ -115,12 +92,11 @@ enum Denied {
 }
 
 /// Answers a request that is not admitted, and passes on the others.
-pub(super) async fn admit<B: Backend>(
-    State(web): State<Shared<B>>,
+pub(super) async fn admit(
+    State(gate): State<Arc<Gate>>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let gate = &web.settings.gate;
     match gate.check(&request) {
         Ok(access) => {
             proxy::strip(request.headers_mut());
@@ -253,8 +229,7 @@ impl Gate {
         let mut response = if for_program {
             json::response(status, &value!({"error": reason}))
         } else {
-            let title = status.canonical_reason().unwrap_or("Error");
-            (status, layout::page(title, &small::fault(title, reason))).into_response()
+            error_page(status, reason)
         };
         if status == StatusCode::UNAUTHORIZED && matches!(self.mode, Mode::Token(_)) {
             let scheme = HeaderValue::from_static("Bearer realm=\"tarsy\"");

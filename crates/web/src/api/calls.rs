@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{OK, answered, find, query};
 use crate::fault::Fault;
+use crate::json;
 use crate::ports::Backend;
-use crate::{Access, Shared, json};
+use crate::rights::Access;
+use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::calls::{CallReport, NumberedCall};
 

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::{Answer, OK, answered, find, query, sse, unseen};
 use crate::fault::Fault;
 use crate::ports::{Backend, Unavailable};
-use crate::{Access, Shared, cache, json};
+use crate::rights::Access;
+use crate::state::Shared;
+use crate::{cache, json};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 

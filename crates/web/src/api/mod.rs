@@ -23,9 +23,9 @@ pub(super) use self::calls::{CallPath, call_at, calls_of};
 pub(super) use self::events::{EventPath, event_at};
 pub(super) use self::list::{ListQuery, Part};
 
-use super::Shared;
-use super::fault::Fault;
-use super::ports::Backend;
+use crate::fault::Fault;
+use crate::ports::Backend;
+use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::IdMatch;
 

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, OK, answered, query};
 use crate::fault::Fault;
+use crate::json;
 use crate::ports::{Backend, Lane};
-use crate::{Shared, json};
+use crate::state::Shared;
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::{Check, DeadAlert};
 

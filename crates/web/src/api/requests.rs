@@ -11,8 +11,10 @@ use serde_json::json;
 
 use super::{Answer, answered, find};
 use crate::fault::Fault;
+use crate::json;
 use crate::ports::{Backend, Cancel, Question};
-use crate::{Access, Shared, json};
+use crate::rights::Access;
+use crate::state::Shared;
 
 #[derive(Deserialize)]
 struct Asked {

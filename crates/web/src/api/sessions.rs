@@ -6,8 +6,9 @@ use axum::response::Response;
 use serde::Serialize;
 
 use super::{Answer, ListQuery, OK, answered, find, unseen};
+use crate::json;
 use crate::ports::Backend;
-use crate::{Shared, json};
+use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::{SessionEntry, StatusCounts};
 

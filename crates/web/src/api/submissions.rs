@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, answered, find, query};
 use crate::fault::Fault;
+use crate::json;
 use crate::ports::{Backend, Cooldown, Published, Rerun, Submission, Submitted};
+use crate::rights::Access;
+use crate::state::Shared;
 use crate::submissions::{body, request_id, rerunner, submitter};
-use crate::{Access, Shared, json};
 use tarsy_core::alert::Severity;
 
 /// The settings of an alert, which is the body.

@@ -2,17 +2,9 @@
 
 use std::sync::LazyLock;
 
-use axum::Router;
-use axum::extract::Path;
-use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
+use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
-
-use super::Shared;
-use super::fault::Fault;
-use super::ports::Backend;
 
 /// A file of the program.
 #[derive(Debug)]
@@ -65,24 +57,18 @@ pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
 pub(super) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon.svg", "image/svg+xml", include_bytes!("icon.svg")));
 
-pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
-    Router::new().route("/assets/{name}", get(asset))
+/// The file with this path.
+pub(super) fn find(path: &str) -> Option<&'static Asset> {
+    let assets: [&'static Asset; 3] = [&STYLE, &SCRIPT, &ICON];
+    assets.into_iter().find(|asset| asset.path == path)
 }
 
-async fn asset(Path(name): Path<String>) -> Response {
-    let path = format!("/assets/{name}");
-    let Some(asset) = [&STYLE, &SCRIPT, &ICON]
-        .into_iter()
-        .find(|asset| asset.path == path)
-    else {
-        return Fault::NotFound("there is nothing at this address".to_owned()).page();
-    };
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static(asset.content_type)),
-        (
-            CACHE_CONTROL,
-            HeaderValue::from_static("public, max-age=31536000, immutable"),
-        ),
-    ];
-    (headers, asset.bytes).into_response()
+impl IntoResponse for &'static Asset {
+    fn into_response(self) -> Response {
+        let headers = [
+            (CONTENT_TYPE, self.content_type),
+            (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+        ];
+        (headers, self.bytes).into_response()
+    }
 }

@@ -142,6 +142,7 @@ impl Renderer {
             Tag::List(Some(start)) => self.block(Element::Ordered { start }),
             Tag::Table(columns) if !self.is_too_deep() => {
                 self.columns = columns;
+                self.writer.open(Element::Scroll);
                 self.writer.open(Element::Table);
                 self.open.push(Open::Table);
             }
@@ -201,11 +202,13 @@ impl Renderer {
             Some(Open::Table) => {
                 self.writer.close(Element::Body);
                 self.writer.close(Element::Table);
+                self.writer.close(Element::Scroll);
             }
             Some(Open::Link { target, text }) => {
                 self.open_links.pop();
                 self.writer.close_link();
                 if text.trim() != target.address && text.trim() != target.host {
+                    self.writer.text(" ");
                     self.writer.open(Element::Host);
                     self.writer.text(&target.host);
                     self.writer.close(Element::Host);

@@ -21,7 +21,8 @@ pub(super) enum Element {
         start: u64,
     },
     Item,
-    /// A table that scrolls by itself where it is wider than the page.
+    /// Scrolls a table by itself where it is wider than the page.
+    Scroll,
     Table,
     Head,
     Body,
@@ -37,6 +38,37 @@ pub(super) enum Element {
     Host,
 }
 
+impl Element {
+    /// The name of its tag, and its fixed attributes.
+    fn tag(self) -> &'static str {
+        match self {
+            Self::Paragraph => "p",
+            Self::Heading(..=3) => "h3",
+            Self::Heading(4) => "h4",
+            Self::Heading(5) => "h5",
+            Self::Heading(6..) => "h6",
+            Self::Quotation => "blockquote",
+            Self::Preformatted => "pre tabindex=\"0\"",
+            Self::Code => "code",
+            Self::Unordered => "ul",
+            Self::Ordered { .. } => "ol class=\"nums\"",
+            Self::Item => "li",
+            Self::Scroll => "div class=\"scroll\" tabindex=\"0\"",
+            Self::Table => "table",
+            Self::Head => "thead",
+            Self::Body => "tbody",
+            Self::Row => "tr",
+            Self::HeadCell => "th scope=\"col\"",
+            Self::Cell => "td",
+            Self::NumberCell => "td class=\"num\"",
+            Self::Emphasis => "em",
+            Self::Strong => "strong",
+            Self::Citations => "span class=\"cites\"",
+            Self::Host => "span class=\"host\"",
+        }
+    }
+}
+
 /// The path of a page; nothing for the page that the text is on.
 fn address(page: Option<SessionId>) -> String {
     page.map(|id| format!("/sessions/{id}")).unwrap_or_default()
@@ -48,54 +80,19 @@ pub(super) struct Writer(String);
 
 impl Writer {
     pub(super) fn open(&mut self, element: Element) {
-        match element {
-            Element::Heading(level) => self.0.push_str(&format!("<h{}>", level.clamp(3, 6))),
-            Element::Ordered { start: 1 } => self.0.push_str("<ol class=\"nums\">"),
-            Element::Ordered { start } => self
-                .0
-                .push_str(&format!("<ol class=\"nums\" start=\"{start}\">")),
-            Element::Paragraph => self.0.push_str("<p>"),
-            Element::Quotation => self.0.push_str("<blockquote>"),
-            Element::Preformatted => self.0.push_str("<pre tabindex=\"0\">"),
-            Element::Code => self.0.push_str("<code>"),
-            Element::Unordered => self.0.push_str("<ul>"),
-            Element::Item => self.0.push_str("<li>"),
-            Element::Table => self
-                .0
-                .push_str("<div class=\"scroll\" tabindex=\"0\"><table>"),
-            Element::Head => self.0.push_str("<thead>"),
-            Element::Body => self.0.push_str("<tbody>"),
-            Element::Row => self.0.push_str("<tr>"),
-            Element::HeadCell => self.0.push_str("<th scope=\"col\">"),
-            Element::Cell => self.0.push_str("<td>"),
-            Element::NumberCell => self.0.push_str("<td class=\"num\">"),
-            Element::Emphasis => self.0.push_str("<em>"),
-            Element::Strong => self.0.push_str("<strong>"),
-            Element::Citations => self.0.push_str("<span class=\"cites\">"),
-            Element::Host => self.0.push_str(" <span class=\"host\">"),
+        let mut tag = element.tag().to_owned();
+        if let Element::Ordered { start } = element
+            && start != 1
+        {
+            tag.push_str(&format!(" start=\"{start}\""));
         }
+        self.0.push_str(&format!("<{tag}>"));
     }
 
     pub(super) fn close(&mut self, element: Element) {
-        match element {
-            Element::Heading(level) => self.0.push_str(&format!("</h{}>", level.clamp(3, 6))),
-            Element::Ordered { .. } => self.0.push_str("</ol>"),
-            Element::Paragraph => self.0.push_str("</p>"),
-            Element::Quotation => self.0.push_str("</blockquote>"),
-            Element::Preformatted => self.0.push_str("</pre>"),
-            Element::Code => self.0.push_str("</code>"),
-            Element::Unordered => self.0.push_str("</ul>"),
-            Element::Item => self.0.push_str("</li>"),
-            Element::Table => self.0.push_str("</table></div>"),
-            Element::Head => self.0.push_str("</thead>"),
-            Element::Body => self.0.push_str("</tbody>"),
-            Element::Row => self.0.push_str("</tr>"),
-            Element::HeadCell => self.0.push_str("</th>"),
-            Element::Cell | Element::NumberCell => self.0.push_str("</td>"),
-            Element::Emphasis => self.0.push_str("</em>"),
-            Element::Strong => self.0.push_str("</strong>"),
-            Element::Citations | Element::Host => self.0.push_str("</span>"),
-        }
+        let tag = element.tag();
+        let name = tag.split(' ').next().unwrap_or(tag);
+        self.0.push_str(&format!("</{name}>"));
     }
 
     /// A text, escaped, and cleaned again: an entity such as `&#x202e;` becomes its character only as Markdown is read.

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::steps::{Context, json, whole_event};
-use super::words::{brief, moment};
+use crate::shell::words::{brief, moment};
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::Charset;
 use tarsy_core::timeline::TimelineEvent;

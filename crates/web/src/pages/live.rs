@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use maud::{Markup, html};
 
 use super::steps::{self, Agents, Asked, Context, Step};
-use super::words::brief;
+use crate::shell::words::brief;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
 use tarsy_core::readable::text::Charset;

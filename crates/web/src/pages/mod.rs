@@ -1,12 +1,9 @@
 //! The pages for people: pure functions from data to markup, and the handlers that read the data.
 //!
-//! `shell` is the frame of every page; `list`, `session`, `steps`, `event`, `calls`, `queue`, `submit` and `small` are
-//! its contents, with `words` in common. `handlers` has the routes. A page works without the script, which adds live
+//! `list`, `session`, `steps`, `event`, `calls`, `queue`, `submit` and `small` are the contents of pages, in the frame
+//! that `shell` makes. `handlers` has the routes. A page works without the script, which adds live
 //! rows, copy and keys.
 
-pub(super) mod viewer;
-mod words;
-pub(super) mod shell;
 pub(super) mod list;
 pub(super) mod steps;
 pub(super) mod session;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::words::{NO_TITLE, brief, moment, plain, whole};
 use crate::ports::{Lane, Unavailable};
+use crate::shell::words::{NO_TITLE, brief, moment, plain, whole};
 use tarsy_core::readable::format;
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::{Check, DeadAlert, Verdict};

@@ -1,9 +1,9 @@
-//! Small pages: cancel confirmation, keyboard shortcuts, ambiguous ids, errors, login.
+//! Small pages: cancel confirmation, keyboard shortcuts, ambiguous ids.
 
 use maud::{Markup, html};
 
-use super::viewer::{Keys, Viewer};
-use super::words::{NO_TITLE, brief, title};
+use crate::shell::viewer::{Keys, Viewer};
+use crate::shell::words::{NO_TITLE, brief, title};
 use tarsy_core::ids::SessionId;
 use tarsy_reports::AlertReport;
 
@@ -56,14 +56,5 @@ pub(crate) fn several(part: &str, ids: &[SessionId]) -> Markup {
         div.head { h1 { "Several sessions" } }
         p { "More than one id begins or ends with " code { (brief(part, 40)) } ":" }
         ul { @for id in ids { li { a href={ "/sessions/" (id) } { (id) } } } }
-    }
-}
-
-/// An error page.
-pub(crate) fn fault(title: &str, reason: &str) -> Markup {
-    html! {
-        div.head { h1 { (brief(title, 120)) } }
-        p { (brief(reason, 600)) }
-        p { a href="/" { "All sessions" } }
     }
 }

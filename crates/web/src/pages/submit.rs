@@ -6,9 +6,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::viewer::Viewer;
-use super::words::{NO_TITLE, brief, sentence, severity, title, whole};
 use crate::ports::Cooldown;
+use crate::shell::viewer::Viewer;
+use crate::shell::words::{NO_TITLE, brief, sentence, severity, title, whole};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::CHAIN;

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 pub(super) use self::limit::is_over;
 
 use self::limit::Limit;
-use super::ports::Unavailable;
+use crate::ports::Unavailable;
 
 /// The longest time that a page may be made, the wait for a thread included. Without optimisation the same work takes
 /// ten to forty times as long.

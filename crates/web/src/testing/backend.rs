@@ -1,7 +1,8 @@
 //! The ports of the web server with one session, without a database and without a broker.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -20,10 +21,10 @@ use crate::ports::{
 };
 use crate::rendering::Renderer;
 use crate::router::router;
-use crate::{Settings, Web};
+use crate::server::Settings;
+use crate::state::Web;
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
-use tarsy_engine::mutex::lock;
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_http::listener::Limits;
 use tarsy_reports::calls::testing::rebuilt;
@@ -91,7 +92,7 @@ impl FakeBackend {
 
     /// The excerpts that were read since the last call.
     pub(crate) fn excerpts_read(&self) -> ExcerptsRead {
-        std::mem::take(&mut lock(&self.read))
+        std::mem::take(&mut self.read.lock())
     }
 
     /// From now on the broker is connected, as it is at first.
@@ -106,12 +107,12 @@ impl FakeBackend {
 
     /// From now on this is the report about every id.
     pub(crate) fn report(&self, report: Option<AlertReport>) {
-        *lock(&self.report) = report;
+        *self.report.lock() = report;
     }
 
     /// Stores an event and publishes it.
     pub(crate) fn emit(&self, event: &TimelineEvent) {
-        if let Ok(stored) = lock(&self.stored).as_mut() {
+        if let Ok(stored) = self.stored.lock().as_mut() {
             stored.push(event.clone());
         }
         self.live.send(Update::Event(event.clone())).unwrap();
@@ -119,7 +120,7 @@ impl FakeBackend {
 
     /// From now on the events cannot be read.
     pub(crate) fn lose_events(&self) {
-        *lock(&self.stored) = Err(Unavailable("database unavailable: no answer".to_owned()));
+        *self.stored.lock() = Err(Unavailable("database unavailable: no answer".to_owned()));
     }
 
     /// Answers a request as the server does, without authentication.
@@ -145,13 +146,12 @@ impl FakeBackend {
             settings.streams_per_user,
             CancellationToken::new(),
         );
-        let renderer = Renderer::default();
-        let router = router(Arc::new(Web {
+        let web = Web {
             backend: Arc::clone(self),
             hub,
-            settings,
-            renderer,
-        }));
+            renderer: Renderer::default(),
+        };
+        let router = router(Arc::new(web), Arc::new(settings.gate));
         let request = Request::builder().uri(path).header("host", "localhost");
         let request = headers.iter().fold(request, |request, (name, value)| {
             request.header(*name, *value)
@@ -189,7 +189,7 @@ impl Reader for FakeBackend {
     }
 
     async fn report(&self, _: SessionId) -> Result<Option<AlertReport>, Unavailable> {
-        Ok(lock(&self.report).clone())
+        Ok(self.report.lock().clone())
     }
 
     async fn events(
@@ -198,7 +198,7 @@ impl Reader for FakeBackend {
         after: u32,
         limit: u32,
     ) -> Result<Vec<TimelineEvent>, Unavailable> {
-        let stored = lock(&self.stored).clone()?;
+        let stored = self.stored.lock().clone()?;
         let limit = usize::try_from(limit).unwrap();
         Ok(stored
             .into_iter()
@@ -216,7 +216,7 @@ impl Reader for FakeBackend {
             Excerpt { event, is_cut }
         };
         let excerpts: Vec<Excerpt> = events.into_iter().map(excerpt).collect();
-        let mut read = lock(&self.read);
+        let mut read = self.read.lock();
         read.events += excerpts.len();
         read.bytes += excerpts
             .iter()

@@ -14,9 +14,9 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use super::proof::Counters;
+use crate::admin::drill::RealModel;
 use crate::cli::commands::output::note;
-use crate::roles::connect::{Addresses, LLM_CREDENTIALS};
-use crate::roles::drill::RealModel;
+use crate::process::connect::{Addresses, LLM_CREDENTIALS};
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_drill::Drill;
 

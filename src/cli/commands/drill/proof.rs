@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::admin::drill::SERVER;
 use crate::cli::render::format;
-use crate::roles::drill::SERVER;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_drill::evidence::Evidence;
 

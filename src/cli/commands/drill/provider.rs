@@ -7,12 +7,13 @@ use serde_json::json;
 use tokio::net::TcpStream;
 use url::Url;
 
+use crate::admin::drill::RealModel;
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::commands::load_config;
-use crate::roles::drill::RealModel;
 use tarsy_config::default_models::{CLAUDE, DefaultModel, GEMINI, GPT, GROK, LOCAL};
 use tarsy_config::{Backend, Config, LlmProvider, find, process_env};
-use tarsy_llm::service::provider::known::{self, Known};
+use tarsy_core::vocabulary::{self, Provider};
+use tarsy_llm::service::provider::known;
 
 /// Words that need no configuration, each with its provider and default model.
 const SHORTHANDS: [(&str, DefaultModel); 7] = [
@@ -76,16 +77,16 @@ fn shorthand(named: &str, base_url: Option<&str>) -> anyhow::Result<RealModel> {
     let (provider, default) = known.map_or((word, None), |(_, default)| {
         (default.provider, Some(default.model))
     });
-    if !LlmProvider::is_known(provider) {
+    let Some(row) = vocabulary::provider::named(provider) else {
         let words = SHORTHANDS.map(|(word, _)| word).join(", ");
         bail!(
             "no provider \"{word}\": name one of llm_providers in tarsy.yaml, or {words}, each with :model if you like"
         );
-    }
+    };
     let model = model
         .or(default)
         .with_context(|| format!("which model of {word}? write --provider {word}:MODEL"))?;
-    if LlmProvider::needs_base_url(provider) && base_url.is_none() {
+    if !row.needed_base_url.is_empty() && base_url.is_none() {
         bail!("where does {word} run? write --base-url URL, such as http://127.0.0.1:8000/v1/");
     }
     let literal = |text: &str| text.replace('$', "$$");
@@ -173,7 +174,7 @@ pub(super) fn key(model: &RealModel) -> Option<String> {
     all.into_iter().find(|name| is_set(name))
 }
 
-fn address(provider: &LlmProvider, known: Option<&Known>) -> Option<Url> {
+fn address(provider: &LlmProvider, known: Option<&Provider>) -> Option<Url> {
     let variable = known
         .and_then(|known| process_env(known.base_url_variable))
         .filter(|text| !text.trim().is_empty());
@@ -186,7 +187,7 @@ fn address(provider: &LlmProvider, known: Option<&Known>) -> Option<Url> {
             .first()
             .map(|address| (*address).to_owned())
     })?;
-    Url::parse(&known.map_or_else(|| text.clone(), |known| known.address_of(&text))).ok()
+    Url::parse(&known.map_or_else(|| text.clone(), |known| known::address_of(known, &text))).ok()
 }
 
 #[cfg(test)]

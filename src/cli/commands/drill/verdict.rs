@@ -3,10 +3,10 @@
 use anyhow::Context as _;
 use serde_json::json;
 
+use crate::admin::drill::{RealModel, SERVER};
 use crate::cli::commands::output::{print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
-use crate::roles::drill::{RealModel, SERVER};
 use tarsy_config::{LlmProvider, Price};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_drill::Drill;

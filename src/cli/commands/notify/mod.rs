@@ -8,7 +8,7 @@ use super::load_config;
 use super::output::print;
 use crate::cli::args::{GlobalArgs, NotifyCommand, NotifyTestArgs};
 use crate::cli::exit::Exit;
-use crate::roles::secrets;
+use crate::process::secrets;
 use tarsy_config::Config;
 use tarsy_core::alert::Severity;
 use tarsy_core::alert::refs::Refs;

@@ -9,14 +9,15 @@ use crate::cli::commands::inspect::message::{check_source, received};
 use crate::cli::commands::output::{json_lines, print};
 use crate::cli::commands::{load_config, submit};
 use crate::cli::exit::Exit;
-use crate::roles::secrets;
-use crate::roles::worker::message::{hints, named_chain};
+use crate::process::secrets;
+use crate::roles::worker::message::hints;
 use tarsy_config::{AlertRoute, Config};
 use tarsy_core::intake::{Hints, Intake, Part};
 use tarsy_core::readable::format;
 use tarsy_core::routing::Facts;
 use tarsy_engine::plan::narrowing::Narrowing;
-use tarsy_engine::plan::planner;
+use tarsy_engine::plan::route;
+use tarsy_engine::plan::session_planner::named_chain;
 use tarsy_engine::ports::Received;
 use tarsy_mask::Mask;
 
@@ -125,7 +126,7 @@ impl Question<'_> {
             ))
         };
         let (named, alert) = (named_chain(received, route), &part.alert);
-        let chain = planner::choose(config, &alert.alert_type, named.as_deref())?.name;
+        let chain = route::choose(config, &alert.alert_type, named.as_deref())?.name;
         let of_header = named_chain(received, None).is_some();
         let is_of_type = config
             .agent_chains

@@ -14,6 +14,7 @@ use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, queue, submit};
+use crate::admin::publishing::reruns;
 use crate::cli::args::{
     GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
 };
@@ -23,7 +24,6 @@ use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
-use crate::roles::publishing::reruns;
 use tarsy_core::ids::SessionId;
 use tarsy_store::{AlertReport, MAX_COUNTED, SessionFilter, SessionLine};
 

@@ -22,7 +22,7 @@ use crate::cli::render::timeline::event_line;
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::cli::watch::{Options, until};
-use crate::roles::connect::BadAddress;
+use crate::process::connect::BadAddress;
 use tarsy_bus::AllFollower;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::RunStatus;

@@ -1,9 +1,9 @@
 //! The checks of `tarsy doctor` and the list of `tarsy tools`.
 
 use super::table::{Cell, Column, hanging, table};
+use crate::admin::doctor::{Check, Verdict};
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
-use crate::roles::doctor::{Check, Verdict};
 use tarsy_mcp::Listed;
 
 /// Columns of a check's name.

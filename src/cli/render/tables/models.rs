@@ -1,9 +1,9 @@
 //! The list of `tarsy models`: a block of facts for each provider.
 
 use super::table::fact;
+use crate::admin::models::{Answer, KeyState, ModelReport, Problem, State, StrategyReport};
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
-use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State, StrategyReport};
 use tarsy_config::Price;
 use tarsy_core::plan::{Strategy, Thinking};
 

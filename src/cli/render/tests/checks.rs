@@ -1,8 +1,8 @@
 //! Tests of the output of `doctor` and `tools`.
 
 use super::narrow;
+use crate::admin::doctor::{Check, Verdict};
 use crate::cli::render::tables::checks;
-use crate::roles::doctor::{Check, Verdict};
 use tarsy_mcp::Listed;
 
 fn check(name: &str, verdict: Verdict, detail: &str, fix: Option<&str>) -> Check {

@@ -1,8 +1,8 @@
 //! Tests of the output of `models`.
 
 use super::narrow;
+use crate::admin::models::{Answer, KeyState, ModelReport, Problem, State};
 use crate::cli::render::tables::models;
-use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State};
 use tarsy_config::Price;
 use tarsy_core::plan::{NativeTool, Thinking, ThinkingLevel};
 

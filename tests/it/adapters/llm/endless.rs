@@ -12,7 +12,6 @@ use tarsy_llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, ProviderData,
     TextDelta, ToolCallDelta,
 };
-use tarsy_llm::service::routes::Routes;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
@@ -59,13 +58,15 @@ async fn serve(content: Content) -> (String, JoinHandle<()>) {
     let address = listener.local_addr().unwrap().to_string();
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_service_status("", ServingStatus::Serving).await;
-    let routes = Routes::new(LlmServiceServer::new(Endless(content)), health_service);
+    let service = LlmServiceServer::new(Endless(content));
     let incoming = TcpIncoming::from(listener);
     (
         address,
         tokio::spawn(async move {
             Server::builder()
-                .serve_with_incoming(routes, incoming)
+                .add_service(service)
+                .add_service(health_service)
+                .serve_with_incoming(incoming)
                 .await
                 .unwrap()
         }),

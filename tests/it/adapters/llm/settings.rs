@@ -11,7 +11,6 @@ use tarsy_llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, LlmConfig,
     TextDelta, ThinkingConfig,
 };
-use tarsy_llm::service::routes::Routes;
 use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -78,11 +77,13 @@ async fn a_worker_sends_every_configured_setting_of_its_provider() {
     let address = listener.local_addr().unwrap().to_string();
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_service_status("", ServingStatus::Serving).await;
-    let routes = Routes::new(LlmServiceServer::new(recorder.clone()), health_service);
+    let recording = LlmServiceServer::new(recorder.clone());
     let incoming = TcpIncoming::from(listener);
     let service = tokio::spawn(async move {
         Server::builder()
-            .serve_with_incoming(routes, incoming)
+            .add_service(recording)
+            .add_service(health_service)
+            .serve_with_incoming(incoming)
             .await
             .unwrap()
     });

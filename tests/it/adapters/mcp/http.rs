@@ -297,6 +297,7 @@ async fn a_fault_tells_whether_the_tool_may_have_run() {
 #[tokio::test]
 async fn a_server_that_is_a_little_off_is_understood() {
     let pings = "event: ping\ndata: 2026-11-27 03:00:00\n\nevent: endpoint\ndata: /messages?session=1\n\ndata: ok\n\n";
+    let no_fields = "keep-alive\nproxy: p1\nid: 1\nid: 2\nretry: soon\n\n";
     for (form, oddity) in [
         (Form::Json, Oddity::Type("text/plain")),
         (Form::Json, Oddity::Type("application/octet-stream")),
@@ -307,6 +308,7 @@ async fn a_server_that_is_a_little_off_is_understood() {
         (Form::Events, Oddity::Notification(500)),
         (Form::Events, Oddity::Notification(404)),
         (Form::Events, Oddity::Events(pings)),
+        (Form::Events, Oddity::Events(no_fields)),
     ] {
         let server = ToolServer::start(form).await;
         server.be_odd(oddity);

@@ -83,10 +83,8 @@ async fn pid(servers: &Servers, lease: Lease) -> Pid {
 #[tokio::test]
 async fn each_session_has_a_process_from_its_first_call_to_the_end_of_its_run() {
     let folder = tempfile::tempdir().unwrap();
-    let config = ServerConfig {
-        scope: ServerScope::Session,
-        ..pid_server("own", folder.path())
-    };
+    let mut config = pid_server("own", folder.path());
+    config.settings.scope = ServerScope::Session;
     let servers = start(vec![config]);
     assert_eq!(
         within(servers.list(&["own".to_owned()])).await.unavailable,
@@ -136,11 +134,9 @@ async fn each_session_has_a_process_from_its_first_call_to_the_end_of_its_run() 
 async fn a_session_waits_while_the_most_sessions_have_a_process() {
     let folder = tempfile::tempdir().unwrap();
     let scope = ServerScope::Session;
-    let config = ServerConfig {
-        scope,
-        max_session_connections: 1,
-        ..pid_server("own", folder.path())
-    };
+    let mut config = pid_server("own", folder.path());
+    config.settings.scope = scope;
+    config.max_session_connections = 1;
     let servers = start(vec![config]);
     let first = pid(&servers, lease(1, 1)).await;
     let look = call("own.pid", "{}");
@@ -165,10 +161,8 @@ async fn over_http_each_session_has_a_session_of_the_server_that_its_end_deletes
         url: server.url(),
         ..HttpConfig::default()
     };
-    let config = ServerConfig {
-        scope: ServerScope::Session,
-        ..ServerConfig::new("web", Transport::Http(address))
-    };
+    let mut config = ServerConfig::new("web", Transport::Http(address));
+    config.settings.scope = ServerScope::Session;
     let servers = start(vec![config]);
     let look = call("web.look", "{}");
     for session in [1, 2, 1] {
@@ -236,10 +230,8 @@ async fn a_crash_is_noticed_at_once_although_another_process_keeps_the_output_op
 #[tokio::test]
 async fn a_child_that_stops_reading_costs_its_calls_their_time_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let limited = ServerConfig {
-        tool_timeout: DEAF_TIMEOUT,
-        ..pid_server("own", folder.path())
-    };
+    let mut limited = pid_server("own", folder.path());
+    limited.settings.tool_timeout = DEAF_TIMEOUT;
     let servers = start(vec![limited, pid_server("other", folder.path())]);
     let first = pid(&servers, lease(1, 1)).await;
     let (stop, small, other) = (

@@ -376,3 +376,21 @@ pub(crate) fn completed() -> SessionEnd {
         dead_letter: None,
     }
 }
+
+/// A statement as the server gets it: each name is the number of its first use.
+pub(crate) fn numbered(sql: &str) -> String {
+    let mut pieces = sql.split('$');
+    let mut numbered = pieces.next().unwrap().to_owned();
+    let mut names = Vec::new();
+    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
+    for piece in pieces {
+        let (name, rest) = piece.split_at(piece.find(|c| !is_of_name(c)).unwrap_or(piece.len()));
+        let known = names.iter().position(|known| *known == name);
+        let index = known.unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        });
+        numbered += &format!("${}{rest}", index + 1);
+    }
+    numbered
+}

@@ -11,7 +11,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventDraft, EventType};
 use tarsy_engine::ports::{
     CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd,
-    Sessions, SettlementStatus, Sweep, Swept, Threads,
+    Sessions, SettlementStatus, Sweep, Swept,
 };
 use tarsy_store::{SessionFilter, Store};
 

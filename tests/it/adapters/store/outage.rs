@@ -84,6 +84,31 @@ async fn a_write_that_waits_too_long_for_a_row_is_sent_again_until_it_succeeds()
 }
 
 #[tokio::test]
+async fn a_statement_that_exceeds_its_limit_has_timed_out_in_every_language() {
+    let database = TestDatabase::create().await;
+    let (lease, executions) = running_session(&database.store(), 1).await;
+    // The server has no other language installed, so a trigger translates.
+    database.execute(
+        "CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_sleep(60); RETURN NEW; \
+         EXCEPTION WHEN query_canceled THEN \
+         RAISE 'storniere Anfrage wegen Zeitüberschreitung' USING ERRCODE = 'query_canceled'; END$$; \
+         CREATE TRIGGER slow BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION be_slow()",
+    );
+    let options = ConnectOptions {
+        statement_timeout: Duration::from_millis(200),
+        lock_timeout: Duration::from_millis(100),
+        retry_for: Duration::ZERO,
+        ..ConnectOptions::new(database.url())
+    };
+    let store = Store::new(&options).unwrap();
+    let written = store.append(lease, checkpoint(executions[0], 1)).await;
+    assert!(
+        matches!(&written, Err(StoreError::TimedOut(why)) if why.contains("storniere")),
+        "{written:?}"
+    );
+}
+
+#[tokio::test]
 async fn connections_that_the_server_has_closed_are_replaced_silently() {
     let database = TestDatabase::create().await;
     let store = database.store();

@@ -9,6 +9,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_store::{IdMatch, SessionFilter, Store};
 use uuid::Uuid;
 
+use super::fixture::numbered;
 use crate::support::postgres::TestDatabase;
 use crate::support::wait::eventually;
 
@@ -78,7 +79,7 @@ async fn a_session_is_found_by_either_end_of_its_id_without_a_full_scan() {
         let mut connection = database.connection();
         let mut run = |sql: String| diesel::sql_query(sql).execute(&mut connection).unwrap();
         run(format!("SET plan_cache_mode = {mode}"));
-        let sql = include_str!("../../../../crates/store/src/sql/resolve.sql");
+        let sql = numbered(include_str!("../../../../crates/store/src/sql/resolve.sql"));
         run(format!("PREPARE s (text, text, text, uuid, uuid) AS {sql}"));
         let (first, last) = (Uuid::nil(), Uuid::nil());
         let lines: Vec<Line> = diesel::sql_query(format!(

@@ -24,7 +24,7 @@ routes:
 ";
 
 /// An Alertmanager webhook with one alert of these labels.
-fn webhook(name: &str, labels: &Value) -> String {
+pub(crate) fn webhook(name: &str, labels: &Value) -> String {
     let mut labels = labels.clone();
     labels["alertname"] = json!(name);
     json!({
@@ -36,7 +36,7 @@ fn webhook(name: &str, labels: &Value) -> String {
     .to_string()
 }
 
-async fn start() -> TestSystem {
+pub(crate) async fn start() -> TestSystem {
     let cooldown = Duration::from_secs(3_600);
     let servers = "  other: {command: no-such-program}\n";
     let setup = Setup {
@@ -54,7 +54,11 @@ async fn start() -> TestSystem {
 }
 
 /// Publishes an alert with these headers; returns its id.
-async fn publish(system: &TestSystem, body: String, headers: &[(&str, &str)]) -> SessionId {
+pub(crate) async fn publish(
+    system: &TestSystem,
+    body: String,
+    headers: &[(&str, &str)],
+) -> SessionId {
     let session = SessionId(uuid::Uuid::now_v7());
     let client = async_nats::connect(system.nats_url()).await.unwrap();
     let mut all = async_nats::HeaderMap::new();
@@ -72,7 +76,7 @@ async fn publish(system: &TestSystem, body: String, headers: &[(&str, &str)]) ->
     session
 }
 
-async fn events_of(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent> {
+pub(crate) async fn events_of(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent> {
     let mut timeline = system.follow(session).await;
     timeline.finish().await;
     timeline.seen

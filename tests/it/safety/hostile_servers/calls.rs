@@ -197,11 +197,9 @@ async fn a_result_of_50_megabytes_is_an_error_at_once() {
 #[tokio::test]
 async fn progress_extends_a_call_up_to_its_maximum_and_no_other_call() {
     let server = HostileServer::start(&["progress", "other_progress", "steps"]).await;
-    let limited = ServerConfig {
-        tool_timeout: SHORT,
-        max_tool_timeout: SHORT * 5,
-        ..server.config("s")
-    };
+    let mut limited = server.config("s");
+    limited.settings.tool_timeout = SHORT;
+    limited.settings.max_tool_timeout = SHORT * 5;
     let servers = start(vec![limited]);
     // On a busy machine the progress itself may come too late.
     let progressed = async |timeout: Duration| {
@@ -245,10 +243,8 @@ async fn calls_beyond_the_limit_of_a_server_wait_and_those_of_others_do_not() {
         HostileServer::start(&["wait", "hang"]).await,
         HostileServer::start(&["ok"]).await,
     );
-    let limited = ServerConfig {
-        max_concurrent_calls: 2,
-        ..slow.config("s")
-    };
+    let mut limited = slow.config("s");
+    limited.settings.max_concurrent_calls = 2;
     let servers = start(vec![limited, other.config("t")]);
     let (first, second, third) = (
         ask(&servers, "wait", LONG),

@@ -144,11 +144,9 @@ async fn each_fault_of_http_costs_its_own_call_and_leaves_no_request_open() {
 async fn assert_each_costs_its_own_call(calls: &[(&str, Expected)]) {
     let elsewhere = HostileHttp::start(&["ok"], "").await;
     let server = HostileHttp::start(&["ok"], &elsewhere.url()).await;
-    let short = ServerConfig {
-        tool_timeout: SHORT,
-        max_tool_timeout: SHORT * 2,
-        ..server.config("s")
-    };
+    let mut short = server.config("s");
+    short.settings.tool_timeout = SHORT;
+    short.settings.max_tool_timeout = SHORT * 2;
     let servers = start(vec![short, server.config("p")]);
     // A busy machine may need longer than the short time-out, also for the handshake of the first call.
     let is_ok = async |name: &str| {

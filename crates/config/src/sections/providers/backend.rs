@@ -3,10 +3,12 @@
 use serde::Serialize;
 
 use crate::read::reader::Field;
+use tarsy_core::vocabulary::{Protocol, provider};
 
 /// A backend of the LLM service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Backend {
     /// Replays a recording.
     Scripted,
@@ -16,22 +18,15 @@ pub enum Backend {
     Genai,
 }
 
-impl Backend {
-    /// The word in plans and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Scripted => "scripted",
-            Self::GoogleNative => "google-native",
-            Self::Genai => "genai",
-        }
-    }
+tarsy_core::words!(pub Backend);
 
+impl Backend {
     /// The backend for a provider, unless the configuration names one.
     pub(super) fn of_provider(provider: &str) -> Self {
-        match provider {
-            "scripted" => Self::Scripted,
-            "google" => Self::GoogleNative,
-            _ => Self::Genai,
+        match provider::named(provider).map(|row| row.protocol) {
+            Some(Protocol::Recording) => Self::Scripted,
+            Some(Protocol::Gemini) => Self::GoogleNative,
+            Some(_) | None => Self::Genai,
         }
     }
 }

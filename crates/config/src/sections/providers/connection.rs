@@ -8,13 +8,10 @@ use serde::Serialize;
 use crate::read::reader::{Field, Map};
 use crate::read::units::show_duration;
 use crate::write::is_default;
+use tarsy_core::vocabulary::{Protocol, Provider};
 
 /// The accepted times. A local model may load for an hour before its first word.
 const SECS: RangeInclusive<u64> = 1..=86_400;
-/// The providers with an interface of their own, which no key replaces.
-const OWN_INTERFACE: [&str; 4] = ["google", "anthropic", "bedrock", "scripted"];
-/// The providers whose adapters know chat completions only.
-const CHAT_ONLY: [&str; 3] = ["xai", "mistral", "groq"];
 
 /// The keys of a provider for its connection; absent ones have the defaults of the LLM service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -37,8 +34,11 @@ pub struct Connection {
 }
 
 /// An interface that several providers offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Interface {
     /// Chat completions.
     Chat,
@@ -48,46 +48,30 @@ pub enum Interface {
     Ollama,
 }
 
+tarsy_core::words!(pub Interface, ALL);
+
 impl Interface {
-    const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Ollama];
-
-    /// The word in configuration and requests.
-    pub fn as_str(self) -> &'static str {
+    fn fits(self, provider: &Provider) -> bool {
         match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Ollama => "ollama",
-        }
-    }
-
-    fn fits(self, provider: &str) -> bool {
-        match self {
-            Self::Chat => !OWN_INTERFACE.contains(&provider),
-            Self::Responses => !OWN_INTERFACE.contains(&provider) && !CHAT_ONLY.contains(&provider),
-            Self::Ollama => provider == "ollama",
+            Self::Chat => provider.protocol.has_chat(),
+            Self::Responses => provider.protocol.has_responses(),
+            Self::Ollama => provider.name == "ollama",
         }
     }
 }
 
 /// A field of chat completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum OutputLimitField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
-impl OutputLimitField {
-    const ALL: [Self; 2] = [Self::MaxTokens, Self::MaxCompletionTokens];
-
-    /// The word in configuration and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::MaxTokens => "max_tokens",
-            Self::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
-}
+tarsy_core::words!(pub OutputLimitField, ALL);
 
 impl Connection {
     /// The longest time that the first part of an answer may take, unless a key says otherwise.
@@ -96,16 +80,16 @@ impl Connection {
     pub const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// `provider` is `None` if it is not known.
-    pub(super) fn read(map: &mut Map<'_>, provider: Option<&str>) -> Self {
+    pub(super) fn read(map: &mut Map<'_>, provider: Option<&Provider>) -> Self {
         let asked = |field: &Field<'_>| {
-            if provider == Some("scripted") {
+            if provider.is_some_and(|row| row.protocol == Protocol::Recording) {
                 field.fault("a scripted provider asks no model".to_owned());
             }
         };
         let api = map.get("api").and_then(|field| interface(&field, provider));
         let output_limit_field = map.get("output_limit_field").and_then(|field| {
-            if let Some(provider) = provider.filter(|provider| OWN_INTERFACE.contains(provider)) {
-                field.fault(format!("{provider} has no chat completions"));
+            if let Some(provider) = provider.filter(|row| !row.protocol.has_chat()) {
+                field.fault(format!("{} has no chat completions", provider.name));
             }
             field.choice(&OutputLimitField::ALL, OutputLimitField::as_str)
         });
@@ -155,7 +139,7 @@ fn check(part: Option<&Time<'_>>, whole: Option<&Time<'_>>) {
     }
 }
 
-fn interface(field: &Field<'_>, provider: Option<&str>) -> Option<Interface> {
+fn interface(field: &Field<'_>, provider: Option<&Provider>) -> Option<Interface> {
     let interface = field.choice(&Interface::ALL, Interface::as_str)?;
     if let Some(provider) = provider.filter(|provider| !interface.fits(provider)) {
         let fitting = Interface::ALL
@@ -168,7 +152,8 @@ fn interface(field: &Field<'_>, provider: Option<&str>) -> Option<Interface> {
             fitting.join(", ")
         };
         field.fault(format!(
-            "{provider} has no interface {:?}; accepted: {accepted}",
+            "{} has no interface {:?}; accepted: {accepted}",
+            provider.name,
             interface.as_str()
         ));
     }

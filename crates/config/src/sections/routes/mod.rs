@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::names::Names;
-use super::tool_pattern::ToolPattern;
+use crate::read::names::Names;
 use crate::read::reader::{Field, Map};
+use crate::tool_pattern::ToolPattern;
 use crate::write::{is_default, written};
 use tarsy_core::alert::Severity;
 use tarsy_core::routing::{Facts, Matcher};
@@ -87,7 +87,10 @@ impl AlertRoute {
             .and_then(|field| name(&field));
         let matchers = map.required("match", "a list of matchers, such as ['team=\"storage\"']");
         let matchers = matchers.and_then(|field| field.list()).unwrap_or_default();
-        let tools = map.list("tools", ToolPattern::read);
+        let tools = map.list("tools", |field| {
+            let text = crate::declared::texts::tool_pattern(field)?;
+            ToolPattern::parse(&text)
+        });
         let priority = map.get("priority");
         let route = Self {
             name: name.unwrap_or_default(),

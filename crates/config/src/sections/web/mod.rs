@@ -1,15 +1,11 @@
 //! `web`: the web server, and the address that leads people to it.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::declared::forms::{As, HostName, PublicAddress, Text};
-use crate::load::load_section;
-use crate::read::reader::Field;
+use crate::declared::forms::As;
+use crate::declared::texts::{HostName, PublicAddress, Text};
 use crate::write::is_default;
-use crate::{Env, Faults};
 use tarsy_core::public_url::PublicUrl;
 
 /// The web server. The token and the secret of a proxy are in the environment.
@@ -119,38 +115,6 @@ impl Default for Web {
             streams_per_user: 64,
         }
     }
-}
-
-impl Web {
-    /// Loads this section of a file and ignores the others, whose variables may be set on other machines only.
-    ///
-    /// # Errors
-    /// All faults of the section; an unreadable file has one fault.
-    pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
-        load_section(path, env, "web")
-    }
-}
-
-/// A public address. No fault shows a value that may have a password.
-pub(crate) fn public_url(field: &Field<'_>) -> Option<String> {
-    let text = field.url()?;
-    if PublicUrl::parse(&text).is_none() {
-        field.expected("a URL such as https://tarsy.example.com");
-        return None;
-    }
-    Some(text)
-}
-
-pub(crate) fn host(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    let is_name = !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-    if !is_name {
-        field.expected("a host name without a port");
-    }
-    is_name.then(|| text.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::execution::entry::{Answer, Entry, FailureSource, Finish, ParsedReply}
 use crate::execution::results::CallError;
 use crate::execution::state::State;
 use crate::react::{self, ReplyKind};
+use crate::vocabulary::ErrorCode;
 
 /// The model is asked for the answer again.
 pub(in crate::execution) fn asked_again(state: &State, answer: Answer) -> Vec<Entry> {
@@ -15,7 +16,7 @@ pub(in crate::execution) fn asked_again(state: &State, answer: Answer) -> Vec<En
 }
 
 /// The next provider takes over; without one, the model is asked again.
-pub(in crate::execution) fn switched(state: &State, answer: Answer, code: &str) -> Vec<Entry> {
+pub(in crate::execution) fn switched(state: &State, answer: Answer, code: ErrorCode) -> Vec<Entry> {
     let Some(provider) = state.next_provider() else {
         return asked_again(state, answer);
     };
@@ -25,7 +26,7 @@ pub(in crate::execution) fn switched(state: &State, answer: Answer, code: &str) 
 }
 
 /// A failed iteration.
-pub(in crate::execution) fn failed(state: &State, answer: Answer, code: &str) -> Vec<Entry> {
+pub(in crate::execution) fn failed(state: &State, answer: Answer, code: ErrorCode) -> Vec<Entry> {
     let message = format!("the answer does not count: {}", how(answer.finish));
     let error = CallError {
         message: &message,
@@ -34,7 +35,7 @@ pub(in crate::execution) fn failed(state: &State, answer: Answer, code: &str) ->
     let request = request(state, answer.finish);
     vec![
         Entry::Answer(without_calls(answer)),
-        failure(FailureSource::Answer, code, error),
+        failure(FailureSource::Answer, code.as_str(), error),
         request,
     ]
 }

@@ -15,8 +15,8 @@
 
 use crate::execution::decide::Purpose;
 use crate::execution::entry::Finish;
-use crate::execution::window::EXCEEDED;
 use crate::plan::Strategy;
+use crate::vocabulary::ErrorCode;
 
 /// The decision about an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub enum Verdict {
     /// It does not count; the model gets the reason and is asked again.
     AskAgain,
     /// It does not count, and the next provider takes over; without one, the model is asked again.
-    Switch(&'static str),
+    Switch(ErrorCode),
     /// It does not count: a failed iteration with this code.
-    Fail(&'static str),
+    Fail(ErrorCode),
     /// It is the last answer that is asked for: it counts, with a mark.
     Keep,
 }
@@ -44,12 +44,6 @@ pub struct Ended {
     /// The number of answers directly before it that did not count because of their end.
     pub before: u32,
 }
-
-/// The code of an answer with a call in its text.
-pub const CALL_IN_TEXT: &str = "call_in_text";
-
-/// The code of an answer that was cut off at the output limit.
-pub const MAX_TOKENS: &str = "max_tokens";
 
 /// The verdict on an answer.
 pub fn verdict(ended: Ended, strategy: Strategy, purpose: Purpose) -> Verdict {
@@ -87,15 +81,15 @@ impl Ended {
     }
 
     /// The code of the failure: where the LLM service has one for an answer without a text, the same.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> ErrorCode {
         match self.finish {
-            Finish::Stop | Finish::ToolCalls => CALL_IN_TEXT,
-            Finish::MaxTokens => MAX_TOKENS,
-            Finish::MalformedToolCall => "malformed_tool_call",
-            Finish::ContextWindow => EXCEEDED,
-            Finish::Safety | Finish::Recitation => "blocked",
-            Finish::Error => "provider_error",
-            Finish::Paused | Finish::Other => "partial_stream_error",
+            Finish::Stop | Finish::ToolCalls => ErrorCode::CallInText,
+            Finish::MaxTokens => ErrorCode::MaxTokens,
+            Finish::MalformedToolCall => ErrorCode::MalformedToolCall,
+            Finish::ContextWindow => ErrorCode::ContextWindowExceeded,
+            Finish::Safety | Finish::Recitation => ErrorCode::Blocked,
+            Finish::Error => ErrorCode::Provider,
+            Finish::Paused | Finish::Other => ErrorCode::PartialStream,
         }
     }
 }

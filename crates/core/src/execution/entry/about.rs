@@ -15,6 +15,8 @@ pub enum About {
 /// A fault of a final answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Fault {
     /// Tools are offered, and none was called.
     NotLooked,
@@ -26,22 +28,4 @@ pub enum Fault {
     UnknownSource,
 }
 
-impl Fault {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::NotLooked,
-        Self::NoCause,
-        Self::NoSource,
-        Self::UnknownSource,
-    ];
-
-    /// The word in the metadata of events and in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NotLooked => "not_looked",
-            Self::NoCause => "no_cause",
-            Self::NoSource => "no_source",
-            Self::UnknownSource => "unknown_source",
-        }
-    }
-}
+crate::words!(pub Fault, pub ALL);

@@ -1,9 +1,13 @@
 //! The finish reason of an answer.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::{IntoStaticStr, VariantArray, VariantNames};
 
 /// The reason for the end of an answer, whatever word its provider has for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, IntoStaticStr, VariantArray, VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Finish {
     /// The model has ended its answer.
     #[default]
@@ -28,37 +32,9 @@ pub enum Finish {
     Other,
 }
 
+crate::words!(pub Finish, pub ALL);
+
 impl Finish {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Stop,
-        Self::ToolCalls,
-        Self::MaxTokens,
-        Self::Safety,
-        Self::Recitation,
-        Self::MalformedToolCall,
-        Self::ContextWindow,
-        Self::Paused,
-        Self::Error,
-        Self::Other,
-    ];
-
-    /// The word in the protocol, in the journal and in the metadata of events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::ToolCalls => "tool_calls",
-            Self::MaxTokens => "max_tokens",
-            Self::Safety => "safety",
-            Self::Recitation => "recitation",
-            Self::MalformedToolCall => "malformed_tool_call",
-            Self::ContextWindow => "context_window",
-            Self::Paused => "paused",
-            Self::Error => "error",
-            Self::Other => "other",
-        }
-    }
-
     /// The reason of a word of the protocol, or of the usual words of providers for it; an LLM service that others
     /// wrote may pass these on. An empty word is a reason that was not sent: the answer ended by itself.
     pub fn parse(word: &str) -> Self {

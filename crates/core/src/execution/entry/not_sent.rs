@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The reason why a call got a result without being sent to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum NotSent {
     /// The arguments are no JSON object, or do not fit the schema of the tool.
     UnfitArguments,
@@ -22,21 +23,8 @@ pub enum NotSent {
     UnknownTool,
     /// The provider has refused the tool.
     #[serde(rename = "refused_by_provider")]
+    #[strum(serialize = "refused_by_provider")]
     Refused,
 }
 
-impl NotSent {
-    /// The word in the metadata of events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::UnfitArguments => "unfit_arguments",
-            Self::Unavailable => "unavailable",
-            Self::NoTime => "no_time",
-            Self::TooMany => "too_many",
-            Self::Repeated => "repeated",
-            Self::Masked => "masked",
-            Self::UnknownTool => "unknown_tool",
-            Self::Refused => "refused_by_provider",
-        }
-    }
-}
+crate::words!(pub NotSent);

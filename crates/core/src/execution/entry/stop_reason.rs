@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The reason why an execution or a session stops; also the `stop_reason` of the session's last event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum StopReason {
     /// The model gave its final answer.
     FinalAnswer,
@@ -36,24 +37,4 @@ pub enum StopReason {
     CutAnswers,
 }
 
-impl StopReason {
-    /// The word that is stored and sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FinalAnswer => "final_answer",
-            Self::MaxIterations => "max_iterations",
-            Self::Timeouts => "timeouts",
-            Self::Error => "error",
-            Self::RepeatedCalls => "repeated_calls",
-            Self::Budget => "budget",
-            Self::ContextWindow => "context_window",
-            Self::SynthesisFailed => "synthesis_failed",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-            Self::AttemptsExhausted => "attempts_exhausted",
-            Self::NotInvestigated => "not_investigated",
-            Self::AlertResolved => "alert_resolved",
-            Self::CutAnswers => "cut_answers",
-        }
-    }
-}
+crate::words!(pub StopReason);

@@ -1,7 +1,7 @@
 //! The answers that did not count, and the one that counts if no other comes.
 
 use super::State;
-use crate::execution::answers::verdict::{CALL_IN_TEXT, Ended, MAX_TOKENS, Verdict, verdict};
+use crate::execution::answers::verdict::{Ended, Verdict, verdict};
 use crate::execution::decide::Purpose;
 use crate::execution::entry::{
     About, Answer, Entry, FailureSource, Finish, Mark, Role, ToolResult,
@@ -10,6 +10,7 @@ use crate::react;
 use crate::read_result;
 use crate::text_calls::{self, Labels};
 use crate::visible::is_blank;
+use crate::vocabulary::ErrorCode;
 
 /// An answer that ends the execution if no other one comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl State {
             Verdict::AskAgain | Verdict::Switch(_) | Verdict::Fail(_) => {
                 let has_ended = matches!(answer.finish, Finish::Stop | Finish::ToolCalls);
                 Some(if has_ended {
-                    CALL_IN_TEXT
+                    ErrorCode::CallInText.as_str()
                 } else {
                     answer.finish.as_str()
                 })
@@ -134,7 +135,7 @@ impl State {
                 source: FailureSource::Model,
                 code,
                 ..
-            } if code == MAX_TOKENS => Some(true),
+            } if ErrorCode::of(code) == ErrorCode::MaxTokens => Some(true),
             Entry::Failed { .. }
             | Entry::Prompt { .. }
             | Entry::ToolResult(_)

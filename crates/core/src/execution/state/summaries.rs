@@ -1,11 +1,11 @@
 //! Long results, their summaries, and whether the model can read them whole.
 
 use super::State;
-use crate::execution::cut::ReadBack;
 use crate::execution::entry::{Entry, Summary};
 use crate::execution::summaries::{LongResult, in_place};
 use crate::plan::Strategy;
 use crate::read_result;
+use crate::readable::cut::ReadBack;
 
 impl State {
     /// The results since the last answer that need a summary.

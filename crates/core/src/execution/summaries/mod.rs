@@ -8,12 +8,12 @@
 pub mod request;
 
 use super::answers::verdict::{Ended, Verdict, verdict};
-use super::cut::{ReadBack, bytes_of};
 use super::decide::Purpose;
 use super::entry::{Answer, Entry, Summary, ToolResult};
 use super::results::{plain, with_text};
 use crate::plan::{AgentPlan, Strategy};
 use crate::read_result;
+use crate::readable::cut::{ReadBack, bytes_of};
 
 /// Summaries that are made at the same time and committed together.
 pub const MAX_AT_ONCE: usize = 4;
@@ -109,24 +109,17 @@ pub fn missing(long: &LongResult, error: String) -> Summary {
 }
 
 /// The reason why no model is asked for a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub enum NotAsked {
+    #[strum(serialize = "the result is not stored")]
     NotStored,
+    #[strum(serialize = "no time is left in this iteration")]
     NoTime,
+    #[strum(serialize = "no provider")]
     NoProvider,
 }
 
-impl NotAsked {
-    const ALL: [Self; 3] = [Self::NotStored, Self::NoTime, Self::NoProvider];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::NotStored => "the result is not stored",
-            Self::NoTime => "no time is left in this iteration",
-            Self::NoProvider => "no provider",
-        }
-    }
-}
+crate::words!(NotAsked, ALL);
 
 /// The fact that no model was asked for a summary.
 pub fn not_asked(long: &LongResult, why: NotAsked) -> Summary {

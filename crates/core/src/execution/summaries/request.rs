@@ -3,10 +3,10 @@
 use super::LongResult;
 use crate::code::fence_around;
 use crate::execution::conversation::Message;
-use crate::execution::cut::{ReadBack, cut};
 use crate::execution::entry::{Entry, Role};
 use crate::plan::AgentPlan;
 use crate::prompt::{line, render};
+use crate::readable::cut::{ReadBack, cut};
 
 const SYSTEM: &str = include_str!("../../prompts/summarise_system.md");
 const USER: &str = include_str!("../../prompts/summarise_user.md");

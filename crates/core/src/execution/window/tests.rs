@@ -92,7 +92,7 @@ impl WindowedModel {
             assert!(ran.refused < 200, "it goes on for ever");
             return failed(
                 state,
-                EXCEEDED,
+                ErrorCode::ContextWindowExceeded.as_str(),
                 CallError {
                     message: "prompt is too long",
                     timeout: false,
@@ -319,7 +319,7 @@ fn a_second_refusal_forces_the_conclusion() {
     let refused = |state: &State| {
         failed(
             state,
-            EXCEEDED,
+            ErrorCode::ContextWindowExceeded.as_str(),
             CallError {
                 message: "prompt is too long",
                 timeout: false,
@@ -408,7 +408,7 @@ fn refuse(state: &mut State) -> Vec<Entry> {
     assert!(matches!(decide(state), Decision::CallModel(_)));
     failed(
         state,
-        EXCEEDED,
+        ErrorCode::ContextWindowExceeded.as_str(),
         CallError {
             message: "prompt is too long",
             timeout: false,

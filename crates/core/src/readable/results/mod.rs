@@ -9,7 +9,7 @@ use serde_json::Value;
 
 pub use prometheus::{Point, Series};
 
-/// The mark at which a long result is cut (`investigation/execution/cut.rs`).
+/// The mark at which a long result is cut (`cut.rs`).
 const CUT_MARK: &str = "\n[… ";
 /// A terminal shows no longer line.
 const MAX_LINE_BYTES: usize = 800;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::execution::entry::Mark as ProofMark;
 use crate::native::Retrieval;
+use crate::summary::Mark as ProofMark;
 use crate::timeline::{EventStatus, EventType, TimelineEvent};
 
 use super::footnotes::{Footnotes, footnotes};

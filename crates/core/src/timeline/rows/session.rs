@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::execution::entry::Mark;
+use crate::summary::Mark;
 use crate::timeline::TimelineEvent;
 
 use super::meta::Meta;

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::delivery::settler::*;
 use crate::ports::{Claim, Disposition, Opened};
+use crate::testing::FakeDelivery;
 use crate::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
-use crate::testing::{FakeDelivery, lock};
 
 /// A worker whose next alert opens a session, beside a stream that takes no events.
 fn refused(dispositions: Vec<Disposition>) -> DeliveryHarness {
@@ -18,7 +18,7 @@ fn refused(dispositions: Vec<Disposition>) -> DeliveryHarness {
         Claim::Ended { settled: false },
         SETTLED,
     );
-    *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
+    *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
     harness
         .scene
         .ports
@@ -52,7 +52,8 @@ async fn an_ended_session_frees_its_slot_at_once_and_is_settled_when_the_stream_
         "nothing is waited for in the slot"
     );
     assert!(
-        harness.scene.disk().end.is_some() && harness.shared.settler.holds(harness.scene.session)
+        harness.scene.disk().end.is_some()
+            && harness.dispatcher.settler.holds(harness.scene.session)
     );
     tokio::time::sleep(LEASE).await; // paused time
     let kept = words(&["progress", "progress"]);
@@ -63,7 +64,7 @@ async fn an_ended_session_frees_its_slot_at_once_and_is_settled_when_the_stream_
     );
     accepts(&harness);
     let back = Instant::now();
-    harness.shared.settler.finished().await;
+    harness.dispatcher.settler.finished().await;
     assert_eq!(back.elapsed(), Duration::ZERO, "no delay is waited out");
     let answers = [kept, words(&["ack"])].concat();
     assert_eq!(
@@ -77,7 +78,7 @@ async fn the_delays_between_two_tries_of_a_session_grow_to_half_a_minute() {
     let harness = refused(vec![NEW]);
     harness.handle(b"disk full").await;
     tokio::time::sleep(Duration::from_secs(180)).await; // paused time
-    let tries = lock(&harness.scene.ports.feed.drained_at).clone();
+    let tries = harness.scene.ports.feed.drained_at.lock().clone();
     let delays: Vec<f64> = tries
         .windows(2)
         .map(|pair| (pair[1] - pair[0]).as_secs_f64())
@@ -95,12 +96,12 @@ async fn a_redelivery_of_a_waiting_session_replaces_its_message_without_a_try() 
     harness.handle(b"disk full").await;
     let first = std::mem::take(&mut harness.delivery);
     tokio::time::sleep(Duration::from_millis(100)).await; // paused time
-    let tries = lock(&harness.scene.ports.feed.drained_at).len();
+    let tries = harness.scene.ports.feed.drained_at.lock().len();
     harness.handle(b"disk full").await;
     tokio::time::sleep(Duration::from_millis(100)).await; // paused time
-    assert_eq!(lock(&harness.scene.ports.feed.drained_at).len(), tries);
+    assert_eq!(harness.scene.ports.feed.drained_at.lock().len(), tries);
     accepts(&harness);
-    harness.shared.settler.finished().await;
+    harness.dispatcher.settler.finished().await;
     assert_eq!(
         (
             first.acknowledgements(),
@@ -115,20 +116,20 @@ async fn a_worker_that_stops_tries_once_and_then_gives_what_it_cannot_settle_bac
     let harness = refused(vec![NEW]);
     harness.handle(b"disk full").await;
     let began = Instant::now();
-    harness.shared.shutdown.drain.cancel();
-    harness.shared.settler.finished().await;
+    harness.dispatcher.shutdown.drain.cancel();
+    harness.dispatcher.settler.finished().await;
     assert_eq!(
         (harness.outcome().1, began.elapsed()),
         (words(&["nak now"]), Duration::ZERO)
     );
-    assert_eq!(lock(&harness.scene.ports.feed.drained_at).len(), 1);
-    assert!(!harness.shared.settler.holds(harness.scene.session));
+    assert_eq!(harness.scene.ports.feed.drained_at.lock().len(), 1);
+    assert!(!harness.dispatcher.settler.holds(harness.scene.session));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_without_room_returns_to_the_queue_for_a_minute() {
     let harness = refused(vec![]);
-    let settler = &harness.shared.settler;
+    let settler = &harness.dispatcher.settler;
     let delivery = Arc::new(FakeDelivery::default());
     for number in 0..MAX_WAITING as u128 {
         assert_eq!(

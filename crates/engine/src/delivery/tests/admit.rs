@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::ports::*;
+use crate::testing::FakeDelivery;
 use crate::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
-use crate::testing::{FakeDelivery, lock};
 use tarsy_core::ids::SessionId;
 
 fn other() -> SessionId {
@@ -60,7 +60,7 @@ async fn a_suspected_alert_is_prepared_when_no_run_is_at_risk_of_losing_an_attem
         ]
     };
     let waits = harness(suspect(), vec![]);
-    let runs = &waits.shared.runs;
+    let runs = &waits.dispatcher.runs;
     let (control, registered) = waits.insert_run(FakeDelivery::unanswered());
     control.resumed_after_death();
     assert!(
@@ -75,7 +75,7 @@ async fn a_suspected_alert_is_prepared_when_no_run_is_at_risk_of_losing_an_attem
     );
     drop((exclusive, registered));
 
-    let shared = waits.shared.runs.shared().await;
+    let shared = waits.dispatcher.runs.shared().await;
     waits.deliver(b"x").await;
     let (asked, sent) = waits.outcome();
     assert_eq!(
@@ -84,7 +84,7 @@ async fn a_suspected_alert_is_prepared_when_no_run_is_at_risk_of_losing_an_attem
     );
     drop(shared);
     let drains = harness(suspect(), vec![]);
-    drains.shared.shutdown.drain.cancel();
+    drains.dispatcher.shutdown.drain.cancel();
     drains.deliver(b"x").await;
     assert_eq!(
         drains.outcome(),
@@ -140,12 +140,12 @@ async fn an_attempt_without_death_or_decision_is_refunded() {
     ];
     for (what, dispositions, opened, unavailable, asked) in table {
         let harness = harness(dispositions, opened);
-        *lock(&harness.sessions.unavailable) = unavailable;
+        *harness.sessions.unavailable.lock() = unavailable;
         harness.deliver(b"x").await;
         assert_eq!(harness.outcome(), (asked, words(&["nak later"])), "{what}");
     }
     let not_given_up = harness(vec![NEW], vec![]);
-    *lock(&not_given_up.sessions.unavailable) = Some("give_up");
+    *not_given_up.sessions.unavailable.lock() = Some("give_up");
     not_given_up.deliver(&[0xff]).await;
     let asked = words(&[
         "receive 7",
@@ -160,7 +160,7 @@ async fn a_drain_interrupts_preparation_and_returns_the_message_at_once() {
     let harness = harness(vec![NEW], vec![]);
     let signal = async {
         tokio::time::sleep(Duration::from_secs(1)).await; // paused time
-        harness.shared.shutdown.drain.cancel();
+        harness.dispatcher.shutdown.drain.cancel();
     };
     tokio::join!(harness.deliver(b"hang"), signal);
     assert_eq!(
@@ -175,7 +175,7 @@ async fn a_drain_interrupts_preparation_and_returns_the_message_at_once() {
 #[tokio::test]
 async fn a_draining_worker_claims_nothing_that_is_open() {
     let harness = harness(vec![Disposition::Opened], vec![]);
-    harness.shared.shutdown.drain.cancel();
+    harness.dispatcher.shutdown.drain.cancel();
     harness.deliver(b"x").await;
     assert_eq!(
         harness.outcome(),
@@ -222,7 +222,7 @@ async fn an_alert_that_the_cooldown_covers_is_settled_and_acknowledged() {
             words(&["ack"])
         )
     );
-    let requests = lock(&harness.sessions.requests);
+    let requests = harness.sessions.requests.lock();
     assert_eq!(
         (
             requests[0].cooldown,
@@ -244,7 +244,7 @@ async fn a_producer_can_ask_for_a_new_investigation_of_an_old_one() {
             words(&["ack"])
         )
     );
-    let requests = lock(&harness.sessions.requests);
+    let requests = harness.sessions.requests.lock();
     assert_eq!(
         (requests[0].force, requests[0].retry_of),
         (true, Some(SessionId(Uuid::from_u128(3))))
@@ -267,7 +267,7 @@ async fn an_alert_whose_preparation_finds_the_store_unavailable_is_not_counted()
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_joins_a_session_is_placed_before_it_is_planned() {
     let harness = harness(vec![NEW], vec![]);
-    *lock(&harness.sessions.joined) = Some(Opened::Joined(other()));
+    *harness.sessions.joined.lock() = Some(Opened::Joined(other()));
     let began = Instant::now();
     harness.deliver(b"busy").await;
     assert_eq!(
@@ -284,14 +284,14 @@ async fn an_alert_that_joins_a_session_is_placed_before_it_is_planned() {
 #[tokio::test(start_paused = true)]
 async fn an_alert_waits_a_minute_for_its_tools_and_is_then_investigated_without() {
     let waits = harness(vec![NEW], vec![]);
-    *lock(&waits.sessions.waited) = Duration::from_secs(59);
+    *waits.sessions.waited.lock() = Duration::from_secs(59);
     waits.deliver(b"toolless").await;
     let asked = words(&["receive 7", "join", "waited 7", "refund_attempt 7"]);
     assert_eq!(waits.outcome(), (asked, words(&["nak later"])));
     assert!(waits.delivery.delays()[0] >= Duration::from_secs(5));
 
     let goes_on = harness(vec![NEW], vec![Opened::NotInvestigated]);
-    *lock(&goes_on.sessions.waited) = Duration::from_secs(60);
+    *goes_on.sessions.waited.lock() = Duration::from_secs(60);
     goes_on.deliver(b"toolless").await;
     let asked = words(&["receive 7", "join", "waited 7", "open", "settled"]);
     assert_eq!(goes_on.outcome(), (asked, words(&["ack"])));
@@ -300,7 +300,7 @@ async fn an_alert_waits_a_minute_for_its_tools_and_is_then_investigated_without(
 #[tokio::test(start_paused = true)]
 async fn an_alert_waits_for_a_required_tool_server_without_a_limit_and_without_an_attempt() {
     let waits = harness(vec![NEW], vec![]);
-    *lock(&waits.sessions.waited) = Duration::from_secs(3_600);
+    *waits.sessions.waited.lock() = Duration::from_secs(3_600);
     waits.deliver(b"required").await;
     assert_eq!(
         waits.outcome(),
@@ -314,7 +314,7 @@ async fn an_alert_waits_for_a_required_tool_server_without_a_limit_and_without_a
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_reading() {
     let first = harness(vec![NEW], vec![]);
-    *lock(&first.sessions.refuses) = Some("open");
+    *first.sessions.refuses.lock() = Some("open");
     first.deliver(b"x").await;
     assert_eq!(
         first.outcome(),
@@ -322,7 +322,7 @@ async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_re
     );
 
     let third = harness(vec![Disposition::Undecided { attempts: 3 }; 2], vec![]);
-    *lock(&third.sessions.refuses) = Some("open");
+    *third.sessions.refuses.lock() = Some("open");
     third.deliver(b"x").await;
     let asked = [
         "receive 7",
@@ -339,13 +339,15 @@ async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_re
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_alone_takes_the_store_too_long_is_given_up_at_the_third_time() {
     let slow = harness(vec![NEW; 5], vec![]);
-    *lock(&slow.sessions.too_slow) = Some("open");
+    *slow.sessions.too_slow.lock() = Some("open");
     let returned = words(&["receive 7", "join", "open", "refund_attempt 7"]);
     // While it takes too long for every alert, no alert is to blame.
     for others in [false, false, true, true, true] {
         tokio::time::advance(Duration::from_secs(1)).await;
         if others {
-            slow.shared.backoff.admitted(SessionId(Uuid::from_u128(8)));
+            slow.dispatcher
+                .backoff
+                .admitted(SessionId(Uuid::from_u128(8)));
         }
         slow.deliver(b"x").await;
     }
@@ -373,12 +375,13 @@ async fn the_other_alerts_of_a_body_are_published_before_it_has_its_disposition(
     );
     let first = SessionId(Uuid::from_u128(7));
     assert_eq!(
-        *lock(&several.shared.ports.queue.parts),
+        *several.dispatcher.ports.queue.parts.lock(),
         [(first, 1), (first, 2)]
     );
 
     let unavailable = harness(vec![NEW], vec![]);
-    *lock(&unavailable.shared.ports.queue.holds) = Err(BrokerUnavailable("no answer".to_owned()));
+    *unavailable.dispatcher.ports.queue.holds.lock() =
+        Err(BrokerUnavailable("no answer".to_owned()));
     unavailable.deliver(b"several").await;
     assert_eq!(
         unavailable.outcome(),

@@ -2,15 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::delivery::dispatcher::MAX_RECEIVING;
 use crate::ports::*;
 use crate::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
-use crate::testing::lock;
-use crate::worker::shared::MAX_RECEIVING;
 
 /// A new alert that opens the scene's session.
 fn opening() -> DeliveryHarness {
     let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
+    *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
     harness
 }
 
@@ -18,7 +17,7 @@ fn opening() -> DeliveryHarness {
 async fn in_a_burst_a_delivery_waits_for_its_turn_with_heartbeats() {
     let harness = opening();
     let others = harness
-        .shared
+        .dispatcher
         .receiving
         .acquire_many(u32::try_from(MAX_RECEIVING).unwrap())
         .await
@@ -43,19 +42,19 @@ async fn in_a_burst_a_delivery_waits_for_its_turn_with_heartbeats() {
 async fn a_draining_worker_gives_back_what_waits_for_its_turn() {
     let harness = opening();
     let _others = harness
-        .shared
+        .dispatcher
         .receiving
         .acquire_many(u32::try_from(MAX_RECEIVING).unwrap())
         .await
         .unwrap();
-    let draining = async { harness.shared.shutdown.drain.cancel() };
+    let draining = async { harness.dispatcher.shutdown.drain.cancel() };
     tokio::join!(harness.deliver(b"disk full"), draining);
     assert_eq!(harness.outcome(), (vec![], words(&["nak now"])));
 }
 
 /// A new session whose worker drains at once, so that no settlement compares it.
 async fn released(harness: DeliveryHarness) -> Vec<String> {
-    *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+    *harness.sessions.cancels.lock() = Some(harness.dispatcher.shutdown.drain.clone());
     harness.deliver(b"disk full").await;
     harness.outcome().0
 }
@@ -63,7 +62,7 @@ async fn released(harness: DeliveryHarness) -> Vec<String> {
 #[tokio::test]
 async fn only_a_new_session_that_the_timeline_stream_knows_is_compared_with_it() {
     let harness = opening();
-    *lock(&harness.scene.ports.feed.divergence) = Some(Divergence {
+    *harness.scene.ports.feed.divergence.lock() = Some(Divergence {
         kept: 0,
         events: vec![],
     });
@@ -86,7 +85,7 @@ async fn a_stream_that_does_not_answer_delays_no_opened_session() {
         .feed
         .is_silent
         .store(true, Ordering::Relaxed);
-    *lock(&harness.scene.ports.feed.divergence) = Some(Divergence {
+    *harness.scene.ports.feed.divergence.lock() = Some(Divergence {
         kept: 0,
         events: vec![],
     });

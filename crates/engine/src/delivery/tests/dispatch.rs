@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::delivery::heartbeat::with_heartbeat;
 use crate::ports::*;
 use crate::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
-use crate::testing::{FakeDelivery, Scene, Turn, lock};
+use crate::testing::{FakeDelivery, Scene, Turn};
 use crate::worker::renewal::LeaseRenewal;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::ids::SessionId;
@@ -20,7 +20,7 @@ use tarsy_core::plan::Strategy;
 #[tokio::test]
 async fn a_new_alert_is_investigated_settled_and_then_acknowledged() {
     let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
+    *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
     harness.deliver(b"disk full").await;
     assert_eq!(
         harness.outcome(),
@@ -151,8 +151,8 @@ async fn a_redelivery_of_a_running_session_becomes_its_delivery() {
 #[tokio::test]
 async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() {
     let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
-    *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+    *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
+    *harness.sessions.cancels.lock() = Some(harness.dispatcher.shutdown.drain.clone());
     harness.deliver(b"x").await;
     assert_eq!(
         harness.outcome(),
@@ -169,12 +169,12 @@ async fn the_tools_of_a_run_are_closed_once_after_its_end_and_after_its_release(
         let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
         let claimed = harness.claimed();
         let lease = claimed.lease;
-        *lock(&harness.sessions.opened) = vec![Opened::Session(claimed)];
+        *harness.sessions.opened.lock() = vec![Opened::Session(claimed)];
         if released {
-            *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+            *harness.sessions.cancels.lock() = Some(harness.dispatcher.shutdown.drain.clone());
         }
         harness.deliver(b"disk full").await;
-        assert_eq!(*lock(&harness.scene.ports.tools.ended_runs), [lease]);
+        assert_eq!(*harness.scene.ports.tools.ended_runs.lock(), [lease]);
     }
 }
 
@@ -203,9 +203,9 @@ async fn a_release_of_a_session_that_is_over_or_lost_does_not_give_the_message_b
     ];
     for (refusal, asked, sent) in table {
         let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
-        *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
-        *lock(&harness.sessions.released) = Err(refusal);
-        *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+        *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
+        *harness.sessions.released.lock() = Err(refusal);
+        *harness.sessions.cancels.lock() = Some(harness.dispatcher.shutdown.drain.clone());
         harness.deliver(b"x").await;
         assert_eq!(harness.outcome(), (asked, sent));
     }
@@ -226,14 +226,17 @@ async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let _run = harness.insert_run(FakeDelivery::unanswered());
     let (began, end) = (Instant::now(), CancellationToken::new());
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(end.clone());
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(end.clone());
     let ending = async {
         tokio::time::sleep(Duration::from_secs(31)).await; // paused time
         end.cancel();
     };
     tokio::join!(renewing, ending);
     assert_eq!(began.elapsed().as_secs(), 31);
-    let renewed: Vec<u64> = lock(&harness.sessions.renewed)
+    let renewed: Vec<u64> = harness
+        .sessions
+        .renewed
+        .lock()
         .iter()
         .map(|(at, _)| (*at - began).as_secs())
         .collect();
@@ -249,7 +252,7 @@ async fn a_claim_that_was_answered_too_late_begins_nothing() {
         Claim::Taken(lease),
         SETTLED,
     );
-    *lock(&harness.sessions.claim_takes) = Duration::from_secs(25);
+    *harness.sessions.claim_takes.lock() = Duration::from_secs(25);
     harness.deliver(b"x").await;
     assert_eq!(
         harness.outcome(),
@@ -258,7 +261,7 @@ async fn a_claim_that_was_answered_too_late_begins_nothing() {
             words(&["nak later"])
         )
     );
-    assert_eq!(*lock(&harness.scene.ports.model.calls), 0);
+    assert_eq!(*harness.scene.ports.model.calls.lock(), 0);
 }
 
 #[tokio::test]
@@ -300,7 +303,7 @@ async fn too_many_deaths_a_passed_deadline_and_a_cancel_end_the_session_at_once(
             end.dead_letter.is_some(),
             reason == StopReason::AttemptsExhausted
         );
-        assert_eq!(*lock(&harness.scene.ports.model.calls), 0);
+        assert_eq!(*harness.scene.ports.model.calls.lock(), 0);
     }
 }
 
@@ -322,8 +325,8 @@ fn calling(turns: Vec<Turn>) -> DeliveryHarness {
 async fn a_session_whose_model_is_unavailable_is_delayed_longer_each_time_and_not_counted() {
     let harness = calling(vec![Turn::Unavailable]);
     for _ in 0..5 {
-        *lock(&harness.sessions.dispositions) = vec![Disposition::Opened];
-        *lock(&harness.sessions.claim) = Claim::Taken(harness.claimed());
+        *harness.sessions.dispositions.lock() = vec![Disposition::Opened];
+        *harness.sessions.claim.lock() = Claim::Taken(harness.claimed());
         harness.deliver(b"x").await;
     }
     let delays = harness.delivery.delays();
@@ -352,8 +355,8 @@ async fn a_session_whose_model_is_unavailable_is_delayed_longer_each_time_and_no
 async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_new_one() {
     let harness = calling(vec![Turn::Unavailable]);
     for cancel_requested in [false, false, false, true, false] {
-        *lock(&harness.sessions.dispositions) = vec![Disposition::Opened];
-        *lock(&harness.sessions.claim) = Claim::Taken(Claimed {
+        *harness.sessions.dispositions.lock() = vec![Disposition::Opened];
+        *harness.sessions.claim.lock() = Claim::Taken(Claimed {
             cancel_requested,
             ..harness.claimed()
         });
@@ -372,8 +375,8 @@ async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_ne
 #[tokio::test(start_paused = true)]
 async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
     let harness = calling(vec![Turn::Slowly(25, "look", vec![("c1", "k8s.get")])]);
-    *lock(&harness.sessions.renewal) = None;
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
+    *harness.sessions.renewal.lock() = None;
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(CancellationToken::new());
     tokio::select! {
         biased;
         () = renewing => {}
@@ -386,9 +389,9 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
             words(&["nak later"])
         )
     );
-    assert_eq!(*lock(&harness.scene.ports.model.calls), 1);
+    assert_eq!(*harness.scene.ports.model.calls.lock(), 1);
     assert!(
-        lock(&harness.scene.ports.tools.calls).is_empty(),
+        harness.scene.ports.tools.calls.lock().is_empty(),
         "no tool call begins"
     );
     assert!(
@@ -399,7 +402,7 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
             .any(|entry| format!("{entry:?}").contains("look")),
         "the answer is kept"
     );
-    let grace = harness.shared.outages.grace(LEASE);
+    let grace = harness.dispatcher.outages.grace(LEASE);
     assert_eq!(grace.as_secs(), 25, "no owner died in this time: {grace:?}");
 }
 
@@ -407,13 +410,13 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
 async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not() {
     for (aborted, waited) in [(false, 45), (true, 0)] {
         let harness = calling(vec![Turn::NeverAnswers]);
-        *lock(&harness.sessions.cancels) = None;
+        *harness.sessions.cancels.lock() = None;
         let began = Instant::now();
         let signals = async {
-            crate::testing::delivery::until(|| *lock(&harness.scene.ports.model.calls) == 1).await;
-            harness.shared.shutdown.drain.cancel();
+            crate::testing::delivery::until(|| *harness.scene.ports.model.calls.lock() == 1).await;
+            harness.dispatcher.shutdown.drain.cancel();
             if aborted {
-                harness.shared.shutdown.abort.cancel();
+                harness.dispatcher.shutdown.abort.cancel();
             }
         };
         tokio::join!(harness.deliver(b"x"), signals);
@@ -432,14 +435,17 @@ async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not()
 async fn a_run_that_is_stuck_in_a_step_gets_no_renewal_or_heartbeat_and_loses_its_lease() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let (control, _registered) = harness.insert_run(harness.delivery.clone());
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(CancellationToken::new());
     let began = Instant::now();
     let stuck = control.within(Duration::from_secs(25), control.lost());
     tokio::select! {
         () = renewing => {}
         () = stuck => {}
     }
-    let renewed: Vec<u64> = lock(&harness.sessions.renewed)
+    let renewed: Vec<u64> = harness
+        .sessions
+        .renewed
+        .lock()
         .iter()
         .map(|(at, _)| (*at - began).as_secs())
         .collect();
@@ -461,11 +467,11 @@ async fn a_stuck_run_whose_lease_is_lost_frees_its_slot() {
     let harness = calling(vec![]);
     let taken = async {
         crate::testing::delivery::until(|| {
-            harness.shared.runs.get(harness.scene.session).is_some()
+            harness.dispatcher.runs.get(harness.scene.session).is_some()
         })
         .await;
         harness
-            .shared
+            .dispatcher
             .runs
             .get(harness.scene.session)
             .unwrap()
@@ -486,8 +492,8 @@ async fn a_session_whose_call_breaks_the_llm_service_is_given_up_after_counted_r
     let harness = calling(vec![Turn::Breaks]);
     let mut deaths = 0;
     for _ in 0..7 {
-        *lock(&harness.sessions.dispositions) = vec![Disposition::Opened];
-        *lock(&harness.sessions.claim) = Claim::Taken(Claimed {
+        *harness.sessions.dispositions.lock() = vec![Disposition::Opened];
+        *harness.sessions.claim.lock() = Claim::Taken(Claimed {
             attempts: deaths,
             ..harness.claimed()
         });

@@ -1,21 +1,14 @@
 //! Tests of sessions that are inherited from a dead worker.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::delivery::dispatch::Dispatcher;
 use crate::ports::*;
 use crate::testing::delivery::{DeliveryHarness, LEASE, SETTLED, words};
-use crate::testing::lock;
 use tarsy_core::ids::WorkerId;
 
 const DEAD: WorkerId = WorkerId(Uuid::from_u128(5));
-
-fn dispatcher(harness: &DeliveryHarness) -> Dispatcher<crate::testing::Fakes> {
-    Dispatcher(Arc::clone(&harness.shared))
-}
 
 fn session(harness: &DeliveryHarness) -> Inherited {
     Inherited {
@@ -25,16 +18,17 @@ fn session(harness: &DeliveryHarness) -> Inherited {
 }
 
 async fn inherit(harness: &DeliveryHarness) {
-    dispatcher(harness)
+    harness
+        .dispatcher
         .inherit(session(harness), vec![DEAD])
         .await;
-    harness.shared.settler.finished().await;
+    harness.dispatcher.settler.finished().await;
 }
 
 #[tokio::test]
 async fn an_inherited_session_runs_and_is_settled_without_a_message() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.claim) = Claim::Taken(harness.claimed());
+    *harness.sessions.claim.lock() = Claim::Taken(harness.claimed());
     inherit(&harness).await;
     assert_eq!(
         harness.outcome(),
@@ -47,16 +41,16 @@ async fn an_inherited_session_runs_and_is_settled_without_a_message() {
         harness.scene.disk().end.as_ref().map(|end| end.status),
         Some(RunStatus::Completed)
     );
-    assert_eq!(harness.shared.runs.sessions(), []);
+    assert_eq!(harness.dispatcher.runs.sessions(), []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_inherited_session_is_released_without_a_message() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.claim) = Claim::Taken(harness.claimed());
-    harness.shared.shutdown.abort.cancel();
-    let drain = harness.shared.shutdown.drain.clone();
-    *lock(&harness.sessions.claim_takes) = Duration::from_millis(1);
+    *harness.sessions.claim.lock() = Claim::Taken(harness.claimed());
+    harness.dispatcher.shutdown.abort.cancel();
+    let drain = harness.dispatcher.shutdown.drain.clone();
+    *harness.sessions.claim_takes.lock() = Duration::from_millis(1);
     tokio::join!(inherit(&harness), async { drain.cancel() });
     assert_eq!(
         harness.outcome(),
@@ -84,7 +78,7 @@ async fn a_session_that_another_worker_has_or_that_has_ended_is_not_inherited() 
         );
     }
     let draining = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    draining.shared.shutdown.drain.cancel();
+    draining.dispatcher.shutdown.drain.cancel();
     inherit(&draining).await;
     assert_eq!(draining.outcome(), (words(&[]), words(&[])));
 }
@@ -92,15 +86,15 @@ async fn a_session_that_another_worker_has_or_that_has_ended_is_not_inherited() 
 #[tokio::test]
 async fn a_worker_without_predecessors_asks_nothing_and_inherits_no_more_than_its_slots() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.inherited) = vec![session(&harness); 3];
-    let dispatcher = dispatcher(&harness);
+    *harness.sessions.inherited.lock() = vec![session(&harness); 3];
+    let dispatcher = &harness.dispatcher;
     assert_eq!(dispatcher.inherited(&[], 4).await, []);
     assert_eq!(harness.sessions.asked(), words(&[]));
     assert_eq!(
         dispatcher.inherited(&[DEAD], 2).await,
         [session(&harness), session(&harness)]
     );
-    *lock(&harness.sessions.unavailable) = Some("inherited");
+    *harness.sessions.unavailable.lock() = Some("inherited");
     assert_eq!(
         dispatcher.inherited(&[DEAD], 2).await,
         [],
@@ -111,20 +105,20 @@ async fn a_worker_without_predecessors_asks_nothing_and_inherits_no_more_than_it
 #[tokio::test(start_paused = true)]
 async fn a_worker_inherits_when_the_llm_service_serves_within_a_lease() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    let (dispatcher, serving) = (dispatcher(&harness), &harness.scene.ports.model.serving);
+    let (dispatcher, serving) = (&harness.dispatcher, &harness.scene.ports.model.serving);
     assert!(dispatcher.may_inherit().await);
-    *lock(serving) = Some(false);
+    *serving.lock() = Some(false);
     let returns = async {
         tokio::time::sleep(LEASE / 2).await; // paused time
-        *lock(serving) = Some(true);
+        *serving.lock() = Some(true);
     };
     assert!(tokio::join!(dispatcher.may_inherit(), returns).0);
-    *lock(serving) = Some(false);
+    *serving.lock() = Some(false);
     assert!(
         !dispatcher.may_inherit().await,
         "it does not serve for a lease"
     );
-    harness.shared.shutdown.drain.cancel();
-    *lock(serving) = Some(true);
+    harness.dispatcher.shutdown.drain.cancel();
+    *serving.lock() = Some(true);
     assert!(!dispatcher.may_inherit().await, "the worker drains");
 }

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::planner::{choose, plan, servers_of};
+use crate::plan::planner::plan;
+use crate::plan::route::{choose, servers_of};
 use crate::ports::Unavailable;
 use tarsy_core::routing::Facts;
 use tarsy_core::testing::{alert, changing_tool, read_only_tool};

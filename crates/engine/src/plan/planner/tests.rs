@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan::route::{choose, servers_of};
 use tarsy_core::alert::policy::OnResolved;
 use tarsy_core::plan::{Limits, Strategy};
 use tarsy_core::testing::{alert, changing_tool, read_only_tool};

@@ -3,9 +3,10 @@
 //! The run learns their number with every checkpoint and renewal, and reads them only if there are new ones. The
 //! number of the last update is in the journal of the execution, so the model gets each update once, from any worker.
 
-use super::{Execution, now};
+use super::Execution;
 use crate::ports::Journal;
 use crate::run::control::{Interrupted, STORE_BOUND};
+use crate::run::performed::now;
 use crate::world::World;
 use tarsy_core::alert::AlertStatus;
 use tarsy_core::alert::policy::OnResolved;

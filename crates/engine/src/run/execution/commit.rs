@@ -5,17 +5,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Execution, now};
+use super::Execution;
 use crate::ports::{Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError};
 use crate::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::run::instruments;
-use crate::run::performed::Performed;
+use crate::run::performed::{Performed, now};
 use crate::world::World;
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::entry::{Entry, Outcome};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::{LostCall, sent_by};
-use tarsy_core::timeline::projection::project;
+use tarsy_core::projection::project;
 
 /// Tries to write a checkpoint that the store does not finish in time, each with its own retries, before the session is
 /// released.

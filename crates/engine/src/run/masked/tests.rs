@@ -10,7 +10,7 @@ use crate::run::session::LeasedSession;
 use crate::run::tests::control;
 use crate::testing::{
     Death, FakeCancelRequests, FakeDelivery, FakeFeed, FakeIntake, FakeJournal, FakePresence,
-    FakeQueue, FakeSessions, Scene, lock,
+    FakeQueue, FakeSessions, Scene,
 };
 use crate::world::{Ports, World};
 use tarsy_core::execution::entry::Entry;
@@ -32,8 +32,8 @@ impl Model for Scripted {
         request: ModelRequest,
         deltas: impl Fn(DeltaKind, &str) + Send + Sync,
     ) -> Result<Answer, ModelError> {
-        lock(&self.requests).push(request);
-        let mut answers = lock(&self.answers);
+        self.requests.lock().push(request);
+        let mut answers = self.answers.lock();
         if answers.is_empty() {
             let message = format!("GET https://provider?key={SECRET} failed");
             let provider = ProviderFailure {
@@ -75,7 +75,7 @@ impl Tools for Noting {
 
     async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
         let call = request.call;
-        lock(&self.0).push(call.arguments.clone());
+        self.0.lock().push(call.arguments.clone());
         ToolReply::Answered {
             content: "done".to_owned(),
             is_error: false,
@@ -145,7 +145,7 @@ impl Play {
     }
 
     fn sent(&self) -> Vec<String> {
-        lock(&self.ports.tools.0).clone()
+        self.ports.tools.0.lock().clone()
     }
 
     /// Everything that is written, shown or sent to the model.
@@ -157,11 +157,16 @@ impl Play {
             .flatten()
             .map(|recorded| serde_json::to_string(&recorded.entry).unwrap());
         let (journal, events, end) = (journal.collect::<String>(), &disk.events, &disk.end);
-        let deltas: String = lock(&self.scene.ports.feed.deltas)
+        let deltas: String = self
+            .scene
+            .ports
+            .feed
+            .deltas
+            .lock()
             .iter()
             .map(|delta| delta.delta.as_str())
             .collect();
-        let requests = lock(&self.ports.model.model.requests);
+        let requests = self.ports.model.model.requests.lock();
         let prompts: Vec<_> = requests.iter().map(|request| &request.messages).collect();
         format!("{journal}\n{events:?}\n{end:?}\n{deltas}\n{prompts:?}")
     }
@@ -303,7 +308,7 @@ async fn a_call_whose_arguments_died_with_its_worker_is_asked_for_again() {
 async fn live_text_is_the_stored_text_and_its_offsets_count_the_bytes_that_are_shown() {
     let play = Play::new(Strategy::NativeThinking, vec![calls("k8s.get")]);
     play.run().await;
-    let deltas = lock(&play.scene.ports.feed.deltas);
+    let deltas = play.scene.ports.feed.deltas.lock();
     for (kind, event) in [
         (DeltaKind::Text, EventType::LlmResponse),
         (DeltaKind::Thinking, EventType::LlmThinking),

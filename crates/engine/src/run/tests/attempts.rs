@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{control, run};
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_core::plan::Strategy;
 use tarsy_core::timeline::EventType;
 
@@ -21,7 +21,7 @@ fn shown(scene: &Scene) -> Vec<(u32, u32)> {
 /// The number of times that the model was asked for each iteration.
 fn asked(scene: &Scene) -> BTreeMap<u32, u32> {
     let mut asked = BTreeMap::new();
-    for request in lock(&scene.ports.model.requests).iter() {
+    for request in scene.ports.model.requests.lock().iter() {
         let (_, iteration) = request.request_id.rsplit_once(':').unwrap();
         *asked.entry(iteration.parse().unwrap()).or_default() += 1;
     }
@@ -93,7 +93,11 @@ async fn a_model_call_that_a_crash_repeats_has_the_next_attempt() {
             attempts.values().filter(|attempt| **attempt == 2).count() <= 1,
             "{death:?}: {attempts:?}"
         );
-        for delta in lock(&scene.ports.feed.deltas)
+        for delta in scene
+            .ports
+            .feed
+            .deltas
+            .lock()
             .iter()
             .filter(|delta| delta.epoch == scene.lease().epoch)
         {
@@ -117,7 +121,11 @@ async fn each_worker_that_has_the_iteration_to_do_counts() {
     }
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(shown(&scene), [(1, 4), (1, 4), (2, 1)]);
-    let attempts: Vec<_> = lock(&scene.ports.feed.deltas)
+    let attempts: Vec<_> = scene
+        .ports
+        .feed
+        .deltas
+        .lock()
         .iter()
         .map(|delta| (delta.epoch, delta.attempt))
         .collect();

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{control, draining, run};
 use crate::ports::{RunStatus, SessionEnd};
 use crate::run::control::{Interrupted, ReleaseReason};
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_core::execution::entry::{Entry, Outcome, StopReason};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::ids::ExecutionId;
@@ -21,7 +21,12 @@ fn agent(scene: &Scene, name: &str, turns: Vec<Turn>) -> AgentPlan {
     let mut agent = AgentPlan::clone(&scene.disk().record.plan.stages[0].agents[0]);
     name.clone_into(&mut agent.name);
     name.clone_into(&mut agent.providers[0].model);
-    lock(&scene.ports.model.others).insert(name.to_owned(), turns);
+    scene
+        .ports
+        .model
+        .others
+        .lock()
+        .insert(name.to_owned(), turns);
     agent
 }
 
@@ -98,7 +103,7 @@ fn journals(scene: &Scene) -> BTreeMap<ExecutionId, Vec<RecordedEntry>> {
 /// The number of calls of each agent's model.
 fn paid(scene: &Scene) -> BTreeMap<String, usize> {
     let mut paid = BTreeMap::new();
-    for request in lock(&scene.ports.model.requests).iter() {
+    for request in scene.ports.model.requests.lock().iter() {
         *paid.entry(request.provider.model.clone()).or_default() += 1;
     }
     paid
@@ -106,7 +111,7 @@ fn paid(scene: &Scene) -> BTreeMap<String, usize> {
 
 /// The first user message to the model of an agent.
 fn asked(scene: &Scene, model: &str) -> String {
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     requests
         .iter()
         .find(|request| request.provider.model == model)
@@ -394,7 +399,12 @@ async fn an_agent_whose_model_is_unavailable_does_not_stop_another_one() {
     else {
         panic!("the other agent ran to its end")
     };
-    lock(&scene.ports.model.others).insert("sre".to_owned(), vec![says("Cause: y")]);
+    scene
+        .ports
+        .model
+        .others
+        .lock()
+        .insert("sre".to_owned(), vec![says("Cause: y")]);
     scene.disk().epoch += 1;
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(

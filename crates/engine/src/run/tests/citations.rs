@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::control;
 use crate::ports::Message;
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_core::execution::entry::Role;
 use tarsy_core::execution::results::indented;
 use tarsy_core::plan::Strategy;
@@ -45,7 +45,7 @@ async fn run(scene: &Scene) {
 /// The conversation of each request, by its iteration; a repeated request has to have the same conversation.
 fn conversations(scene: &Scene) -> BTreeMap<String, Vec<Message>> {
     let mut all = BTreeMap::new();
-    for request in lock(&scene.ports.model.requests).iter() {
+    for request in scene.ports.model.requests.lock().iter() {
         let known = all
             .entry(request.request_id.clone())
             .or_insert_with(|| request.messages.clone());
@@ -79,7 +79,7 @@ async fn after_a_crash_at_any_write_the_model_sees_the_same_event_numbers() {
 async fn each_result_is_shown_with_the_number_of_the_event_that_tells_it() {
     let scene = scene(Strategy::NativeThinking);
     run(&scene).await;
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     let results = requests
         .last()
         .unwrap()

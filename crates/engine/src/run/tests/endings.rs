@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::control;
 use crate::ports::RunStatus;
 use crate::run::control::Control;
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolResult};
 use tarsy_core::plan::Strategy;
 use tarsy_core::timeline::EventType;
@@ -36,8 +36,8 @@ async fn run_stopped(scene: &Scene, after: u64, stops: &[StopReason]) -> u64 {
 /// Model calls and tool calls that were sent.
 fn sent(scene: &Scene) -> (u32, u32) {
     (
-        *lock(&scene.ports.model.calls),
-        lock(&scene.ports.tools.calls).values().sum(),
+        *scene.ports.model.calls.lock(),
+        scene.ports.tools.calls.lock().values().sum(),
     )
 }
 
@@ -151,14 +151,14 @@ async fn a_stop_takes_effect_at_once_during_model_and_tool_calls() {
             ([StopReason::Deadline, StopReason::Cancelled], TIMED_OUT),
         ] {
             let scene = Scene::new(Strategy::NativeThinking, 9, turns.clone());
-            *lock(&scene.ports.tools.call_duration) = Duration::from_secs(60);
+            *scene.ports.tools.call_duration.lock() = Duration::from_secs(60);
             assert_eq!(
                 (run_stopped(&scene, 30, &stops).await, end(&scene)),
                 (30, expected)
             );
-            assert_eq!(*lock(&scene.ports.model.calls), 1);
+            assert_eq!(*scene.ports.model.calls.lock(), 1);
             assert_eq!(
-                lock(&scene.ports.tools.calls).keys().collect::<Vec<_>>(),
+                scene.ports.tools.calls.lock().keys().collect::<Vec<_>>(),
                 tools
             );
             let lost = scene
@@ -236,7 +236,7 @@ async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
     };
     let scene = || {
         let scene = Scene::new(Strategy::NativeThinking, 1, turns());
-        *lock(&scene.ports.tools.call_duration) = Duration::from_secs(15);
+        *scene.ports.tools.call_duration.lock() = Duration::from_secs(15);
         scene
     };
     let (whole, began) = (scene(), Instant::now());
@@ -249,7 +249,11 @@ async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
     };
     assert_eq!(whole.journal().last(), Some(&Entry::Ended { outcome }));
     assert!(
-        lock(&whole.ports.model.requests)
+        whole
+            .ports
+            .model
+            .requests
+            .lock()
             .last()
             .unwrap()
             .tools
@@ -403,7 +407,7 @@ async fn all_calls_of_an_answer_share_the_rest_of_the_iteration() {
             ),
             Instant::now(),
         );
-        *lock(&scene.ports.tools.call_duration) = Duration::from_hours(1);
+        *scene.ports.tools.call_duration.lock() = Duration::from_hours(1);
         run(&scene, control()).await;
         assert_eq!(
             began.elapsed().as_secs(),
@@ -422,7 +426,7 @@ async fn a_call_that_may_change_something_is_not_started_without_time() {
         vec![("a", "k8s.get"), ("w", "k8s.restart"), ("x", "k8s.restart")],
     )];
     let scene = Scene::new(Strategy::NativeThinking, 9, turns);
-    *lock(&scene.ports.tools.call_duration) = Duration::from_hours(1);
+    *scene.ports.tools.call_duration.lock() = Duration::from_hours(1);
     run(&scene, control()).await;
     assert_eq!(sent(&scene), (2, 1));
     assert_eq!(

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::{control, run};
 use crate::plan::follow_up;
 use crate::ports::{Listing, RunStatus};
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_config::Config;
 use tarsy_core::execution::entry::{Entry, StopReason};
 use tarsy_core::plan::{ProviderPlan, Strategy};
@@ -20,7 +20,12 @@ const LOOK: fn(&'static str) -> Turn = |id| Turn::Says("looking", vec![(id, "k8s
 fn scene(strategy: Strategy, turns: Vec<Turn>, others: Vec<Turn>) -> Scene {
     let scene = Scene::new(strategy, 9, turns);
     let second = "second".to_owned();
-    lock(&scene.ports.model.others).insert(second.clone(), others);
+    scene
+        .ports
+        .model
+        .others
+        .lock()
+        .insert(second.clone(), others);
     for agent in scene
         .disk()
         .record
@@ -42,7 +47,7 @@ fn scene(strategy: Strategy, turns: Vec<Turn>, others: Vec<Turn>) -> Scene {
 
 /// The provider of each request, with a mark where the cache is to be cleared.
 fn asked(scene: &Scene) -> Vec<String> {
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     let each = requests
         .iter()
         .map(|request| (request.provider.name.as_str(), request.clear_cache));
@@ -171,7 +176,7 @@ async fn the_next_provider_goes_on_in_the_same_conversation_with_an_empty_cache(
         fallbacks(&scene),
         ["p has failed (invalid_backend): second goes on"]
     );
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     let [_, refused, taken_over, _] = requests.as_slice() else {
         panic!("four requests")
     };
@@ -244,7 +249,12 @@ async fn a_question_is_answered_by_the_next_provider_of_its_plan() {
     let plan =
         follow_up::plan(&config, &route, &thread, "Is it over?", &Listing::default()).unwrap();
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Misconfigured]);
-    lock(&scene.ports.model.others).insert("second".to_owned(), vec![]);
+    scene
+        .ports
+        .model
+        .others
+        .lock()
+        .insert("second".to_owned(), vec![]);
     scene.disk().record.plan = plan;
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(asked(&scene), ["p", "second (clear)"]);
@@ -252,7 +262,11 @@ async fn a_question_is_answered_by_the_next_provider_of_its_plan() {
         fallbacks(&scene),
         ["p has failed (invalid_backend): second goes on"]
     );
-    let prompts = lock(&scene.ports.model.requests)
+    let prompts = scene
+        .ports
+        .model
+        .requests
+        .lock()
         .iter()
         .map(|request| request.messages.clone())
         .collect::<Vec<_>>();

@@ -1,14 +1,15 @@
 //! Tests of the lines in the log: each has the ids of its session and execution, also without spans.
 
+use parking_lot::Mutex;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::{control, run};
 use crate::run::instruments::{self, Ids};
-use crate::testing::{Scene, Turn, lock};
+use crate::testing::{Scene, Turn};
 use tarsy_core::execution::entry::Entry;
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::ExecutionId;
@@ -19,7 +20,7 @@ struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        lock(&self.0).write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -41,7 +42,7 @@ impl Written {
 
     /// The lines with this message.
     fn lines(&self, message: &str) -> Vec<String> {
-        let text = String::from_utf8(lock(&self.0).clone()).unwrap();
+        let text = String::from_utf8(self.0.lock().clone()).unwrap();
         text.lines()
             .filter(|line| line.contains(message))
             .map(ToOwned::to_owned)

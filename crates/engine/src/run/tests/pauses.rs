@@ -3,7 +3,7 @@
 use chrono::{TimeDelta, Utc};
 
 use super::{control, run};
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_core::clock::ClockPlan;
 use tarsy_core::execution::entry::Role;
 use tarsy_core::plan::Strategy;
@@ -39,7 +39,7 @@ async fn shown_an_hour_later(max_iterations: u32, write: u32) -> Vec<String> {
         }
     }
     assert_eq!(run(&scene, control()).await, Ok(()));
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     let messages = requests
         .last()
         .unwrap()

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{control, draining, run};
 use crate::ports::RunStatus;
 use crate::run::control::{Interrupted, ReleaseReason};
-use crate::testing::{Scene, Turn, lock};
+use crate::testing::{Scene, Turn};
 use tarsy_core::execution::entry::{Entry, StopReason};
 use tarsy_core::plan::Strategy;
 use tarsy_core::timeline::EventType;
@@ -26,7 +26,7 @@ fn failures(scene: &Scene) -> Vec<String> {
 }
 
 fn calls(scene: &Scene) -> u32 {
-    *lock(&scene.ports.model.calls)
+    *scene.ports.model.calls.lock()
 }
 
 /// Runs to the end; returns the seconds that it took.
@@ -52,7 +52,7 @@ async fn a_rate_limit_waits_as_told_and_costs_no_iteration() {
             (end.status, end.reason),
             (RunStatus::Completed, StopReason::FinalAnswer)
         );
-        let requests = lock(&scene.ports.model.requests);
+        let requests = scene.ports.model.requests.lock();
         let timeouts: Vec<f64> = requests
             .iter()
             .map(|request| request.timeout.as_secs_f64().round())

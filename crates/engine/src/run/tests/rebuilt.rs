@@ -9,7 +9,7 @@ use chrono::Utc;
 use super::survival::scripts;
 use super::{control, run};
 use crate::ports::{Journal as _, Message, ModelRequest, StageRecord, Timeline};
-use crate::testing::{Death, Disk, Scene, Turn, lock};
+use crate::testing::{Death, Disk, Scene, Turn};
 use tarsy_core::clock::ClockPlan;
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::request::rebuilt::{CallSite, StoredCall};
@@ -55,14 +55,14 @@ impl Addition {
                 agent.providers.push(named("second", &agent.providers[0]));
                 let second = stages[0].clone();
                 stages.push(second);
-                lock(&scene.ports.model.others).insert(
+                scene.ports.model.others.lock().insert(
                     "second".to_owned(),
                     vec![Turn::Says("again", vec![("z", "k8s.get")])],
                 );
             }
             Self::LittleRoom => {
                 agent.providers[0].context_window = 400;
-                *lock(&scene.ports.tools.rest) = " and more of it".repeat(30);
+                *scene.ports.tools.rest.lock() = " and more of it".repeat(30);
             }
             Self::Summaries => {
                 let provider = named("cheap", &agent.providers[0]);
@@ -71,7 +71,11 @@ impl Addition {
                     over_tokens: [("k8s".to_owned(), 2)].into(),
                 });
                 agent.clock = Some(ClockPlan::of_alert(&alert("x"), Utc::now()));
-                lock(&scene.ports.model.others)
+                scene
+                    .ports
+                    .model
+                    .others
+                    .lock()
                     .insert("cheap".to_owned(), vec![Turn::Says("3 pods", vec![])]);
             }
         }
@@ -133,7 +137,7 @@ async fn rebuilt(
 /// Asserts that each stored call is the last request that the model received under its id. Counts by kind.
 async fn assert_rebuilt(scene: &Scene, what: &str, counts: &mut BTreeMap<&'static str, usize>) {
     let mut last: BTreeMap<String, ModelRequest> = BTreeMap::new();
-    for sent in lock(&scene.ports.model.requests).iter() {
+    for sent in scene.ports.model.requests.lock().iter() {
         last.insert(
             sent.request_id.clone(),
             ModelRequest {

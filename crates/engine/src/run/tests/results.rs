@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{control, run};
 use crate::ports::{ModelRequest, RunStatus};
 use crate::run::control::{Interrupted, ReleaseReason};
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::entry::{Entry, Summary, Usage};
 use tarsy_core::plan::{ProviderPlan, Strategy, SummaryPlan};
@@ -29,7 +29,12 @@ fn scene(strategy: Strategy, turns: Vec<Turn>, summary: Turn) -> Scene {
         });
         agent.tools.push(read_result::spec());
     }
-    lock(&scene.ports.model.others).insert("cheap".to_owned(), vec![summary]);
+    scene
+        .ports
+        .model
+        .others
+        .lock()
+        .insert("cheap".to_owned(), vec![summary]);
     scene
 }
 
@@ -38,7 +43,11 @@ fn look(calls: Vec<(&'static str, &'static str)>) -> Vec<Turn> {
 }
 
 fn requests(scene: &Scene, model: &str) -> Vec<ModelRequest> {
-    lock(&scene.ports.model.requests)
+    scene
+        .ports
+        .model
+        .requests
+        .lock()
         .iter()
         .filter(|request| request.provider.model == model)
         .cloned()
@@ -186,10 +195,15 @@ async fn an_unavailable_service_releases_the_session_before_the_summary() {
         run(&scene, control()).await,
         Err(Interrupted::Release(released))
     );
-    lock(&scene.ports.model.others).insert("cheap".to_owned(), vec![Turn::Says("3 pods", vec![])]);
+    scene
+        .ports
+        .model
+        .others
+        .lock()
+        .insert("cheap".to_owned(), vec![Turn::Says("3 pods", vec![])]);
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(
-        lock(&scene.ports.tools.calls).get("a"),
+        scene.ports.tools.calls.lock().get("a"),
         Some(&1),
         "the result is committed"
     );
@@ -285,7 +299,7 @@ async fn a_committed_summary_is_never_made_again_and_a_lost_one_is() {
             1
         };
         assert_eq!(requests(scene, "cheap").len(), expected, "{death:?}");
-        let sent = lock(&scene.ports.tools.calls)["a"];
+        let sent = scene.ports.tools.calls.lock()["a"];
         assert_eq!(
             sent,
             if death == Death::Before(of_summary - 1) {
@@ -344,7 +358,7 @@ async fn a_model_reads_a_result_again_whichever_worker_goes_on() {
         observed[3]
     );
     assert_eq!(
-        lock(&whole.ports.tools.calls).len(),
+        whole.ports.tools.calls.lock().len(),
         1,
         "no server is called"
     );

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::control;
 use crate::ports::RunStatus;
-use crate::testing::{Scene, Turn, lock};
+use crate::testing::{Scene, Turn};
 use tarsy_core::execution::entry::{Entry, Role, StopReason};
 use tarsy_core::plan::{FORMAT_VERSION, NativeTool, Strategy};
 use tarsy_core::timeline::{DeltaKind, EventStatus, EventType};
@@ -110,7 +110,7 @@ async fn a_react_timeline_has_the_parsed_sections_and_never_the_raw_text() {
         event(EventType::FinalAnalysis, "Cause: y", json!({})),
     ];
     assert_eq!(shown(&scene), expected);
-    let deltas = lock(&scene.ports.feed.deltas);
+    let deltas = scene.ports.feed.deltas.lock();
     assert!(
         deltas.len() == 5 && deltas.iter().all(|delta| delta.kind == DeltaKind::Raw),
         "{deltas:?}"
@@ -130,7 +130,7 @@ async fn a_react_conversation_is_flat_and_offers_no_tools() {
         ]),
     )
     .await;
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     assert!(requests.iter().all(|request| request.tools.is_empty()));
     let last = requests.last().unwrap();
     assert!(
@@ -160,7 +160,7 @@ async fn a_react_conversation_is_flat_and_offers_no_tools() {
         ),
     ];
     assert_eq!(shown, expected);
-    let tools = lock(&scene.ports.tools.calls);
+    let tools = scene.ports.tools.calls.lock();
     assert_eq!(
         tools.iter().collect::<Vec<_>>(),
         [(&"call-2-1".to_owned(), &1)],
@@ -203,7 +203,7 @@ async fn a_forced_conclusion_has_no_tools_and_no_native_tools() {
     Arc::make_mut(&mut scene.disk().record.plan.stages[0].agents[0]).providers[0].native_tools =
         vec![NativeTool::GoogleSearch];
     go_on(&scene).await;
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     let offered: Vec<_> = requests
         .iter()
         .map(|request| {
@@ -245,7 +245,7 @@ async fn a_synthesis_is_one_call_over_the_findings_of_the_stage_before() {
     scene.disk().record.plan.stages.push(stage);
     assert_eq!(scene.disk().record.plan.version, FORMAT_VERSION);
     go_on(&scene).await;
-    let requests = lock(&scene.ports.model.requests);
+    let requests = scene.ports.model.requests.lock();
     let [_, request] = requests.as_slice() else {
         panic!("two calls")
     };

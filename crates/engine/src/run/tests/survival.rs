@@ -9,7 +9,7 @@ use super::{control, draining, run};
 use crate::ports::RunStatus;
 use crate::run::control::{Control, Interrupted, ReleaseReason};
 use crate::run::session::LeasedSession;
-use crate::testing::{Death, Scene, Turn, lock};
+use crate::testing::{Death, Scene, Turn};
 use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolCall, ToolResult};
 use tarsy_core::execution::results::lost;
 use tarsy_core::plan::Strategy;
@@ -256,7 +256,7 @@ async fn after_a_crash_at_any_write_the_next_worker_ends_with_the_same_journal()
         let (journal, writes, paid) = (
             whole.journal(),
             whole.disk().writes,
-            *lock(&whole.ports.model.calls),
+            *whole.ports.model.calls.lock(),
         );
         let calls = calls_of(&journal);
         let deaths = (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]);
@@ -280,15 +280,23 @@ async fn after_a_crash_at_any_write_the_next_worker_ends_with_the_same_journal()
                 scene.journal()
             );
             assert!(
-                *lock(&scene.ports.model.calls) <= paid + 1,
+                *scene.ports.model.calls.lock() <= paid + 1,
                 "at most one model call is paid twice: {death:?}"
             );
             for call in &calls {
-                let sent = lock(&scene.ports.tools.calls)
+                let sent = scene
+                    .ports
+                    .tools
+                    .calls
+                    .lock()
                     .get(&call.id)
                     .copied()
                     .unwrap_or(0);
-                let usual = lock(&whole.ports.tools.calls)
+                let usual = whole
+                    .ports
+                    .tools
+                    .calls
+                    .lock()
                     .get(&call.id)
                     .copied()
                     .unwrap_or(0);
@@ -323,7 +331,7 @@ async fn a_lost_side_effect_is_reported_to_the_model_and_never_sent_again() {
             .windows(2)
             .any(|pair| pair == lost(Strategy::NativeThinking, &call))
     );
-    assert_eq!(lock(&scene.ports.tools.calls).get("v"), Some(&1));
+    assert_eq!(scene.ports.tools.calls.lock().get("v"), Some(&1));
 }
 
 #[tokio::test]
@@ -334,7 +342,7 @@ async fn a_read_only_call_without_an_answer_is_sent_once_more() {
         vec![Turn::Says("", vec![("l", "k8s.lost")])],
     );
     assert_eq!(run(&scene, control()).await, Ok(()));
-    assert_eq!(lock(&scene.ports.tools.calls).get("l"), Some(&2));
+    assert_eq!(scene.ports.tools.calls.lock().get("l"), Some(&2));
 }
 
 #[tokio::test]
@@ -419,7 +427,7 @@ async fn a_draining_worker_finishes_its_call_and_begins_no_other() {
         run(&scene, draining(drain)).await,
         Err(Interrupted::Release(ReleaseReason::Drain))
     );
-    assert_eq!(*lock(&scene.ports.model.calls), 0);
+    assert_eq!(*scene.ports.model.calls.lock(), 0);
     assert!(
         scene.journal().len() == 2,
         "the opening prompt is committed"
@@ -454,7 +462,11 @@ async fn the_timeline_shows_an_investigation_in_order() {
         SessionCompleted,
     ];
     assert_eq!(emitted, expected);
-    let deltas: Vec<_> = lock(&scene.ports.feed.deltas)
+    let deltas: Vec<_> = scene
+        .ports
+        .feed
+        .deltas
+        .lock()
         .iter()
         .map(|d| (d.iteration, d.offset, d.delta.clone()))
         .collect();
@@ -471,7 +483,7 @@ async fn the_timeline_shows_an_investigation_in_order() {
 async fn a_permanent_error_ends_the_execution_at_once_with_one_event() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Misconfigured]);
     assert_eq!(run(&scene, control()).await, Ok(()));
-    assert_eq!(*lock(&scene.ports.model.calls), 1);
+    assert_eq!(*scene.ports.model.calls.lock(), 1);
     let errors = scene
         .disk()
         .events
@@ -489,7 +501,7 @@ async fn a_permanent_error_ends_the_execution_at_once_with_one_event() {
 async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long() {
     let sent = async |calls: Vec<(&'static str, &'static str)>| {
         let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", calls)]);
-        *lock(&scene.ports.tools.call_duration) = Duration::from_secs(25);
+        *scene.ports.tools.call_duration.lock() = Duration::from_secs(25);
         let control = Control::new(
             Instant::now(),
             Duration::from_secs(20),
@@ -497,7 +509,7 @@ async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long() {
         );
         let late = ReleaseReason::StoreUnavailable("no renewal for 25 s".to_owned());
         assert_eq!(run(&scene, control).await, Err(Interrupted::Release(late)));
-        lock(&scene.ports.tools.calls).values().sum::<u32>()
+        scene.ports.tools.calls.lock().values().sum::<u32>()
     };
     assert_eq!(
         sent(vec![("w", "k8s.restart")]).await,

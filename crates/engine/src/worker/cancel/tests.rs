@@ -7,7 +7,7 @@ use crate::ports::{Claim, SettlementStatus};
 use crate::run::control::Control;
 use crate::run::registry::Registered;
 use crate::testing::delivery::{DeliveryHarness, LEASE, SETTLED, until, words};
-use crate::testing::{BrokerAnswers, FakeCancelRequests, FakeDelivery, lock};
+use crate::testing::{BrokerAnswers, FakeCancelRequests, FakeDelivery};
 use crate::worker::cancel::*;
 use tarsy_core::execution::entry::StopReason;
 
@@ -26,9 +26,9 @@ impl Scenario {
     /// `standing` is that of every session.
     fn begin_with(answers: BrokerAnswers, standing: SettlementStatus) -> Self {
         let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, standing);
-        *lock(&harness.scene.ports.cancel_requests.answers) = answers;
+        *harness.scene.ports.cancel_requests.answers.lock() = answers;
         let end = CancellationToken::new();
-        let task = tokio::spawn(CancelListener(Arc::clone(&harness.shared)).run(end.clone()));
+        let task = tokio::spawn(CancelListener(Arc::clone(&harness.dispatcher)).run(end.clone()));
         Self { harness, end, task }
     }
 
@@ -45,11 +45,14 @@ impl Scenario {
     }
 
     fn store(&self) {
-        lock(&self.requests().stored).insert(self.harness.scene.session);
+        self.requests()
+            .stored
+            .lock()
+            .insert(self.harness.scene.session);
     }
 
     fn lookups(&self) -> usize {
-        *lock(&self.requests().lookups)
+        *self.requests().lookups.lock()
     }
 
     async fn finish(self) {
@@ -93,7 +96,7 @@ async fn a_request_for_a_session_of_no_worker_is_written_unless_the_session_is_o
         (SETTLED, words(&["settled"])),
     ] {
         let scenario = Scenario::begin_with(BrokerAnswers::Ok, standing);
-        *lock(&scenario.harness.sessions.cancel_outcome) = CancelOutcome::Cancelled;
+        *scenario.harness.sessions.cancel_outcome.lock() = CancelOutcome::Cancelled;
         scenario
             .emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(
                 99,
@@ -159,7 +162,7 @@ async fn a_request_without_a_notice_is_looked_up_with_the_next_renewal() {
 async fn an_unavailable_broker_or_store_delays_neither_runs_nor_requests() {
     for broker in [BrokerAnswers::Unavailable, BrokerAnswers::Never] {
         let scenario = Scenario::begin(broker);
-        *lock(&scenario.harness.sessions.unavailable) = Some("cancel");
+        *scenario.harness.sessions.unavailable.lock() = Some("cancel");
         let (control, registered) = scenario.open();
         until(|| scenario.lookups() > 2).await;
         assert_eq!(control.stop_reason(), None);

@@ -1,7 +1,7 @@
 //! Tests of the sender with a fake outbox and a fake provider, in paused time.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use chrono::{TimeZone as _, Utc};
 use tokio::sync::Notify;
@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::*;
-use crate::mutex::lock;
 use crate::ports::{Backlog, StoreError};
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::NotificationKey;
@@ -29,8 +28,8 @@ impl Notifications for FakeOutbox {
         &self,
         _: NotificationClaim,
     ) -> Result<Vec<DueNotification>, StoreError> {
-        lock(&self.claims).push(Instant::now());
-        Ok(lock(&self.due).pop_front().into_iter().collect())
+        self.claims.lock().push(Instant::now());
+        Ok(self.due.lock().pop_front().into_iter().collect())
     }
 
     async fn record_notification(
@@ -39,7 +38,7 @@ impl Notifications for FakeOutbox {
         _: Uuid,
         result: NotificationResult,
     ) -> Result<(), StoreError> {
-        lock(&self.recorded).push(result);
+        self.recorded.lock().push(result);
         Ok(())
     }
 
@@ -65,7 +64,7 @@ struct FakeProvider {
 
 impl Notifier for FakeProvider {
     async fn send(&self, message: Notification, _: Option<String>) -> ProviderAnswer {
-        lock(&self.repeats).push(message.may_repeat);
+        self.repeats.lock().push(message.may_repeat);
         self.answer.clone()
     }
 }
@@ -127,7 +126,7 @@ impl Scenario {
         };
         let end = CancellationToken::new();
         let task = tokio::spawn(sender.run(end.clone()));
-        while lock(&outbox.recorded).len() < count {
+        while outbox.recorded.lock().len() < count {
             sleep(Duration::from_millis(100)).await; // paused time
         }
         end.cancel();
@@ -136,7 +135,7 @@ impl Scenario {
     }
 
     fn recorded(&self) -> Vec<NotificationResult> {
-        lock(&self.outbox.recorded).clone()
+        self.outbox.recorded.lock().clone()
     }
 }
 
@@ -165,7 +164,7 @@ async fn a_message_is_sent_with_the_doubt_of_its_row_and_recorded_with_its_recei
         receipt: Some("1.2".to_owned()),
     };
     assert_eq!(scenario.recorded(), [sent.clone(), sent]);
-    assert_eq!(*lock(&scenario.provider.repeats), [false, true]);
+    assert_eq!(*scenario.provider.repeats.lock(), [false, true]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,7 +175,7 @@ async fn what_the_route_does_not_want_is_closed_without_a_message() {
     };
     let scenario = Scenario::run(accepted(), filter, vec![due()]).await;
     assert_eq!(scenario.recorded(), [NotificationResult::Filtered]);
-    assert!(lock(&scenario.provider.repeats).is_empty());
+    assert!(scenario.provider.repeats.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +233,7 @@ async fn a_provider_that_asks_for_a_pause_gets_no_message_meanwhile() {
     let pause = Duration::from_secs(90);
     let answer = unavailable(Some(pause), Arrival::Refused);
     let scenario = Scenario::run(answer, Filter::default(), vec![due(), due()]).await;
-    let claims = lock(&scenario.outbox.claims);
+    let claims = scenario.outbox.claims.lock();
     assert!(claims[1] - claims[0] >= pause, "{claims:?}");
     let NotificationResult::Failed { retry_after, .. } = &scenario.recorded()[0] else {
         panic!("not failed")

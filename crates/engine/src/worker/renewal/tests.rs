@@ -5,14 +5,13 @@ use std::time::Duration;
 use crate::ports::Claim;
 use crate::run::control::Control;
 use crate::testing::delivery::{DeliveryHarness, LEASE, SETTLED};
-use crate::testing::lock;
 use crate::worker::renewal::*;
 
 /// Whether the lease is still good after so many seconds of renewals, and how many heartbeats were sent.
 async fn locked_for(secs: u64, one: Renewal) -> (bool, usize) {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    *lock(&harness.sessions.renewal) = Some(Renewal::Locked);
-    *lock(&harness.sessions.renewal_of_one) = one;
+    *harness.sessions.renewal.lock() = Some(Renewal::Locked);
+    *harness.sessions.renewal_of_one.lock() = one;
     let control = Control::new(
         Instant::now(),
         LEASE.mul_f64(2.0 / 3.0),
@@ -24,8 +23,8 @@ async fn locked_for(secs: u64, one: Renewal) -> (bool, usize) {
         control: control.clone(),
         delivery,
     };
-    let _registered = harness.shared.runs.insert(handle);
-    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
+    let _registered = harness.dispatcher.runs.insert(handle);
+    let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(CancellationToken::new());
     tokio::select! {
         () = renewing => {}
         () = tokio::time::sleep(Duration::from_secs(secs)) => {} // paused time

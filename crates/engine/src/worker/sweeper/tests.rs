@@ -4,13 +4,13 @@ use serde_json::json;
 
 use crate::ports::{BrokerUnavailable, Pruned, SettlementStatus, Worded};
 use crate::testing::delivery::{DeliveryHarness, SETTLED, until, words};
-use crate::testing::{FakeDelivery, Fakes, lock};
+use crate::testing::{FakeDelivery, Fakes};
 use crate::worker::sweeper::*;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::intake::headers::SESSION_ID;
 
 fn sweeper(harness: &DeliveryHarness, retention: Retention) -> Sweeper<Fakes> {
-    Sweeper::new(&harness.shared, Duration::from_secs(15), retention)
+    Sweeper::new(&harness.dispatcher, Duration::from_secs(15), retention)
 }
 
 /// The statements after the sweep of these rows, and how many alerts were queued again.
@@ -19,13 +19,13 @@ async fn swept(
     queue: &Queued,
     found: Vec<Swept>,
 ) -> (Vec<String>, usize) {
-    *lock(&harness.sessions.swept) = vec![found];
+    *harness.sessions.swept.lock() = vec![found];
     let queue_port = &harness.scene.ports.queue;
-    lock(&queue_port.holds).clone_from(queue);
+    queue_port.holds.lock().clone_from(queue);
     let mut sweeper = sweeper(harness, Retention::default());
     sweeper.sweep().await;
     assert!(!sweeper.store_unavailable);
-    let requeued = lock(&queue_port.requeued).len();
+    let requeued = queue_port.requeued.lock().len();
     (harness.sessions.asked().split_off(1), requeued)
 }
 
@@ -219,12 +219,12 @@ async fn one_failed_repair_stops_no_other() {
 #[tokio::test(start_paused = true)]
 async fn sweeps_go_on_after_an_outage_of_the_store_and_end_on_their_token() {
     let harness = any();
-    *lock(&harness.sessions.unavailable) = Some("sweep");
+    *harness.sessions.unavailable.lock() = Some("sweep");
     let end = CancellationToken::new();
     let sweeping = tokio::spawn(sweeper(&harness, Retention::default()).run(end.clone()));
     until(|| harness.sessions.asked().len() == 3).await;
-    *lock(&harness.sessions.unavailable) = None;
-    *lock(&harness.sessions.swept) = vec![vec![Swept::Unsettled(harness.scene.session)]];
+    *harness.sessions.unavailable.lock() = None;
+    *harness.sessions.swept.lock() = vec![vec![Swept::Unsettled(harness.scene.session)]];
     until(|| harness.sessions.asked().contains(&"settled".to_owned())).await;
     let began = tokio::time::Instant::now();
     until(|| harness.sessions.asked().len() == 7).await;
@@ -243,7 +243,7 @@ async fn what_is_old_is_deleted_in_batches_and_only_when_an_age_is_configured() 
         (Retention::of_all(Duration::from_hours(1)), 0),
     ] {
         let harness = any();
-        *lock(&harness.sessions.pruned) = vec![batch(), batch(), batch()];
+        *harness.sessions.pruned.lock() = vec![batch(), batch(), batch()];
         let end = CancellationToken::new();
         let sweeper = sweeper(&harness, retention);
         let sweeping = tokio::spawn(sweeper.run(end.clone()));
@@ -257,7 +257,7 @@ async fn what_is_old_is_deleted_in_batches_and_only_when_an_age_is_configured() 
                 == 3
         })
         .await;
-        assert_eq!(lock(&harness.sessions.pruned).len(), left);
+        assert_eq!(harness.sessions.pruned.lock().len(), left);
         end.cancel();
         sweeping.await.unwrap();
     }
@@ -266,7 +266,7 @@ async fn what_is_old_is_deleted_in_batches_and_only_when_an_age_is_configured() 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_refuses_to_delete_is_swept_all_the_same() {
     let harness = any();
-    *lock(&harness.sessions.unavailable) = Some("prune");
+    *harness.sessions.unavailable.lock() = Some("prune");
     let end = CancellationToken::new();
     let retention = Retention::of_all(Duration::from_hours(1));
     let sweeping = tokio::spawn(sweeper(&harness, retention).run(end.clone()));
@@ -287,10 +287,10 @@ async fn a_sweep_gives_words_to_old_sessions_in_batches_until_all_have_them() {
         is_all,
     };
     let found = [vec![batch(false); 30], vec![batch(true); 3]].concat();
-    *lock(&harness.sessions.worded) = found;
+    *harness.sessions.worded.lock() = found;
     let end = CancellationToken::new();
     let sweeping = tokio::spawn(sweeper(&harness, Retention::default()).run(end.clone()));
-    let left = || lock(&harness.sessions.worded).len();
+    let left = || harness.sessions.worded.lock().len();
     // The first sweep has 20 batches, the second one the other ten and the last of all; each later one looks once.
     until(|| left() == 13).await;
     assert_eq!(harness.sessions.asked(), words(&["sweep"]));

@@ -23,20 +23,16 @@ const OPTIONAL: [&str; 2] = ["temperature", "reasoning_effort"];
 const NEW_MODELS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
 /// The field of the output limit in chat completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum LimitField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
-impl LimitField {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::MaxTokens => "max_tokens",
-            Self::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
+tarsy_core::words!(pub(super) LimitField);
 
+impl LimitField {
     pub(super) fn of_model(model: &str) -> Self {
         let is_new = NEW_MODELS.iter().any(|prefix| model.starts_with(prefix));
         if is_new {

@@ -1,11 +1,11 @@
 //! The backend `genai`: every provider but Gemini, by one crate.
 //!
 //! A request is converted (`history/`, `tools.rs`, `thinking.rs`) and sent by the crate (`attempt.rs`) through a relay
-//! that mends the answer (`relay/`). Its events become the parts of an answer (`answer.rs`). `target.rs` is the table
-//! of providers, `models.rs` that of models. What the crate leaves out is read beside it (`frames/`). After a
-//! refusal that names a parameter, one corrected request follows (`correction.rs`), and after one that names tools, a
-//! request without them (`provider/refused_tools/`). The backend keeps nothing between two requests: what a model needs
-//! to continue travels as `provider_data` (`history/replay.rs`).
+//! that mends the answer (`relay/`). Its events become the parts of an answer (`answer.rs`). `target.rs` has the
+//! interface of each provider, `models.rs` the table of models. What the crate leaves out is read beside it
+//! (`frames/`). After a refusal that names a parameter, one corrected request follows (`correction.rs`), and after one
+//! that names tools, a request without them (`provider/refused_tools/`). The backend keeps nothing between two
+//! requests: what a model needs to continue travels as `provider_data` (`history/replay.rs`).
 
 mod target;
 mod models;
@@ -29,8 +29,9 @@ use self::target::Selection;
 use super::call::Call;
 use super::google::Google;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, known, options, retry};
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, options, retry};
 use crate::proto::LlmConfig;
+use tarsy_core::vocabulary::provider::GOOGLE;
 
 /// The backend `genai`.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl Genai {
 
     pub(super) async fn generate(&self, call: &Call<'_>) {
         let config = call.request.llm_config.as_ref();
-        if config.is_some_and(|config| config.provider == known::GOOGLE.name) {
+        if config.is_some_and(|config| config.provider == GOOGLE.name) {
             return self.google.generate(call).await;
         }
         match self.attempt(call).await {
@@ -64,15 +65,15 @@ impl Genai {
 
     /// Whether a request with this configuration could be sent.
     pub(super) async fn check(&self, config: &LlmConfig) -> ProviderStatus {
-        if config.provider == known::GOOGLE.name {
+        if config.provider == GOOGLE.name {
             return self.google.check(config).await;
         }
         let selection = match Selection::of(config) {
             Ok(selection) => selection,
             Err(error) => return ProviderStatus::without_call(Some(error)),
         };
-        let status = self.access.status(selection.known, config).await;
-        let error = match self.access.endpoint(selection.known, config).await {
+        let status = self.access.status(selection.provider, config).await;
+        let error = match self.access.endpoint(selection.provider, config).await {
             Ok(endpoint) => selection.target(&endpoint).err(),
             Err(error) => Some(error),
         };
@@ -85,7 +86,7 @@ impl Genai {
             ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing")
         })?;
         let selection = Selection::of(config)?;
-        let endpoint = self.access.endpoint(selection.known, config).await?;
+        let endpoint = self.access.endpoint(selection.provider, config).await?;
         let target = selection.target(&endpoint)?;
         let prepared = Prepared::new(call.request, selection)?;
         if !prepared.tools.left_out.is_empty() {

@@ -8,21 +8,13 @@ use ::genai::{Headers, ModelIden, ServiceTarget};
 use url::Url;
 
 use crate::proto::LlmConfig;
-use crate::service::provider::known::{self, Known};
-use crate::service::provider::{self, ErrorCode, ProviderError};
+use crate::service::provider::{self, ErrorCode, ProviderError, known};
 use tarsy_core::plan::option;
+use tarsy_core::vocabulary::provider::{self as provider_table, OPENAI_COMPATIBLE, VERTEX_AI};
+use tarsy_core::vocabulary::{Protocol, Provider};
 
-/// A server with the interface of OpenAI that is no known provider.
-const COMPATIBLE: &str = "openai-compatible";
-/// Other names for it.
-const COMPATIBLE_SERVERS: [&str; 6] = [
-    "openai_compatible",
-    "vllm",
-    "llamacpp",
-    "llama.cpp",
-    "lmstudio",
-    "litellm",
-];
+/// Two more spellings of the servers with the interface of OpenAI.
+const SPELLINGS: [&str; 2] = ["openai_compatible", "llama.cpp"];
 /// The beginnings of the models that OpenAI offers by its Responses API.
 const RESPONSES_MODELS: [&str; 9] = [
     "gpt-3", "gpt-4", "gpt-5", "gpt-6", "o1", "o3", "o4", "chatgpt-", "codex-",
@@ -43,82 +35,19 @@ pub(super) enum Api {
     Converse,
 }
 
-/// A provider of this backend.
-#[derive(Debug, PartialEq, Eq)]
-struct Offer {
-    name: &'static str,
-    /// `None`: by the name of the model.
-    api: Option<Api>,
-    adapter: AdapterKind,
-    /// The path of its interface below an address without a path.
-    path: &'static str,
-}
-
-const fn offer(
-    name: &'static str,
-    api: Option<Api>,
-    adapter: AdapterKind,
-    path: &'static str,
-) -> Offer {
-    Offer {
-        name,
-        api,
-        adapter,
-        path,
-    }
-}
-
-const CHAT: Option<Api> = Some(Api::Chat);
-
-const OFFERS: [Offer; 14] = [
-    offer("openai", None, AdapterKind::OpenAI, "/v1"),
-    offer("azure", None, AdapterKind::OpenAI, "/openai/v1"),
-    offer(
-        "anthropic",
-        Some(Api::Messages),
-        AdapterKind::Anthropic,
-        "/v1",
-    ),
-    offer("xai", CHAT, AdapterKind::Xai, "/v1"),
-    offer("mistral", CHAT, AdapterKind::Mistral, "/v1"),
-    offer("groq", CHAT, AdapterKind::Groq, "/openai/v1"),
-    offer("deepseek", CHAT, AdapterKind::OpenAI, "/v1"),
-    offer("openrouter", CHAT, AdapterKind::OpenAI, "/api/v1"),
-    offer("together", CHAT, AdapterKind::OpenAI, "/v1"),
-    offer("fireworks", CHAT, AdapterKind::OpenAI, "/inference/v1"),
-    offer("cohere", CHAT, AdapterKind::OpenAI, "/compatibility/v1"),
-    offer("ollama", CHAT, AdapterKind::OpenAI, "/v1"),
-    offer("bedrock", Some(Api::Converse), AdapterKind::BedrockApi, ""),
-    offer(COMPATIBLE, CHAT, AdapterKind::OpenAI, "/v1"),
-];
-
 /// The provider and the model of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection<'a> {
-    pub(super) known: &'static Known,
+    pub(super) provider: &'static Provider,
     pub(super) api: Api,
     pub(super) model: &'a str,
-    offer: &'static Offer,
 }
 
 impl<'a> Selection<'a> {
     /// # Errors
     /// `invalid_request` when the request names no model, or a provider or an interface that does not exist.
     pub(super) fn of(config: &'a LlmConfig) -> Result<Self, ProviderError> {
-        let name = config.provider.as_str();
-        let name = if COMPATIBLE_SERVERS.contains(&name) {
-            COMPATIBLE
-        } else {
-            name
-        };
-        let offer = OFFERS.iter().find(|offer| offer.name == name);
-        let (Some(offer), Some(known)) = (offer, known::by_name(name)) else {
-            let names: Vec<_> = OFFERS.iter().map(|offer| offer.name).collect();
-            return Err(invalid(format!(
-                "'{name}' is no provider of this backend; it has google, {}",
-                names.join(", ")
-            )));
-        };
+        let provider = named(&config.provider)?;
         let model = config.model.as_str();
         let is_plain = !model.is_empty() && model.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_plain
@@ -128,35 +57,45 @@ impl<'a> Selection<'a> {
             return Err(invalid(format!("'{model}' is no name of a model")));
         }
         let api = match config.options.get(option::API).map(String::as_str) {
-            None => offer.api.unwrap_or_else(|| by_model(model)),
-            Some("responses") if offer.adapter == AdapterKind::OpenAI => Api::Responses,
-            Some("chat") if offer.api.is_none_or(|api| api == Api::Chat) => Api::Chat,
-            Some("ollama") if name == "ollama" => Api::Ollama,
+            None => usual_api(provider, model),
+            Some("responses") if provider.protocol.has_responses() => Api::Responses,
+            Some("chat") if provider.protocol.has_chat() => Api::Chat,
+            Some("ollama") if provider.name == "ollama" => Api::Ollama,
             Some(word) => {
                 return Err(invalid(format!(
-                    "the provider '{name}' has no interface '{word}'"
+                    "the provider '{}' has no interface '{word}'",
+                    provider.name
                 )));
             }
         };
         Ok(Self {
-            known,
+            provider,
             api,
             model,
-            offer,
         })
     }
 
     /// The name of the provider.
     pub(super) fn provider(self) -> &'static str {
-        self.known.name
+        self.provider.name
     }
 
     fn adapter(self) -> AdapterKind {
         match self.api {
             Api::Responses => AdapterKind::OpenAIResp,
             Api::Ollama => AdapterKind::Ollama,
-            Api::Chat | Api::Messages | Api::Converse => self.offer.adapter,
+            Api::Messages => AdapterKind::Anthropic,
+            Api::Converse => AdapterKind::BedrockApi,
+            Api::Chat => self.chat_adapter(),
         }
+    }
+
+    /// The adapter with the name of the provider, or that of OpenAI.
+    fn chat_adapter(self) -> AdapterKind {
+        Some(self.provider)
+            .filter(|provider| provider.protocol == Protocol::ChatOnly)
+            .and_then(|provider| AdapterKind::from_lower_str(provider.name))
+            .unwrap_or(AdapterKind::OpenAI)
     }
 
     /// The target of the request.
@@ -197,7 +136,7 @@ impl<'a> Selection<'a> {
         let usual = if self.api == Api::Ollama {
             ""
         } else {
-            self.offer.path
+            self.provider.path
         };
         let path = if path.is_empty() || adds_version {
             format!("{path}{usual}/")
@@ -210,7 +149,7 @@ impl<'a> Selection<'a> {
 
     /// A server without a key gets no header for one. Known providers refuse such a request, so it is not sent.
     fn without_key(self, base: &Url) -> Result<AuthData, ProviderError> {
-        let is_open = self.known.keys.is_empty() || self.provider() == "ollama";
+        let is_open = self.provider.keys.is_empty() || self.provider() == "ollama";
         let path = match self.api {
             Api::Responses if is_open => "responses",
             Api::Chat if is_open => "chat/completions",
@@ -218,7 +157,7 @@ impl<'a> Selection<'a> {
             Api::Responses | Api::Chat | Api::Ollama | Api::Messages | Api::Converse => {
                 let message = format!(
                     "Environment variable '{}' is not set",
-                    self.known.keys.join("' or '")
+                    self.provider.keys.join("' or '")
                 );
                 return Err(ProviderError::new(ErrorCode::Credentials, message));
             }
@@ -230,6 +169,38 @@ impl<'a> Selection<'a> {
             url: url.into(),
             headers: Headers::default(),
         })
+    }
+}
+
+/// The provider of a request's word. Programs that serve models are one provider.
+fn named(word: &str) -> Result<&'static Provider, ProviderError> {
+    let is_alias = provider_table::named(word).is_some_and(|provider| provider.is_alias);
+    let name = if is_alias || SPELLINGS.contains(&word) {
+        OPENAI_COMPATIBLE.name
+    } else {
+        word
+    };
+    known::by_name(name)
+        .filter(|provider| provider.protocol != Protocol::Gemini)
+        .ok_or_else(|| {
+            let names: Vec<_> = known::all()
+                .filter(|provider| **provider != VERTEX_AI)
+                .map(|provider| provider.name)
+                .collect();
+            invalid(format!(
+                "'{name}' is no provider of this backend; it has {}",
+                names.join(", ")
+            ))
+        })
+}
+
+/// The interface of a provider, unless a request asks for another one.
+fn usual_api(provider: &Provider, model: &str) -> Api {
+    match provider.protocol {
+        Protocol::OpenAi => by_model(model),
+        Protocol::Messages => Api::Messages,
+        Protocol::Converse => Api::Converse,
+        Protocol::Chat | Protocol::ChatOnly | Protocol::Gemini | Protocol::Recording => Api::Chat,
     }
 }
 

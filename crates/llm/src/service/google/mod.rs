@@ -31,10 +31,9 @@ use self::vertex::Tokens;
 use super::call::Call;
 use super::provider::status::KeyStatus;
 use super::provider::timeouts::Timeouts;
-use super::provider::{
-    Access, ErrorCode, ProviderError, ProviderStatus, http, known, options, retry,
-};
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, options, retry};
 use crate::proto::LlmConfig;
+use tarsy_core::vocabulary::provider::{GOOGLE, VERTEX_AI};
 
 /// The versions of the API that a base URL may end with.
 const VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
@@ -68,7 +67,7 @@ impl Google {
         if vertex::is_wanted(config) {
             return self.check_vertex_ai(config).await;
         }
-        let status = self.access.status(&known::GOOGLE, config).await;
+        let status = self.access.status(&GOOGLE, config).await;
         let error = match self.endpoint(config).await {
             Ok(_endpoint) => Model::parse(&config.model).err(),
             Err(error) => Some(error),
@@ -77,10 +76,7 @@ impl Google {
     }
 
     async fn check_vertex_ai(&self, config: &LlmConfig) -> ProviderStatus {
-        let status = self
-            .access
-            .status(&known::VERTEX_AI, &vertex::named(config))
-            .await;
+        let status = self.access.status(&VERTEX_AI, &vertex::named(config)).await;
         let ticket = match vertex::endpoint(&self.access, &self.tokens, config).await {
             Ok((_url, ticket)) => ticket,
             Err(error) => return status.with_error(Some(error)),
@@ -136,9 +132,9 @@ impl Google {
             let (url, ticket) = vertex::endpoint(&self.access, &self.tokens, config).await?;
             return Ok((url, Identity::Account(ticket)));
         }
-        let endpoint = self.access.endpoint(&known::GOOGLE, config).await?;
+        let endpoint = self.access.endpoint(&GOOGLE, config).await?;
         let key = endpoint.key.ok_or_else(|| {
-            let names = known::GOOGLE.keys.join("' or '");
+            let names = GOOGLE.keys.join("' or '");
             ProviderError::new(
                 ErrorCode::Credentials,
                 format!("Environment variable '{names}' is not set"),

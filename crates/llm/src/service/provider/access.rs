@@ -8,10 +8,11 @@ use url::Url;
 
 use super::error::{ErrorCode, ProviderError};
 use super::key::{ApiKey, Environment};
-use super::known::{self, Known};
+use super::known;
 use super::status::{AddressStatus, KeyStatus, ProviderStatus};
 use crate::proto::LlmConfig;
 use tarsy_config::url_pattern::{UrlPattern, glob};
+use tarsy_core::vocabulary::Provider;
 
 /// The option that permits a variable.
 const KEY_OPTION: &str = "--allow-key-env";
@@ -52,7 +53,7 @@ impl Access {
     /// cannot be read (`credentials`).
     pub async fn endpoint(
         &self,
-        provider: &'static Known,
+        provider: &'static Provider,
         config: &LlmConfig,
     ) -> Result<Endpoint, ProviderError> {
         let name = self.key_name(provider, &config.api_key_env);
@@ -67,7 +68,7 @@ impl Access {
 
     /// Reports the key and the address that [`Self::endpoint`] would use, without their values. Whether a variable
     /// that requests may not use is set is no part of it.
-    pub async fn status(&self, provider: &'static Known, config: &LlmConfig) -> ProviderStatus {
+    pub async fn status(&self, provider: &'static Provider, config: &LlmConfig) -> ProviderStatus {
         let name = self.key_name(provider, &config.api_key_env);
         let (owners, key) = match name.map(|name| (name, self.permitted_owners(name))) {
             None => (vec![provider], KeyStatus::NotSet),
@@ -127,7 +128,7 @@ impl Access {
     }
 
     /// The variable of the key: the one that the request names, or the first one of the provider that is set.
-    fn key_name<'a>(&self, provider: &'static Known, requested: &'a str) -> Option<&'a str> {
+    fn key_name<'a>(&self, provider: &'static Provider, requested: &'a str) -> Option<&'a str> {
         if !requested.is_empty() {
             return Some(requested);
         }
@@ -135,17 +136,16 @@ impl Access {
     }
 
     /// The providers to whose addresses a key may be sent; none if requests may not use it.
-    fn permitted_owners(&self, name: &str) -> Vec<&'static Known> {
+    fn permitted_owners(&self, name: &str) -> Vec<&'static Provider> {
         if self.keys.iter().any(|pattern| glob(pattern, name)) {
-            return known::ALL.iter().collect();
+            return known::all().collect();
         }
-        known::ALL
-            .iter()
+        known::all()
             .filter(|known| known.keys.contains(&name))
             .collect()
     }
 
-    fn owners(&self, name: &str) -> Result<Vec<&'static Known>, ProviderError> {
+    fn owners(&self, name: &str) -> Result<Vec<&'static Provider>, ProviderError> {
         let owners = self.permitted_owners(name);
         if owners.is_empty() {
             if self.is_set(name) {
@@ -166,9 +166,9 @@ impl Access {
 
     fn url(
         &self,
-        provider: &Known,
+        provider: &Provider,
         requested: &str,
-        owners: &[&Known],
+        owners: &[&Provider],
     ) -> Result<Url, ProviderError> {
         let configured = self.base_url(provider);
         let (text, is_requested) = match (requested.is_empty(), &configured) {
@@ -205,7 +205,7 @@ impl Access {
     }
 
     /// Whether an address is one of a provider's, or below the one that its variable names.
-    fn belongs(&self, url: &Url, known: &Known) -> bool {
+    fn belongs(&self, url: &Url, known: &Provider) -> bool {
         let patterns = known.addresses.iter().map(|text| UrlPattern::parse(text));
         let configured = self.base_url(known).map(|text| UrlPattern::parse(&text));
         patterns
@@ -215,9 +215,9 @@ impl Access {
     }
 
     /// The address in the variable of a provider.
-    fn base_url(&self, known: &Known) -> Option<String> {
+    fn base_url(&self, known: &Provider) -> Option<String> {
         let name = Some(known.base_url_variable).filter(|name| !name.is_empty())?;
-        Some(known.address_of(&self.environment.read(name)?))
+        Some(known::address_of(known, &self.environment.read(name)?))
     }
 }
 

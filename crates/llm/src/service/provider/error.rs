@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::proto::ErrorInfo;
 
+pub use tarsy_core::vocabulary::ErrorCode;
+
 /// A longer message of a provider is cut.
 const MAX_MESSAGE_CHARS: usize = 1_000;
 
@@ -26,62 +28,6 @@ pub struct ProviderError {
     pub attempts: u32,
     /// The whole text of the provider, and the places in the request that it names. This is only read, never sent.
     pub said: String,
-}
-
-/// The kind of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorCode {
-    /// The key is missing, not permitted or rejected.
-    Credentials,
-    InvalidRequest,
-    /// The provider failed in a way that has no code of its own.
-    Provider,
-    /// Every attempt gave an answer without content.
-    EmptyResponse,
-    /// The stream broke after the first part of the answer.
-    PartialStream,
-    InvalidBackend,
-    Internal,
-    RateLimited,
-    /// The provider is overloaded or cannot be reached.
-    Unavailable,
-    ContextWindowExceeded,
-    /// The provider refused the prompt or the answer by its rules of safety.
-    Blocked,
-    /// The provider does not accept the thought signatures of the history.
-    ThoughtSignature,
-    ModelNotFound,
-    DeadlineExceeded,
-    Cancelled,
-    /// The output limit was reached before the first word of the answer.
-    MaxTokens,
-    /// The model wrote a tool call that cannot be read.
-    MalformedToolCall,
-}
-
-impl ErrorCode {
-    /// The code for a client that accepts `codes.v2`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Credentials => "credentials",
-            Self::InvalidRequest => "invalid_request",
-            Self::Provider => "provider_error",
-            Self::EmptyResponse => "empty_response",
-            Self::PartialStream => "partial_stream_error",
-            Self::InvalidBackend => "invalid_backend",
-            Self::Internal => "internal",
-            Self::RateLimited => "rate_limited",
-            Self::Unavailable => "unavailable",
-            Self::ContextWindowExceeded => "context_window_exceeded",
-            Self::Blocked => "blocked",
-            Self::ThoughtSignature => "thought_signature",
-            Self::ModelNotFound => "model_not_found",
-            Self::DeadlineExceeded => "deadline_exceeded",
-            Self::Cancelled => "cancelled",
-            Self::MaxTokens => "max_tokens",
-            Self::MalformedToolCall => "malformed_tool_call",
-        }
-    }
 }
 
 impl ProviderError {
@@ -140,27 +86,31 @@ impl ProviderError {
     /// `max_retries` where another attempt would not help now.
     fn old_code(&self) -> &'static str {
         let is_own = self.provider_status.is_empty();
-        match self.code {
-            ErrorCode::Credentials if is_own => "credentials",
-            ErrorCode::InvalidRequest if is_own => "invalid_request",
-            ErrorCode::PartialStream => "partial_stream_error",
-            ErrorCode::InvalidBackend => "invalid_backend",
-            ErrorCode::Internal => "internal",
+        let is_kept = matches!(
+            self.code,
+            ErrorCode::PartialStream | ErrorCode::InvalidBackend | ErrorCode::Internal
+        );
+        let is_own_fault = is_own
+            && matches!(
+                self.code,
+                ErrorCode::Credentials | ErrorCode::InvalidRequest
+            );
+        let may_pass = matches!(
+            self.code,
             ErrorCode::EmptyResponse
-            | ErrorCode::RateLimited
-            | ErrorCode::Unavailable
-            | ErrorCode::DeadlineExceeded
-            | ErrorCode::MalformedToolCall => "max_retries",
-            ErrorCode::Credentials
-            | ErrorCode::InvalidRequest
-            | ErrorCode::Provider
-            | ErrorCode::ContextWindowExceeded
-            | ErrorCode::Blocked
-            | ErrorCode::ThoughtSignature
-            | ErrorCode::ModelNotFound
-            | ErrorCode::Cancelled
-            | ErrorCode::MaxTokens => "provider_error",
-        }
+                | ErrorCode::RateLimited
+                | ErrorCode::Unavailable
+                | ErrorCode::DeadlineExceeded
+                | ErrorCode::MalformedToolCall
+        );
+        let code = if is_kept || is_own_fault {
+            self.code
+        } else if may_pass {
+            ErrorCode::MaxRetries
+        } else {
+            ErrorCode::Provider
+        };
+        code.as_str()
     }
 }
 

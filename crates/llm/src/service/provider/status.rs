@@ -19,7 +19,8 @@ pub struct ProviderStatus {
 }
 
 /// The state of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum KeyStatus {
     Set,
     NotSet,
@@ -30,37 +31,18 @@ pub enum KeyStatus {
     NotNeeded,
 }
 
+tarsy_core::words!(pub KeyStatus);
+
 /// Whether the key may be sent to the address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum AddressStatus {
     Permitted,
     NotPermitted,
     NotNeeded,
 }
 
-impl KeyStatus {
-    /// The word of the protocol.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Set => "set",
-            Self::NotSet => "not_set",
-            Self::NotPermitted => "not_permitted",
-            Self::Unreadable => "unreadable",
-            Self::NotNeeded => "not_needed",
-        }
-    }
-}
-
-impl AddressStatus {
-    /// The word of the protocol.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Permitted => "permitted",
-            Self::NotPermitted => "not_permitted",
-            Self::NotNeeded => "not_needed",
-        }
-    }
-}
+tarsy_core::words!(pub AddressStatus);
 
 impl ProviderStatus {
     /// The status of a backend that calls no provider.

@@ -1,10 +1,10 @@
 //! Counts the calls at each position of a transcript: in a file that tests read, otherwise in memory.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ impl CallLog {
         match self.file.clone() {
             Some(path) => tokio::task::spawn_blocking(move || count_in(&path, &position)).await?,
             None => {
-                let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut counts = self.counts.lock();
                 let count = counts.entry(position).or_default();
                 *count += 1;
                 Ok(*count)

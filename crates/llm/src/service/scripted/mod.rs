@@ -151,7 +151,7 @@ impl Scripted {
         if let Some(window) = transcript.context_window.filter(|window| tokens > *window) {
             let message = format!("prompt is too long: {tokens} tokens > {window} maximum");
             return Err(Failure {
-                code: "context_window_exceeded",
+                code: ErrorCode::ContextWindowExceeded.as_str(),
                 message,
             });
         }
@@ -290,14 +290,14 @@ struct Failure {
 impl Failure {
     fn invalid_request(message: String) -> Self {
         Self {
-            code: "invalid_request",
+            code: ErrorCode::InvalidRequest.as_str(),
             message,
         }
     }
 
     fn calls_file(error: io::Error) -> Self {
         Self {
-            code: "internal",
+            code: ErrorCode::Internal.as_str(),
             message: format!("calls file: {error}"),
         }
     }

@@ -1,7 +1,8 @@
 //! TLS of the listener, with files that may change while it listens.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
@@ -87,7 +88,7 @@ impl ServerTls {
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The bearer tokens that the service accepts.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use tonic::codegen::http::HeaderMap;
 
@@ -65,7 +65,7 @@ impl Tokens {
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Requests that wait for their answers. Progress extends the time-out of a request; a request that ends without an
 //! answer is cancelled at its server.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ProgressToken, ServerResult};
@@ -136,7 +137,7 @@ struct ProgressReports {
 
 impl ProgressReports {
     fn waiting(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Notify>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn watch(self: &Arc<Self>, token: ProgressToken) -> Watch {

@@ -1,7 +1,8 @@
 //! Tracks the unanswered requests of a connection.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, RequestId};
 
@@ -54,6 +55,6 @@ impl OpenRequests {
     }
 
     fn ids(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -3,9 +3,9 @@
 //! SNS serves the end certificate alone, without those of its issuers, so no chain can be built from it. The chain that
 //! proves it is the one of the TLS connection to the host of the configured region.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -146,7 +146,7 @@ impl Certificates {
         };
         match (requested, cached) {
             (Some(Ok(certificate)), _) => {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = self.state.lock();
                 state.cached.insert(
                     url,
                     Cached {
@@ -174,7 +174,7 @@ impl Certificates {
 
     /// The cached certificate. Without a fresh one, counts a request, and returns whether it may be sent.
     fn begin(&self, url: &Url, sender: IpAddr) -> (Option<Cached>, bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state
             .cached
             .retain(|_, cached| cached.requested_at.elapsed() < MAX_STALE);

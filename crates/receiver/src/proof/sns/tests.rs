@@ -1,7 +1,8 @@
 //! Messages that are signed with a certificate of a private authority, which a server on loopback has.
 
+use parking_lot::Mutex;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use data_encoding::BASE64;
@@ -95,7 +96,7 @@ impl FakeSns {
     }
 
     fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 }
 
@@ -146,7 +147,7 @@ async fn answer(stream: TlsStream<TcpStream>, certificate: &str, requests: &Mute
     } else {
         "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
     };
-    requests.lock().unwrap().push(path);
+    requests.lock().push(path);
     stream.get_mut().write_all(answer.as_bytes()).await.ok();
     stream.get_mut().shutdown().await.ok();
 }

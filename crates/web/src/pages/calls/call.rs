@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::message::{calls, message, text};
-use crate::pages::words::{brief, moment, plain};
+use crate::shell::words::{brief, moment, plain};
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
 use tarsy_reports::calls::{

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::words::brief;
+use crate::shell::words::brief;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
 use tarsy_reports::calls::{NumberedCall, purpose};

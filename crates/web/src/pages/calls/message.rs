@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::words::{brief, whole};
+use crate::shell::words::{brief, whole};
 use tarsy_core::execution::entry::Role;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;

@@ -4,11 +4,11 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 
 use super::{Asked, Page};
-use crate::Shared;
 use crate::api::{CallPath, call_at, calls_of};
 use crate::pages::calls::{call, list as calls_list};
-use crate::pages::shell::{Frame, Place};
 use crate::ports::Backend;
+use crate::shell::{Frame, Place};
+use crate::state::Shared;
 
 pub(super) async fn list<B: Backend>(
     State(web): State<Shared<B>>,

@@ -6,11 +6,12 @@ use serde::Deserialize;
 
 use super::{Asked, Page};
 use crate::api::{EventPath, event_at};
-use crate::layout::html_response;
+use crate::cache;
 use crate::pages::event::{body, event};
-use crate::pages::shell::{self, Frame, Place};
 use crate::ports::Backend;
-use crate::{Shared, cache};
+use crate::shell::response::html_response;
+use crate::shell::{self, Frame, Place};
+use crate::state::Shared;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

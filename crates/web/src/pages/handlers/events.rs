@@ -3,17 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::Shared;
 use crate::pages::session::Span;
 use crate::pages::steps::cited_events;
 use crate::ports::{Backend, Unavailable};
+use crate::state::Shared;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_reports::{AlertReport, Excerpt, ExcerptPage};
 
 /// Events of one page. A page says so when its session has more.
 const MAX_EVENTS: usize = 50_000;
 /// Characters of a content. Of a longer one the page has the beginning, and a link to all of it.
-pub(crate) const MANY: u32 = 16 * 1024;
+pub(super) const MANY: u32 = 16 * 1024;
 /// Bytes of all contents that are read so.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Characters of each content after that: enough for a row.
@@ -23,7 +23,7 @@ const MAX_CITED_BYTES: usize = 4 * 1024 * 1024;
 /// Rows depend on events near them: a result on its call, and its name on the other calls of the same answer.
 const AROUND: u32 = 256;
 /// Events that are read at once.
-pub(crate) const EVENTS_PAGE: u32 = 250;
+pub(super) const EVENTS_PAGE: u32 = 250;
 
 /// The events of a page.
 #[derive(Debug, Default)]

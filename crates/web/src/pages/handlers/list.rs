@@ -5,10 +5,10 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use chrono::{DateTime, Utc};
 
 use super::{Asked, Page};
-use crate::Shared;
 use crate::pages::list::{Hidden, List, MAX_DEAD_LETTERS, PERIOD, Query, System, list};
-use crate::pages::shell::{Frame, Net, Place};
 use crate::ports::Backend;
+use crate::shell::{Frame, Net, Place};
+use crate::state::Shared;
 use tarsy_engine::ports::RunStatus;
 use tarsy_reports::{IdMatch, Questions, SessionEntry, SessionFilter, SessionPage, StatusCounts};
 

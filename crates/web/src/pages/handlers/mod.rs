@@ -2,7 +2,8 @@
 
 mod list;
 mod session;
-pub(crate) mod events;
+mod events;
+mod live;
 mod event;
 mod calls;
 mod queue;
@@ -19,14 +20,14 @@ use axum::routing::{get, post};
 use maud::Markup;
 use serde::de::DeserializeOwned;
 
-use super::shell::{self, Frame, Place};
-use super::small;
-use super::viewer::Viewer;
 use crate::api::query;
 use crate::fault::Fault;
-use crate::layout::html_response;
 use crate::ports::Backend;
-use crate::{Access, Shared};
+use crate::rights::Access;
+use crate::shell::response::{error, error_title, html_response};
+use crate::shell::viewer::Viewer;
+use crate::shell::{self, Frame, Place};
+use crate::state::Shared;
 
 /// A page, or the fault of the request.
 type Page = Result<Response, Fault>;
@@ -38,7 +39,7 @@ pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}", get(session::show::<B>))
         .route("/sessions/{part}/report.md", get(session::markdown::<B>))
         .route("/sessions/{part}/rows", get(session::rows::<B>))
-        .route("/sessions/{part}/live", get(session::live::<B>))
+        .route("/sessions/{part}/live", get(live::show::<B>))
         .route("/sessions/{part}/events/{number}", get(event::show::<B>))
         .route("/sessions/{part}/calls", get(calls::list::<B>))
         .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
@@ -102,8 +103,8 @@ impl Asked {
     /// The page, or one that shows the fault.
     fn answer(&self, page: Page) -> Response {
         page.unwrap_or_else(|fault| {
-            let title = fault.status().canonical_reason().unwrap_or("Error");
-            let main = small::fault(title, &fault.to_string());
+            let title = error_title(fault.status());
+            let main = error(title, &fault.to_string());
             fault.with_page(self.page(&Frame::plain(title, Place::Elsewhere), &main))
         })
     }

@@ -4,10 +4,10 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::Asked;
-use crate::Shared;
 use crate::pages::queue::{Queue, queue};
-use crate::pages::shell::{Frame, Net, Place};
 use crate::ports::Backend;
+use crate::shell::{Frame, Net, Place};
+use crate::state::Shared;
 
 /// Dead letters of the page.
 const MAX_DEAD: u32 = 50;

@@ -8,12 +8,12 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::Asked;
-use crate::Shared;
 use crate::api::{find, unseen};
 use crate::fault::Fault;
-use crate::pages::shell::{Frame, Place};
 use crate::pages::small;
 use crate::ports::{Backend, Cancel, Question};
+use crate::shell::{Frame, Place};
+use crate::state::Shared;
 
 #[derive(Deserialize)]
 pub(super) struct Sent {

@@ -12,15 +12,16 @@ use serde::Deserialize;
 
 use super::events::{Loaded, load};
 use super::{Asked, Page};
-use crate::api::{find, sse, unseen};
-use crate::layout::html_response;
+use crate::api::{find, unseen};
+use crate::cache;
 use crate::pages::session::{Events, Session, Span, Waiting, range, session, timeline, waiting};
-use crate::pages::shell::{self, Frame, Net, Place, split};
 use crate::pages::small;
 use crate::pages::steps::View;
-use crate::pages::viewer::Viewer;
 use crate::ports::{Backend, Unavailable};
-use crate::{Shared, cache};
+use crate::shell::response::html_response;
+use crate::shell::viewer::Viewer;
+use crate::shell::{self, Frame, Net, Place, split};
+use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::{AlertReport, IdMatch, document};
 
@@ -239,27 +240,6 @@ pub(super) async fn markdown<B: Backend>(
             .into_response())
     };
     asked.answer(file.await)
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct After {
-    after: u32,
-}
-
-/// The rows of a running session as they change.
-pub(super) async fn live<B: Backend>(
-    State(web): State<Shared<B>>,
-    Path(part): Path<String>,
-    asked: Asked,
-) -> Response {
-    let stream = async {
-        let After { after } = asked.query()?;
-        let id = find(&web, &part).await?;
-        let after = sse::last_event_id(&asked.headers).unwrap_or(after);
-        sse::rows(web.clone(), &asked.access, id, after).await
-    };
-    stream.await.unwrap_or_else(|fault| fault.json())
 }
 
 /// A part of an id, for a message or a call.

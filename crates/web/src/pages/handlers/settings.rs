@@ -9,9 +9,9 @@ use serde::Deserialize;
 use super::Asked;
 use crate::access::login::own_path;
 use crate::api::query;
-use crate::pages::shell::{Frame, Place};
 use crate::pages::small;
-use crate::pages::viewer::{KEYS_COOKIE, THEME_COOKIE, Theme};
+use crate::shell::viewer::{KEYS_COOKIE, THEME_COOKIE, Theme};
+use crate::shell::{Frame, Place};
 
 /// A year.
 const MAX_AGE_SECS: u32 = 31_536_000;

@@ -6,12 +6,12 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::{Asked, Page};
-use crate::Shared;
 use crate::api::{find, unseen};
 use crate::fault::Fault;
-use crate::pages::shell::{Frame, Place};
 use crate::pages::submit::{Again, Submit, again, submit};
 use crate::ports::{Backend, Cooldown, Refusal, Rerun, Submission};
+use crate::shell::{Frame, Place};
+use crate::state::Shared;
 use crate::submissions::{body, new_request, request_id, rerunner, submitter};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;

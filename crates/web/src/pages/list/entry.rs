@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::List;
 use super::alike::Group;
-use crate::pages::words::{
+use crate::shell::words::{
     NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title,
 };
 use tarsy_core::chain::RunStatus;
@@ -153,11 +153,17 @@ fn measures(entry: &SessionEntry) -> Markup {
         @if entry.owners > 1 { span.m.re title="taken over by another worker" { "↻ " (entry.owners - 1) } }
         @if entry.tool_calls > 0 { span.m { (format::count(entry.tool_calls, "call")) } }
         @if tokens > 0 { span.m { (format::tokens(tokens)) " tok" } }
-        @if entry.joined > 0 { span.m { "+" (entry.joined) " joined" } }
+        @if entry.joined > 0 {
+            @let word = if entry.line.status == RunStatus::Limited { " above the limit, too" } else { " joined" };
+            span.m { "+" (entry.joined) (word) }
+        }
     }
 }
 
 fn took(entry: &SessionEntry, list: &List<'_>) -> String {
+    if entry.line.status == RunStatus::Limited {
+        return String::new();
+    }
     format::took(format::millis(
         entry.line.created_at,
         entry.line.finished_at.unwrap_or(list.now),

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{List, PERIODS, Query};
 use crate::api::{ListQuery, Part};
-use crate::pages::words::{brief, plain};
+use crate::shell::words::{brief, plain};
 use tarsy_core::alert::Severity;
 
 /// Characters of a value.

@@ -9,7 +9,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, Utc};
 use maud::{Markup, html};
 
 use self::alike::{Group, each, groups};
-use crate::pages::words::brief;
+use crate::shell::words::brief;
 use tarsy_core::chain::RunStatus;
 use tarsy_reports::{Facets, SessionEntry, StatusCounts};
 

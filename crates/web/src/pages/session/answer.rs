@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{Session, elsewhere, last_event};
 use crate::markdown::{self, Cites};
 use crate::pages::submit;
-use crate::pages::words::{address, plain, sentence, whole};
+use crate::shell::words::{address, plain, sentence, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::summary::{Fields, below, command, fields};
 use tarsy_core::timeline::rows::{Footnotes, footnotes};
@@ -150,8 +150,9 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
             "Fix the cause, then investigate it again:"
         }
     };
+    let is_bad = !matches!(session.status, RunStatus::Cancelled | RunStatus::Limited);
     html! {
-        div class={ "part why" @if session.status != RunStatus::Cancelled { " bad" } } {
+        div class={ "part why" @if is_bad { " bad" } } {
             h2 { (why_there_is_none(session.status)) }
             div {
                 @match &session.error {

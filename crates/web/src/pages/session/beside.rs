@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::Session;
 use super::head::tokens;
-use crate::pages::words::{NO_TITLE, address, brief, plain, whole};
+use crate::shell::words::{NO_TITLE, address, brief, plain, whole};
+use tarsy_core::chain::RunStatus;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::ASKED_BY;
 use tarsy_core::readable::format;
@@ -28,7 +29,9 @@ pub(super) fn beside(page: &Session<'_>) -> Markup {
     html! {
         aside #beside aria-label="Alert and agents" {
             (alert(report))
-            @if let Some(session) = &report.session { (agents(session, page)) }
+            @if let Some(session) = report.session.as_ref().filter(|session| session.status != RunStatus::Limited) {
+                (agents(session, page))
+            }
             (delivery(report))
         }
     }

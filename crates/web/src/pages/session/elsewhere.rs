@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::words::{other_status, plain, queued, status as status_of, whole};
+use crate::shell::words::{other_status, plain, queued, status as status_of, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::{AlertReport, DispositionKind};

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::Session;
 use super::elsewhere;
 use crate::pages::submit;
-use crate::pages::words::{brief, moment, plain, severity, status, title};
+use crate::shell::words::{brief, moment, plain, severity, status, title};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::readable::format;
@@ -42,6 +42,10 @@ pub(super) fn head(page: &Session<'_>) -> Markup {
 }
 
 fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
+    // Nothing was investigated: there is nothing to measure.
+    if session.status == RunStatus::Limited {
+        return html! { span { (moment(session.created_at)) } };
+    }
     let ms = format::millis(session.created_at, session.finished_at.unwrap_or(page.now));
     let took = format::span(Duration::from_millis(ms));
     let iterations: i64 = session

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use crate::pages::words::brief;
+use crate::shell::words::brief;
 use tarsy_core::readable::format;
 use tarsy_core::readable::text::{Charset, one_line};
 use tarsy_core::timeline::{EventType, TimelineEvent};

@@ -15,10 +15,10 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use super::shell::rest_mark;
 use super::steps::View;
-use super::viewer::Viewer;
-use crate::pages::words::NO_TITLE;
+use crate::shell::rest_mark;
+use crate::shell::viewer::Viewer;
+use crate::shell::words::NO_TITLE;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_reports::{AlertReport, DispositionKind, SessionReport};

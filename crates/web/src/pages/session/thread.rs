@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{Session, last_event};
 use crate::markdown::{self, Cites};
-use crate::pages::words::{plain, question_status, whole};
+use crate::shell::words::{plain, question_status, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_reports::QuestionReport;
 

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use crate::pages::words::{moment, queued};
 use crate::ports::{Lane, Unavailable};
+use crate::shell::words::{moment, queued};
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::WorkerStatus;
 

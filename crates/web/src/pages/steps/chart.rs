@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use crate::pages::words::brief;
+use crate::shell::words::brief;
 use tarsy_core::readable::results::Series;
 
 /// Series of one chart.

@@ -80,9 +80,17 @@ pub(crate) struct Asked<'a> {
 impl Step<'_> {
     /// The number of its first event. The element keeps it when the result of a call arrives.
     pub(crate) fn first(&self) -> u32 {
-        self.call
-            .as_ref()
-            .map_or(self.event.session_seq, |call| call.event.session_seq)
+        self.first_event().session_seq
+    }
+
+    /// The call of a result, otherwise the event itself.
+    fn first_event(&self) -> &TimelineEvent {
+        self.call.as_ref().map_or(self.event, |call| call.event)
+    }
+
+    /// The row of [`Self::first_event`].
+    fn first_row(&self) -> &Row {
+        self.call.as_ref().map_or(&self.row, |call| &call.row)
     }
 
     pub(crate) fn is_call(&self) -> bool {

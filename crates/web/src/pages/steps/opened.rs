@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::{Context, Step, chart};
+use super::{Bodies, Context, Step, chart};
 use crate::markdown;
-use crate::pages::words::{address, brief, whole};
+use crate::shell::words::{address, brief, whole};
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
 use tarsy_core::readable::{format, results};
@@ -16,14 +16,21 @@ const MAX_BYTES: usize = 64 * 1024;
 /// A longer line is shown when it is opened.
 const MAX_LINE: usize = 160;
 
-/// Whether a step has more than its line.
-pub(super) fn has_more(step: &Step<'_>) -> bool {
+/// The texts below the line of a step, if it has more than its line. Each has the number of its event as its id.
+pub(super) fn texts(step: &Step<'_>, context: &Context) -> Option<Markup> {
+    if !has_more(step) {
+        return None;
+    }
+    Some(match context.bodies {
+        Bodies::InPage => body(step, context),
+        Bodies::Linked => linked(step, context),
+    })
+}
+
+fn has_more(step: &Step<'_>) -> bool {
     step.is_call()
         || match &step.row.body {
-            Body::Line(_) => {
-                step.event.content.contains('\n') && step.row.sources.is_empty()
-                    || !step.row.sources.is_empty()
-            }
+            Body::Line(_) => step.event.content.contains('\n') || !step.row.sources.is_empty(),
             Body::Whole { text, .. } => {
                 text.trim().contains('\n') || text.chars().count() > MAX_LINE
             }
@@ -31,17 +38,21 @@ pub(super) fn has_more(step: &Step<'_>) -> bool {
         }
 }
 
-/// The texts of a step; each has the number of its event as its id.
-pub(super) fn body(step: &Step<'_>, context: &Context) -> Markup {
+fn body(step: &Step<'_>, context: &Context) -> Markup {
+    let length = if step.is_cited {
+        Length::Whole
+    } else {
+        Length::Bounded
+    };
     html! {
-        (event(step.event, &step.row, context, if step.is_cited { Length::Whole } else { Length::Bounded }))
+        (event(step.event, &step.row, context, length))
         @if let Some(call) = &step.call { (event(call.event, &call.row, context, Length::Bounded)) }
         (actions(step, context))
     }
 }
 
 /// The replacement of [`body`] where the texts are not in the page.
-pub(super) fn linked(step: &Step<'_>, context: &Context) -> Markup {
+fn linked(step: &Step<'_>, context: &Context) -> Markup {
     let number = step.event.session_seq;
     html! {
         div.lazy id=(number) data-load={ "/sessions/" (context.session) "/events/" (number) "?part=1" } {
@@ -67,7 +78,7 @@ pub(crate) fn json(session: SessionId, number: u32) -> Markup {
 
 /// One event by itself, whole.
 pub(crate) fn whole_event(event: &TimelineEvent, row: &Row, context: &Context) -> Markup {
-    html! { (self::event(event, row, context, Length::Whole)) }
+    self::event(event, row, context, Length::Whole)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,38 +4,33 @@ use maud::{Markup, html};
 
 use super::fold::Range;
 use super::opened;
-use super::{Agents, Bodies, Context, Step, View};
-use crate::pages::words::{brief, time};
+use super::{Agents, Context, Step, View};
+use crate::shell::words::{brief, time};
+use tarsy_core::chain::RunStatus;
 use tarsy_core::readable::text::{Charset, clean, first_sentence};
 use tarsy_core::readable::{format, results};
-use tarsy_core::timeline::EventType;
-use tarsy_core::timeline::rows::{Body, Kind, Mark, Row, Tone};
+use tarsy_core::timeline::rows::{Body, Kind, Row, Tone};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 
 /// Characters of one line of a row.
 const LINE: usize = 240;
 
-/// A step. Its element has the number of its first event, so that a result replaces its call; the number of the event
-/// itself is inside of a closed element, which a browser opens for a link to it.
+/// A step: its line, and below it the texts that open. Its element has the number of its first event, so that a result
+/// replaces its call; the number of the event itself is inside of a closed element, which a browser opens for a link to
+/// it.
 pub(crate) fn step(step: &Step<'_>, context: &Context) -> Markup {
     let number = step.event.session_seq;
+    let line = line(step, context);
     html! {
         li class={ "r " (class(step)) @if step.is_cited { " cited" } } id={ "r" (step.first()) } data-n=(number) {
             a.n href={ "#" (number) } {
                 @if let Some(call) = &step.call { small { (call.event.session_seq) "›" } }
                 (number)
             }
-            @if opened::has_more(step) {
-                details {
-                    summary { (line(step, context)) }
-                    div.b {
-                        @match context.bodies {
-                            Bodies::InPage => (opened::body(step, context)),
-                            Bodies::Linked => (opened::linked(step, context)),
-                        }
-                    }
-                }
+            @if let Some(texts) = opened::texts(step, context) {
+                details { summary { (line) } div.b { (texts) } }
             } @else {
-                div.s id=(number) { (line(step, context)) }
+                div.s id=(number) { (line) }
             }
         }
     }
@@ -50,6 +45,7 @@ fn class(step: &Step<'_>) -> &'static str {
         (EventType::LlmThinking, _) => "think",
         (EventType::LlmResponse, _) => "resp",
         (EventType::SessionCompleted, _) => "end completed",
+        (EventType::SessionFailed, _) if is_limited(step.event) => "end limited",
         (EventType::SessionFailed, _) => "end failed",
         (EventType::SessionCancelled, _) => "end cancelled",
         (EventType::SessionTimedOut, _) => "end timed_out",
@@ -65,56 +61,47 @@ fn class(step: &Step<'_>) -> &'static str {
     }
 }
 
+/// Whether a session ended because its route may open no more of them.
+fn is_limited(end: &TimelineEvent) -> bool {
+    end.metadata
+        .get("stop_reason")
+        .is_some_and(|reason| reason == RunStatus::Limited.as_str())
+}
+
+/// The columns of a row: the time, the sign, the agent, the name, what a call asks or what an event says, marks, the
+/// duration, and the preview of a result.
 fn line(step: &Step<'_>, context: &Context) -> Markup {
-    let at = step
-        .call
-        .as_ref()
-        .map_or(step.event, |call| call.event)
-        .created_at;
-    // The sign of a call that has its result is that of the call.
-    let kind = step
-        .call
-        .as_ref()
-        .map_or(step.row.kind, |call| call.row.kind);
-    let took = step.row.took_ms.map(format::took).unwrap_or_default();
+    // Together with its call, a result has the time, the sign and the words of the call.
+    let row = step.first_row();
+    let at = step.first_event().created_at;
+    let elapsed = format::since_start(format::millis(context.started_at.unwrap_or(at), at));
+    let sign = match step.event.event_type.as_str() {
+        "stage_started" | "stage_completed" => "▸",
+        _ => row.kind.glyph(Charset::Unicode),
+    };
+    let unread = step.row.unread.len();
     html! {
-        (time(at, &format::since_start(format::millis(context.started_at.unwrap_or(at), at))))
-        i.ic aria-hidden="true" { (sign(step, kind)) }
+        (time(at, &elapsed))
+        i.ic aria-hidden="true" { (sign) }
         @if context.agents == Agents::Several { span.ag { (brief(step.event.agent.as_deref().unwrap_or_default(), 40)) } }
-        b.w { (brief(name(step), 120)) }
-        span.d { (detail(step)) }
-        span.mk { @if step.is_cited { span.by { "cited" } } @for mark in marks(step) { (self::mark(&mark)) } }
-        span.tk { (took) }
+        b.w { (brief(&row.name, 120)) }
+        span.d { (words(row)) @if step.call.is_none() { (open_calls(row)) } }
+        span.mk {
+            @if step.is_cited { span.by { "cited" } }
+            @if let Some(tokens) = &step.row.tokens { (mark(Tone::Quiet, tokens)) }
+            @if unread > 0 { (mark(Tone::Caution, &format!("{unread} not read"))) }
+            @for each in &step.row.marks { (mark(each.tone, &each.long)) }
+        }
+        span.tk { (step.row.took_ms.map(format::took).unwrap_or_default()) }
         @if step.call.is_some() { (preview(&step.row, &step.event.content)) }
     }
 }
 
-fn sign(step: &Step<'_>, kind: Kind) -> &'static str {
-    match step.event.event_type.as_str() {
-        "stage_started" | "stage_completed" => "▸",
-        _ => kind.glyph(Charset::Unicode),
-    }
-}
-
-fn name<'s>(step: &'s Step<'_>) -> &'s str {
-    // Together with its call, a result needs no other name.
-    step.call
-        .as_ref()
-        .map_or(&step.row.name, |call| &call.row.name)
-}
-
-/// The words of a row in its column: what a call asks, or what an event says.
-fn detail(step: &Step<'_>) -> Markup {
-    if let Some(call) = &step.call {
-        return html! { (words(&call.row)) };
-    }
+/// The calls without a result when their execution ended.
+fn open_calls(row: &Row) -> Markup {
     html! {
-        (words(&step.row))
-        @if !step.row.open_calls.is_empty() {
-            ". Open calls: "
-            @for (index, number) in step.row.open_calls.iter().enumerate() {
-                @if index > 0 { ", " } a href={ "#r" (number) } { "#" (number) }
-            }
+        @for (index, number) in row.open_calls.iter().enumerate() {
+            (if index == 0 { ". Open calls: " } else { ", " }) a href={ "#r" (number) } { "#" (number) }
         }
     }
 }
@@ -134,28 +121,14 @@ fn words(row: &Row) -> String {
     brief(&text, LINE)
 }
 
-fn marks(step: &Step<'_>) -> Vec<Mark> {
-    let tokens = step
-        .row
-        .tokens
-        .iter()
-        .map(|tokens| Mark::new(tokens.as_str(), Tone::Quiet));
-    let unread = Some(step.row.unread.len()).filter(|pages| *pages > 0);
-    let unread = unread.map(|pages| Mark::new(format!("{pages} not read"), Tone::Caution));
-    tokens
-        .chain(unread)
-        .chain(step.row.marks.iter().cloned())
-        .collect()
-}
-
-fn mark(mark: &Mark) -> Markup {
-    let class = match mark.tone {
+fn mark(tone: Tone, text: &str) -> Markup {
+    let class = match tone {
         Tone::Plain | Tone::Quiet | Tone::Strong => "m",
         Tone::Bad => "m bad",
         Tone::Caution => "m warn",
         Tone::Good => "m good",
     };
-    html! { span class=(class) { (brief(&mark.long, 60)) } }
+    html! { span class=(class) { (brief(text, 60)) } }
 }
 
 /// The preview of a result: one line of text, or its series as a spark line.

@@ -2,7 +2,7 @@
 
 use super::{shown, shown_to};
 use crate::pages::calls::{call, list};
-use crate::pages::viewer::Viewer;
+use crate::shell::viewer::Viewer;
 use crate::testing::backend::FakeBackend;
 use crate::testing::data::{report, story};
 use crate::testing::markup::{check, texts};

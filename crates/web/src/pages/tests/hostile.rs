@@ -8,9 +8,10 @@ use crate::pages::list::{Hidden, List, Query, System};
 use crate::pages::live::LivePage;
 use crate::pages::small;
 use crate::pages::submit::{Again, Submit, again, submit};
-use crate::pages::viewer::Viewer;
 use crate::pages::{calls, event};
 use crate::ports::Cooldown;
+use crate::shell::response::error;
+use crate::shell::viewer::Viewer;
 use crate::testing::data::{at, entry, report, story};
 use crate::testing::markup::check;
 use tarsy_core::execution::entry::Answer;
@@ -186,7 +187,7 @@ fn pages(text: &str) -> Vec<String> {
         empty.into_string(),
         event::event(report.alert_id, &events[2]).into_string(),
         small::several(text, &[]).into_string(),
-        small::fault(text, text).into_string(),
+        error(text, text).into_string(),
         small::cancel(&report).into_string(),
         submit(&hostile_form(&chains, &asked_text)).into_string(),
         again(

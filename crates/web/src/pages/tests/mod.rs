@@ -10,9 +10,9 @@ mod sizes;
 use std::collections::BTreeSet;
 
 use super::session::{Events, Session, session, timeline};
-use super::shell::{Frame, Place, page, split};
 use super::steps::View;
-use super::viewer::Viewer;
+use crate::shell::viewer::Viewer;
+use crate::shell::{Frame, Place, page, split};
 use crate::testing::data::at;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_reports::AlertReport;

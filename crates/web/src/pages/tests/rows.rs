@@ -97,6 +97,11 @@ fn every_type_of_event_has_its_row() {
             "no answer",
             json!({"stop_reason": "timeouts"}),
         ),
+        (
+            "session_failed",
+            "route storage opens at most 2 investigations an hour",
+            json!({"stop_reason": "limited"}),
+        ),
         ("session_timed_out", "past its deadline", Value::Null),
         ("session_cancelled", "asked for by lea", Value::Null),
         (

@@ -2,8 +2,8 @@
 
 use crate::assets::{ICON, SCRIPT, STYLE};
 use crate::pages::list::{Alike, List, Query, System, list};
-use crate::pages::viewer::{Theme, Viewer};
 use crate::ports::Unavailable;
+use crate::shell::viewer::{Theme, Viewer};
 use crate::testing::data::{at, elsewhere, ended, entry, id, report, running, story};
 use crate::testing::markup::{check, texts};
 use tarsy_core::alert::Severity;

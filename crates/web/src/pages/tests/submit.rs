@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::pages::submit::{Again, Submit, again, submit};
-use crate::pages::viewer::Viewer;
 use crate::ports::Cooldown;
+use crate::shell::viewer::Viewer;
 use crate::testing::data::{elsewhere, ended, report, running, story};
 use crate::testing::markup::{check, texts};
 use tarsy_core::alert::Severity;

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use tarsy_engine::ports::Sessions;
 
-use crate::adapters::store::fixture::{new_id, open_session, received};
+use crate::adapters::store::fixture::{new_id, numbered, open_session, received};
 use crate::support::postgres::TestDatabase;
 
 #[derive(QueryableByName, Debug, PartialEq)]
@@ -14,6 +14,10 @@ struct Updates {
     all: i64,
     #[diesel(sql_type = BigInt)]
     in_place: i64,
+}
+
+fn prepare(head: &str, sql: &str) -> String {
+    head.to_owned() + &numbered(sql)
 }
 
 /// The rows that the transaction of this connection has updated, and how many of these updates were HOT.
@@ -36,15 +40,15 @@ async fn a_delivery_a_sweep_and_a_claim_do_not_write_the_text_index() {
     database.execute("UPDATE alerts SET body = repeat('many words of a long body ', 6000) WHERE place = 'opened'");
     let mut connection = database.connection();
     connection
-        .batch_execute(concat!(
+        .batch_execute(&prepare(
             "PREPARE receive (uuid, uuid, bigint, bytea, text, jsonb, bytea) AS ",
-            include_str!("../../../../../crates/store/src/sql/receive.sql")
+            include_str!("../../../../../crates/store/src/sql/receive.sql"),
         ))
         .unwrap();
     connection
-        .batch_execute(concat!(
+        .batch_execute(&prepare(
             "PREPARE sweep (float8, bigint, float8) AS ",
-            include_str!("../../../../../crates/store/src/sql/sweep.sql")
+            include_str!("../../../../../crates/store/src/sql/sweep.sql"),
         ))
         .unwrap();
     connection.batch_execute("BEGIN").unwrap();
@@ -77,9 +81,9 @@ async fn a_probe_writes_in_place_and_leaves_one_row() {
     let database = TestDatabase::create().await;
     let mut connection = database.connection();
     connection
-        .batch_execute(concat!(
+        .batch_execute(&prepare(
             "PREPARE probe (smallint) AS ",
-            include_str!("../../../../../crates/store/src/sql/probe.sql")
+            include_str!("../../../../../crates/store/src/sql/probe.sql"),
         ))
         .unwrap();
     connection.batch_execute("BEGIN").unwrap();

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use tarsy_engine::ports::{Journal, Sessions};
 
-use crate::adapters::store::fixture::{LEASE, prompt, running_session};
+use crate::adapters::store::fixture::{LEASE, numbered, prompt, running_session};
 use crate::support::postgres::TestDatabase;
 use crate::support::wait::eventually;
 
@@ -37,7 +37,7 @@ fn plan(database: &TestDatabase, sql: &str, types: &str, arguments: &str) -> Str
     let mut connection = database.connection();
     let mut run = |sql: String| diesel::sql_query(sql).execute(&mut connection).unwrap();
     run("SET plan_cache_mode = force_generic_plan".into());
-    run(format!("PREPARE s ({types}) AS {sql}"));
+    run(format!("PREPARE s ({types}) AS {}", numbered(sql)));
     let lines: Vec<Line> = diesel::sql_query(format!("EXPLAIN EXECUTE s ({arguments})"))
         .load(&mut connection)
         .unwrap();

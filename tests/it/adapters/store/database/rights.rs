@@ -193,3 +193,30 @@ async fn a_refused_address_is_distinguished_from_an_outage() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn a_connection_asks_for_errors_in_english_where_it_may() {
+    let database = TestDatabase::create().await;
+    // Another name of the same language, so that no other one has to be installed.
+    database.execute(
+        "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET lc_messages = ''POSIX''', current_database()); END$$; \
+         ALTER TABLE alerts ADD COLUMN language text DEFAULT current_setting('lc_messages')",
+    );
+    let role = Role::create(&database, "SELECT, INSERT, UPDATE, DELETE");
+    let language = async |url: &str| {
+        let id = new_id();
+        let store = Store::new(&ConnectOptions::new(url)).unwrap();
+        store.receive(received(id, b"one")).await.unwrap();
+        database.text(&format!(
+            "SELECT language FROM alerts WHERE alert_id = '{}'",
+            id.0
+        ))
+    };
+    assert_eq!(language(&role.url).await, "POSIX");
+    assert_eq!(language(database.url()).await, "C");
+    database.execute(&format!(
+        "GRANT SET ON PARAMETER lc_messages TO {}",
+        role.name
+    ));
+    assert_eq!(language(&role.url).await, "C");
+}

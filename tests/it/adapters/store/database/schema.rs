@@ -212,7 +212,7 @@ async fn a_table_that_each_step_writes_checks_no_list_of_words() {
 #[tokio::test]
 async fn the_rust_schema_equals_the_one_of_the_database() {
     let database = TestDatabase::create().await;
-    let columns: Vec<String> = diesel::select(diesel::dsl::sql::<diesel::sql_types::Array<Text>>(
+    let mut columns: Vec<String> = diesel::select(diesel::dsl::sql::<diesel::sql_types::Array<Text>>(
         "(SELECT array_agg(format('%s.%s -> %s', table_name, column_name, \
             CASE is_nullable WHEN 'YES' THEN 'Nullable<' || t || '>' ELSE t END) ORDER BY table_name, ordinal_position) \
           FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name), \
@@ -231,5 +231,18 @@ async fn the_rust_schema_equals_the_one_of_the_database() {
             written.push(format!("{table}.{line}"));
         }
     }
+    // Diesel compiles three times as long for a table of more than 32 columns.
+    for column in SQL_ONLY {
+        let position = columns.iter().position(|found| found.starts_with(column));
+        columns.remove(position.unwrap_or_else(|| panic!("the database has no column {column}")));
+    }
     assert_eq!(written, columns);
 }
+
+/// The columns that only SQL statements name.
+const SQL_ONLY: [&str; 4] = [
+    "alert_sessions.fired_at ",
+    "alert_sessions.release_reason ",
+    "alert_sessions.resolved_alerts ",
+    "alert_sessions.retry_of ",
+];

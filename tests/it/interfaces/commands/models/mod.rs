@@ -13,7 +13,6 @@ use tarsy_llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta,
     ToolCallDelta, UsageInfo,
 };
-use tarsy_llm::service::routes::Routes;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -566,13 +565,15 @@ async fn existing() -> (String, JoinHandle<()>) {
     let address = listener.local_addr().unwrap().to_string();
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_service_status("", ServingStatus::Serving).await;
-    let routes = Routes::new(LlmServiceServer::new(Existing), health_service);
+    let service = LlmServiceServer::new(Existing);
     let incoming = TcpIncoming::from(listener);
     (
         address,
         tokio::spawn(async move {
             Server::builder()
-                .serve_with_incoming(routes, incoming)
+                .add_service(service)
+                .add_service(health_service)
+                .serve_with_incoming(incoming)
                 .await
                 .unwrap()
         }),

@@ -2,4 +2,5 @@
 
 mod filters;
 mod groups;
+mod limited;
 mod questions;

@@ -4,7 +4,7 @@
 mod calls;
 mod record;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use ::genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, Usage};
 use serde_json::Value;
@@ -97,7 +97,7 @@ impl Frames {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

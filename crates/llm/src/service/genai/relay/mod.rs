@@ -7,9 +7,10 @@
 
 mod normal;
 
+use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ::genai::ServiceTarget;
 use ::genai::resolver::{AuthData, Endpoint};
@@ -115,10 +116,7 @@ impl Relay {
 
     /// The reason why the answer is not whole, in the words of the provider.
     pub(super) fn failure(&self) -> Option<ProviderError> {
-        self.failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.failure.lock().clone()
     }
 }
 
@@ -276,10 +274,7 @@ async fn read(response: &mut reqwest::Response, limit: usize) -> Vec<u8> {
 
 fn fail(failure: &Failure, error: ProviderError) {
     // The first failure is the cause of the others.
-    failure
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get_or_insert(error);
+    failure.lock().get_or_insert(error);
 }
 
 /// An answer that has begun.

@@ -12,7 +12,8 @@ use url::Url;
 
 pub(super) use self::tokens::{Ticket, Tokens};
 use crate::proto::LlmConfig;
-use crate::service::provider::{Access, ErrorCode, ProviderError, known};
+use crate::service::provider::{Access, ErrorCode, ProviderError};
+use tarsy_core::vocabulary::provider::{VERTEX_AI, VERTEX_AI_ADDRESS};
 
 const GLOBAL: &str = "global";
 const DEFAULT_VERSION: &str = "v1";
@@ -54,7 +55,7 @@ pub(super) async fn endpoint(
             return Err(ProviderError::new(ErrorCode::InvalidRequest, message));
         }
     }
-    let endpoint = access.endpoint(&known::VERTEX_AI, &named(config)).await?;
+    let endpoint = access.endpoint(&VERTEX_AI, &named(config)).await?;
     let base = regional(endpoint.url, location)?;
     let url = model_url(base, &config.project, location);
     let account = account::read(access, endpoint.key).await?;
@@ -73,7 +74,7 @@ fn is_name(text: &str) -> bool {
 
 /// The default address has the location in its host, unless the location is `global`.
 fn regional(mut base: Url, location: &str) -> Result<Url, ProviderError> {
-    let is_default = Url::parse(known::VERTEX_AI_ADDRESS).is_ok_and(|default| default == base);
+    let is_default = Url::parse(VERTEX_AI_ADDRESS).is_ok_and(|default| default == base);
     if is_default && location != GLOBAL {
         let host = format!("{location}-{}", base.host_str().unwrap_or_default());
         base.set_host(Some(&host)).map_err(|_error| {

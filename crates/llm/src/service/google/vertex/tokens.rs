@@ -1,7 +1,8 @@
 //! Keeps the tokens of accounts until shortly before they expire. One call gets a token while the others wait for it.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -43,7 +44,7 @@ pub(in crate::service::google) struct Ticket {
 impl Tokens {
     pub(super) fn of(&self, account: Account) -> Ticket {
         let id = id(&account.source);
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.0.lock();
         if slots.len() >= MAX_ACCOUNTS && !slots.contains_key(&id) {
             slots.clear();
         }

@@ -64,25 +64,13 @@ impl LeftOut {
         request: &GenerateRequest,
         sent: Sent<'_>,
     ) -> Option<BTreeSet<usize>> {
-        let found = match refused.code {
-            ErrorCode::InvalidRequest => refused_tools(&refused.said, sent),
+        let found = if refused.code == ErrorCode::InvalidRequest {
+            refused_tools(&refused.said, sent)
+        } else if refused.code == ErrorCode::ContextWindowExceeded {
             // The text of one tool is too long, and not the conversation.
-            ErrorCode::ContextWindowExceeded => places::named(&refused.said, sent),
-            ErrorCode::Credentials
-            | ErrorCode::Provider
-            | ErrorCode::EmptyResponse
-            | ErrorCode::PartialStream
-            | ErrorCode::InvalidBackend
-            | ErrorCode::Internal
-            | ErrorCode::RateLimited
-            | ErrorCode::Unavailable
-            | ErrorCode::Blocked
-            | ErrorCode::ThoughtSignature
-            | ErrorCode::ModelNotFound
-            | ErrorCode::DeadlineExceeded
-            | ErrorCode::Cancelled
-            | ErrorCode::MaxTokens
-            | ErrorCode::MalformedToolCall => BTreeSet::new(),
+            places::named(&refused.said, sent)
+        } else {
+            BTreeSet::new()
         };
         let is_forced = |place: &usize| {
             sent.names

@@ -1,15 +1,10 @@
 //! Splits the bytes of a response into events.
 //!
-//! The lines are those of server-sent events. Lines that are none are collected, because providers also send errors as
-//! plain JSON in the middle of a stream, and gateways a whole answer. The last event counts without the blank line
-//! after it.
-
-use std::borrow::Cow;
-
-use bytes::BytesMut;
-use sseer::parser::{RawEventLineOwned, parse_line_from_buffer};
+//! Lines that are none of server-sent events are collected, because providers also send errors as plain JSON in the
+//! middle of a stream, and gateways a whole answer. The last event counts without the blank line after it.
 
 use crate::service::provider::error::{ErrorCode, ProviderError};
+use tarsy_http::outgoing::events::{Piece, Reader};
 
 /// The size of one event at most.
 const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
@@ -17,17 +12,23 @@ const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 const MAX_UNFRAMED_BYTES: usize = 8 * 1024 * 1024;
 /// A longer text without a frame is read at the end of the response only.
 const MAX_EARLY_BYTES: usize = 64 * 1024;
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The state between two reads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Events {
-    buffer: BytesMut,
-    scanned: usize,
-    data: Option<String>,
+    reader: Reader,
     unframed: String,
-    has_begun: bool,
     has_ended: bool,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            reader: Reader::new(MAX_EVENT_BYTES),
+            unframed: String::new(),
+            has_ended: false,
+        }
+    }
 }
 
 impl Events {
@@ -36,36 +37,24 @@ impl Events {
     /// # Errors
     /// When an event is too large.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
-        let held = self.buffer.len() + self.data.as_ref().map_or(0, String::len);
-        if held + bytes.len() > MAX_EVENT_BYTES {
-            return Err(ProviderError::new(
-                ErrorCode::Provider,
-                "an event of the stream has more than 32 MiB",
-            ));
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
+        let too_large = "an event of the stream has more than 32 MiB";
+        self.reader
+            .push(bytes)
+            .map_err(|_error| ProviderError::new(ErrorCode::Provider, too_large))
     }
 
     /// Adds the end of the response.
     pub(crate) fn end(&mut self) {
-        self.buffer.extend_from_slice(b"\n\n");
+        self.reader.end();
         self.has_ended = true;
     }
 
     /// The next whole event: its data, or JSON that stands in the stream without a frame.
     pub(crate) fn next(&mut self) -> Option<String> {
-        if !self.has_begun && !self.skip_byte_order_mark() {
-            return None;
-        }
-        while let Some(line) = parse_line_from_buffer(&mut self.buffer, &mut self.scanned) {
-            let event = match line {
-                RawEventLineOwned::Comment => None,
-                RawEventLineOwned::Empty => self.data.take(),
-                RawEventLineOwned::Field {
-                    field_name,
-                    field_value,
-                } => self.field(&field_name, field_value.as_deref()),
+        while let Some(piece) = self.reader.next_piece() {
+            let event = match piece {
+                Piece::Event(event) => event.data,
+                Piece::Unframed(line) => self.unframed(&line),
             };
             if event.is_some() {
                 return event;
@@ -86,52 +75,13 @@ impl Events {
             .then_some(text)
     }
 
-    /// Returns whether the beginning is complete.
-    fn skip_byte_order_mark(&mut self) -> bool {
-        if self.buffer.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(&self.buffer) {
-            return false;
-        }
-        if self.buffer.starts_with(BYTE_ORDER_MARK) {
-            bytes::Buf::advance(&mut self.buffer, BYTE_ORDER_MARK.len());
-        }
-        self.has_begun = true;
-        true
-    }
-
-    fn field(&mut self, name: &[u8], value: Option<&[u8]>) -> Option<String> {
-        match name {
-            b"data" => {
-                let value = text(value.unwrap_or_default());
-                match &mut self.data {
-                    Some(data) => {
-                        data.push('\n');
-                        data.push_str(&value);
-                    }
-                    None => self.data = Some(value.into_owned()),
-                }
-                None
-            }
-            b"event" | b"id" | b"retry" => None,
-            _ => self.unframed(name, value),
-        }
-    }
-
     /// Adds a line without a frame. Returns the collected text as soon as it is a whole JSON value.
-    fn unframed(&mut self, name: &[u8], value: Option<&[u8]>) -> Option<String> {
-        let (name, value) = (text(name), value.map(text));
-        let is_start = self.unframed.is_empty() && !name.trim_start().starts_with(['{', '[']);
-        if is_start
-            || self.unframed.len() + name.len() + value.as_deref().map_or(0, str::len)
-                > MAX_UNFRAMED_BYTES
-        {
+    fn unframed(&mut self, line: &str) -> Option<String> {
+        let is_start = self.unframed.is_empty() && !line.trim_start().starts_with(['{', '[']);
+        if is_start || self.unframed.len() + line.len() > MAX_UNFRAMED_BYTES {
             return None;
         }
-        self.unframed.push_str(&name);
-        if let Some(value) = value {
-            // The parser removed the colon and a blank.
-            self.unframed.push_str(": ");
-            self.unframed.push_str(&value);
-        }
+        self.unframed.push_str(line);
         self.unframed.push('\n');
         let is_end = self.unframed.len() <= MAX_EARLY_BYTES
             && self.unframed.trim_end().ends_with(['}', ']']);
@@ -140,11 +90,6 @@ impl Events {
         }
         None
     }
-}
-
-/// A line with U+FFFD for what is no UTF-8: one byte costs no answer.
-fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! An HTTP endpoint that answers requests in order with prepared responses, and remembers them.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -114,7 +115,7 @@ impl Endpoint {
                 let Some(request) = read(&mut stream).await else {
                     continue;
                 };
-                received.lock().unwrap().push(request);
+                received.lock().push(request);
                 let reply = if replies.len() > 1 {
                     replies.pop_front()
                 } else {
@@ -131,7 +132,7 @@ impl Endpoint {
     }
 
     pub(crate) fn requests(&self) -> Vec<Received> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 
     /// The bodies of the requests.

@@ -8,8 +8,9 @@ mod cost;
 mod faults;
 mod fitted;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::{PatternOptions, Validator};
@@ -114,7 +115,7 @@ impl ArgumentChecks {
     }
 
     fn compiled(&self, schema: &Arc<str>, parsed: &Value) -> Compiled {
-        let kept = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.compiled.lock();
         if let Some(known) = kept().get(schema) {
             return known.clone();
         }

@@ -2,7 +2,7 @@
 //! after a stream that has ended it waits only as long as the server asks, so that a server could cause any number of
 //! requests.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
@@ -20,7 +20,7 @@ impl StreamPace {
     pub(super) async fn turn(&self) {
         let now = Instant::now();
         let at = {
-            let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = self.0.lock();
             let at = next.map_or(now, |next| next.max(now));
             *next = Some(at + MIN_STREAM_INTERVAL);
             at

@@ -1,7 +1,7 @@
 //! The bearer token of a server: a fixed value, or a file that is read again when the server refuses the token.
 
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use reqwest::header::HeaderValue;
 
@@ -70,8 +70,8 @@ impl BearerToken {
         Ok(header)
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, Option<HeaderValue>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    fn current(&self) -> parking_lot::MutexGuard<'_, Option<HeaderValue>> {
+        self.current.lock()
     }
 }
 

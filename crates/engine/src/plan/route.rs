@@ -1,0 +1,58 @@
+//! `Route`, the chain of an alert, chosen by its type or by a header. Pure.
+
+use std::collections::BTreeSet;
+
+use super::agent_tools::servers_for;
+use super::error::{PlanError, undefined};
+use super::stage_agents::{settings, strategy};
+use tarsy_config::{AgentChain, Config};
+
+/// The chain that will investigate an alert.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<'a> {
+    /// Name of the chain.
+    pub name: &'a str,
+    pub(super) chain: &'a AgentChain,
+}
+
+/// Chooses the chain that the header names, otherwise the one of the alert's type, otherwise the default.
+///
+/// # Errors
+/// When the header names a chain that is not defined.
+pub fn choose<'a>(
+    config: &'a Config,
+    alert_type: &str,
+    header: Option<&str>,
+) -> Result<Route<'a>, PlanError> {
+    let chains = &config.agent_chains;
+    if let Some(named) = header.map(str::trim).filter(|named| !named.is_empty()) {
+        let found = chains
+            .get_key_value(named)
+            .map(|(name, chain)| Route { name, chain });
+        return found.ok_or_else(|| PlanError::UnknownChain {
+            named: named.to_owned(),
+            defined: chains.keys().cloned().collect(),
+        });
+    }
+    let of_type = chains
+        .iter()
+        .find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
+    let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
+    found
+        .map(|(name, chain)| Route { name, chain })
+        .ok_or_else(|| undefined("chain", &config.defaults.chain))
+}
+
+/// The MCP servers whose tools any agent of the chain may call, sorted.
+pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
+    let mut servers = BTreeSet::new();
+    for stage in &route.chain.stages {
+        for agent in &stage.agents {
+            let settings = settings(config, route.chain, stage, agent);
+            if strategy(&settings).uses_tools() {
+                servers.extend(servers_for(config, &settings));
+            }
+        }
+    }
+    servers.into_iter().collect()
+}

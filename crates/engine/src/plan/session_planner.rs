@@ -1,0 +1,346 @@
+//! `SessionPlanner`, which plans the sessions of a worker by its configuration: the route and the limit of an alert,
+//! its chain with the tools, and the first event of its session.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use serde_json::{Map, Value, json};
+
+use super::error::PlanError;
+use super::narrowing::Narrowing;
+use super::route::{Route, choose, servers_of};
+use super::{follow_up, planner};
+use crate::ports::{
+    DeadReason, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, RouteLimit, Tools,
+};
+use tarsy_config::{AlertRoute, Config};
+use tarsy_core::alert::Alert;
+use tarsy_core::clock::ClockPlan;
+use tarsy_core::follow_up::Thread;
+use tarsy_core::ids::SessionId;
+use tarsy_core::intake::headers;
+use tarsy_core::plan::{AgentPlan, Plan};
+use tarsy_core::routing::Facts;
+use tarsy_core::runbook::FetchedRunbook;
+use tarsy_core::timeline::{EventDraft, EventType};
+
+/// Plans the sessions of one worker.
+#[derive(Debug)]
+pub struct SessionPlanner<T> {
+    config: Arc<Config>,
+    tools: Arc<T>,
+    worker_name: String,
+    clock_offset: TimeDelta,
+}
+
+impl<T: Tools> SessionPlanner<T> {
+    /// The planner of the worker with this name. It asks `tools` for the tools of each plan.
+    pub fn new(config: Arc<Config>, tools: Arc<T>, worker_name: String) -> Self {
+        Self {
+            config,
+            tools,
+            worker_name,
+            clock_offset: TimeDelta::zero(),
+        }
+    }
+
+    /// The clock that models are shown is ahead by so much.
+    #[must_use]
+    pub fn with_clock_offset(self, clock_offset: TimeDelta) -> Self {
+        Self {
+            clock_offset,
+            ..self
+        }
+    }
+
+    fn clock(&self, clock: ClockPlan) -> ClockPlan {
+        ClockPlan {
+            offset_s: self.clock_offset.num_seconds(),
+            ..clock
+        }
+    }
+
+    /// Finds the route of a masked alert with these facts, and the limits that it has.
+    ///
+    /// # Errors
+    /// When the message or the route names an unknown chain, or tools that the chain does not offer.
+    pub fn prepare(
+        &self,
+        received: &Received,
+        alert: Alert,
+        facts: &Facts,
+    ) -> Result<PreparedAlert, PrepareError> {
+        let route = self.config.routes.first(facts).cloned();
+        let force = received
+            .header(headers::FORCE)
+            .is_some_and(|word| headers::is_yes(&word));
+        // A person who asks for an investigation in spite of the cooldown gets one in spite of the route.
+        let ignored = if force {
+            None
+        } else {
+            route.as_ref().and_then(AlertRoute::ignored_because)
+        };
+        let alert = match ignored {
+            Some(because) => alert.ignored(because),
+            None => alert,
+        };
+        // An unknown chain, or tools of no server, are refused before any service is asked.
+        let chain = self.chain_of(received, &alert, route.as_ref())?;
+        self.narrowing(received, route.as_ref())?;
+        // What a person asks for takes no place of the alerts.
+        let limit = if force {
+            None
+        } else {
+            route.as_ref().and_then(|route| limit(route, chain.name))
+        };
+        Ok(PreparedAlert {
+            alert,
+            other_parts: Vec::new(),
+            route,
+            force,
+            limit,
+            retry_of: retry_of(received),
+            thread: None,
+        })
+    }
+
+    /// The chain that the header names, otherwise the one of the route, otherwise the one of the alert's type.
+    fn chain_of(
+        &self,
+        received: &Received,
+        alert: &Alert,
+        route: Option<&AlertRoute>,
+    ) -> Result<Route<'_>, PrepareError> {
+        let chosen = choose(
+            &self.config,
+            &alert.alert_type,
+            named_chain(received, route).as_deref(),
+        );
+        chosen.map_err(|error| unplanned(error).into())
+    }
+
+    /// Narrows the tools of a chain by the route and the header.
+    fn narrowing(
+        &self,
+        received: &Received,
+        route: Option<&AlertRoute>,
+    ) -> Result<Narrowing, PrepareError> {
+        let header = received.header(headers::TOOLS);
+        let narrowing = Narrowing::new(&self.config, route, header.as_deref());
+        narrowing.map_err(|error| unplanned(error).into())
+    }
+
+    /// Plans the investigation of an alert. Its servers are asked for their tools while `runbook` is fetched.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub async fn plan_alert(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+        runbook: impl Future<Output = Option<FetchedRunbook>> + Send,
+    ) -> Result<Planned, PrepareError> {
+        let (alert, by_route) = (&prepared.alert, prepared.route.as_ref());
+        let route = self.chain_of(received, alert, by_route)?;
+        let narrowing = self.narrowing(received, by_route)?;
+        let servers = narrowing.servers(servers_of(&self.config, &route));
+        let (listing, runbook) = tokio::join!(self.tools.list(&servers), runbook);
+        narrowing
+            .check(&self.config, &route, &listing)
+            .map_err(unplanned)?;
+        let listing = narrowing.listing(listing);
+        let plan = planner::plan(&self.config, &route, alert, &listing, runbook.as_ref())
+            .map_err(unplanned)?;
+        let plan = Plan {
+            route: by_route.map(|route| route.name.clone()),
+            ..plan
+        };
+        let plan = plan.with_clock(self.clock(ClockPlan::of_alert(alert, received.queued_at)));
+        let mut metadata = self.facts(alert, &plan, &listing);
+        metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
+        let mut started = started("Investigation started", &plan, metadata);
+        describe_runbook(&mut started, alert, runbook.as_ref());
+        let awaited_servers = self.required(&plan);
+        Ok(Planned {
+            plan,
+            started,
+            awaited_servers,
+        })
+    }
+
+    /// Plans the answer to a question about an investigation.
+    ///
+    /// # Errors
+    /// When the message names an unknown chain.
+    pub async fn plan_question(
+        &self,
+        received: &Received,
+        thread: &Thread,
+        asked: &Alert,
+    ) -> Result<Planned, PrepareError> {
+        let chain = received.header(headers::CHAIN);
+        let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
+        let listing = self
+            .tools
+            .list(&follow_up::servers_of(&self.config, &route))
+            .await;
+        let plan = follow_up::plan(&self.config, &route, thread, &asked.text, &listing)
+            .map_err(unplanned)?;
+        let plan = plan.with_clock(self.clock(ClockPlan::of_question(thread.ended_at)));
+        let mut metadata = self.facts(asked, &plan, &listing);
+        metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
+        let started = started("Question taken up", &plan, metadata);
+        let awaited_servers = self.required(&plan);
+        Ok(Planned {
+            plan,
+            started,
+            awaited_servers,
+        })
+    }
+
+    /// The unavailable servers of a plan that the configuration marks as required.
+    fn required(&self, plan: &Plan) -> Vec<String> {
+        let is_required = |name: &&String| {
+            self.config
+                .mcp_servers
+                .get(*name)
+                .is_some_and(|server| server.required)
+        };
+        plan.unavailable_servers
+            .iter()
+            .filter(is_required)
+            .cloned()
+            .collect()
+    }
+
+    /// The metadata of the session's first event.
+    fn facts(&self, alert: &Alert, plan: &Plan, listing: &Listing) -> Map<String, Value> {
+        let agent = plan.stages.first().and_then(|stage| stage.agents.first());
+        let provider = agent.and_then(|agent| agent.providers.first());
+        let facts = json!({
+            "worker": self.worker_name, "chain": plan.chain, "epoch": 1,
+            "strategy": agent.map(|agent| agent.strategy.as_str()),
+            "provider": provider.map(|provider| &provider.name), "backend": provider.map(|provider| &provider.backend),
+            "model": provider.map(|provider| &provider.model),
+            "title": alert.title, "severity": alert.severity.as_str(),
+        });
+        let mut facts = facts.as_object().cloned().unwrap_or_default();
+        if let Some(route) = &plan.route {
+            facts.insert("route".to_owned(), route.clone().into());
+        }
+        // A watcher needs the names before the agents begin, for its columns.
+        let agents: Vec<&str> = plan
+            .stages
+            .iter()
+            .flat_map(|stage| &stage.agents)
+            .map(|a| a.name.as_str())
+            .collect();
+        if agents.len() > 1 {
+            facts.insert("agents".to_owned(), agents.into());
+        }
+        if !listing.unavailable.is_empty() {
+            let reasons = listing
+                .unavailable
+                .iter()
+                .map(|server| (server.server.clone(), server.why.clone().into()));
+            facts.insert(
+                "unavailable_servers".to_owned(),
+                Value::Object(reasons.collect()),
+            );
+        }
+        let omitted: Map<String, Value> = agents_without_tools(plan)
+            .map(|agent| (agent.name.clone(), agent.omitted_tools.into()))
+            .collect();
+        if !omitted.is_empty() {
+            let omitted = Value::Object(omitted);
+            tracing::warn!(chain = plan.chain, %omitted, "mcp tools omitted: an agent has too many");
+            facts.insert("omitted_tools".to_owned(), omitted);
+        }
+        facts
+    }
+}
+
+/// The session that a rerun repeats.
+pub fn retry_of(received: &Received) -> Option<SessionId> {
+    SessionId::parse(&received.header(headers::RETRY_OF)?)
+}
+
+/// The chain that the header of a message names, otherwise the one of its route.
+pub fn named_chain(received: &Received, route: Option<&AlertRoute>) -> Option<String> {
+    let named = received
+        .header(headers::CHAIN)
+        .filter(|chain| !chain.trim().is_empty());
+    named.or_else(|| route?.chain.clone())
+}
+
+/// The session's first event, which also names the servers that are missing.
+fn started(what: &str, plan: &Plan, metadata: Map<String, Value>) -> EventDraft {
+    let missing = &plan.unavailable_servers;
+    let mut content = if missing.is_empty() {
+        what.to_owned()
+    } else {
+        format!(
+            "{what} without the tools of {}: unavailable",
+            missing.join(", ")
+        )
+    };
+    if let Some(route) = &plan.route {
+        content.push_str(&format!("; route {route}"));
+    }
+    for agent in agents_without_tools(plan) {
+        content.push_str(&format!(
+            "; {} tools are too many for {} and left out",
+            agent.omitted_tools, agent.name
+        ));
+    }
+    EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
+}
+
+/// Adds to a session's first event whether the agents have the text of the runbook.
+fn describe_runbook(started: &mut EventDraft, alert: &Alert, runbook: Option<&FetchedRunbook>) {
+    let described = match runbook {
+        None => return,
+        Some(FetchedRunbook::Page(text)) => json!({"url": alert.runbook_url, "bytes": text.len()}),
+        Some(FetchedRunbook::Failed(why) | FetchedRunbook::Refused(why)) => {
+            tracing::warn!(why, "runbook not fetched");
+            started
+                .content
+                .push_str(&format!("; its runbook could not be fetched: {why}"));
+            json!({"url": alert.runbook_url, "failed": why})
+        }
+    };
+    if let Some(metadata) = started.metadata.as_object_mut() {
+        metadata.insert("runbook".to_owned(), described);
+    }
+}
+
+fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> {
+    plan.stages
+        .iter()
+        .flat_map(|stage| &stage.agents)
+        .map(AsRef::as_ref)
+        .filter(|agent: &&AgentPlan| agent.omitted_tools > 0)
+}
+
+fn limit(route: &AlertRoute, chain: &str) -> Option<RouteLimit> {
+    let max_per_hour = route.max_per_hour?;
+    Some(RouteLimit {
+        route: route.name.clone(),
+        max_per_hour,
+        chain: chain.to_owned(),
+    })
+}
+
+fn unplanned(error: PlanError) -> Refusal {
+    let reason = match &error {
+        PlanError::UnknownTools { .. } => DeadReason::UnknownTools,
+        PlanError::UnknownChain { .. } | PlanError::Undefined { .. } => DeadReason::UnknownChain,
+    };
+    Refusal {
+        reason,
+        detail: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

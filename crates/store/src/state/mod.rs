@@ -1,0 +1,7 @@
+//! The state that all clones of a store share. It knows no connection and no statement.
+
+mod outgoing;
+mod positions;
+
+pub(crate) use self::outgoing::Outgoing;
+pub(crate) use self::positions::{History, Positions, Reached};

@@ -1,0 +1,59 @@
+//! `Outgoing`, the notifications that this process writes into the outbox.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use tarsy_core::notification::route::{Filters, Planned};
+use tarsy_engine::ports::{JoinRequest, OpenRequest};
+
+/// The notifications that this process writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outgoing {
+    filters: Arc<Filters>,
+    changed: Arc<Notify>,
+}
+
+impl Outgoing {
+    /// The same with these routes.
+    pub(crate) fn filtered(self, filters: Filters) -> Self {
+        Self {
+            filters: Arc::new(filters),
+            ..self
+        }
+    }
+
+    /// Wakes the senders of this process.
+    pub(crate) fn changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.changed)
+    }
+
+    /// The rows of a session that opens; a question has none.
+    pub(crate) fn of_session(&self, request: &OpenRequest) -> Vec<Planned> {
+        if request.parent.is_some() {
+            Vec::new()
+        } else {
+            self.filters.of_session(&request.plan.chain)
+        }
+    }
+
+    /// The rows of a session that lists alerts above a limit.
+    pub(crate) fn of_list(&self, request: &JoinRequest) -> Vec<Planned> {
+        request
+            .limit
+            .as_ref()
+            .map(|limit| self.filters.of_session(&limit.chain))
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn of_dead_letter(&self) -> Vec<Planned> {
+        self.filters.of_dead_letter()
+    }
+
+    /// A statement of this process may have made a notification due.
+    pub(crate) fn has_changed(&self) {
+        if !self.filters.is_empty() {
+            self.changed.notify_waiters();
+        }
+    }
+}

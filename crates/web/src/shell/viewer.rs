@@ -1,0 +1,127 @@
+//! The viewer of a page: rights, theme and keyboard setting.
+
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
+
+use crate::rights::Access;
+
+/// The cookie of the theme, and that of the keys.
+pub(crate) const THEME_COOKIE: &str = "tarsy-theme";
+pub(crate) const KEYS_COOKIE: &str = "tarsy-keys";
+
+/// The reader of a page: settings and rights that change its markup.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Viewer {
+    pub theme: Theme,
+    pub keys: Keys,
+    pub user: Option<String>,
+    pub may_ask: bool,
+    pub(crate) may_cancel: bool,
+    pub may_rerun: bool,
+    pub(crate) may_submit: bool,
+    pub(crate) may_see_prompts: bool,
+    pub(crate) has_login: bool,
+    /// Path and query of the page.
+    pub path: String,
+}
+
+impl Viewer {
+    pub(crate) fn new(access: &Access, headers: &HeaderMap, path: &str) -> Self {
+        Self {
+            theme: Theme::of(cookie(headers, THEME_COOKIE)),
+            keys: if cookie(headers, KEYS_COOKIE) == Some("off") {
+                Keys::Off
+            } else {
+                Keys::On
+            },
+            user: access.user.clone(),
+            may_ask: access.may_ask,
+            may_cancel: access.may_cancel,
+            may_rerun: access.may_rerun,
+            may_submit: access.may_submit,
+            may_see_prompts: access.may_see_prompts,
+            has_login: access.has_login,
+            path: path.to_owned(),
+        }
+    }
+
+    /// Whether the viewer can do nothing but read.
+    pub(crate) fn only_reads(&self) -> bool {
+        ![
+            self.may_ask,
+            self.may_cancel,
+            self.may_rerun,
+            self.may_submit,
+        ]
+        .contains(&true)
+    }
+
+    /// The path as the value of a parameter.
+    pub(crate) fn back(&self) -> String {
+        url::form_urlencoded::byte_serialize(self.path.as_bytes()).collect()
+    }
+}
+
+/// The names and values of the cookies of a request.
+pub(crate) fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let lines = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+}
+
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    cookies(headers)
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+}
+
+/// The colours of a page. The server renders the choice, so that no page flashes in the other ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// As the reader's system.
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(crate) fn of(word: Option<&str>) -> Self {
+        [Self::Light, Self::Dark]
+            .into_iter()
+            .find(|theme| word == Some(theme.word()))
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    pub(crate) fn class(self) -> Option<&'static str> {
+        (self != Self::System).then(|| self.word())
+    }
+
+    pub(crate) fn schemes(self) -> &'static str {
+        match self {
+            Self::System => "light dark",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+/// Whether single keys do something (WCAG 2.1.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Keys {
+    #[default]
+    On,
+    Off,
+}

@@ -1,0 +1,34 @@
+//! Checks one route of notifications: its secrets and its address. No message is sent.
+
+use std::sync::Arc;
+
+use super::{Check, Checked, Verdict};
+use crate::process::secrets;
+use tarsy_config::Config;
+use tarsy_notifications::Routes;
+
+pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
+    let check = format!("notify {name}");
+    let failed = |reason: String| Check::new(check.as_str(), Verdict::Fail, reason);
+    let mask = secrets::mask(&config, None).map_err(|error| failed(error.to_string()))?;
+    let kind = config
+        .notifications
+        .get(&name)
+        .map_or("", |route| route.kind.as_str());
+    let routes = Routes::new(config.notifications.clone(), mask);
+    routes.check(&name).await.map_err(|reason| {
+        failed(format!("{kind}: {reason}")).fix(format!(
+            "docs/operations/notifications.md, then: tarsy notify test {name}"
+        ))
+    })?;
+    let no_link = config
+        .web
+        .public_url
+        .is_none()
+        .then_some("; without web.public_url its messages have no link");
+    Ok(vec![Check::new(
+        check,
+        Verdict::Ok,
+        format!("{kind}, reachable{}", no_link.unwrap_or_default()),
+    )])
+}

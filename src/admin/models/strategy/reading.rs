@@ -1,0 +1,186 @@
+//! Interprets a model's answer to a probe. Pure: the rules are those for the answers of an investigation.
+
+use serde::Serialize;
+
+use super::{ArgumentFit, TOOL, called, tool};
+use tarsy_core::execution::answers::verdict::{Ended, Verdict, verdict};
+use tarsy_core::execution::decide::Purpose;
+use tarsy_core::plan::Strategy;
+use tarsy_core::react::{Reply, ReplyKind};
+use tarsy_core::text_calls::{self, Labels};
+use tarsy_core::visible::is_blank;
+use tarsy_core::vocabulary::ErrorCode;
+use tarsy_llm::client::Observed;
+
+/// The classification of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A whole call of the tool, whose arguments fit its schema.
+    Called,
+    /// The same, with arguments that had one sensible reading.
+    CalledFitted,
+    /// A call of the tool whose arguments do not fit its schema.
+    UnfitArguments,
+    /// A call of a name that the tool does not have.
+    OtherName,
+    /// A call in the text, in the markup of a model.
+    CallInText,
+    CallInReasoning,
+    /// A text without a call.
+    NoCall,
+    /// Neither a call nor a text.
+    Empty,
+    /// An answer that was cut off, blocked or paused.
+    CutOff,
+    /// No answer.
+    Failed,
+}
+
+/// The interpretation of an answer to a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    pub outcome: Outcome,
+    /// The name that was called, if the tool has another one.
+    pub called: Option<String>,
+    /// The reason why the call, the answer or the request cannot be used.
+    pub reason: Option<String>,
+    /// The markup of a call in the text or the reasoning.
+    pub markup: Option<String>,
+    /// The first tag around reasoning in the text.
+    pub reasoning_tag: Option<String>,
+    /// The tags of reasoning have no certain reading.
+    pub is_unsure: bool,
+}
+
+impl Reading {
+    fn of(outcome: Outcome, observed: &Observed) -> Self {
+        let (reasoning_tag, is_unsure) = (observed.reasoning_tag.clone(), observed.is_unsure);
+        Self {
+            outcome,
+            called: None,
+            reason: None,
+            markup: None,
+            reasoning_tag,
+            is_unsure,
+        }
+    }
+
+    /// A request without an answer, for this reason.
+    pub(super) fn failed(reason: String) -> Self {
+        Self {
+            reason: Some(reason),
+            ..Self::of(Outcome::Failed, &Observed::default())
+        }
+    }
+
+    /// Whether an investigation would send the call.
+    pub fn fits(&self) -> bool {
+        matches!(self.outcome, Outcome::Called | Outcome::CalledFitted)
+    }
+}
+
+/// The answer to a request with the tool; `fit` is that of the call that counts.
+pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading {
+    let markup = markup(&observed.answer.text).filter(|_| observed.answer.calls.is_empty());
+    let ended = Ended {
+        finish: observed.answer.finish,
+        has_calls: !observed.answer.calls.is_empty(),
+        has_text_call: markup.is_some(),
+        before: 0,
+    };
+    let of = |outcome| Reading {
+        markup: markup.clone(),
+        ..Reading::of(outcome, observed)
+    };
+    if verdict(ended, Strategy::NativeThinking, Purpose::Iteration) != Verdict::Take {
+        return not_counted(ended, of);
+    }
+    match (called(observed), fit) {
+        (Some(call), Some(fit)) => of_call(&call.tool, fit, observed),
+        (Some(_), None) | (None, _) => without_call(observed),
+    }
+}
+
+/// The answer to a request for a call as text.
+pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit>) -> Reading {
+    let markup = markup(&observed.answer.text).filter(|_| reply.kind != ReplyKind::Action);
+    let ended = Ended {
+        finish: observed.answer.finish,
+        has_calls: false,
+        has_text_call: markup.is_some(),
+        before: 0,
+    };
+    let of = |outcome| Reading {
+        markup: markup.clone(),
+        ..Reading::of(outcome, observed)
+    };
+    if verdict(ended, Strategy::React, Purpose::Iteration) != Verdict::Take {
+        return not_counted(ended, of);
+    }
+    let name = reply.action.as_deref().unwrap_or_default();
+    match (reply.kind, fit) {
+        (ReplyKind::Action, Some(fit)) => of_call(name, fit, observed),
+        (ReplyKind::UnknownTool, _) => Reading {
+            called: Some(name.to_owned()),
+            ..Reading::of(Outcome::OtherName, observed)
+        },
+        (ReplyKind::Malformed, _) if !is_blank(&observed.answer.text) => Reading {
+            reason: reply.problem.clone(),
+            ..Reading::of(Outcome::NoCall, observed)
+        },
+        (ReplyKind::Action, None) | (ReplyKind::Malformed | ReplyKind::Final, _) => {
+            without_call(observed)
+        }
+    }
+}
+
+/// An answer whose end does not let it count.
+fn not_counted(ended: Ended, of: impl Fn(Outcome) -> Reading) -> Reading {
+    if ended.code() == ErrorCode::CallInText {
+        return of(Outcome::CallInText);
+    }
+    Reading {
+        reason: Some(ended.finish.as_str().to_owned()),
+        ..of(Outcome::CutOff)
+    }
+}
+
+fn of_call(name: &str, fit: &ArgumentFit, observed: &Observed) -> Reading {
+    if name != TOOL {
+        return Reading {
+            called: Some(name.to_owned()),
+            ..Reading::of(Outcome::OtherName, observed)
+        };
+    }
+    match fit {
+        ArgumentFit::AsWritten => Reading::of(Outcome::Called, observed),
+        ArgumentFit::Fitted => Reading::of(Outcome::CalledFitted, observed),
+        ArgumentFit::Unfit(faults) => Reading {
+            reason: Some(faults.clone()),
+            ..Reading::of(Outcome::UnfitArguments, observed)
+        },
+    }
+}
+
+fn without_call(observed: &Observed) -> Reading {
+    if !is_blank(&observed.answer.text) {
+        return Reading::of(Outcome::NoCall, observed);
+    }
+    let markup = markup(&observed.answer.thinking);
+    let outcome = if markup.is_some() {
+        Outcome::CallInReasoning
+    } else {
+        Outcome::Empty
+    };
+    Reading {
+        markup,
+        ..Reading::of(outcome, observed)
+    }
+}
+
+/// The markup of the first call in a text.
+fn markup(text: &str) -> Option<String> {
+    let call = text_calls::first(text, &[tool()], Labels::Call, |_| false);
+    call.map(|call| text_calls::markup_of(call).to_owned())
+}

@@ -1,0 +1,12 @@
+//! The parts of every process, be it a role or a command: addresses with their credentials (`credentials`, `connect`,
+//! `redact`), the mask (`secrets`, `masked`), MCP servers (`tools`, `users`), start and end (`guard`, `shutdown`).
+
+pub mod credentials;
+pub mod connect;
+mod redact;
+pub mod secrets;
+pub mod masked;
+pub mod tools;
+mod users;
+pub mod guard;
+pub mod shutdown;
