@@ -44,14 +44,12 @@ pub use hints::hints;
 pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Resolved, Template, TemplateError};
-pub use secret::{Secret, SecretError, environment_fault};
+pub use secret::{Secret, SecretError, SecretSource, environment_fault};
 pub use sections::agents::Agent;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
-pub use sections::notifications::{
-    NotificationRoute, NotificationSecret, RouteKind, WebhookAddress,
-};
+pub use sections::notifications::{NotificationRoute, RouteKind, WebhookAddress};
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::routes::{AlertRoute, Routes};
@@ -59,12 +57,12 @@ pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
 pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
 pub use sections::settings::Settings;
 pub use sections::sources::{
-    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth, SourceSecret,
+    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth,
     builtin_sources, parse_source, source_name_fault,
 };
 pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;
-pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
+pub use sections::trust::runbooks::{RunbookSource, Runbooks};
 pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
 pub use sections::web::{Web, WebAllow, WebAuth, WebProxyHeaders};
 pub use sections::worker::{Dedupe, Masking, Worker};

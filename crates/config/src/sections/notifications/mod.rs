@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-pub use self::kind::{NotificationSecret, RouteKind, WebhookAddress};
+pub use self::kind::{RouteKind, WebhookAddress};
 use crate::read::reader::{Field, Map};
 use crate::write::Written;
 use tarsy_core::alert::Severity;

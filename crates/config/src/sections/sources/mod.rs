@@ -14,7 +14,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-pub use self::auth::{SourceAuth, SourceSecret};
+pub use self::auth::SourceAuth;
 pub use self::builtin::{BUILTIN, BUILTIN_SOURCE_NAMES, builtin_sources, parse_source};
 use self::declaration::Origin;
 use crate::read::reader::{Field, Map};

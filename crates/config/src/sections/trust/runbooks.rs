@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::read::reader::{Field, Map};
+use crate::secret::SecretSource;
 use crate::write::{is_default, written};
 use tarsy_core::runbook::RunbookHost;
 
@@ -46,15 +47,7 @@ impl Runbooks {
 pub struct RunbookSource {
     pub host: RunbookHost,
     /// The bearer token of requests to this host; it names one host, never those below a name.
-    pub token: Option<RunbookToken>,
-}
-
-/// The source of a bearer token, which is read at each fetch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunbookToken {
-    File(String),
-    /// The name of a variable.
-    Variable(String),
+    pub token: Option<SecretSource>,
 }
 
 impl RunbookSource {
@@ -76,8 +69,8 @@ impl RunbookSource {
         if let Some(variable) = variable.as_ref().filter(|_| file.is_some()) {
             variable.fault("a second token; accepted: either token_file or token_env".to_owned());
         }
-        let file = file.and_then(|field| field.text()).map(RunbookToken::File);
-        let token = file.or_else(|| variable?.variable_name().map(RunbookToken::Variable));
+        let file = file.and_then(|field| field.text()).map(SecretSource::File);
+        let token = file.or_else(|| variable?.variable_name().map(SecretSource::Variable));
         let field = field?;
         let host = host(&field)?;
         if token.is_some() && !host.is_one_host() {
@@ -116,8 +109,8 @@ impl Serialize for RunbookSource {
         };
         match &self.token {
             None => written(&self.host, serializer),
-            Some(RunbookToken::File(file)) => with(Some(file.clone()), None).serialize(serializer),
-            Some(RunbookToken::Variable(name)) => {
+            Some(SecretSource::File(file)) => with(Some(file.clone()), None).serialize(serializer),
+            Some(SecretSource::Variable(name)) => {
                 with(None, Some(name.clone())).serialize(serializer)
             }
         }
