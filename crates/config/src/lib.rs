@@ -33,8 +33,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use declared::forms::{As, words};
+use declared::texts::ChainName;
 use tarsy_core::notification::route::{Filters, NamedFilter};
 use tarsy_core::plan::SuccessPolicy;
 
@@ -144,11 +147,13 @@ impl Config {
 }
 
 /// The lowest layer of all settings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Defaults {
     /// The chain for alert types that no chain lists; always a defined chain.
-    #[serde(serialize_with = "write::written")]
+    #[serde(with = "As::<ChainName>")]
     pub chain: String,
+    #[schemars(schema_with = "words::<SuccessPolicy>")]
     pub success_policy: SuccessPolicy,
     #[serde(skip_serializing_if = "write::is_default")]
     pub synthesis: Synthesis,

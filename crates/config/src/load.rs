@@ -13,12 +13,11 @@ use super::read::reader::{Field, Map};
 use super::read::yaml;
 use super::sections::chains;
 use super::sections::settings::Settings;
-use super::sections::synthesis::Synthesis;
 use super::{
     Agent, AgentChain, Config, ConfiguredSources, Defaults, Env, Fault, Faults, LlmProvider,
     LlmService, McpServer, NativeTools, NotificationRoute, Routes, Runbooks, Web, Worker, builtin,
 };
-use tarsy_core::plan::{Limits, Strategy, SuccessPolicy};
+use tarsy_core::plan::{Limits, Strategy};
 
 /// An environment variable of this process.
 pub fn process_env(name: &str) -> Option<String> {
@@ -213,57 +212,38 @@ fn named<'c, T>(
     items
 }
 
-/// The keys of `defaults`.
-#[derive(Default)]
-struct DefaultsSection {
-    /// A provider is named, be it defined or not.
-    names_provider: bool,
-    names_chain: bool,
-    settings: Settings,
-    success_policy: Option<SuccessPolicy>,
-    synthesis: Synthesis,
-    chain: Option<String>,
-}
-
 /// `marked` is the chain that is marked as the default.
 fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> Defaults {
-    let mut read = root.section("defaults", |map| DefaultsSection {
-        names_provider: map.has("llm_provider"),
-        names_chain: map.has("chain"),
-        settings: Settings::read(map),
-        success_policy: chains::success_policy(map),
-        synthesis: map.declared("synthesis"),
-        chain: map
-            .get("chain")
-            .and_then(|field| default_chain(&field, names, marked.as_deref())),
-    });
-    if !read.names_provider {
-        read.settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
-    }
-    let unnamed = || {
-        if read.names_chain {
-            None
-        } else {
-            only(&names.chains, root, "defaults.chain")
+    let mut defaults = Defaults::default();
+    let mut names_provider = false;
+    let mut names_chain = false;
+    if let Some(field) = root.get("defaults") {
+        defaults =
+            field.declared_and_checked(|read: &mut Defaults, field| read.settings.check(field));
+        names_provider = field.has("llm_provider");
+        names_chain = field.has("chain");
+        let chain = &defaults.chain;
+        if let Some(marked) = marked
+            .as_ref()
+            .filter(|marked| !chain.is_empty() && *marked != chain)
+        {
+            field.at("chain").fault(format!(
+                "{chain:?}, but the chain {marked} is marked as the default"
+            ));
         }
-    };
-    let chain = read.chain.or(marked).or_else(unnamed);
-    Defaults {
-        chain: chain.unwrap_or_default(),
-        success_policy: read.success_policy.unwrap_or_default(),
-        synthesis: read.synthesis,
-        settings: read.settings.over(&built_in()),
     }
-}
-
-fn default_chain(field: &Field<'_>, names: &Names, marked: Option<&str>) -> Option<String> {
-    let chain = field.reference(&names.chains)?;
-    if let Some(marked) = marked.filter(|marked| *marked != chain) {
-        field.fault(format!(
-            "{chain:?}, but the chain {marked} is marked as the default"
-        ));
+    if !names_provider {
+        defaults.settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
     }
-    Some(chain)
+    if defaults.chain.is_empty() {
+        let chain = marked.or_else(|| {
+            // A name with a fault is no missing one.
+            (!names_chain).then(|| only(&names.chains, root, "defaults.chain"))?
+        });
+        defaults.chain = chain.unwrap_or_default();
+    }
+    defaults.settings = defaults.settings.over(&built_in());
+    defaults
 }
 
 /// The only name; reports a missing key if there are several.

@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use crate::read::units::show_duration;
 use crate::write::{self, Written};
+use tarsy_core::alert::Severity;
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
-use tarsy_core::plan::Strategy;
+use tarsy_core::plan::{NativeToolsMode, Strategy, SuccessPolicy, ThinkingLevel};
 
 /// A form that a schema describes.
 pub(crate) trait Form {
@@ -151,4 +152,12 @@ macro_rules! words {
     )*};
 }
 
-words!(OnAcknowledged, OnResolved, Strategy);
+words!(
+    NativeToolsMode,
+    OnAcknowledged,
+    OnResolved,
+    Severity,
+    Strategy,
+    SuccessPolicy,
+    ThinkingLevel
+);

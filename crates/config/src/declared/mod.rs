@@ -18,7 +18,9 @@ use crate::read::reader::{Field, Map};
 const FORM: &str = "x-form";
 /// The keyword with the smallest and the largest value of a form, in its own unit.
 const RANGE: &str = "x-range";
-/// The keyword with the words of what a required key accepts.
+/// The keyword of a required key, with the words of what it accepts. Empty: the words of the schema, or the names.
+const REQUIRED: &str = "x-required";
+/// The keyword with the words of what one of several keys accepts.
 const ACCEPTED: &str = "x-accepted";
 
 /// The schema of a type, with the schemas of its parts inside.
@@ -28,46 +30,55 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     generator.into_root_schema_for::<T>().to_value()
 }
 
+impl Map<'_> {
+    /// A value that its type declares; the default for an absent one.
+    pub(crate) fn declared<T: DeserializeOwned + JsonSchema + Default>(&mut self, key: &str) -> T {
+        let field = self.get(key);
+        field.map(|field| field.declared()).unwrap_or_default()
+    }
+}
+
 impl Field<'_> {
     /// The value as its type declares it; a faulty part has its default.
     pub(crate) fn declared<T: DeserializeOwned + JsonSchema + Default>(&self) -> T {
-        let value = self.along(&schema_of::<T>());
-        value.map_or_else(T::default, |value| self.typed(value))
-    }
-
-    fn typed<T: DeserializeOwned + Default>(&self, value: Value) -> T {
-        serde_json::from_value(value).unwrap_or_else(|error| {
-            // A fault of a required key is reported already.
-            if self.faults() == 0 {
-                self.fault(error.to_string());
-            }
-            T::default()
-        })
+        self.declared_and_checked(|_, _| ())
     }
 
     /// The same, with the faults of `check` among the others in the order of the keys.
     pub(crate) fn declared_and_checked<T: DeserializeOwned + JsonSchema + Default>(
         &self,
-        check: fn(&T, &Self),
+        check: fn(&mut T, &Self),
     ) -> T {
         let before = self.faults();
-        let value = self.declared();
-        check(&value, self);
         let schema = schema_of::<T>();
-        let keys = schema["properties"].as_object();
-        let keys: Vec<String> = keys.into_iter().flat_map(Object::keys).cloned().collect();
-        self.in_order(before, &keys);
+        let read = serde_json::from_value(self.along(&schema).unwrap_or_default());
+        let mut value = read.unwrap_or_else(|error| {
+            // A part without a default has reported its fault already.
+            if self.faults() == before {
+                self.fault(error.to_string());
+            }
+            T::default()
+        });
+        check(&mut value, self);
+        self.in_order(before, |path| position(&schema, path));
         value
     }
 
     /// The value that a schema accepts, with variables resolved.
     fn along(&self, schema: &Value) -> Option<Value> {
+        let schema = self.alternative(schema);
         if let Some(properties) = schema["properties"].as_object() {
-            return Some(self.section(|map| object(map, schema, properties).into()));
+            let read = self.section(|map| object(map, schema, properties));
+            return self.only_one(schema, read).map(Value::from);
         }
-        if let Some(alternatives) = schema["anyOf"].as_array() {
-            // The other alternative is `null`, which counts as an absent key.
-            return self.along(alternatives.first()?);
+        if schema["additionalProperties"].is_object() {
+            let entries = self.entries();
+            let entry = |(name, field): (String, Self)| {
+                Some((name, field.along(&schema["additionalProperties"])?))
+            };
+            return Some(Value::Object(
+                entries.into_iter().filter_map(entry).collect(),
+            ));
         }
         if let Some(words) = words(schema) {
             return self.word(&words).map(Value::from);
@@ -78,12 +89,69 @@ impl Field<'_> {
         match kind(schema) {
             "boolean" => self.flag().map(Value::from),
             "integer" => self.number(range(schema)?).map(Value::from),
-            "array" => {
-                let items = self.list()?;
-                let item = |field: &Self| field.along(&schema["items"]);
-                Some(items.iter().filter_map(item).collect())
-            }
+            "number" => self.decimal_of(schema).map(Value::from),
+            "array" => self.array(schema),
             _ => self.text().map(Value::from),
+        }
+    }
+
+    /// The alternative for a value of this kind. The alternative `null` counts as an absent key.
+    fn alternative<'s>(&self, schema: &'s Value) -> &'s Value {
+        let Some(alternatives) = schema["anyOf"].as_array() else {
+            return schema;
+        };
+        if schema["properties"].is_object() {
+            return schema;
+        }
+        let mut fitting = alternatives.iter();
+        let fits = fitting.find(|known| known["properties"].is_object() == self.is_map());
+        fits.filter(|known| kind(known) != "null")
+            .or(alternatives.first())
+            .unwrap_or(schema)
+    }
+
+    /// The keys of a mapping that accepts a single one of them.
+    fn only_one(
+        &self,
+        schema: &Value,
+        read: Object<String, Value>,
+    ) -> Option<Object<String, Value>> {
+        if schema["maxProperties"].is_null() {
+            return Some(read);
+        }
+        let keys: Vec<&str> = read.keys().map(String::as_str).collect();
+        if keys.len() > 1 {
+            self.fault(format!("{}; accepted: one of them", keys.join(" and ")));
+        }
+        (keys.len() == 1).then_some(read)
+    }
+
+    fn array(&self, schema: &Value) -> Option<Value> {
+        let items = self.list()?;
+        if items.is_empty() && !schema["minItems"].is_null() {
+            let accepted = schema[REQUIRED].as_str().unwrap_or_default();
+            self.fault(format!("an empty list; accepted: {accepted}"));
+        }
+        let item = |field: &Self| {
+            let schema = field.alternative(&schema["items"]);
+            match name_key(schema) {
+                // A plain name is a frequent mistake.
+                Some(key) if field.is_text() => {
+                    let name = field.text()?;
+                    field.wrong_kind(&format!("a mapping, written as \"- {key}: {name}\""));
+                    None
+                }
+                _ => field.along(schema),
+            }
+        };
+        Some(items.iter().filter_map(item).collect())
+    }
+
+    fn decimal_of(&self, schema: &Value) -> Option<f64> {
+        let bound = |key: &str| schema[key].as_f64();
+        match (bound("minimum"), bound("maximum")) {
+            (Some(from), Some(to)) => self.decimal(from..=to),
+            _ => self.amount(),
         }
     }
 
@@ -94,19 +162,24 @@ impl Field<'_> {
             ("duration", Some(range)) => self.duration(range).map(forms::duration_value),
             ("bytes", Some(range)) => self.bytes(range).map(Value::from),
             ("tokens", Some(range)) => self.tokens(range).map(Value::from),
+            ("mapping", _) => {
+                if !self.is_map() {
+                    self.wrong_kind("a mapping of names to values");
+                }
+                Some(self.json()).filter(Value::is_object)
+            }
             (text, _) => texts::reader(text)?(self).map(Value::from),
         }
     }
-}
 
-impl Map<'_> {
-    /// The keys of a type that shares its mapping with others.
-    pub(crate) fn part<T: DeserializeOwned + JsonSchema + Default>(&mut self) -> T {
-        let schema = schema_of::<T>();
-        let none = Object::new();
-        let properties = schema["properties"].as_object().unwrap_or(&none);
-        let value = object(self, &schema, properties);
-        self.field().typed(value.into())
+    /// The words of what a required key accepts.
+    fn accepted(&self, property: &Value) -> String {
+        let text = property[REQUIRED].as_str().unwrap_or_default();
+        if !text.is_empty() {
+            return text.to_owned();
+        }
+        let names = || self.names().agents.join(", ");
+        words(property).map_or_else(names, |words| words.join(", "))
     }
 }
 
@@ -118,32 +191,55 @@ fn object(
 ) -> Object<String, Value> {
     let mut read = Object::new();
     for (key, property) in properties {
-        let Some(field) = map.get(key) else {
-            if names(&schema["required"], key) {
-                map.missing(key, property[ACCEPTED].as_str().unwrap_or_default());
+        if let Some(field) = map.get(key) {
+            if let Some(value) = field.along(property) {
+                read.insert(key.clone(), value);
             }
-            continue;
-        };
-        if let Some(value) = field.along(property) {
-            read.insert(key.clone(), value);
+        } else if !property[REQUIRED].is_null() {
+            map.missing(key, &map.field().accepted(property));
         }
     }
     if let Some(alternatives) = schema["anyOf"].as_array()
         && !read.values().any(|value| *value != json!([]))
     {
         let first = alternatives[0]["required"][0].as_str().unwrap_or_default();
-        map.missing(
-            first,
-            properties[first][ACCEPTED].as_str().unwrap_or_default(),
-        );
+        let accepted = properties[first][ACCEPTED].as_str().unwrap_or_default();
+        map.missing(first, accepted);
     }
     read
 }
 
-fn names(required: &Value, key: &str) -> bool {
-    required
-        .as_array()
-        .is_some_and(|keys| keys.iter().any(|name| name == key))
+/// The only required key of a mapping, if it is a text.
+fn name_key(schema: &Value) -> Option<&str> {
+    let properties = schema["properties"].as_object()?;
+    let is_required = |(_, property): &(&String, &Value)| !property[REQUIRED].is_null();
+    let required: Vec<_> = properties.iter().filter(is_required).collect();
+    match required.as_slice() {
+        [(key, property)] if kind(property) == "string" => Some(key),
+        _ => None,
+    }
+}
+
+/// The positions of the keys and items of a path; an unknown key is the last one.
+fn position(schema: &Value, path: &str) -> Vec<usize> {
+    let mut schema = schema;
+    let mut positions = Vec::new();
+    for part in path.split(['.', '[']).filter(|part| !part.is_empty()) {
+        let section = schema["anyOf"].as_array().and_then(|known| known.first());
+        if schema["properties"].is_null() {
+            schema = section.unwrap_or(schema);
+        }
+        if let Some(index) = part.strip_suffix(']').and_then(|index| index.parse().ok()) {
+            positions.push(index);
+            schema = &schema["items"];
+            continue;
+        }
+        let keys = schema["properties"].as_object();
+        let known = keys.and_then(|keys| keys.keys().position(|key| key == part));
+        positions.push(known.unwrap_or(usize::MAX));
+        schema = &schema["properties"][part];
+    }
+    positions
 }
 
 /// The words of an enumeration.

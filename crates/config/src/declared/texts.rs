@@ -46,6 +46,7 @@ texts! {
     };
     PublicAddress "public-url" public_url;
     Pattern "pattern" pattern;
+    ChainName "agent-chain" |field| field.reference(&field.names().chains);
     AgentName "agent" |field| field.reference(&field.names().agents);
     ProviderName "llm-provider" |field| field.reference(&field.names().providers);
     ServerName "mcp-server" |field| field.reference(&field.names().servers);

@@ -56,7 +56,7 @@ impl<'e> Context<'e> {
     }
 
     /// Sorts the faults after the first `from` ones.
-    pub(super) fn sort_by_key(&self, from: usize, key: impl FnMut(&Fault) -> usize) {
+    pub(super) fn sort_by_key<K: Ord>(&self, from: usize, key: impl FnMut(&Fault) -> K) {
         if let Some(faults) = self.faults.borrow_mut().get_mut(from..) {
             faults.sort_by_key(key);
         }

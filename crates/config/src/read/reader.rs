@@ -3,9 +3,6 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-
 use super::context::Context;
 use super::fault::{Fault, did_you_mean};
 use super::names::Names;
@@ -324,27 +321,47 @@ impl<'c> Field<'c> {
 
     /// A mapping with free keys; empty for an absent value and after a fault.
     pub(crate) fn entries(&self) -> Vec<(String, Self)> {
-        let map = self.map();
         let entry = |(name, value): &'c (Node, Node)| {
             let key = key_text(name);
-            let field = map.child(&key, name, value);
+            let field = self.below(&key, name, value);
             (key, field)
         };
-        map.pairs.iter().map(entry).collect()
+        self.map().pairs.iter().map(entry).collect()
     }
 
-    /// A value below this one; itself if the key is absent.
-    pub(crate) fn at(&self, key: &str) -> Self {
-        let pairs = if let Data::Map(pairs) = self.data() {
-            pairs.as_slice()
-        } else {
-            &[]
+    /// The value of a key; `None` when it is absent or null.
+    pub(crate) fn get(&self, key: &str) -> Option<Self> {
+        let Data::Map(pairs) = self.data() else {
+            return None;
         };
-        let entry = pairs.iter().find(|(name, _)| key_text(name) == key);
-        entry.map_or_else(
-            || self.clone(),
-            |(name, value)| self.below(key, name, value),
-        )
+        let (name, value) = pairs.iter().find(|(name, _)| key_text(name) == key)?;
+        (value.data != Data::Null).then(|| self.below(key, name, value))
+    }
+
+    /// Whether the key is present and not null.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The value of a key; itself if the key is absent.
+    pub(crate) fn at(&self, key: &str) -> Self {
+        self.get(key).unwrap_or_else(|| self.clone())
+    }
+
+    /// The items of a list below this value; empty for anything else.
+    pub(crate) fn items(&self, key: &str) -> Vec<Self> {
+        let field = self.get(key);
+        let list = field.filter(|field| matches!(field.data(), Data::List(_)));
+        list.and_then(|field| field.list()).unwrap_or_default()
+    }
+
+    /// Reports a required key as missing. A value that is no mapping has that fault only.
+    pub(crate) fn missing(&self, key: &str, accepted: &str) {
+        if matches!(self.data(), Data::Map(_) | Data::Null) {
+            let problem = format!("missing; accepted: {accepted}");
+            self.context
+                .fault(join(&self.path, key), self.line, problem);
+        }
     }
 
     fn below(&self, key: &str, name: &Node, value: &'c Node) -> Self {
@@ -375,15 +392,10 @@ impl<'c> Field<'c> {
         self.context.faults()
     }
 
-    /// Brings the faults after the first `from` ones into the order of these keys; unknown keys are the last ones.
-    pub(crate) fn in_order(&self, from: usize, keys: &[String]) {
-        let position = |fault: &Fault| {
-            let below = fault.key.strip_prefix(&self.path).unwrap_or_default();
-            let key = below.trim_start_matches('.').split(['.', '[']).next();
-            let known = keys.iter().position(|known| Some(known.as_str()) == key);
-            known.unwrap_or(keys.len())
-        };
-        self.context.sort_by_key(from, position);
+    /// Sorts the faults after the first `from` ones by the position of their paths below this one.
+    pub(crate) fn in_order(&self, from: usize, position: impl Fn(&str) -> Vec<usize>) {
+        let of = |fault: &Fault| position(fault.key.strip_prefix(&self.path).unwrap_or_default());
+        self.context.sort_by_key(from, of);
     }
 
     fn map(&self) -> Map<'c> {
@@ -420,15 +432,12 @@ impl<'c> Map<'c> {
     /// The value of a key; `None` when it is absent or null.
     pub(crate) fn get(&mut self, key: &str) -> Option<Field<'c>> {
         self.known.push(key.to_owned());
-        let (name, value) = self.pairs.iter().find(|(name, _)| key_text(name) == key)?;
-        (value.data != Data::Null).then(|| self.child(key, name, value))
+        self.field.get(key)
     }
 
     /// Whether the key is present and not null.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.pairs
-            .iter()
-            .any(|(name, value)| key_text(name) == key && value.data != Data::Null)
+        self.field.has(key)
     }
 
     /// The value of a required key; reports the key if it is missing.
@@ -442,15 +451,7 @@ impl<'c> Map<'c> {
 
     /// Reports a required key as missing. A value that is no mapping has that fault only.
     pub fn missing(&self, key: &str, accepted: &str) {
-        if !matches!(self.field.data(), Data::Map(_) | Data::Null) {
-            return;
-        }
-        let path = join(&self.field.path, key);
-        self.field.context.fault(
-            path,
-            self.field.line,
-            format!("missing; accepted: {accepted}"),
-        );
+        self.field.missing(key, accepted);
     }
 
     pub fn text(&mut self, key: &'static str) -> Option<String> {
@@ -500,13 +501,6 @@ impl<'c> Map<'c> {
         self.list(key, Field::text).unwrap_or_default()
     }
 
-    /// A value that its type declares; the default for an absent one.
-    pub(crate) fn declared<T: DeserializeOwned + JsonSchema + Default>(&mut self, key: &str) -> T {
-        self.get(key)
-            .map(|field| field.declared())
-            .unwrap_or_default()
-    }
-
     /// A mapping; the default for an absent one.
     pub fn section<T: Default>(
         &mut self,
@@ -531,10 +525,6 @@ impl<'c> Map<'c> {
                     .fault(join(&self.field.path, &key), name.line, problem);
             }
         }
-    }
-
-    fn child(&self, key: &str, name: &Node, value: &'c Node) -> Field<'c> {
-        self.field.below(key, name, value)
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn check(&self, field: &Field<'_>) {
+    pub(crate) fn check(&mut self, field: &Field<'_>) {
         self.settings.check(field);
     }
 }

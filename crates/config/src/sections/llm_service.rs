@@ -53,11 +53,11 @@ pub struct LlmService {
 pub struct LlmServiceTls {
     /// The certificate of the service, followed by those of its issuers.
     #[serde(with = "As::<File>")]
-    #[schemars(extend("x-accepted" = PEM_FILE))]
+    #[schemars(extend("x-required" = PEM_FILE))]
     pub certificate: String,
     /// The private key of the certificate.
     #[serde(with = "As::<File>")]
-    #[schemars(extend("x-accepted" = PEM_FILE))]
+    #[schemars(extend("x-required" = PEM_FILE))]
     pub key: String,
     /// The authorities whose certificates clients have to show; absent: clients need none.
     #[serde(default)]

@@ -11,7 +11,6 @@ use serde::Serialize;
 pub use self::probe::ToolProbe;
 pub use self::scope::ServerScope;
 use self::transport::McpTransport;
-use super::settings::summarize_over;
 use crate::read::reader::{Field, Map};
 use crate::write::{is_default, written};
 use tarsy_core::read_result;
@@ -114,7 +113,9 @@ impl McpServer {
             tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
             deny: map.texts("deny"),
             trust_hints: map.flag("trust_hints").unwrap_or(true),
-            summarize_over: summarize_over(map),
+            summarize_over: map
+                .tokens("summarize_over", 0..=1_000_000)
+                .and_then(|tokens| u32::try_from(tokens).ok()),
             probe: ToolProbe::read(map),
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::native_tools::NativeTools;
 use crate::declared::forms::{As, Secs, Word, tokens};
 use crate::declared::texts::{ProviderName, ServerName, ToolPattern as ToolName};
-use crate::read::reader::{Field, Map};
+use crate::read::reader::Field;
 use crate::tool_pattern::ToolPattern;
 use crate::write::is_default;
 use tarsy_core::plan::Strategy;
@@ -97,12 +97,6 @@ impl Settings {
         }
     }
 
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let settings: Self = map.part();
-        settings.check(map.field());
-        settings
-    }
-
     /// Reports a fallback provider that is repeated, and the one that the list is for: `llm_provider` of the same layer,
     /// or the only one.
     pub(crate) fn check(&self, field: &Field<'_>) {
@@ -117,7 +111,7 @@ impl Settings {
         };
         let main = self.llm_provider.as_ref().or(only);
         let mut read: Vec<String> = Vec::new();
-        for item in field.at("fallback_providers").list().unwrap_or_default() {
+        for item in field.items("fallback_providers") {
             let Some(name) = item.resolved().filter(|name| known.contains(name)) else {
                 continue;
             };
@@ -132,12 +126,6 @@ impl Settings {
             }
         }
     }
-}
-
-/// The size of results that are summarised, in tokens: `5k`, `5k tokens`, 0 for none.
-pub(crate) fn summarize_over(map: &mut Map<'_>) -> Option<u32> {
-    map.tokens("summarize_over", 0..=1_000_000)
-        .and_then(|tokens| u32::try_from(tokens).ok())
 }
 
 #[cfg(test)]

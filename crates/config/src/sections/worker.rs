@@ -69,7 +69,7 @@ impl Default for Worker {
 const MAX_SLOTS: u32 = 20_000;
 
 impl Worker {
-    pub(crate) fn check(&self, field: &Field<'_>) {
+    pub(crate) fn check(&mut self, field: &Field<'_>) {
         let (slots, reserved) = (self.slots, self.reserved_critical_slots);
         if reserved >= slots {
             field.at("reserved_critical_slots").fault(format!(
