@@ -129,7 +129,7 @@ fn single(file: &str, line: usize, problem: String) -> Faults {
 
 fn read(map: &mut Map<'_>, names: &Names) -> Config {
     let mut llm_providers = named(map, "llm_providers", |_, field| {
-        field.section(LlmProvider::read)
+        field.declared_and_checked(LlmProvider::check)
     });
     if llm_providers.is_empty() {
         llm_providers.insert(builtin::PROVIDER.to_owned(), LlmProvider::scripted());
@@ -158,8 +158,8 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
     }
     Config {
         defaults: read_defaults(map, names, marked),
-        routes: Routes::read(map, names),
-        worker: worker(map),
+        routes: Routes::read(map),
+        worker: checked(map, "worker", Worker::check),
         streams: map.declared("streams"),
         dedupe: map.declared("dedupe"),
         receive: map.declared("receive"),
@@ -167,7 +167,7 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         web: map.declared("web"),
         notifications: notifications(map, &names.chains),
         sources: ConfiguredSources::read(map),
-        runbooks: map.section("runbooks", Runbooks::read),
+        runbooks: checked(map, "runbooks", Runbooks::check),
         database: map.declared("database"),
         retention: map.declared("retention"),
         masking: map.declared("masking"),
@@ -178,11 +178,13 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
     }
 }
 
-fn worker(map: &mut Map<'_>) -> Worker {
-    let field = map.get("worker");
-    field.map_or_else(Worker::default, |field| {
-        field.declared_and_checked(Worker::check)
-    })
+fn checked<T: DeserializeOwned + JsonSchema + Default>(
+    map: &mut Map<'_>,
+    key: &str,
+    check: fn(&mut T, &Field<'_>),
+) -> T {
+    let field = map.get(key);
+    field.map_or_else(T::default, |field| field.declared_and_checked(check))
 }
 
 fn notifications(map: &mut Map<'_>, chains: &[String]) -> BTreeMap<String, NotificationRoute> {

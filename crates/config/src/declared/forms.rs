@@ -52,6 +52,16 @@ impl<F: Form> JsonSchema for As<F> {
     }
 }
 
+/// A value in a form, as it is.
+pub(crate) fn form<F: Form>(_: &mut SchemaGenerator) -> Schema {
+    F::schema()
+}
+
+/// A mapping of names to values in a form.
+pub(crate) fn entries<F: Form>(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "additionalProperties": F::schema()})
+}
+
 /// A list of values in a form.
 impl<F: Form> Form for Vec<F> {
     fn schema() -> Schema {

@@ -7,6 +7,8 @@ use crate::read::reader::Field;
 use crate::tool_pattern::ToolPattern as Tools;
 use crate::url_pattern::UrlPattern as Address;
 use tarsy_core::public_url::PublicUrl;
+use tarsy_core::routing::Matcher;
+use tarsy_core::runbook::RunbookHost;
 use tarsy_mask::OwnPattern;
 
 /// Defines the types of texts, each with its word in a schema and its reader.
@@ -46,12 +48,31 @@ texts! {
     };
     PublicAddress "public-url" public_url;
     Pattern "pattern" pattern;
+    Url "url" |field| field.url();
+    Project "project" |field| text_of(field, is_plain_name, PROJECT);
+    Location "location" |field| text_of(field, is_plain_name, LOCATION);
+    Templated "template" |field| Some(field.template()?.as_str().to_owned());
+    HeaderValue "header-value" header_value;
+    Proxy "proxy" proxy;
+    RunbookHostName "runbook-host" |field| text_of(field, |text| RunbookHost::parse(text).is_some(), RUNBOOK_HOST);
+    RouteName "route-name" |field| text_of(field, is_route_name, "a name of at most 40 letters, digits, - and _");
+    RouteMatcher "matcher" matcher;
+    Reason "reason" |field| text_of(field, is_reason, "one line of at most 120 characters");
     ChainName "agent-chain" |field| field.reference(&field.names().chains);
     AgentName "agent" |field| field.reference(&field.names().agents);
     ProviderName "llm-provider" |field| field.reference(&field.names().providers);
     ServerName "mcp-server" |field| field.reference(&field.names().servers);
     ToolPattern "tool-pattern" tool_pattern;
 }
+
+/// The words of what the key `project` accepts.
+pub(crate) const PROJECT: &str = "the id of a project of Google Cloud, such as my-project-1";
+const LOCATION: &str = "global, or a region such as europe-west4";
+const RUNBOOK_HOST: &str =
+    "a host such as runbooks.example.com, wiki.example.com:8443, *.example.com, without a scheme";
+const MAX_PLAIN_NAME_BYTES: usize = 100;
+const MAX_ROUTE_NAME_CHARS: usize = 40;
+const MAX_REASON_CHARS: usize = 120;
 
 /// A text for which `is_accepted` holds.
 fn text_of(field: &Field<'_>, is_accepted: fn(&str) -> bool, accepted: &str) -> Option<String> {
@@ -74,6 +95,55 @@ fn variable_pattern(field: &Field<'_>) -> Option<String> {
         "not a pattern of variables; accepted: a name such as TEAM_*_KEY, * for any characters"
             .to_owned(),
     );
+    None
+}
+
+/// A name that can be a part of an address. The id of an old project begins with a domain: `example.com:my-project`.
+fn is_plain_name(text: &str) -> bool {
+    let is_plain = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
+    };
+    let begins = text.starts_with(|first: char| first.is_ascii_alphanumeric());
+    begins && text.len() <= MAX_PLAIN_NAME_BYTES && text.bytes().all(is_plain)
+}
+
+fn is_route_name(text: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=MAX_ROUTE_NAME_CHARS).contains(&text.len()) && text.chars().all(is_name)
+}
+
+fn is_reason(text: &str) -> bool {
+    let is_short = text.chars().count() <= MAX_REASON_CHARS;
+    is_short && !text.trim().is_empty() && !text.contains(char::is_control)
+}
+
+fn matcher(field: &Field<'_>) -> Option<String> {
+    let text = field.text()?;
+    if let Err(fault) = Matcher::parse(&text) {
+        field.fault(format!("{text:?}: {fault}"));
+        return None;
+    }
+    Some(text)
+}
+
+/// The value of a header, unresolved. No fault shows it, because it may be a secret.
+fn header_value(field: &Field<'_>) -> Option<String> {
+    let value = field.text()?;
+    if value.chars().any(|c| !(c.is_ascii_graphic() || c == ' ')) {
+        field.fault(
+            "not the value of a header; accepted: visible ASCII characters and blanks".to_owned(),
+        );
+    }
+    Some(field.template()?.as_str().to_owned())
+}
+
+/// The address of a proxy, unresolved. Its fault shows no value, because it may contain a password.
+fn proxy(field: &Field<'_>) -> Option<String> {
+    let address = field.text()?;
+    if address.starts_with("http://") || address.starts_with("https://") {
+        return Some(field.template()?.as_str().to_owned());
+    }
+    field.fault("not the address of a proxy; accepted: http://… or https://…".to_owned());
     None
 }
 
@@ -102,7 +172,7 @@ fn pattern(field: &Field<'_>) -> Option<String> {
 }
 
 /// A pattern of tools whose server is defined.
-pub(crate) fn tool_pattern(field: &Field<'_>) -> Option<String> {
+fn tool_pattern(field: &Field<'_>) -> Option<String> {
     let text = field.text()?;
     let servers = &field.names().servers;
     let Some(pattern) = Tools::parse(&text) else {

@@ -462,10 +462,6 @@ impl<'c> Map<'c> {
         self.get(key)?.flag()
     }
 
-    pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
-        self.get(key)?.number(range)
-    }
-
     /// `secs` is the accepted range in seconds.
     pub(crate) fn duration(
         &mut self,
@@ -477,15 +473,6 @@ impl<'c> Map<'c> {
 
     pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         self.get(key)?.bytes(range)
-    }
-
-    pub(crate) fn tokens(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.tokens(range)
-    }
-
-    /// A name that is defined elsewhere in the file.
-    pub(crate) fn reference(&mut self, key: &'static str, defined: &[String]) -> Option<String> {
-        self.get(key)?.reference(defined)
     }
 
     /// The items of a list that `read` accepts.
