@@ -1,8 +1,9 @@
 //! The configuration: values that are parsed once and passed down.
 //!
 //! `load` reads a file into a [`Config`]. `read` turns YAML into a tree with lines and reads typed values from it, so
-//! that all faults are reported at once. `sections` knows the keys of each section, `write` the form of values in a
-//! file, and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an
+//! that all faults are reported at once. `sections` has the types of each section, which declare their keys; `declared`
+//! reads values along the schemas of these types, `write` has the form of values in a file, `schema` the schema for
+//! editors, and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an
 //! environment variable.
 
 #![cfg_attr(
@@ -22,6 +23,7 @@ mod secret;
 pub mod read;
 pub mod samples;
 pub mod sections;
+mod schema;
 mod show;
 mod hints;
 mod tool_pattern;
@@ -47,8 +49,10 @@ pub use hints::hints;
 pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Resolved, Template, TemplateError};
+pub use schema::schema;
 pub use secret::{Secret, SecretError, SecretSource, environment_fault};
 pub use sections::agents::Agent;
+use sections::chains::WrittenChain;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
@@ -91,16 +95,18 @@ pub mod builtin {
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The complete configuration; absent keys of the file have their defaults.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Config {
-    /// Never empty.
+    /// The models by their names. By default a recording answers.
     pub llm_providers: BTreeMap<String, LlmProvider>,
+    /// The servers of tools by their names.
     pub mcp_servers: BTreeMap<String, McpServer>,
-    /// Never empty.
+    /// The agents by their names. By default there is one, `sre`.
     pub agents: BTreeMap<String, Agent>,
-    /// Never empty.
+    /// The chains by their names. By default there is one that runs the only agent.
+    #[schemars(with = "BTreeMap<String, WrittenChain>")]
     pub agent_chains: BTreeMap<String, AgentChain>,
-    /// The routes: rules that decide about the treatment of alerts.
+    /// Rules that decide about the treatment of alerts, in their order.
     #[serde(skip_serializing_if = "write::is_default")]
     pub routes: Routes,
     pub defaults: Defaults,
@@ -112,9 +118,11 @@ pub struct Config {
     pub web: Web,
     /// The routes of notifications by their names.
     #[serde(skip_serializing_if = "write::is_default")]
+    #[schemars(schema_with = "sections::notifications::schema")]
     pub notifications: BTreeMap<String, NotificationRoute>,
-    /// The sources of alerts that the file defines.
+    /// The sources of alerts that the file defines, by their names.
     #[serde(skip_serializing_if = "write::is_default")]
+    #[schemars(schema_with = "sections::sources::schema")]
     pub sources: ConfiguredSources,
     pub runbooks: Runbooks,
     pub database: Database,
@@ -150,9 +158,10 @@ impl Config {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Defaults {
-    /// The chain for alert types that no chain lists; always a defined chain.
+    /// The chain for alert types that no chain lists; by default the only one, or the one that is marked as the default.
     #[serde(with = "As::<ChainName>")]
     pub chain: String,
+    /// The condition for a stage to count as completed.
     #[schemars(schema_with = "words::<SuccessPolicy>")]
     pub success_policy: SuccessPolicy,
     #[serde(skip_serializing_if = "write::is_default")]

@@ -58,6 +58,13 @@ impl Config {
         let config = Field::root(&context, &root).section(|map| read(map, &context.names));
         let faults = context.into_faults();
         if faults.is_empty() {
+            // Each file that a test loads is valid for editors.
+            #[cfg(test)]
+            assert_eq!(
+                crate::schema::tests::refused(text),
+                Vec::<String>::new(),
+                "{text}"
+            );
             Ok(config)
         } else {
             Err(Faults {

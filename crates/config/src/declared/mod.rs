@@ -15,11 +15,11 @@ use serde_json::{Map as Object, Value, json};
 use crate::read::reader::{Field, Map};
 
 /// The keyword with the name of a text's form.
-const FORM: &str = "x-form";
+pub(crate) const FORM: &str = "x-form";
 /// The keyword with the smallest and the largest value of a form, in its own unit.
-const RANGE: &str = "x-range";
+pub(crate) const RANGE: &str = "x-range";
 /// The keyword of a required key, with the words of what it accepts. Empty: the words of the schema, or the names.
-const REQUIRED: &str = "x-required";
+pub(crate) const REQUIRED: &str = "x-required";
 /// The keyword with the words of what one of several keys accepts.
 const ACCEPTED: &str = "x-accepted";
 
@@ -243,7 +243,7 @@ fn position(schema: &Value, path: &str) -> Vec<usize> {
 }
 
 /// The words of an enumeration.
-fn words(schema: &Value) -> Option<Vec<&str>> {
+pub(crate) fn words(schema: &Value) -> Option<Vec<&str>> {
     if let Some(word) = schema["const"].as_str() {
         return Some(vec![word]);
     }
@@ -255,7 +255,7 @@ fn words(schema: &Value) -> Option<Vec<&str>> {
 }
 
 /// The kind of a value, apart from `null`.
-fn kind(schema: &Value) -> &str {
+pub(crate) fn kind(schema: &Value) -> &str {
     let kinds = &schema["type"];
     kinds[0].as_str().or(kinds.as_str()).unwrap_or_default()
 }

@@ -40,7 +40,7 @@ pub struct AgentChain {
     /// The chain's layer of settings.
     #[serde(flatten)]
     pub settings: Settings,
-    /// Never empty.
+    /// The stages in their order, at least one.
     #[schemars(length(min = 1), extend("x-required" = "a list of stages with their agents"))]
     pub stages: Vec<Stage>,
 }
@@ -69,7 +69,7 @@ pub struct Stage {
     /// The stage's layer of settings.
     #[serde(flatten)]
     pub settings: Settings,
-    /// Never empty.
+    /// The agents of the stage, at least one.
     #[schemars(length(min = 1), extend("x-required" = "a list of agents"))]
     pub agents: Vec<StageAgent>,
     /// The number of copies of a single agent; 1 for several agents.

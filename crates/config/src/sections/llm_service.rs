@@ -119,9 +119,17 @@ const PEM_FILE: &str = "the path of a PEM file";
 
 /// A limit for each provider that may have one.
 fn concurrency(_: &mut SchemaGenerator) -> Schema {
-    let limit = json!({"type": "integer", "minimum": 1, "maximum": MAX_CALLS});
     let keys = std::iter::once("default").chain(provider::counted().map(|provider| provider.name));
-    let properties = keys.map(|key| (key.to_owned(), limit.clone()));
+    let limit = |key: &str| {
+        let whose = if key == "default" {
+            "a provider without its own"
+        } else {
+            key
+        };
+        let description = format!("The limit of {whose}.");
+        json!({"type": "integer", "minimum": 1, "maximum": MAX_CALLS, "description": description})
+    };
+    let properties = keys.map(|key| (key.to_owned(), limit(key)));
     json_schema!({"type": "object", "properties": properties.collect::<Object<_, _>>()})
 }
 

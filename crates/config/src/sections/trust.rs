@@ -27,7 +27,7 @@ const DESCRIBING: usize = 6;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Receive {
-    /// The headers that are published with an alert, each one of [`RECEIVE_HEADERS`].
+    /// The headers of a request that are published with an alert.
     #[schemars(schema_with = "receive_headers")]
     pub headers: Vec<String>,
     /// The number of connections that may be open at the same time. Each may hold a body of the maximum size in memory.

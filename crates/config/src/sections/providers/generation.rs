@@ -41,12 +41,16 @@ pub struct Generation {
 
 /// Providers accept a level or a budget. The LLM service fits a budget to the model.
 fn thinking(generator: &mut SchemaGenerator) -> Schema {
+    let mut level = words::<ThinkingLevel>(generator);
+    level.insert(
+        "description".to_owned(),
+        "A word for how long a model may think.".into(),
+    );
+    let mut budget = tokens::<0, 1_000_000>(generator);
+    budget.insert("description".to_owned(), "A number of tokens.".into());
     json_schema!({
         "type": "object",
-        "properties": {
-            "level": words::<ThinkingLevel>(generator),
-            "budget": tokens::<0, 1_000_000>(generator),
-        },
+        "properties": {"level": level, "budget": budget},
         "maxProperties": 1
     })
 }

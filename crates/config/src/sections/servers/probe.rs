@@ -11,6 +11,7 @@ pub struct ToolProbe {
     /// The tool's name at its server.
     #[schemars(extend("x-required" = "the name of a tool at the server"))]
     pub tool: String,
+    /// The arguments of the call.
     #[serde(skip_serializing_if = "Object::is_empty")]
     #[schemars(schema_with = "arguments")]
     pub arguments: Object<String, Value>,
