@@ -158,7 +158,7 @@ impl Config {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Defaults {
-    /// The chain for alert types that no chain lists; by default the only one, or the one that is marked as the default.
+    /// The chain for alert types that no chain lists; by default the only one, or the one with `default: true`.
     #[serde(with = "As::<ChainName>")]
     pub chain: String,
     /// The condition for a stage to count as completed.

@@ -30,6 +30,13 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     generator.into_root_schema_for::<T>().to_value()
 }
 
+/// The keys that a type declares.
+pub(crate) fn keys_of<T: JsonSchema>() -> Vec<String> {
+    let schema = schema_of::<T>();
+    let keys = schema["properties"].as_object().into_iter();
+    keys.flat_map(Object::keys).cloned().collect()
+}
+
 impl Map<'_> {
     /// A value that its type declares; the default for an absent one.
     pub(crate) fn declared<T: DeserializeOwned + JsonSchema + Default>(&mut self, key: &str) -> T {

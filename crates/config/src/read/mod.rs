@@ -7,6 +7,7 @@
 pub mod yaml;
 pub mod context;
 pub mod reader;
+mod map;
 mod written;
 pub(crate) mod names;
 pub mod units;

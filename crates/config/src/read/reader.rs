@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::fault::{Fault, did_you_mean};
+pub use super::map::Map;
 use super::names::Names;
 use super::template::{Template, is_variable_name};
 use super::units::{
@@ -15,10 +16,10 @@ use super::yaml::{Data, Node};
 /// A node with its path. A method that returns `None` has reported the fault.
 #[derive(Clone, Debug)]
 pub struct Field<'c> {
-    context: &'c Context<'c>,
-    path: String,
-    line: usize,
-    node: Option<&'c Node>,
+    pub(super) context: &'c Context<'c>,
+    pub(super) path: String,
+    pub(super) line: usize,
+    pub(super) node: Option<&'c Node>,
 }
 
 impl<'c> Field<'c> {
@@ -407,111 +408,7 @@ impl<'c> Field<'c> {
                 &[]
             }
         };
-        Map {
-            field: self.clone(),
-            pairs,
-            known: Vec::new(),
-        }
-    }
-}
-
-/// A mapping that remembers which keys were read.
-#[derive(Debug)]
-pub struct Map<'c> {
-    field: Field<'c>,
-    pairs: &'c [(Node, Node)],
-    known: Vec<String>,
-}
-
-impl<'c> Map<'c> {
-    /// The mapping itself.
-    pub(crate) fn field(&self) -> &Field<'c> {
-        &self.field
-    }
-
-    /// The value of a key; `None` when it is absent or null.
-    pub(crate) fn get(&mut self, key: &str) -> Option<Field<'c>> {
-        self.known.push(key.to_owned());
-        self.field.get(key)
-    }
-
-    /// Whether the key is present and not null.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.field.has(key)
-    }
-
-    /// The value of a required key; reports the key if it is missing.
-    pub fn required(&mut self, key: &'static str, accepted: &str) -> Option<Field<'c>> {
-        let field = self.get(key);
-        if field.is_none() {
-            self.missing(key, accepted);
-        }
-        field
-    }
-
-    /// Reports a required key as missing. A value that is no mapping has that fault only.
-    pub fn missing(&self, key: &str, accepted: &str) {
-        self.field.missing(key, accepted);
-    }
-
-    pub fn text(&mut self, key: &'static str) -> Option<String> {
-        self.get(key)?.text()
-    }
-
-    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?.flag()
-    }
-
-    /// `secs` is the accepted range in seconds.
-    pub(crate) fn duration(
-        &mut self,
-        key: &'static str,
-        secs: RangeInclusive<u64>,
-    ) -> Option<Duration> {
-        self.get(key)?.duration(secs)
-    }
-
-    pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.bytes(range)
-    }
-
-    /// The items of a list that `read` accepts.
-    pub fn list<T>(
-        &mut self,
-        key: &'static str,
-        read: impl Fn(&Field<'c>) -> Option<T>,
-    ) -> Option<Vec<T>> {
-        Some(self.get(key)?.list()?.iter().filter_map(read).collect())
-    }
-
-    pub fn texts(&mut self, key: &'static str) -> Vec<String> {
-        self.list(key, Field::text).unwrap_or_default()
-    }
-
-    /// A mapping; the default for an absent one.
-    pub fn section<T: Default>(
-        &mut self,
-        key: &'static str,
-        read: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        self.get(key)
-            .map(|field| field.section(read))
-            .unwrap_or_default()
-    }
-
-    /// Reports the keys that were not read as unknown.
-    fn finish(self) {
-        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
-        for (name, _) in self.pairs {
-            let key = key_text(name);
-            if !known.contains(&key.as_str()) {
-                let hint = hint(&key, &known);
-                let problem = format!("unknown key; accepted: {}{hint}", known.join(", "));
-                self.field
-                    .context
-                    .fault(join(&self.field.path, &key), name.line, problem);
-            }
-        }
+        Map::new(self.clone(), pairs)
     }
 }
 
@@ -526,7 +423,7 @@ pub(crate) fn key_text(name: &Node) -> String {
     }
 }
 
-fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
     } else {
@@ -534,7 +431,7 @@ fn join(path: &str, key: &str) -> String {
     }
 }
 
-fn hint(word: &str, known: &[&str]) -> String {
+pub(super) fn hint(word: &str, known: &[&str]) -> String {
     did_you_mean(word, known)
         .map(|meant| format!(" (did you mean {meant}?)"))
         .unwrap_or_default()

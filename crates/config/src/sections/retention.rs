@@ -23,7 +23,7 @@ impl Default for Database {
     }
 }
 
-/// The age at which rows are deleted, counted from the settlement of the investigation; without one they are kept forever.
+/// The age at which rows are deleted, counted from the settlement of the investigation; by default never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Retention {

@@ -98,8 +98,8 @@ impl Settings {
         }
     }
 
-    /// Reports a fallback provider that is repeated, and the one that the list is for: `llm_provider` of the same layer,
-    /// or the only one.
+    /// Reports a fallback provider that is repeated, and the one that the list is for: `llm_provider` of the same
+    /// layer, or the only one.
     pub(crate) fn check(&self, field: &Field<'_>) {
         if self.fallback_providers.is_none() {
             return;

@@ -53,13 +53,13 @@ impl NotificationRoute {
                     })
                     .unwrap_or_default(),
             };
-            let timeout = map.duration("timeout", 1..=60).unwrap_or(DEFAULT_TIMEOUT);
+            let timeout = map.get("timeout").and_then(|field| field.duration(1..=60));
             let (template, started_template) =
                 (template(map, "template"), template(map, "started_template"));
             Some(Self {
                 kind: RouteKind::read(map)?,
                 filter,
-                timeout,
+                timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
                 template,
                 started_template,
             })

@@ -6,31 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::declared::forms::{As, Bytes, entries, form};
+use crate::declared::keys_of;
 use crate::declared::texts::{HeaderValue, Proxy, Templated, Text, VariableName};
 use crate::read::reader::Field;
 use crate::read::template::Template;
 use crate::write::is_default;
 
-/// The keys of a server over stdio.
-const PROGRAM_KEYS: [&str; 7] = [
-    "command",
-    "args",
-    "env",
-    "user",
-    "directory",
-    "max_memory",
-    "max_open_files",
-];
-/// The keys of a server over HTTP.
-const ADDRESS_KEYS: [&str; 7] = [
-    "url",
-    "headers",
-    "token_env",
-    "token_file",
-    "ca_file",
-    "proxy",
-    "not_run_on",
-];
 /// Headers that the protocol or the connection sets.
 const RESERVED_HEADERS: [&str; 10] = [
     "accept",
@@ -161,8 +142,8 @@ impl McpTransport {
             field.fault(SSE.to_owned());
         }
         let (foreign, needed, accepted) = match self {
-            Self::Http(_) => (PROGRAM_KEYS, "url", ADDRESS),
-            Self::Stdio(_) => (ADDRESS_KEYS, "command", PROGRAM),
+            Self::Http(_) => (keys_of::<McpProgram>(), "url", ADDRESS),
+            Self::Stdio(_) => (keys_of::<McpAddress>(), "command", PROGRAM),
         };
         if !field.has(needed) {
             field.missing(needed, accepted);

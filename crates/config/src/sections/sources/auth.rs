@@ -114,7 +114,7 @@ fn hmac(map: &mut Map<'_>) -> Option<SourceAuth> {
 
 fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
     let topics = map.required("topics", TOPIC)?;
-    let confirm = map.flag("confirm").unwrap_or_default();
+    let confirm = map.get("confirm").and_then(|field| field.flag());
     let topic = |field: &Field<'_>| {
         let arn = field.text()?;
         if !is_topic(&arn) {
@@ -130,7 +130,7 @@ fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
     }
     Some(SourceAuth::Sns {
         topics: listed.iter().filter_map(topic).collect(),
-        confirm,
+        confirm: confirm.unwrap_or_default(),
     })
 }
 

@@ -130,7 +130,9 @@ fn read(name: &str, field: &Field<'_>) -> Option<ConfiguredSource> {
             None => declared(map, Source::default()),
         };
         let auth = map.get("auth").and_then(|field| SourceAuth::read(&field));
-        let max_body = map.bytes("max_body", 1_024..=MAX_BODY_BYTES);
+        let max_body = map
+            .get("max_body")
+            .and_then(|field| field.bytes(1_024..=MAX_BODY_BYTES));
         let source = NamedSource {
             name: name.to_owned(),
             reader,

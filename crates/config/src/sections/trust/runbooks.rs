@@ -54,7 +54,7 @@ impl Runbooks {
 #[serde(from = "WrittenSource", into = "WrittenSource")]
 pub struct RunbookSource {
     pub host: RunbookHost,
-    /// The bearer token of requests to this host; it names one host, never those below a name. It is read at each fetch.
+    /// The bearer token of requests to this host, read at each fetch; it names one host, never those below a name.
     pub token: Option<SecretSource>,
 }
 
