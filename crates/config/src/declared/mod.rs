@@ -206,11 +206,11 @@ fn object(
             map.missing(key, &map.field().accepted(property));
         }
     }
-    if let Some(alternatives) = schema["anyOf"].as_array()
-        && !read.values().any(|value| *value != json!([]))
-    {
-        let first = alternatives[0]["required"][0].as_str().unwrap_or_default();
-        let accepted = properties[first][ACCEPTED].as_str().unwrap_or_default();
+    let first = schema["anyOf"][0]["required"][0].as_str();
+    if let Some(first) = first.filter(|_| read.values().all(|value| *value == json!([]))) {
+        let accepted = schema["properties"][first][ACCEPTED]
+            .as_str()
+            .unwrap_or_default();
         map.missing(first, accepted);
     }
     read

@@ -103,7 +103,7 @@ impl From<WrittenSource> for RunbookSource {
             WrittenSource::Host(host) => Self { host, token: None },
             WrittenSource::WithToken(keys) => {
                 let file = keys.token_file.map(SecretSource::File);
-                let token = file.or(keys.token_env.map(SecretSource::Variable));
+                let token = file.or_else(|| keys.token_env.map(SecretSource::Variable));
                 Self {
                     host: keys.host,
                     token,
