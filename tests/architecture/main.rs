@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod accent;
 mod layers;
 mod circles;
 mod docs;

@@ -80,13 +80,14 @@ fn by_folder(tests: &[Test<'_>]) -> Vec<String> {
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));
-    let line =
-        |(folder, sum): (String, Sum)| format!("{:8.1} {:5}  {folder}", sum.seconds, sum.tests);
-    sums.into_iter().map(line).collect()
+    sums.into_iter()
+        .map(|(folder, sum)| format!("{:8.1} {:5}  {folder}", sum.seconds, sum.tests))
+        .collect()
 }
 
 fn by_processor(processors: &str) -> anyhow::Result<Vec<String>> {
-    let (mut all_busy, mut all_seconds) = (0.0, 0.0);
+    let mut all_busy = 0.0;
+    let mut all_seconds = 0.0;
     let mut lines = Vec::new();
     for line in processors.lines() {
         let mut fields = line.splitn(3, '\t');
@@ -95,7 +96,8 @@ fn by_processor(processors: &str) -> anyhow::Result<Vec<String>> {
         else {
             anyhow::bail!("no time of a folder: {line:?}");
         };
-        let (busy, seconds) = (number(busy)?, number(seconds)?);
+        let busy = number(busy)?;
+        let seconds = number(seconds)?;
         all_busy += busy;
         all_seconds += seconds;
         lines.push(format!("{busy:8.0} {seconds:5.0}  {folder}"));

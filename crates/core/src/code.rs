@@ -15,15 +15,15 @@ pub(super) fn offset(text: &str, part: &str) -> usize {
 /// Minimum length of a fence.
 pub(super) const MIN_FENCE_LENGTH: usize = 3;
 
-/// The mark of a fence.
+/// The characters that begin or end a block of code: three or more backticks or tildes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct FenceMark {
     pub(super) sign: char,
     pub(super) length: usize,
 }
 
 /// The fence that a line opens.
-pub(super) fn fence(line: &str) -> Option<Mark> {
+pub(super) fn fence(line: &str) -> Option<FenceMark> {
     let line = line.trim_start_matches(is_blank);
     let sign = line
         .chars()
@@ -33,7 +33,7 @@ pub(super) fn fence(line: &str) -> Option<Mark> {
     let length = line.len() - words.len();
     // Backticks that are closed in the same line are a code span.
     (length >= MIN_FENCE_LENGTH && (sign == '~' || !words.contains('`')))
-        .then_some(Mark { sign, length })
+        .then_some(FenceMark { sign, length })
 }
 
 /// A fence that none of the texts can close: three backticks, or more than they have in a row.
@@ -46,7 +46,7 @@ pub(super) fn fence_around(texts: &[&str]) -> String {
 }
 
 /// Whether a line closes a fence.
-pub(super) fn ends(line: &str, mark: Mark) -> bool {
+pub(super) fn ends(line: &str, mark: FenceMark) -> bool {
     let line = line.trim_matches(is_blank);
     line.len() >= mark.length && line.trim_start_matches(mark.sign).is_empty()
 }
@@ -54,7 +54,7 @@ pub(super) fn ends(line: &str, mark: Mark) -> bool {
 /// The code spans of a line, as `` `Action: a.b` ``. Queries have to go from left to right.
 #[derive(Debug)]
 pub(super) struct CodeSpans {
-    /// From its first backtick to its last one, in order.
+    /// The code spans, each from its first backtick to its last one, in order.
     spans: Vec<(usize, usize)>,
     next: usize,
 }
@@ -69,7 +69,9 @@ impl CodeSpans {
             }
         }
         let last: HashMap<usize, usize> = runs.iter().map(|(at, length)| (*length, *at)).collect();
-        let (mut spans, mut open) = (Vec::new(), None);
+        let mut spans = Vec::new();
+        let mut open = None;
+
         for (at, length) in runs {
             match open {
                 None if last.get(&length).is_some_and(|last| *last > at) => {

@@ -57,7 +57,7 @@ impl fmt::Display for RunbookHost {
 /// The outcome of fetching a runbook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchedRunbook {
-    /// Its text, masked and bounded.
+    /// The text of the page, masked and bounded.
     Page(String),
     /// The reason why there is no text, masked.
     Failed(String),
@@ -74,9 +74,13 @@ pub fn is_listed(hosts: &[RunbookHost], url: &str) -> bool {
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (before, path) = rest.split_at(end);
-    let is_of_urls = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
-    let found = authority(before).filter(|_| path.chars().all(is_of_urls));
-    found.is_some_and(|(name, port)| {
+    let is_path = path
+        .chars()
+        .all(|c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c));
+    if !is_path {
+        return false;
+    }
+    authority(before).is_some_and(|(name, port)| {
         hosts
             .iter()
             .any(|host| host.matches(&name, port, default_port))
@@ -88,13 +92,13 @@ fn authority(text: &str) -> Option<(String, Option<u16>)> {
     let (name, port) = text
         .split_once(':')
         .map_or((text, None), |(name, port)| (name, Some(port)));
-    let is_label = |label: &str| {
+    if !name.split('.').all(|label: &str| {
         let sound = label
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         sound && !label.is_empty() && !label.starts_with('-') && !label.ends_with('-')
-    };
-    if !name.split('.').all(is_label) || name.len() > 253 {
+    }) || name.len() > 253
+    {
         return None;
     }
     let port = match port {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::plan::ToolSpec;
 
-/// One entry per tool: name, description, and the arguments of its JSON schema.
+/// The tools as text, one entry each: name, description, and the arguments of its JSON schema.
 pub(super) fn describe(tools: &[ToolSpec]) -> String {
     if tools.is_empty() {
         return "\nThere are none: your first answer is a Final Answer.".to_owned();
@@ -111,7 +111,9 @@ mod tests {
     use crate::testing::read_only_tool;
 
     fn spec(name: &str, description: &str, schema: &str) -> ToolSpec {
-        let (description, parameters_schema) = (description.to_owned(), schema.to_owned());
+        let description = description.to_owned();
+        let parameters_schema = schema.to_owned();
+
         ToolSpec {
             description,
             parameters_schema,

@@ -34,10 +34,9 @@ pub fn visible(text: &str) -> String {
 
 /// Whether a text has a character that [`visible`] removes or replaces.
 pub fn has_invisible(text: &str) -> bool {
-    let is_kept = |c: char| {
+    !text.chars().all(|c: char| {
         matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(c) || is_line_end(c))
-    };
-    !text.chars().all(is_kept)
+    })
 }
 
 /// Characters of no width that change how their neighbours look: directions, joiners, variations, fillers, tags.

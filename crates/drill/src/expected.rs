@@ -94,11 +94,12 @@ impl Expected {
             faults.push(format!("tool {tool} was not called"));
         }
         for agent in &self.agents {
-            let own = |event: &&TimelineEvent| event.agent.as_ref() == Some(agent);
             let analyses = events
                 .iter()
                 .filter(|event| event.event_type == EventType::FinalAnalysis);
-            let count = analyses.filter(own).count();
+            let count = analyses
+                .filter(|event: &&TimelineEvent| event.agent.as_ref() == Some(agent))
+                .count();
             if count != 1 {
                 faults.push(format!("{count} analyses of {agent}, expected one"));
             }
@@ -139,12 +140,11 @@ impl Expected {
     /// Checks that the analysis cites only results of tools, and enough of them.
     fn citation_faults(&self, events: &[TimelineEvent]) -> Vec<String> {
         let cited = cited(analysis(events));
-        let is_result = |number: &u32| {
-            events.iter().any(|event| {
-                event.session_seq == *number && event.event_type == EventType::ToolResult
+        let wrong = cited.iter().filter(|number| {
+            !events.iter().any(|event| {
+                event.session_seq == **number && event.event_type == EventType::ToolResult
             })
-        };
-        let wrong = cited.iter().filter(|number| !is_result(number));
+        });
         let mut faults: Vec<String> = wrong
             .map(|number| format!("[{number}] is not the result of a tool"))
             .collect();

@@ -26,10 +26,10 @@ pub enum Player {
 /// The reason why a drill cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("there is no folder {}", folder.display())]
     NoFolder {
-        /// As it was given.
+        /// The folder as it was given.
         folder: PathBuf,
     },
     /// A file that the drill needs is not there.
@@ -69,10 +69,9 @@ impl Drill {
     /// # Errors
     /// When there is no such folder, or a file of it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
-        let given = || folder.to_path_buf();
-        let folder = folder
-            .canonicalize()
-            .map_err(|_| FolderError::NoFolder { folder: given() })?;
+        let folder = folder.canonicalize().map_err(|_| FolderError::NoFolder {
+            folder: folder.to_path_buf(),
+        })?;
         let optional = |file: &Path| match std::fs::read_to_string(file) {
             Ok(text) => Ok(Some(&*text.leak())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -219,7 +218,9 @@ mod tests {
 
     #[test]
     fn a_folder_is_read_as_the_drill_of_the_program() {
-        let (folder, known) = (copied(), builtin("disk-full").unwrap());
+        let folder = copied();
+        let known = builtin("disk-full").unwrap();
+
         let read = Drill::read(folder.path()).unwrap();
         assert_eq!(
             (read.alert, read.config, read.transcripts),
@@ -251,9 +252,7 @@ mod tests {
         let remove = |file: &'static str| {
             move |folder: &Path| std::fs::remove_file(folder.join(file)).unwrap()
         };
-        let break_ = |file: &'static str| {
-            move |folder: &Path| std::fs::write(folder.join(file), "a: [").unwrap()
-        };
+
         for (file, player) in [
             (ALERT, Player::Recording),
             (CONFIG, Player::Model),
@@ -270,7 +269,10 @@ mod tests {
             (EXPECTED, Player::Recording),
             (RUBRIC, Player::Model),
         ] {
-            let said = fault(&break_(file), player);
+            let said = fault(
+                &|folder: &Path| std::fs::write(folder.join(file), "a: [").unwrap(),
+                player,
+            );
             assert!(said.contains(file.rsplit('/').next().unwrap()), "{said}");
         }
         assert!(

@@ -54,12 +54,12 @@ pub struct Drill {
 /// The place of the recorded answers of tools.
 #[derive(Clone, Copy, Debug)]
 enum Recorded {
-    /// In the program: the index, and the files that it names.
+    /// The files are in the program: the index, and the files that it names.
     Program {
         index: &'static str,
         files: &'static [(&'static str, &'static str)],
     },
-    /// Beside the other files, in the absolute path of the drill's folder.
+    /// The files are in the drill's folder, beside the others; the path is absolute.
     Folder(&'static Path),
 }
 

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 const COUNTER: &str = "{n}";
-/// One answer may be repeated at most so often.
+/// The most times that an answer may be repeated.
 const MAX_TIMES: u64 = 10_000;
 
 /// An answer whose `times` or `from` is invalid.
@@ -30,14 +30,16 @@ pub(super) fn expanded(answers: Vec<Value>) -> Result<Vec<Value>, RepeatError> {
 fn repeated(mut answer: Value, all: &mut Vec<Value>) -> Result<(), String> {
     let mut number = |key: &str| {
         let seen = answer.as_object_mut().and_then(|fields| fields.remove(key));
-        let known = |value: Value| {
+        seen.map(|value: Value| {
             value
                 .as_u64()
                 .ok_or_else(|| format!("{key}: {value} is not a whole number"))
-        };
-        seen.map(known).transpose()
+        })
+        .transpose()
     };
-    let (times, from) = (number("times")?, number("from")?.unwrap_or(1));
+    let times = number("times")?;
+    let from = number("from")?.unwrap_or(1);
+
     let Some(times) = times else {
         all.push(answer);
         return Ok(());

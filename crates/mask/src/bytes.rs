@@ -24,7 +24,7 @@ pub(super) fn skip(text: &str, at: usize, accepted: impl Fn(u8) -> bool) -> usiz
         .unwrap_or(tail.len())
 }
 
-/// Like [`skip`], at most `max` bytes on.
+/// The offset that [`skip`] gives, at most `max` bytes on.
 pub(super) fn skip_near(text: &str, at: usize, max: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let tail = text.as_bytes().get(at..).unwrap_or_default();
     let near = tail.get(..max).unwrap_or(tail);
@@ -55,7 +55,7 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
     }
 }
 
-/// Like [`line_end`], at most `max` bytes on: for repeated use within a long line.
+/// The offset that [`line_end`] gives, at most `max` bytes on: for repeated use within a long line.
 pub(super) fn near_line_end(text: &str, at: usize, max: usize) -> usize {
     text.floor_char_boundary(skip_near(text, at, max, |b| !matches!(b, b'\n' | b'\r')))
 }

@@ -7,16 +7,16 @@ use super::spans::SecretSpan;
 #[derive(Debug, Default)]
 pub(super) struct DecodedView {
     pub(super) text: String,
-    /// In order.
+    /// The parts in the order of their offsets.
     parts: Vec<ViewPart>,
     raw_length: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ViewPart {
-    /// Its offset in the view.
+    /// The offset of the part in the view.
     here: usize,
-    /// Its offset in the original text.
+    /// The offset of the part in the original text.
     raw: usize,
     /// The part is the same byte by byte.
     is_copy: bool,
@@ -92,10 +92,11 @@ impl DecodedView {
 
 /// The text without terminal escape sequences, control characters and invisible characters; `None` if it has none.
 pub(super) fn clean(raw: &str) -> Option<DecodedView> {
-    let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\t' | b'\r') || b == 0x7f;
     // Without a branch for each byte, so that the compiler vectorises it.
-    let controlled = |bytes: &[u8]| bytes.iter().fold(false, |any, b| any | control(*b));
-    if !raw.as_bytes().chunks(4_096).any(controlled)
+    if !raw
+        .as_bytes()
+        .chunks(4_096)
+        .any(|bytes: &[u8]| bytes.iter().fold(false, |any, b| any | is_control(*b)))
         && (raw.is_ascii() || !raw.chars().any(is_invisible))
     {
         return None;
@@ -122,6 +123,10 @@ pub(super) fn clean(raw: &str) -> Option<DecodedView> {
     }
     view.copied(raw.get(done..).unwrap_or_default(), done);
     Some(view)
+}
+
+fn is_control(b: u8) -> bool {
+    b < 0x20 && !matches!(b, b'\n' | b'\t' | b'\r') || b == 0x7f
 }
 
 fn is_invisible(c: char) -> bool {
@@ -265,7 +270,9 @@ pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
         raw_length: raw.len(),
         ..DecodedView::default()
     };
-    let (mut done, mut at) = (0, 0);
+    let mut done = 0;
+    let mut at = 0;
+
     while let Some(found) = raw.get(at..).and_then(|tail| tail.find('%')) {
         let start = at + found;
         let bytes = percent_bytes(raw, start);

@@ -97,10 +97,12 @@ impl KnownSecrets {
         let (Some(finder), Some(prefilter)) = (&self.finder, &self.prefilter) else {
             return;
         };
-        let begins =
-            |at: usize| finder.is_match(Input::new(text).range(at..).anchored(Anchored::Yes));
         let mut done = 0;
-        let windows = prefilter.windows(text, begins).into_iter();
+        let windows = prefilter
+            .windows(text, |at: usize| {
+                finder.is_match(Input::new(text).range(at..).anchored(Anchored::Yes))
+            })
+            .into_iter();
         for found in windows
             .flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to)))
         {
@@ -203,15 +205,17 @@ fn unicode(c: char) -> String {
 }
 
 fn percent(value: &str, kept: &str) -> String {
-    let code = |byte: u8| {
-        let c = char::from(byte);
-        if byte.is_ascii_alphanumeric() || kept.contains(c) {
-            c.to_string()
-        } else {
-            format!("%{byte:02X}")
-        }
-    };
-    value.bytes().map(code).collect()
+    value
+        .bytes()
+        .map(|byte: u8| {
+            let c = char::from(byte);
+            if byte.is_ascii_alphanumeric() || kept.contains(c) {
+                c.to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
 }
 
 fn lower_codes(encoded: &str) -> String {

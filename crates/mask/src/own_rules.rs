@@ -120,8 +120,9 @@ impl OwnRules {
 fn addresses(text: &str, spans: &mut Vec<SecretSpan>) {
     let mut done = 0;
     for (at, _) in text.match_indices('@') {
-        let in_local = |b: u8| is_word(b) || matches!(b, b'+' | b'%' | b'\'' | b'!' | b'#' | b'=');
-        let start = back(text, done.max(at.saturating_sub(MAX_LOCAL)), at, in_local);
+        let start = back(text, done.max(at.saturating_sub(MAX_LOCAL)), at, |b: u8| {
+            is_word(b) || matches!(b, b'+' | b'%' | b'\'' | b'!' | b'#' | b'=')
+        });
         let end = skip_near(text, at + 1, MAX_HOST, |b| is_word(b) && b != b'_');
         let host = part(text, at + 1, end).trim_end_matches(['.', '-']);
         let is_host = host.rsplit_once('.').is_some_and(|(name, top)| {

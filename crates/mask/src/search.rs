@@ -10,7 +10,7 @@ use super::known_secrets::KnownSecrets;
 use super::line_prefixes;
 use super::names::{self, Secrecy};
 use super::own_rules::OwnRules;
-use super::spans::{self, Form, Grain, SecretSpan, Span};
+use super::spans::{self, Grain, SecretSpan, Span, TextForm};
 
 /// Escapes within escapes are resolved up to this depth: JSON in JSON in JSON, in a log line.
 const MAX_VIEWS: u8 = 4;
@@ -35,7 +35,7 @@ struct StringSearch {
 }
 
 /// The collected findings of a search.
-struct Found<'f> {
+struct Findings<'f> {
     spans: &'f mut Vec<SecretSpan>,
     /// Offsets of words that name a secret, and of ends of encoded lines.
     names: &'f mut Vec<usize>,
@@ -70,7 +70,11 @@ impl<'m> Search<'m> {
             },
             &mut found,
         );
-        let form = if json { Form::Json } else { Form::Other };
+        let form = if json {
+            TextForm::Json
+        } else {
+            TextForm::Other
+        };
         spans::coarsen(text, &mut found, grain, form);
         Round {
             masked: spans::replace(text, found),
@@ -126,7 +130,7 @@ impl<'m> Search<'m> {
         self.encoded(
             text,
             depth,
-            Found {
+            Findings {
                 spans,
                 names: &mut names,
             },
@@ -147,7 +151,7 @@ impl<'m> Search<'m> {
             text,
             &fragments,
             depth,
-            Found {
+            Findings {
                 spans,
                 names: &mut names,
             },
@@ -170,8 +174,14 @@ impl<'m> Search<'m> {
     }
 
     /// The strings of each piece of JSON, and the text between the pieces.
-    fn find_between(&self, text: &str, fragments: &[JsonFragment], depth: Depth, found: Found<'_>) {
-        let Found { spans, names } = found;
+    fn find_between(
+        &self,
+        text: &str,
+        fragments: &[JsonFragment],
+        depth: Depth,
+        found: Findings<'_>,
+    ) {
+        let Findings { spans, names } = found;
         let whole = fragments
             .first()
             .is_some_and(|fragment| fragment.is_whole(text));
@@ -186,7 +196,7 @@ impl<'m> Search<'m> {
                 text,
                 Span::new(done, fragment.start),
                 depth,
-                Found { spans, names },
+                Findings { spans, names },
             );
             fragment.doc.judge(text, 0, governed, spans);
             self.strings(text, fragment, strings, spans);
@@ -196,13 +206,19 @@ impl<'m> Search<'m> {
             text,
             Span::new(done, text.len()),
             depth,
-            Found { spans, names },
+            Findings { spans, names },
         );
     }
 
     /// Text between JSON: key-value pairs, tables, and its lines with their escapes resolved.
-    fn plain(&self, text: &str, segment: Span, depth: Depth, found: Found<'_>) -> Option<Secrecy> {
-        let Found { spans, names } = found;
+    fn plain(
+        &self,
+        text: &str,
+        segment: Span,
+        depth: Depth,
+        found: Findings<'_>,
+    ) -> Option<Secrecy> {
+        let Findings { spans, names } = found;
         let start = segment.start;
         let segment = segment.text(text);
         let known = spans.len();
@@ -272,13 +288,14 @@ impl<'m> Search<'m> {
                 .skip(known)
                 .for_each(|span| *span = span.shifted(string.start));
         }
-        let says = |b: u8| {
-            matches!(
-                b,
-                b'=' | b':' | b' ' | b'-' | b'<' | b'(' | b'|' | b'\\' | b'@'
-            )
-        };
-        if value.len() < 6 || !value.bytes().any(says) {
+        if value.len() < 6
+            || !value.bytes().any(|b: u8| {
+                matches!(
+                    b,
+                    b'=' | b':' | b' ' | b'-' | b'<' | b'(' | b'|' | b'\\' | b'@'
+                )
+            })
+        {
             return;
         }
         let depth = search.depth;
@@ -323,8 +340,8 @@ impl<'m> Search<'m> {
         spans.extend(found.iter().map(|span| view.raw(span).shifted(at)));
     }
 
-    fn encoded(&self, text: &str, depth: Depth, found: Found<'_>) {
-        let Found { spans, names } = found;
+    fn encoded(&self, text: &str, depth: Depth, found: Findings<'_>) {
+        let Findings { spans, names } = found;
         if depth.layers == 0 {
             return;
         }

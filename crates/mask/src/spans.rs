@@ -67,20 +67,20 @@ pub(super) enum Grain {
 
 /// The kind of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TextForm {
     /// The whole text is JSON.
     Json,
     Other,
 }
 
 /// Extends the spans of secrets that are not masked yet. In JSON a span stays within its string.
-pub(super) fn coarsen(text: &str, spans: &mut [SecretSpan], grain: Grain, form: Form) {
+pub(super) fn coarsen(text: &str, spans: &mut [SecretSpan], grain: Grain, form: TextForm) {
     if grain == Grain::Exact {
         return;
     }
     let ends = |b: u8| match grain {
         Grain::Word | Grain::Exact => b.is_ascii_whitespace() || matches!(b, b'"' | b'\''),
-        Grain::Line => matches!(b, b'\n' | b'\r') || form == Form::Json && b == b'"',
+        Grain::Line => matches!(b, b'\n' | b'\r') || form == TextForm::Json && b == b'"',
     };
     let bytes = text.as_bytes();
     // Spans of one word are extended once, so that the time stays linear.

@@ -41,7 +41,10 @@ struct Block {
 impl StreamMask {
     /// An empty text.
     pub fn new(mask: Mask) -> Self {
-        let (raw, shown, block) = (String::new(), String::new(), Block::default());
+        let raw = String::new();
+        let shown = String::new();
+        let block = Block::default();
+
         Self {
             mask,
             raw,
@@ -194,7 +197,10 @@ mod tests {
 
     /// Cuts a text into pieces of about these sizes in bytes, again and again.
     fn split(text: &str, sizes: &[usize]) -> Vec<String> {
-        let (mut pieces, mut rest, mut sizes) = (Vec::new(), text, sizes.iter().cycle());
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        let mut sizes = sizes.iter().cycle();
+
         while !rest.is_empty() {
             let size = rest.ceil_char_boundary((*sizes.next().unwrap()).min(rest.len()));
             let (piece, after) = rest.split_at(size);
@@ -283,7 +289,9 @@ mod tests {
             begun.elapsed()
         };
         // Ten times the text takes about ten times as long; if each chunk read all of it, a hundred times.
-        let (short, long) = (took(2_000), took(20_000));
+        let short = took(2_000);
+        let long = took(20_000);
+
         assert!(long < 40 * short, "{short:?} {long:?}");
     }
 

@@ -47,7 +47,9 @@ pub(super) fn failed(error: reqwest::Error) -> ProviderAnswer {
 
 /// The answer to a message whose status alone says what became of it.
 pub(super) async fn of_status(response: Response) -> ProviderAnswer {
-    let (status, retry_after) = (response.status(), retry_after(response.headers()));
+    let status = response.status();
+    let retry_after = retry_after(response.headers());
+
     if status.is_success() {
         return ProviderAnswer::Accepted { receipt: None };
     }

@@ -22,7 +22,7 @@ pub(super) async fn json(client: &Client, url: Url, body: &Value) -> ProviderAns
     }
 }
 
-/// Like [`json`], with the headers of Standard Webhooks; `key` signs them.
+/// Posts JSON as [`json`] does, with the headers of Standard Webhooks; `key` signs them.
 pub(super) async fn signed(
     client: &Client,
     url: Url,

@@ -45,13 +45,15 @@ pub(super) fn headers(id: Uuid, timestamp: i64, body: &str, key: Option<&Key>) -
             signed.map(|tag| format!("v1,{}", BASE64.encode(tag.as_ref()))),
         ),
     ];
-    let header = |(name, text): (&'static str, Option<String>)| {
-        Some((
-            HeaderName::from_static(name),
-            HeaderValue::from_str(&text?).ok()?,
-        ))
-    };
-    headers.into_iter().filter_map(header).collect()
+    headers
+        .into_iter()
+        .filter_map(|(name, text): (&'static str, Option<String>)| {
+            Some((
+                HeaderName::from_static(name),
+                HeaderValue::from_str(&text?).ok()?,
+            ))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) struct Api<'a> {
 
 /// The destination of a message: a channel, and the message in it that it replies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum Destination {
     /// The thread of the alert's own message.
     OfAlert(SlackThread),
     /// The route's channel, and there the first message of the session.
@@ -85,13 +85,13 @@ struct Reply {
     #[serde(default)]
     ts: Option<String>,
     #[serde(default)]
-    messages: Vec<Message>,
+    messages: Vec<SlackMessage>,
     #[serde(default)]
     response_metadata: Option<Cursor>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct SlackMessage {
     ts: String,
     #[serde(default)]
     metadata: Option<Value>,
@@ -120,13 +120,13 @@ impl Api<'_> {
             let mut is_absent = true;
             for place in &places {
                 match self.find(&message, place).await? {
-                    Search::Found(ts) => {
+                    Lookup::Found(ts) => {
                         return Ok(ProviderAnswer::Found {
                             receipt: Some(place.receipt(ts)),
                         });
                     }
-                    Search::Absent => {}
-                    Search::Failed => is_absent = false,
+                    Lookup::Absent => {}
+                    Lookup::Failed => is_absent = false,
                 }
             }
             // Every message since then was read.
@@ -144,28 +144,28 @@ impl Api<'_> {
 
     /// The alert's own message, if it names one where the route may reply, or the one of the first message; then the
     /// route's channel.
-    fn places(&self, message: &Notification, first: Option<&str>) -> Vec<Place> {
-        let is_allowed = |thread: &SlackThread| {
-            thread.channel == self.channel || self.thread_channels.contains(&thread.channel)
-        };
+    fn places(&self, message: &Notification, first: Option<&str>) -> Vec<Destination> {
         let of_alert = message
             .summary
             .refs
             .get(refs::SLACK)
             .and_then(SlackThread::parse);
-        let of_first = || SlackThread::parse(first?);
-        let of_alert = of_alert.filter(is_allowed).or_else(of_first);
+        let of_alert = of_alert
+            .filter(|thread: &SlackThread| {
+                thread.channel == self.channel || self.thread_channels.contains(&thread.channel)
+            })
+            .or_else(|| SlackThread::parse(first?));
         let thread = first
             .filter(|first| !first.contains('/'))
             .map(str::to_owned);
         of_alert
-            .map(Place::OfAlert)
+            .map(Destination::OfAlert)
             .into_iter()
-            .chain([Place::OfRoute { thread }])
+            .chain([Destination::OfRoute { thread }])
             .collect()
     }
 
-    async fn post(&self, message: &Notification, place: &Place) -> Result<Posted, String> {
+    async fn post(&self, message: &Notification, place: &Destination) -> Result<Posted, String> {
         let body = slack::post(message, place.channel(self.channel), place.thread()).to_string();
         let request = self.client.post(self.method("chat.postMessage")?);
         let request = request.header(AUTHORIZATION, self.token.clone());
@@ -204,7 +204,7 @@ impl Api<'_> {
         }
     }
 
-    async fn find(&self, message: &Notification, place: &Place) -> Result<Search, String> {
+    async fn find(&self, message: &Notification, place: &Destination) -> Result<Lookup, String> {
         let thread = place.thread();
         let id = message.key.id().to_string();
         let since = message
@@ -213,14 +213,13 @@ impl Api<'_> {
             .or(message.summary.began_at)
             .map(|at| at - CLOCK_MARGIN);
         let oldest = since.map_or_else(|| "0".to_owned(), |at| at.timestamp().to_string());
-        let (method, limit) = (
-            if thread.is_some() {
-                "conversations.replies"
-            } else {
-                "conversations.history"
-            },
-            PAGE.to_string(),
-        );
+        let method = if thread.is_some() {
+            "conversations.replies"
+        } else {
+            "conversations.history"
+        };
+        let limit = PAGE.to_string();
+
         let mut cursor = String::new();
         for _ in 0..MAX_PAGES {
             let mut query = vec![
@@ -232,36 +231,36 @@ impl Api<'_> {
             ];
             query.extend(thread.map(|ts| ("ts", ts)));
             let Some(reply) = self.read(method, &query).await? else {
-                return Ok(Search::Failed);
+                return Ok(Lookup::Failed);
             };
             if !reply.ok {
                 // Where nothing can be posted, nothing was.
-                let is_absent =
-                    matches!(place, Place::OfAlert(_)) && NOT_THERE.contains(&reply.error.as_str());
+                let is_absent = matches!(place, Destination::OfAlert(_))
+                    && NOT_THERE.contains(&reply.error.as_str());
                 return Ok(if is_absent {
-                    Search::Absent
+                    Lookup::Absent
                 } else {
-                    Search::Failed
+                    Lookup::Failed
                 });
             }
-            let ours = |message: &&Message| {
+            let sent = reply.messages.iter().find(|message: &&SlackMessage| {
                 message
                     .metadata
                     .as_ref()
                     .is_some_and(|metadata| is_ours(metadata, &id))
-            };
-            if let Some(message) = reply.messages.iter().find(ours) {
-                return Ok(Search::Found(message.ts.clone()));
+            });
+            if let Some(message) = sent {
+                return Ok(Lookup::Found(message.ts.clone()));
             }
             cursor = reply
                 .response_metadata
                 .map(|next| next.next_cursor)
                 .unwrap_or_default();
             if cursor.is_empty() {
-                return Ok(Search::Absent);
+                return Ok(Lookup::Absent);
             }
         }
-        Ok(Search::Failed)
+        Ok(Lookup::Failed)
     }
 
     async fn read(&self, method: &str, query: &[(&str, &str)]) -> Result<Option<Reply>, String> {
@@ -286,7 +285,7 @@ impl Api<'_> {
     }
 }
 
-impl Place {
+impl Destination {
     fn channel<'p>(&'p self, of_route: &'p str) -> &'p str {
         match self {
             Self::OfAlert(thread) => &thread.channel,
@@ -313,7 +312,7 @@ impl Place {
 /// The answer to a message.
 enum Posted {
     Answered(ProviderAnswer),
-    /// There is no such channel or message, or none to which this bot may write.
+    /// The channel or message does not exist, or this bot may not write there.
     NotThere(ProviderAnswer),
 }
 
@@ -323,7 +322,7 @@ fn is_ours(metadata: &Value, id: &str) -> bool {
 }
 
 /// The result of the search for a message.
-enum Search {
+enum Lookup {
     /// The message, with its time stamp.
     Found(String),
     Absent,

@@ -18,7 +18,7 @@ use super::tokens::{StoredTokens, Tokens};
 /// An alert, and the investigation that it opened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AlertReport {
-    /// Also the id of the session that it opened.
+    /// The id of the alert, and of the session that it opened.
     pub alert_id: SessionId,
     /// The time of the first delivery.
     pub received_at: DateTime<Utc>,
@@ -32,7 +32,7 @@ pub struct AlertReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     pub subject: String,
-    /// Its sequence in the stream of alerts.
+    /// The sequence of the message in the stream of alerts.
     pub stream_sequence: i64,
     pub deliveries: i32,
     /// Allow-listed headers of the producer.
@@ -58,7 +58,7 @@ pub struct AlertReport {
     pub questions: Vec<QuestionReport>,
     /// `None` when the alert opened no session.
     pub session: Option<SessionReport>,
-    /// Its page, if `web.public_url` is set.
+    /// The address of the alert's page, if `web.public_url` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -132,7 +132,7 @@ impl SessionReport {
 /// The changes by an alert that joined a session.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct AlertUpdateReport {
-    /// Counted from 1.
+    /// The number of the update in its session, from 1.
     pub number: i32,
     pub at: DateTime<Utc>,
     #[diesel(deserialize_as = Stored<SessionId>)]
@@ -144,7 +144,7 @@ pub struct AlertUpdateReport {
 /// A stage with its executions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageReport {
-    /// Counted from 1.
+    /// The number of the stage in its session, from 1.
     pub stage_no: i32,
     pub name: String,
     pub status: RunStatus,
@@ -153,7 +153,7 @@ pub struct StageReport {
     pub executions: Vec<ExecutionReport>,
 }
 
-/// One agent's run.
+/// The report about an agent's run.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ExecutionReport {
     #[diesel(deserialize_as = Stored<ExecutionId>)]
@@ -190,7 +190,8 @@ pub struct ModelReport {
     pub usage: Tokens,
 }
 
-/// One model call. Its request is the journal of the execution up to `entries_upto`; its answer is the next entry.
+/// The report about a model call. Its request is the journal of the execution up to `entries_upto`; its answer is the
+/// next entry.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ModelCallReport {
     #[diesel(deserialize_as = Stored<ExecutionId>)]
@@ -198,7 +199,7 @@ pub struct ModelCallReport {
     pub agent: String,
     /// The time at which its answer was stored.
     pub at: DateTime<Utc>,
-    /// Counted from 1.
+    /// The number of the iteration, from 1.
     pub iteration: i32,
     /// `iteration`, `forced_conclusion`, `synthesis` or `summary`.
     pub purpose: String,
@@ -219,7 +220,7 @@ pub struct ModelCallReport {
     pub error: Option<String>,
 }
 
-/// One tool call, with the beginning of its result.
+/// The report about a tool call, with the beginning of its result.
 #[derive(Clone, Debug, PartialEq, Eq, Queryable, Serialize)]
 pub struct ToolCallReport {
     pub agent: String,
@@ -227,7 +228,7 @@ pub struct ToolCallReport {
     pub at: DateTime<Utc>,
     /// The full name, `server.tool`.
     pub tool: String,
-    /// As the model wrote them; the first 2,000 characters.
+    /// The arguments as the model wrote them; the first 2,000 characters.
     pub arguments: String,
     #[diesel(deserialize_as = Stored<ToolCallState>)]
     pub state: ToolCallState,

@@ -23,12 +23,13 @@ pub fn cut(text: &str, columns: usize, charset: Charset) -> String {
 
 /// The characters that fit into `room` columns.
 pub fn head(characters: impl Iterator<Item = char>, mut room: usize) -> String {
-    let fits = |c: &char| {
-        room.checked_sub(char_width(*c))
-            .map(|left| room = left)
-            .is_some()
-    };
-    characters.take_while(fits).collect()
+    characters
+        .take_while(|c: &char| {
+            room.checked_sub(char_width(*c))
+                .map(|left| room = left)
+                .is_some()
+        })
+        .collect()
 }
 
 /// The columns of one character.

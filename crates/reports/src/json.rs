@@ -48,8 +48,10 @@ mod tests {
     fn control_and_invisible_characters_are_escaped_without_changing_the_value() {
         let value = json!({"a\u{9b}": "x\u{202e}y\u{7f}\u{2066}\u{feff}\u{200f}\u{e0041}\u{1b}[2J\u{2028}é✓\n"});
         for text in [line(&value).unwrap(), pretty(&value).unwrap()] {
-            let hidden = |c: char| (c.is_control() && c != '\n') || is_invisible(c);
-            assert!(!text.contains(hidden), "{text:?}");
+            assert!(
+                !text.contains(|c: char| (c.is_control() && c != '\n') || is_invisible(c)),
+                "{text:?}"
+            );
             assert!(
                 text.contains("é✓") && text.contains("\\udb40\\udc41"),
                 "{text:?}"

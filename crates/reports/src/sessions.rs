@@ -76,7 +76,9 @@ impl FromStr for Label {
     /// Reads `key=value`. Quotes around the value, as in a query of Prometheus, are not part of it.
     fn from_str(text: &str) -> Result<Self, NoLabel> {
         let (key, value) = text.split_once('=').ok_or(NoLabel)?;
-        let (key, value) = (key.trim(), value.trim());
+        let key = key.trim();
+        let value = value.trim();
+
         let value = value
             .strip_prefix('"')
             .and_then(|value| value.strip_suffix('"'))
@@ -141,7 +143,7 @@ pub struct SessionLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionPage {
     pub filter: SessionFilter,
-    /// Only sessions whose ids come before this one: the page after the one that ended with it. Ids are in the order of
+    /// The id before which all sessions of the page come: the last one of the previous page. Ids are in the order of
     /// time.
     pub before: Option<SessionId>,
 }

@@ -137,8 +137,7 @@ macro_rules! stored {
 
 from_sql!(Text => DispositionKind, parse);
 from_sql!(Text => ShownStatus, |word: String| {
-    let later = |_unknown| RunStatus::Unknown(LaterWord(kept(&word)));
-    Ok::<_, Infallible>(ShownStatus(parse(word.clone()).unwrap_or_else(later)))
+    Ok::<_, Infallible>(ShownStatus(parse(word.clone()).unwrap_or_else(|_unknown| RunStatus::Unknown(LaterWord(kept(&word))))))
 });
 stored!(Text => DeadReason, parse);
 stored!(Text => Mark, |word: String| Ok::<_, Infallible>(Mark::parse(&word)));

@@ -96,7 +96,9 @@ pub fn model(model: &ModelReport) -> String {
 
 /// `4.1 k in (1.9 k cached) 0.6 k out 0.3 k thinking`
 pub fn tokens(usage: Tokens) -> String {
-    let (input, output) = (format::tokens(usage.input), format::tokens(usage.output));
+    let input = format::tokens(usage.input);
+    let output = format::tokens(usage.output);
+
     let some = |tokens: i64| {
         Some(tokens)
             .filter(|tokens| *tokens > 0)
@@ -140,18 +142,17 @@ pub fn lacks_provider(services: &[&str]) -> bool {
     services.contains(&PROVIDERS)
 }
 
-/// Like [`unavailable`], without the command.
+/// The sentence of [`unavailable`] without the command.
 pub fn unavailable_in_short(services: &[&str]) -> String {
-    let name = |service: &&str| match *service {
-        "llm-service" => "the LLM service".to_owned(),
-        "database" => "the database".to_owned(),
-        "nats" => "NATS".to_owned(),
-        other => text::one_line(other, Charset::Unicode),
-    };
     let names: Vec<String> = services
         .iter()
         .filter(|service| **service != PROVIDERS)
-        .map(name)
+        .map(|service: &&str| match *service {
+            "llm-service" => "the LLM service".to_owned(),
+            "database" => "the database".to_owned(),
+            "nats" => "NATS".to_owned(),
+            other => text::one_line(other, Charset::Unicode),
+        })
         .collect();
     let silent = match names.as_slice() {
         [] => None,

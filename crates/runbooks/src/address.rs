@@ -38,7 +38,9 @@ fn canonical(address: IpAddr) -> IpAddr {
     };
     let [a, b, c, d, e, f, g, h] = address.segments();
     let embedded = |high: u16, low: u16| {
-        let ([one, two], [three, four]) = (high.to_be_bytes(), low.to_be_bytes());
+        let [one, two] = high.to_be_bytes();
+        let [three, four] = low.to_be_bytes();
+
         IpAddr::V4(Ipv4Addr::new(one, two, three, four))
     };
     match [a, b, c, d, e, f] {

@@ -60,10 +60,11 @@ pub(super) async fn get(client: &Client, hosts: &Hosts, start: Url) -> Result<Re
         if status.is_success() {
             return Ok(answer);
         }
-        let location = answer
-            .headers()
-            .get(LOCATION)
-            .filter(|_| status.is_redirection());
+        let location = if status.is_redirection() {
+            answer.headers().get(LOCATION)
+        } else {
+            None
+        };
         let Some(location) = location else {
             return Err(NoPage::Failed(format!(
                 "its server answered with HTTP {}",
@@ -152,9 +153,9 @@ fn is_of_resolver(error: &(dyn Error + 'static)) -> bool {
 /// The reason why a page is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoPage {
-    /// It could not be read this time.
+    /// The page could not be read this time.
     Failed(String),
-    /// It leads where tarsy does not go.
+    /// The page is at an address that tarsy does not request.
     Refused(String),
 }
 

@@ -60,7 +60,7 @@ pub struct Runbooks {
 struct Hosts {
     /// All of them.
     listed: Vec<RunbookHost>,
-    /// Those whose names may lead to a private address.
+    /// The hosts whose names may lead to a private address.
     private: Vec<RunbookHost>,
     tokens: Tokens,
 }
@@ -120,9 +120,11 @@ impl Runbooks {
                 Err(_elapsed) => "timed_out",
             };
             metrics::counter!("tarsy_runbook_fetches_total", "outcome" => outcome).increment(1);
-            let late =
-                || NoPage::Failed(format!("no answer within {} s", self.timeout.as_secs_f64()));
-            match fetched.unwrap_or_else(|_| Err(late())) {
+            let fetched = fetched.unwrap_or_else(|_| {
+                let seconds = self.timeout.as_secs_f64();
+                Err(NoPage::Failed(format!("no answer within {seconds} s")))
+            });
+            match fetched {
                 Ok(text) => FetchedRunbook::Page(self.mask.apply(&text).into_owned()),
                 Err(NoPage::Failed(why)) => {
                     FetchedRunbook::Failed(self.mask.apply(&why).into_owned())

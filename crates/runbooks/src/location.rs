@@ -52,7 +52,9 @@ fn raw(url: &Url) -> Option<Url> {
         return None;
     }
     let mut parts = url.path_segments()?;
-    let (owner, repository) = (parts.next()?, parts.next()?);
+    let owner = parts.next()?;
+    let repository = parts.next()?;
+
     parts
         .next()
         .filter(|word| matches!(*word, "blob" | "raw"))?;

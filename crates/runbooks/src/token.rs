@@ -93,14 +93,16 @@ mod tests {
     use super::*;
 
     fn tokens(entries: &[(&str, &Path)]) -> Tokens {
-        let entry = |(host, file): &(&str, &Path)| {
-            (
-                RunbookHost::parse(host).unwrap(),
-                SecretSource::File(file.display().to_string()),
-            )
-        };
         Tokens {
-            hosts: entries.iter().map(entry).collect(),
+            hosts: entries
+                .iter()
+                .map(|(host, file): &(&str, &Path)| {
+                    (
+                        RunbookHost::parse(host).unwrap(),
+                        SecretSource::File(file.display().to_string()),
+                    )
+                })
+                .collect(),
             mask: Mask::default(),
         }
     }
@@ -112,7 +114,9 @@ mod tests {
     #[tokio::test]
     async fn a_token_reaches_exactly_its_host_and_port_over_tls() {
         let folder = tempfile::tempdir().unwrap();
-        let (wiki, github) = (folder.path().join("wiki"), folder.path().join("github"));
+        let wiki = folder.path().join("wiki");
+        let github = folder.path().join("github");
+
         std::fs::write(&wiki, "wiki-t0ken\n").unwrap();
         std::fs::write(&github, "github-t0ken").unwrap();
         let tokens = tokens(&[("wiki.corp:8443", &wiki), ("github.com", &github)]);

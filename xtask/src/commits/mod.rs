@@ -1,7 +1,7 @@
 //! A check of commit messages: the form that CONTRIBUTING.md gives.
 //!
-//! Commits before `START` have other forms, and merges and the first commit of a history have none. The date decides, not an id, so that a shallow
-//! clone checks the commits that it has, and a rebased commit stays a new one.
+//! Commits before `START` have other forms, and merges and the first commit of a history have none. The date decides,
+//! not an id, so that a shallow clone checks the commits that it has, and a rebased commit stays a new one.
 
 use std::fs;
 use std::path::Path;
@@ -104,7 +104,8 @@ pub fn check(root: &Path) -> anyhow::Result<Outcome> {
     if !log.status.success() {
         bail!("git log: {}", String::from_utf8_lossy(&log.stderr).trim());
     }
-    let (mut faults, mut checked) = (Vec::new(), 0);
+    let mut faults = Vec::new();
+    let mut checked = 0;
     for commit in commits(&text(&log))? {
         checked += 1;
         let found = faults_of(&commit.message);

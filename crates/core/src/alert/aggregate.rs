@@ -85,8 +85,10 @@ impl Aggregate {
 
     /// The number of alerts that the members represent.
     pub fn total(members: &[Uuid]) -> u32 {
-        let count = |member| Self::of(member).map_or(1, |aggregate| aggregate.count);
-        members.iter().map(count).fold(0, u32::saturating_add)
+        members
+            .iter()
+            .map(|member| Self::of(member).map_or(1, |aggregate| aggregate.count))
+            .fold(0, u32::saturating_add)
     }
 }
 

@@ -10,12 +10,12 @@ use super::{Alert, AlertStatus};
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum OnResolved {
-    /// It continues: the model gets the change before its next call, and looks for the cause.
+    /// The investigation continues: the model gets the change before its next call, and looks for the cause.
     #[default]
     Continue,
     /// The next answer of the model is its last one.
     Conclude,
-    /// It is cancelled.
+    /// The investigation is cancelled.
     Cancel,
 }
 
@@ -27,10 +27,10 @@ crate::words!(pub OnResolved, pub ALL);
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum OnAcknowledged {
-    /// It ends: a person has it.
+    /// The alert ends without an investigation, because a person is already dealing with it.
     #[default]
     End,
-    /// It is investigated like one that fires.
+    /// The alert is investigated like one that fires.
     Investigate,
 }
 

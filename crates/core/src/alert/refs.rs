@@ -23,9 +23,6 @@ pub struct Refs(BTreeMap<String, String>);
 impl Refs {
     /// The references that have a value of one line, within the bounds; the first ones in the order of the names.
     pub fn new(all: impl IntoIterator<Item = (String, String)>) -> Self {
-        let is_id = |id: &str| {
-            !id.is_empty() && id.len() <= MAX_REF_BYTES && !id.chars().any(char::is_control)
-        };
         let all: BTreeMap<String, String> = all
             .into_iter()
             .map(|(name, id)| (name, id.trim().to_owned()))
@@ -67,6 +64,10 @@ impl Refs {
     }
 }
 
+fn is_id(id: &str) -> bool {
+    !id.is_empty() && id.len() <= MAX_REF_BYTES && !id.chars().any(char::is_control)
+}
+
 /// The hash of a group key of Alertmanager, in hex. Source: `Key.Hash` of Alertmanager's `notify` package.
 pub fn am_group(group_key: &str) -> String {
     Sha256::digest(group_key.as_bytes())
@@ -80,7 +81,7 @@ pub fn am_group(group_key: &str) -> String {
 pub struct SlackThread {
     /// The id of the channel, such as `C0123456789`.
     pub channel: String,
-    /// Such as `1700000000.000100`.
+    /// The time stamp of the message, such as `1700000000.000100`.
     pub ts: String,
 }
 
@@ -127,16 +128,13 @@ impl SlackThread {
 
 /// The message that labels and annotations name: `slack_thread`, or `slack_channel` with `slack_ts`.
 pub fn slack_thread<'p>(pair: impl Fn(&str) -> Option<&'p str>) -> Option<String> {
-    let one = || SlackThread::parse(pair("slack_thread")?);
-    let channel = || pair("slack_channel").or_else(|| pair("slack_channel_id"));
-    let two = || {
-        SlackThread::of(
-            channel()?.trim(),
-            pair("slack_ts").or_else(|| pair("slack_thread_ts"))?.trim(),
-        )
-    };
-    one()
-        .or_else(two)
+    let in_one_text = pair("slack_thread").and_then(SlackThread::parse);
+    in_one_text
+        .or_else(|| {
+            let channel = pair("slack_channel").or_else(|| pair("slack_channel_id"))?;
+            let ts = pair("slack_ts").or_else(|| pair("slack_thread_ts"))?;
+            SlackThread::of(channel.trim(), ts.trim())
+        })
         .map(|SlackThread { channel, ts }| format!("{channel}/{ts}"))
 }
 
@@ -193,17 +191,8 @@ mod tests {
     #[test]
     fn labels_name_a_thread_in_one_text_or_in_two() {
         let of = |pairs: &[(&str, &str)]| {
-            let find = |name: &str| {
-                pairs
-                    .iter()
-                    .find(|(key, _)| *key == name)
-                    .map(|(_, value)| (*value).to_owned())
-            };
-            let found: BTreeMap<&str, String> = pairs
-                .iter()
-                .filter_map(|(key, _)| Some((*key, find(key)?)))
-                .collect();
-            slack_thread(|name| found.get(name).map(String::as_str))
+            let pairs: BTreeMap<&str, &str> = pairs.iter().copied().collect();
+            slack_thread(|name| pairs.get(name).copied())
         };
         let expected = Some("C1/1700000000.000100".to_owned());
         assert_eq!(

@@ -271,16 +271,18 @@ fn the_message_fences_the_text_of_the_sender() {
 
 /// The text for each of these webhooks, as alerts that join the investigation of the first one.
 fn sent_for(webhooks: &[serde_json::Value]) -> Vec<String> {
-    let read = |body: &serde_json::Value| {
-        normalise(body.to_string().as_bytes(), &Hints::default()).unwrap()
-    };
-    let mut alerts = webhooks.iter().map(read).map(|alert| Group {
-        status: alert.status,
-        severity: High,
-        resolved: resolved_members(&alert.members, &alert.reports),
-        members: alert.members,
-        reports: alert.reports,
-    });
+    let mut alerts = webhooks
+        .iter()
+        .map(|body: &serde_json::Value| {
+            normalise(body.to_string().as_bytes(), &Hints::default()).unwrap()
+        })
+        .map(|alert| Group {
+            status: alert.status,
+            severity: High,
+            resolved: resolved_members(&alert.members, &alert.reports),
+            members: alert.members,
+            reports: alert.reports,
+        });
     let first = alerts.next().unwrap();
     sent(
         KnownAlert {
@@ -293,8 +295,7 @@ fn sent_for(webhooks: &[serde_json::Value]) -> Vec<String> {
 
 /// A webhook with this many firing alerts, and a number of alerts that the sender left out.
 fn webhook(firing: usize, left_out: usize) -> serde_json::Value {
-    let alert = |number| json!({"status": "firing", "labels": {"alertname": "Down", "node": format!("n{number}")}});
-    let alerts: Vec<_> = (0..firing).map(alert).collect();
+    let alerts: Vec<_> = (0..firing).map(|number| json!({"status": "firing", "labels": {"alertname": "Down", "node": format!("n{number}")}})).collect();
     json!({"groupKey": "k", "status": "firing", "alerts": alerts, "truncatedAlerts": left_out})
 }
 

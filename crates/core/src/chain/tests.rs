@@ -21,16 +21,21 @@ fn agent(name: &str) -> AgentPlan {
 
 /// A session whose stages have so many agents, called `a`, `b`, …, before its first step.
 fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
-    let stage = |(number, (success_policy, agents)): (usize, &(SuccessPolicy, usize))| StagePlan {
-        name: format!("stage {number}"),
-        success_policy: *success_policy,
-        agents: "abcdef"
-            .chars()
-            .take(*agents)
-            .map(|name| agent(&name.to_string()).into())
-            .collect(),
-    };
-    let stages = stages.iter().enumerate().map(stage).collect();
+    let stages = stages
+        .iter()
+        .enumerate()
+        .map(
+            |(number, (success_policy, agents)): (usize, &(SuccessPolicy, usize))| StagePlan {
+                name: format!("stage {number}"),
+                success_policy: *success_policy,
+                agents: "abcdef"
+                    .chars()
+                    .take(*agents)
+                    .map(|name| agent(&name.to_string()).into())
+                    .collect(),
+            },
+        )
+        .collect();
     let plan = Plan {
         version: FORMAT_VERSION,
         chain: "c".to_owned(),

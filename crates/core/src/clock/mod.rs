@@ -21,7 +21,7 @@ const SOURCES_WITH_FIRING_TIME: [&str; 2] = ["alertmanager", "grafana"];
 /// A moment that a list begins or ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// So long before the present of the clock that stamps the rows.
+    /// A duration before the present of the clock that stamps the rows.
     Ago(std::time::Duration),
     At(DateTime<Utc>),
 }
@@ -42,7 +42,7 @@ pub enum Subject {
     Alert {
         /// The time when the queue stored it.
         received_at: DateTime<Utc>,
-        /// By the clock of the sender.
+        /// The change and its time, by the clock of the sender.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Change>,
     },
@@ -57,7 +57,7 @@ pub enum Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Since when it fires.
+    /// The alert has been firing since this time.
     FiringSince(DateTime<Utc>),
     /// The time of a status change, in the words of other sources.
     ChangedAt(DateTime<Utc>),
@@ -75,15 +75,15 @@ fn is_zero(number: &i64) -> bool {
 /// The time that a message states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatedTime {
-    /// At the end of the first user message.
+    /// The time is stated at the end of the first user message.
     Opening { clock: ClockPlan, at: DateTime<Utc> },
-    /// In the first line of a result.
+    /// The time is stated in the first line of a result.
     Heading {
         at: DateTime<Utc>,
         /// Turns before the conclusion is forced, if they are few.
         turns_left: Option<u32>,
     },
-    /// As the first line.
+    /// The time is the first line of the message.
     FirstLine { at: DateTime<Utc> },
 }
 
@@ -209,7 +209,9 @@ impl Change {
         if age < TimeDelta::zero() || age > LONGEST_AGE {
             return format!("The time in the alert is {}. ", at.format("%+"));
         }
-        let (at, age) = (date(at), in_words(age));
+        let at = date(at);
+        let age = in_words(age);
+
         match self {
             Self::FiringSince(_) => format!(
                 "The alert has been firing since {at}, for {age}; the fault is older by the time for which its rule \

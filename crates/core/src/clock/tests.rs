@@ -112,8 +112,7 @@ fn only_a_long_pause_has_a_message() {
 
 #[test]
 fn the_turns_that_are_left_are_stated_when_they_are_few() {
-    let heading = |turns| StatedTime::of_result(time(NOW), turns).in_heading();
-    let shown = [6, 5, 1, 0].map(heading);
+    let shown = [6, 5, 1, 0].map(|turns| StatedTime::of_result(time(NOW), turns).in_heading());
     assert_eq!(
         shown,
         [

@@ -47,7 +47,9 @@ fn entries_of(state: &State, mut answer: Answer) -> Vec<Entry> {
 
 /// An answer that the model has ended.
 fn taken(state: &State, answer: Answer) -> Vec<Entry> {
-    let (strategy, last) = (state.plan().strategy, state.next_is_last());
+    let strategy = state.plan().strategy;
+    let last = state.next_is_last();
+
     if state.is_empty_answer(&answer) {
         return empty(state, answer);
     }
@@ -135,11 +137,13 @@ pub(super) fn failure(source: FailureSource, code: &str, error: CallError<'_>) -
 /// combined.
 pub fn given_up(state: &State, error: &str) -> Entry {
     let synthesises = state.plan().strategy.synthesises();
-    match state.context().filter(|_| synthesises) {
-        Some(analyses) => {
+    match state.context() {
+        Some(analyses) if synthesises => {
             // Analyses that cite nothing prove nothing, combined or not.
             let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
-            let (analysis, reason) = (analyses.to_owned(), StopReason::SynthesisFailed);
+            let analysis = analyses.to_owned();
+            let reason = StopReason::SynthesisFailed;
+
             Entry::Ended {
                 outcome: Outcome::Completed {
                     analysis,
@@ -148,7 +152,7 @@ pub fn given_up(state: &State, error: &str) -> Entry {
                 },
             }
         }
-        None => {
+        Some(_) | None => {
             let step = if synthesises {
                 "synthesis LLM call failed: "
             } else {
@@ -223,7 +227,7 @@ fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
 
 /// The entry after a final answer: its end, or the request for another one if it has faults.
 fn ended_with(state: &State, analysis: &str, answer: &Answer) -> Entry {
-    let end = || {
+    check::ask_again(state, analysis, answer).unwrap_or_else(|| {
         completed(
             state,
             analysis,
@@ -232,8 +236,7 @@ fn ended_with(state: &State, analysis: &str, answer: &Answer) -> Entry {
                 answer: Some(answer),
             },
         )
-    };
-    check::ask_again(state, analysis, answer).unwrap_or_else(end)
+    })
 }
 
 /// An answer in the `ReAct` format, whose text has to be parsed.
@@ -246,7 +249,9 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     {
         reply = react::call_in_answer(reply);
     }
-    let (kind, quotes) = (reply.kind, reply.quotes);
+    let kind = reply.kind;
+    let quotes = reply.quotes;
+
     answer.reading = Some(Box::new(ParsedReply {
         kind,
         thought: reply.thought,

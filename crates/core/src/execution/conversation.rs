@@ -11,19 +11,19 @@ use crate::plan::ResultForm;
 use crate::prompt::alert_update;
 use crate::readable::cut::ReadBack;
 
-/// One message of the conversation.
+/// A message of the conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     pub role: Role,
     pub content: String,
-    /// Of an assistant: the calls that it requested.
+    /// The calls that an assistant's message requests; empty for other roles.
     pub tool_calls: Vec<ToolCall>,
-    /// Of a tool: the call that it answers.
+    /// The id of the call that a tool's message answers.
     pub tool_call_id: Option<String>,
     pub tool_name: Option<String>,
-    /// Of a tool: the call failed.
+    /// Whether the call that a tool's message answers has failed.
     pub is_error: bool,
-    /// Of an assistant: the state that the provider expects back.
+    /// The state of an assistant's message that the provider expects back.
     pub provider_data: Option<Box<ProviderData>>,
 }
 
@@ -82,21 +82,18 @@ impl Message {
 /// to entry number `elided` are replaced by a note, so that every call keeps a result and every result its number.
 pub fn messages(entries: &[Entry], options: &[RenderOptions], elided: u32) -> Vec<Message> {
     let numbered = (1_u32..).zip(entries.iter().zip(options));
-    let body = |number| {
-        if number <= elided {
-            ResultBody::Elided
-        } else {
-            ResultBody::Full
-        }
-    };
-    let shown = |(number, (entry, options)): (u32, (&Entry, &RenderOptions))| {
-        message(
-            &summarised(entry, *options, entries),
-            *options,
-            body(number),
+    numbered
+        .filter_map(
+            |(number, (entry, options)): (u32, (&Entry, &RenderOptions))| {
+                let body = if number <= elided {
+                    ResultBody::Elided
+                } else {
+                    ResultBody::Full
+                };
+                message(&summarised(entry, *options, entries), *options, body)
+            },
         )
-    };
-    numbered.filter_map(shown).collect()
+        .collect()
 }
 
 /// The entry, with the summary that replaces its text if it has one.

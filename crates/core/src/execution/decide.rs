@@ -178,8 +178,13 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         );
     }
     if first.call.read_only {
-        let may_run = |call: &&ToolCall| call.read_only && !is_unknown(call) && !is_refused(call);
-        return Decision::RunTools(open.take_while(may_run).cloned().collect());
+        return Decision::RunTools(
+            open.take_while(|call: &&ToolCall| {
+                call.read_only && !is_unknown(call) && !is_refused(call)
+            })
+            .cloned()
+            .collect(),
+        );
     }
     Decision::RunTools(vec![first.call.clone()])
 }
@@ -234,8 +239,12 @@ fn next_iteration(state: &State) -> Decision {
     }
     let limits = state.plan().limits;
     if state.timeouts() >= limits.max_timeouts {
-        let (count, last) = (state.timeouts(), state.last_timeout());
-        let (next, max) = (state.iteration() + 1, limits.max_iterations);
+        let count = state.timeouts();
+        let last = state.last_timeout();
+
+        let next = state.iteration() + 1;
+        let max = limits.max_iterations;
+
         let error =
             format!("aborted after {count} consecutive timeouts (iteration {next}/{max}): {last}");
         return failed(state, error, StopReason::Timeouts);
@@ -327,7 +336,9 @@ fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {
 /// forced. For the conclusion, the results of the last answer may be blanked, too. A strategy without tools has nothing
 /// to blank.
 fn make_room(state: &State) -> Option<Vec<Entry>> {
-    let (window, plan) = (state.window(), state.plan());
+    let window = state.window();
+    let plan = state.plan();
+
     let tools = state.tool_binding();
     let configured = plan
         .providers
@@ -345,7 +356,9 @@ fn make_room(state: &State) -> Option<Vec<Entry>> {
             .map(|up_to| vec![Entry::Elided { up_to }]);
     }
     let up_to = window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer);
-    if let Some(up_to) = up_to.filter(|_| window.refusals < 2) {
+    if let Some(up_to) = up_to
+        && window.refusals < 2
+    {
         return Some(vec![Entry::Elided { up_to }]);
     }
     // A window of unknown size may be larger than assumed: then only a refusal of the provider counts.

@@ -52,10 +52,11 @@ pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Opti
     let results = (1_u32..)
         .zip(events)
         .filter(|(_, event)| event.event_type == EventType::ToolResult);
-    let of_call = |(number, event): (u32, &EventDraft)| {
-        Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number))
-    };
-    let by_call: BTreeMap<String, u32> = results.filter_map(of_call).collect();
+    let by_call: BTreeMap<String, u32> = results
+        .filter_map(|(number, event): (u32, &EventDraft)| {
+            Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number))
+        })
+        .collect();
     entries
         .iter()
         .map(|entry| by_call.get(&entry.result()?.call_id).copied())

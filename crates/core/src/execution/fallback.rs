@@ -63,13 +63,12 @@ pub fn or_switched(state: &State, entries: Vec<Entry>) -> Vec<Entry> {
     }
     // Feedback is for the model that failed. Only an answer, an empty one, needs a message after it.
     let answered = entries.iter().any(|entry| entry.answer().is_some());
-    let is_kept = |entry: &Entry| {
-        !matches!(entry, Entry::Ended { .. })
-            && (answered || !matches!(entry, Entry::Feedback { .. }))
-    };
     entries
         .into_iter()
-        .filter(is_kept)
+        .filter(|entry: &Entry| {
+            !matches!(entry, Entry::Ended { .. })
+                && (answered || !matches!(entry, Entry::Feedback { .. }))
+        })
         .chain([Entry::Switched { provider }])
         .collect()
 }

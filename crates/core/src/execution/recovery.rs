@@ -12,10 +12,10 @@ use crate::timeline::{EventType, TimelineEvent};
 
 pub use super::repeats::identity;
 
-/// One loss of commits, as it is stored.
+/// A loss of commits, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// From 1, in order.
+    /// The number of the loss, from 1, in order.
     pub number: u32,
     /// Calls of the lost steps that may have changed something.
     pub calls: Vec<LostCall>,
@@ -68,12 +68,9 @@ pub fn sent_by(state: &State) -> Vec<SentCall> {
         .iter()
         .filter_map(Entry::answer)
         .flat_map(|answer| &answer.calls);
-    let started = |call: &&ToolCall| {
-        let is_start =
-            |entry: &Entry| matches!(entry, Entry::Started { call_id } if *call_id == call.id);
-        !call.read_only && state.entries().iter().any(is_start)
-    };
-    asked.filter(started).map(SentCall::of).collect()
+    asked.filter(|call: &&ToolCall| {
+        !call.read_only && state.entries().iter().any(|entry: &Entry| matches!(entry, Entry::Started { call_id } if *call_id == call.id))
+    }).map(SentCall::of).collect()
 }
 
 /// The entries that a resumed execution appends for losses that are not in its journal: the calls that must not be sent
@@ -171,13 +168,15 @@ mod tests {
     }
 
     fn loss(number: u32, calls: &[ToolCall]) -> Recovery {
-        let lost = |call: &ToolCall| LostCall {
-            execution_id: EXECUTION,
-            call: SentCall::of(call),
-        };
         Recovery {
             number,
-            calls: calls.iter().map(lost).collect(),
+            calls: calls
+                .iter()
+                .map(|call: &ToolCall| LostCall {
+                    execution_id: EXECUTION,
+                    call: SentCall::of(call),
+                })
+                .collect(),
         }
     }
 

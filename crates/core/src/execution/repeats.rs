@@ -101,13 +101,15 @@ mod tests {
     use crate::testing::{agent_plan, read_only_tool};
 
     fn calls(calls: &[(&str, &str)]) -> Vec<ToolCall> {
-        let call = |(tool, arguments): &(&str, &str)| ToolCall {
-            id: String::new(),
-            tool: (*tool).to_owned(),
-            arguments: (*arguments).to_owned(),
-            read_only: true,
-        };
-        calls.iter().map(call).collect()
+        calls
+            .iter()
+            .map(|(tool, arguments): &(&str, &str)| ToolCall {
+                id: String::new(),
+                tool: (*tool).to_owned(),
+                arguments: (*arguments).to_owned(),
+                read_only: true,
+            })
+            .collect()
     }
 
     #[test]
@@ -153,7 +155,9 @@ mod tests {
 
     #[test]
     fn calls_whose_results_were_removed_may_be_made_again() {
-        let (same, mut repeats) = (calls(&[("k8s.get", "{}")]), Repeats::default());
+        let same = calls(&[("k8s.get", "{}")]);
+        let mut repeats = Repeats::default();
+
         for number in [3, 5, 7] {
             repeats.add(&same, number);
         }

@@ -40,19 +40,11 @@ impl OriginalArguments {
             .take()
             .map(|unmasked| unmasked.calls)
             .unwrap_or_default();
-        let own = |id: &String| {
-            written
-                .iter()
-                .find(|call| call.id == *id)
-                .map(|call| Text(call.arguments.clone()))
-        };
-        Self(
-            answer
-                .masked_calls
-                .iter()
-                .map(|id| (id.clone(), own(id)))
-                .collect(),
-        )
+        let arguments = answer.masked_calls.iter().map(|id| {
+            let own = written.iter().find(|call| call.id == *id);
+            (id.clone(), own.map(|call| Text(call.arguments.clone())))
+        });
+        Self(arguments.collect())
     }
 
     pub(super) fn arguments(&self, call_id: &str) -> Arguments<'_> {
@@ -75,8 +67,11 @@ pub(super) fn note_masked_calls(answer: &mut Answer) {
         written.id.clone_from(&call.id);
     }
     unmasked.calls.truncate(answer.calls.len());
-    let differs = |(written, call): &(&ToolCall, &ToolCall)| written.arguments != call.arguments;
-    let masked = unmasked.calls.iter().zip(&answer.calls).filter(differs);
+    let masked = unmasked
+        .calls
+        .iter()
+        .zip(&answer.calls)
+        .filter(|(written, call): &(&ToolCall, &ToolCall)| written.arguments != call.arguments);
     answer.masked_calls = masked.map(|(_, call)| call.id.clone()).collect();
     if answer.masked_calls.is_empty() {
         answer.unmasked = None;

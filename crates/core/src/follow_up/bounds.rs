@@ -31,7 +31,7 @@ pub(super) fn cut(text: &str, bytes: usize) -> String {
     )
 }
 
-/// One line per call.
+/// The calls as text, one line each.
 pub(super) fn calls(calls: &[PastCall]) -> String {
     let skipped = calls.len().saturating_sub(MAX_CALLS);
     let mut lines: Vec<String> = Vec::new();
@@ -67,7 +67,9 @@ fn line(call: &PastCall) -> String {
 pub(super) fn asked(thread: &Thread) -> String {
     let older = usize::try_from(thread.older).unwrap_or(usize::MAX);
     let mut remaining = MAX_ASKED_BYTES;
-    let (mut parts, mut with_answers) = (Vec::new(), true);
+    let mut parts = Vec::new();
+    let mut with_answers = true;
+
     let mut left_out = thread.asked.len();
     for (index, exchange) in thread.asked.iter().enumerate().rev() {
         let number = older.saturating_add(index).saturating_add(1);
@@ -195,13 +197,16 @@ mod tests {
 
     #[test]
     fn a_long_investigation_shows_its_first_and_its_last_calls() {
-        let call = |session_seq| PastCall {
-            session_seq,
-            tool: "k8s.get".to_owned(),
-            arguments: "{\n  \"a\": \"é\"}".replace('é', &"é".repeat(200)),
-            is_error: session_seq == 1,
-        };
-        let text = calls(&(1..=100).map(call).collect::<Vec<_>>());
+        let text = calls(
+            &(1..=100)
+                .map(|session_seq| PastCall {
+                    session_seq,
+                    tool: "k8s.get".to_owned(),
+                    arguments: "{\n  \"a\": \"é\"}".replace('é', &"é".repeat(200)),
+                    is_error: session_seq == 1,
+                })
+                .collect::<Vec<_>>(),
+        );
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), MAX_CALLS + 1);
         assert!(

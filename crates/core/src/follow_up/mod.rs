@@ -37,7 +37,7 @@ pub struct Thread {
     pub analysis: Option<String>,
     /// The reason why it has no analysis.
     pub error: Option<String>,
-    /// Its tool calls, in order.
+    /// The tool calls of the investigation, in order.
     pub calls: Vec<PastCall>,
     /// The answered questions, in the order in which they were asked.
     pub asked: Vec<Exchange>,
@@ -72,7 +72,7 @@ pub struct PastCall {
     pub session_seq: u32,
     /// The full name, `server.tool`.
     pub tool: String,
-    /// In the model's words.
+    /// The arguments as the model wrote them.
     pub arguments: String,
     /// Whether the tool reported a failure.
     pub is_error: bool,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::reading::Reading;
+use super::reading::ParsedBody;
 use super::{IntakeError, Part, plain};
 use crate::alert::{AlertStatus, Severity};
 use crate::sources::Note;
@@ -30,7 +30,7 @@ const PAIR_KEYS: [&str; 9] = [
 #[derive(Debug)]
 pub(super) struct Numbered {
     pub(super) index: u32,
-    pub(super) reading: Reading,
+    pub(super) reading: ParsedBody,
 }
 
 impl Numbered {
@@ -85,11 +85,10 @@ impl Batch {
     /// Adds the alerts of the body at this place of a list. The first alert of a body has the place of the body, and no
     /// place depends on the other bodies.
     pub(super) fn extend(&mut self, outer: u32, readings: Vec<Numbered>) {
-        let place = |index: u32| index.saturating_mul(PLACES).saturating_add(outer);
         let numbered = readings
             .into_iter()
             .map(|Numbered { index, reading }| Numbered {
-                index: place(index),
+                index: index.saturating_mul(PLACES).saturating_add(outer),
                 reading,
             });
         self.readings.extend(numbered);
@@ -111,18 +110,21 @@ impl Batch {
 
 /// Whether a list has bodies of alerts, and is not one body: a list of numbers, or of names with their values.
 pub(super) fn has_bodies(items: &[Value]) -> bool {
-    let is_pair = |item: &Value| {
-        item.as_object().is_some_and(|fields| {
-            let is_known = |key: &String| PAIR_KEYS.contains(&key.to_lowercase().as_str());
-            fields.len() <= 4 && fields.contains_key("value") && fields.keys().all(is_known)
-        })
-    };
     let objects = || {
         items
             .iter()
             .filter(|item| item.as_object().is_some_and(|fields| !fields.is_empty()))
     };
-    objects().next().is_some() && !objects().all(is_pair)
+    objects().next().is_some()
+        && !objects().all(|item: &Value| {
+            item.as_object().is_some_and(|fields| {
+                fields.len() <= 4
+                    && fields.contains_key("value")
+                    && fields
+                        .keys()
+                        .all(|key: &String| PAIR_KEYS.contains(&key.to_lowercase().as_str()))
+            })
+        })
 }
 
 /// The worst elements of a list that is too long, in their order and with their places.
@@ -171,14 +173,17 @@ fn left_out(names: &BTreeMap<&str, usize>) -> String {
     let mut by_number: Vec<(&str, usize)> =
         names.iter().map(|(name, count)| (*name, *count)).collect();
     by_number.sort_by_key(|(_, count)| Reverse(*count));
-    let name = |(name, count): &(&str, usize)| {
-        if *count > 1 {
-            format!("{name} ({count})")
-        } else {
-            (*name).to_owned()
-        }
-    };
-    let mut shown: Vec<String> = by_number.iter().take(MAX_NAMES).map(name).collect();
+    let mut shown: Vec<String> = by_number
+        .iter()
+        .take(MAX_NAMES)
+        .map(|(name, count): &(&str, usize)| {
+            if *count > 1 {
+                format!("{name} ({count})")
+            } else {
+                (*name).to_owned()
+            }
+        })
+        .collect();
     let more = by_number.len().saturating_sub(MAX_NAMES);
     if more > 0 {
         shown.push(format!("{more} other names"));

@@ -22,7 +22,7 @@ pub(super) fn text(text: &str) -> String {
     )
 }
 
-/// One line, cut at `max_chars` with an ellipsis.
+/// The text as one line, cut at `max_chars` with an ellipsis.
 pub(super) fn line(text: &str, max_chars: usize) -> String {
     let clean: String = visible(text)
         .trim()

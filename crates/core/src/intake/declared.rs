@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::batch::Urgency;
 use super::identity::{self, Identity};
 use super::outline::Outline;
-use super::reading::Reading;
+use super::reading::ParsedBody;
 use super::{fingerprint, subject};
 use crate::alert::{AlertStatus, MemberReport};
 use crate::sources::{Mapped, Source, Traced, View};
@@ -19,7 +20,7 @@ pub(super) struct Extract<'v> {
 }
 
 /// Reads one alert. `name` is that of the source.
-pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading {
+pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> ParsedBody {
     let Extract { body, element } = extract;
     let mapped = source.map(body, element);
     let Mapped {
@@ -79,7 +80,7 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading
     outline.line(0, &title);
     outline.line(0, &format!("from {name}: {}", status.as_str()));
     fields(&mut outline, source, extract);
-    Reading {
+    ParsedBody {
         source: name.to_owned(),
         name: alert_type.or_else(|| Some(title.clone())),
         severity: mapped.severity,
@@ -103,11 +104,11 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading
 }
 
 /// The reading of a body in whose list there is no alert.
-pub(super) fn without_elements(name: &str, body: &Value) -> Reading {
+pub(super) fn without_elements(name: &str, body: &Value) -> ParsedBody {
     let mut outline = Outline::default();
     outline.line(0, &format!("from {name}: no alert in it"));
     outline.value(0, body);
-    Reading {
+    ParsedBody {
         source: name.to_owned(),
         title: format!("message of {name}"),
         status: AlertStatus::Ignored,
@@ -119,7 +120,7 @@ pub(super) fn without_elements(name: &str, body: &Value) -> Reading {
         )],
         fingerprint: Some(identity::of_json(body)),
         text: outline.into_text(),
-        ..Reading::default()
+        ..ParsedBody::default()
     }
 }
 
@@ -153,4 +154,20 @@ fn fields(outline: &mut Outline, source: &Source, extract: Extract<'_>) {
         }
     }
     outline.value(0, &Value::Object(fields));
+}
+
+/// A declared source with the body around its list.
+#[derive(Debug)]
+pub(super) struct Ranking<'s> {
+    pub(super) source: &'s Source,
+    pub(super) body: Value,
+}
+
+impl Ranking<'_> {
+    pub(super) fn urgency(&self, element: &Value) -> Urgency {
+        let mut element = element.clone();
+        self.source.embed_element(&mut element);
+        let mapped = self.source.map(&self.body, Some(&element));
+        Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+    }
 }

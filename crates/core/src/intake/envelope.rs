@@ -47,9 +47,10 @@ pub(super) fn open(mut value: Value) -> Value {
 /// The object or list in a text.
 fn parse(text: &str) -> Option<Value> {
     let text = text.trim();
-    let parsed = serde_json::from_str::<Value>(text)
-        .ok()
-        .filter(|_| text.starts_with(['{', '[', '"']))?;
+    if !text.starts_with(['{', '[', '"']) {
+        return None;
+    }
+    let parsed = serde_json::from_str::<Value>(text).ok()?;
     let has_content = parsed.is_object()
         || parsed.is_array()
         || parsed.as_str().is_some_and(|text| parse(text).is_some());
@@ -76,8 +77,10 @@ fn pushed(value: &Value) -> Option<Value> {
 /// Amazon Managed Service for Prometheus sends it.
 fn notified(value: &Value) -> Option<Value> {
     value.get("TopicArn")?.as_str()?;
-    let message = parse(value.get("Message")?.as_str()?)
-        .filter(|_| value.get("Type") == Some(&json!("Notification")))?;
+    if value.get("Type") != Some(&json!("Notification")) {
+        return None;
+    }
+    let message = parse(value.get("Message")?.as_str()?)?;
     let is_of_aws = OF_AWS.iter().any(|key| message.get(*key).is_some());
     (!is_of_aws).then_some(message)
 }

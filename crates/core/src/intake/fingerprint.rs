@@ -93,8 +93,11 @@ fn prefix(form: &str, scope: Scope<'_>) -> String {
 
 /// Hashes an unusual name, so that no two names give the same prefix.
 fn name(text: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if text.len() <= MAX_NAME_BYTES && text.chars().all(is_plain) {
+    if text.len() <= MAX_NAME_BYTES
+        && text
+            .chars()
+            .all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
+    {
         return Cow::Borrowed(text);
     }
     Cow::Owned(hash([text.as_bytes()]).replace(':', "-"))
@@ -277,13 +280,15 @@ mod tests {
     #[test]
     fn keys_of_other_parts_are_different_and_an_absent_part_keeps_its_place() {
         let key = |list: usize, parts: &[Option<&str>]| {
-            let part = |value: &Option<&str>| KeyPart {
-                from: String::new(),
-                value: value.map(str::to_owned),
-            };
             of_key(&Key {
                 list,
-                parts: parts.iter().map(part).collect(),
+                parts: parts
+                    .iter()
+                    .map(|value: &Option<&str>| KeyPart {
+                        from: String::new(),
+                        value: value.map(str::to_owned),
+                    })
+                    .collect(),
             })
         };
         let keys = [
@@ -376,7 +381,9 @@ mod tests {
             |numbers: &mut dyn Iterator<Item = u128>| group(numbers.map(Uuid::from_u128).collect());
         assert_eq!(of(&mut [3, 1, 3].into_iter()), [1, 3].map(Uuid::from_u128));
         assert_eq!(of(&mut (0..256)).len(), 256);
-        let (large, larger) = (of(&mut (0..257)), of(&mut (0..258)));
+        let large = of(&mut (0..257));
+        let larger = of(&mut (0..258));
+
         assert_eq!((large.len(), larger.len()), (1, 1));
         assert_ne!(large, larger);
     }

@@ -20,13 +20,13 @@ pub const CHAIN: &str = "Tarsy-Chain";
 pub const TOOLS: &str = "Tarsy-Tools";
 /// The alert's name and its object, for people.
 pub const TITLE: &str = "Tarsy-Title";
-/// In a rerun: the session that it repeats.
+/// The header of a rerun that names the session which it repeats.
 pub const RETRY_OF: &str = "Tarsy-Retry-Of";
-/// In a follow-up question, and only on a subject of questions: the session that it asks about. The body is the
-/// question.
+/// The header of a follow-up question that names the session it is about; it counts only on a subject of questions. The
+/// body is the question.
 pub const PARENT_ID: &str = "Tarsy-Parent-Id";
-/// In a follow-up question or a cancel request: the name of the person who sends it, as a login has it. It is only
-/// shown.
+/// The header of a follow-up question or a cancel request that names the person who sends it, as a login has it. The
+/// name is only shown.
 pub const ASKED_BY: &str = "Tarsy-Asked-By";
 /// The name of the source of the alert, which the receiver knows from the path of a request. Its body is read as one of
 /// that source.

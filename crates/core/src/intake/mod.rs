@@ -49,7 +49,7 @@ pub struct Hints {
     pub source: Option<String>,
     /// The index of the alert in the body.
     pub part: Option<u32>,
-    /// From the queue: the severity of a body that has none.
+    /// The priority of the queue, which is the severity of a body that has none.
     pub priority: Option<Severity>,
     /// The time when the message was received. An end of an alert after it is none yet; without it no time is an end.
     pub received_at: Option<DateTime<Utc>>,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::batch::{self, Batch, Numbered, Urgency, worst};
-use super::declared::{self, Extract};
+use super::declared::{self, Extract, Ranking};
 use super::decode::decode;
-use super::reading::{Message, Reading};
+use super::reading::{MessageContext, ParsedBody};
 use super::{Hints, IntakeError, envelope, plain, webhook};
 use crate::alert::{Alert, AlertStatus};
 use crate::sources::{NamedSource, Note, Reader, Source, Sources, Traced};
@@ -32,7 +32,7 @@ impl Default for Intake {
     }
 }
 
-/// One alert of a message, with what is known beside it.
+/// An alert of a message, with the decisions and notes about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// The place of the alert in the list of its message, from 0: the value of `Tarsy-Part`.
@@ -47,29 +47,13 @@ pub struct Part {
 }
 
 /// The form in which a body is read.
-enum Form<'s> {
+enum BodyForm<'s> {
     Declared {
         name: &'s str,
         source: &'s Source,
         note: Option<Note>,
     },
-    Read(Vec<Reading>),
-}
-
-/// A declared source with the body around its list.
-#[derive(Debug)]
-pub(super) struct Ranking<'s> {
-    source: &'s Source,
-    body: Value,
-}
-
-impl Ranking<'_> {
-    pub(super) fn urgency(&self, element: &Value) -> Urgency {
-        let mut element = element.clone();
-        self.source.embed_element(&mut element);
-        let mapped = self.source.map(&self.body, Some(&element));
-        Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
-    }
+    Read(Vec<ParsedBody>),
 }
 
 impl Intake {
@@ -121,7 +105,7 @@ impl Intake {
         Ok(kept)
     }
 
-    /// One alert of a message: the one that `hints.part` names, otherwise the first.
+    /// The alert of a message that `hints.part` names, otherwise the first one.
     ///
     /// # Errors
     /// When the body is not text, is empty, or has no such alert.
@@ -164,20 +148,22 @@ impl Intake {
             }],
         };
         let has_several = readings.len() > 1;
-        let message = Message {
+        let message = MessageContext {
             body: decoded.text.as_bytes(),
             hints,
             sources: &self.sources,
             has_several,
         };
         readings.retain(|numbered| only.is_none_or(|only| only == numbered.index));
-        let finish = |Numbered { index, mut reading }: Numbered| {
-            reading
-                .notes
-                .extend(decoded.repairs.iter().copied().map(Note::Repaired));
-            self.noted(reading, hints).finish(message, index)
-        };
-        readings.into_iter().map(finish).collect()
+        readings
+            .into_iter()
+            .map(|Numbered { index, mut reading }: Numbered| {
+                reading
+                    .notes
+                    .extend(decoded.repairs.iter().copied().map(Note::Repaired));
+                self.noted(reading, hints).finish(message, index)
+            })
+            .collect()
     }
 
     /// The alerts of a body, or those of each body in a list.
@@ -237,11 +223,13 @@ impl Intake {
     /// The alerts of one body, with their places in its list.
     fn read_one(&self, mut value: Value, hints: &Hints) -> Result<Vec<Numbered>, IntakeError> {
         let (name, source, note) = match self.form(&value, hints)? {
-            Form::Read(readings) => {
-                let numbered = |(index, reading)| Numbered { index, reading };
-                return Ok((0..).zip(readings).map(numbered).collect());
+            BodyForm::Read(readings) => {
+                return Ok((0..)
+                    .zip(readings)
+                    .map(|(index, reading)| Numbered { index, reading })
+                    .collect());
             }
-            Form::Declared { name, source, note } => (name, source, note),
+            BodyForm::Declared { name, source, note } => (name, source, note),
         };
         source.embed(&mut value);
         let Some(elements) = source.take_elements(&mut value) else {
@@ -259,11 +247,14 @@ impl Intake {
             }]);
         }
         let mut batch = Batch::default();
-        let urgency = |element: &Value| {
-            let mapped = source.map(&value, Some(element));
-            Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
-        };
-        for (index, element) in worst(elements, urgency, &mut batch) {
+        for (index, element) in worst(
+            elements,
+            |element: &Value| {
+                let mapped = source.map(&value, Some(element));
+                Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+            },
+            &mut batch,
+        ) {
             if matches!(element, Value::Null | Value::Bool(_) | Value::Number(_)) {
                 batch.no_alerts += 1;
                 continue;
@@ -275,13 +266,12 @@ impl Intake {
             let reading = with_note(declared::read(name, source, extract), note.as_ref());
             batch.push(Numbered { index, reading });
         }
-        let without = || {
+        Ok(batch.finish().unwrap_or_else(|_| {
             vec![Numbered {
                 index: 0,
                 reading: declared::without_elements(name, &value),
             }]
-        };
-        Ok(batch.finish().unwrap_or_else(|_| without()))
+        }))
     }
 
     /// Ranks the elements of a body's list by the words of its source; `None` if it declares no list. The text is JSON
@@ -293,7 +283,7 @@ impl Intake {
         if self.is_list_of_bodies(&value, hints) {
             return None;
         }
-        let Form::Declared { source, .. } = self.form(&value, hints).ok()? else {
+        let BodyForm::Declared { source, .. } = self.form(&value, hints).ok()? else {
             return None;
         };
         source.embed(&mut value);
@@ -324,7 +314,7 @@ impl Intake {
             || named.is_some_and(|source| source.understands(value))
     }
 
-    fn form<'s>(&'s self, value: &Value, hints: &Hints) -> Result<Form<'s>, IntakeError> {
+    fn form<'s>(&'s self, value: &Value, hints: &Hints) -> Result<BodyForm<'s>, IntakeError> {
         let named = hints
             .source
             .as_deref()
@@ -333,7 +323,7 @@ impl Intake {
             return Ok(match reader {
                 Reader::Declared(_) if is_empty(value) => return Err(IntakeError::Empty),
                 Reader::Declared(source) if named.is_some_and(|named| named.accepts(value)) => {
-                    Form::Declared {
+                    BodyForm::Declared {
                         name,
                         source,
                         note: None,
@@ -346,7 +336,7 @@ impl Intake {
             });
         }
         let declared = |source: &'s NamedSource| {
-            source.declared().map(|declared| Form::Declared {
+            source.declared().map(|declared| BodyForm::Declared {
                 name: &source.name,
                 source: declared,
                 note: None,
@@ -356,11 +346,11 @@ impl Intake {
             return Ok(form);
         }
         if let Some(readings) = of_code(value, hints) {
-            return Ok(Form::Read(readings));
+            return Ok(BodyForm::Read(readings));
         }
         match self.sources.of_builtin(value).and_then(declared) {
             Some(form) => Ok(form),
-            None => Ok(Form::Read(of_json(value, hints)?)),
+            None => Ok(BodyForm::Read(of_json(value, hints)?)),
         }
     }
 
@@ -371,16 +361,15 @@ impl Intake {
         name: &'s str,
         value: &Value,
         hints: &Hints,
-    ) -> Result<Form<'s>, IntakeError> {
-        let declared = || {
-            self.sources
-                .of_builtin(value)
-                .and_then(NamedSource::declared)
-        };
-        let readings = match (of_code(value, hints), declared()) {
+    ) -> Result<BodyForm<'s>, IntakeError> {
+        let declared = self
+            .sources
+            .of_builtin(value)
+            .and_then(NamedSource::declared);
+        let readings = match (of_code(value, hints), declared) {
             (Some(readings), _) => readings,
             (None, Some(source)) => {
-                return Ok(Form::Declared {
+                return Ok(BodyForm::Declared {
                     name,
                     source,
                     note: None,
@@ -388,10 +377,10 @@ impl Intake {
             }
             (None, None) => of_json(value, hints)?,
         };
-        Ok(Form::Read(
+        Ok(BodyForm::Read(
             readings
                 .into_iter()
-                .map(|reading| Reading {
+                .map(|reading| ParsedBody {
                     source: name.to_owned(),
                     ..reading
                 })
@@ -407,7 +396,7 @@ impl Intake {
         own: &'s Source,
         value: &Value,
         hints: &Hints,
-    ) -> Result<Form<'s>, IntakeError> {
+    ) -> Result<BodyForm<'s>, IntakeError> {
         let other = self
             .sources
             .of_user(value)
@@ -416,10 +405,10 @@ impl Intake {
         let code = of_code(value, hints);
         if let (None, Some((other, source))) = (&code, declared) {
             let note = Some(Note::OtherForm(format!("as one of {other}")));
-            return Ok(Form::Declared { name, source, note });
+            return Ok(BodyForm::Declared { name, source, note });
         }
         if code.is_none() && own.understands(value) {
-            return Ok(Form::Declared {
+            return Ok(BodyForm::Declared {
                 name,
                 source: own,
                 note: Some(Note::OtherForm("by it nevertheless".to_owned())),
@@ -430,20 +419,24 @@ impl Intake {
             None => (of_json(value, hints)?, "by the names of its fields"),
         };
         let note = Note::OtherForm(read_as.to_owned());
-        let named = |reading: Reading| {
-            with_note(
-                Reading {
-                    source: name.to_owned(),
-                    ..reading
-                },
-                Some(&note),
-            )
-        };
-        Ok(Form::Read(readings.into_iter().map(named).collect()))
+        Ok(BodyForm::Read(
+            readings
+                .into_iter()
+                .map(|reading: ParsedBody| {
+                    with_note(
+                        ParsedBody {
+                            source: name.to_owned(),
+                            ..reading
+                        },
+                        Some(&note),
+                    )
+                })
+                .collect(),
+        ))
     }
 
     /// Notes a header with an unknown source.
-    fn noted(&self, mut reading: Reading, hints: &Hints) -> Reading {
+    fn noted(&self, mut reading: ParsedBody, hints: &Hints) -> ParsedBody {
         if let Some(name) = hints
             .source
             .as_deref()
@@ -455,13 +448,13 @@ impl Intake {
     }
 }
 
-fn with_note(mut reading: Reading, note: Option<&Note>) -> Reading {
+fn with_note(mut reading: ParsedBody, note: Option<&Note>) -> ParsedBody {
     reading.notes.extend(note.cloned());
     reading
 }
 
 /// JSON of a form that code knows.
-fn of_code(value: &Value, hints: &Hints) -> Option<Vec<Reading>> {
+fn of_code(value: &Value, hints: &Hints) -> Option<Vec<ParsedBody>> {
     let at = hints.received_at;
     webhook::read_api(value, at).or_else(|| {
         let left_out = hints
@@ -473,7 +466,7 @@ fn of_code(value: &Value, hints: &Hints) -> Option<Vec<Reading>> {
 }
 
 /// JSON of no declared source.
-fn of_json(value: &Value, hints: &Hints) -> Result<Vec<Reading>, IntakeError> {
+fn of_json(value: &Value, hints: &Hints) -> Result<Vec<ParsedBody>, IntakeError> {
     match value {
         Value::Null => Err(IntakeError::Empty),
         Value::String(text) => Ok(vec![plain::read_text(text)]),

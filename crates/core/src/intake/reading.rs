@@ -20,7 +20,7 @@ const MAX_URL_CHARS: usize = 2_048;
 
 /// A parsed body, before hints and bounds are applied.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ParsedBody {
     pub(super) source: String,
     pub(super) name: Option<String>,
     pub(super) title: String,
@@ -28,20 +28,20 @@ pub(super) struct Reading {
     pub(super) status: AlertStatus,
     pub(super) ignored_because: Option<String>,
     pub(super) at: Option<DateTime<Utc>>,
-    /// That the body names, of a sender that serves several.
+    /// The tenant that the body names, if its sender serves several.
     pub(super) tenant: Option<String>,
     /// `None`: the hash of the body.
     pub(super) fingerprint: Option<String>,
-    /// Empty: the text is the only member.
+    /// The members of a group; if there are none, the text is the only member.
     pub(super) members: Vec<Uuid>,
-    /// Of each alert of a group; empty for a single alert.
+    /// The reports about the alerts of a group; empty for a single alert.
     pub(super) reports: Vec<MemberReport>,
     pub(super) runbook_url: Option<String>,
     /// The sender's own ids, before they are bounded.
     pub(super) refs: BTreeMap<String, String>,
     pub(super) text: String,
     pub(super) labels: BTreeMap<String, String>,
-    /// Of several alerts the first one's.
+    /// The annotations of the alert, or of the first alert of several.
     pub(super) annotations: BTreeMap<String, String>,
     pub(super) links: BTreeMap<String, String>,
     pub(super) trace: Vec<Traced>,
@@ -50,7 +50,7 @@ pub(super) struct Reading {
 
 /// The context that the alerts of one message share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message<'m> {
+pub(super) struct MessageContext<'m> {
     pub(super) body: &'m [u8],
     pub(super) hints: &'m Hints,
     pub(super) sources: &'m Sources,
@@ -58,7 +58,7 @@ pub(super) struct Message<'m> {
     pub(super) has_several: bool,
 }
 
-impl Reading {
+impl ParsedBody {
     /// A group of which so many firing alerts are not in the body: they are one member, with those that the sender has
     /// left out itself.
     pub(super) fn with_left_out(mut self, firing: u64) -> Self {
@@ -88,8 +88,12 @@ impl Reading {
     ///
     /// # Errors
     /// When it has no content.
-    pub(super) fn finish(self, message: Message<'_>, index: u32) -> Result<Part, IntakeError> {
-        let Message { hints, .. } = message;
+    pub(super) fn finish(
+        self,
+        message: MessageContext<'_>,
+        index: u32,
+    ) -> Result<Part, IntakeError> {
+        let MessageContext { hints, .. } = message;
         let content = clean::text(&self.text);
         if content.trim().is_empty() {
             return Err(IntakeError::Empty);
@@ -107,7 +111,12 @@ impl Reading {
             AlertStatus::Firing | AlertStatus::Acknowledged => fingerprint::group(self.members),
         };
         let reports = reports(self.reports, &members, &content);
-        let title = hints.title.as_deref().filter(|_| !message.has_several);
+        // The header of a message with several alerts names none of them.
+        let title = if message.has_several {
+            None
+        } else {
+            hints.title.as_deref()
+        };
         let alert = Alert {
             source: self.source,
             title: clean_line(title, MAX_TITLE_CHARS)
@@ -168,7 +177,6 @@ impl Reading {
 
     /// The references that its source declares: by pointers, labels and annotations, and by the thread of a chat.
     fn refs(&self, sources: &Sources) -> Refs {
-        let pair = |name: &str| self.annotations.get(name).or_else(|| self.labels.get(name));
         let tag = |tag: &Tag| match tag {
             Tag::Label(name) => self.labels.get(name),
             Tag::Annotation(name) => self.annotations.get(name),
@@ -180,13 +188,16 @@ impl Reading {
         let named = named
             .iter()
             .filter_map(|each| Some((each.name.clone(), tag(&each.tag)?.clone())));
-        let slack = refs::slack_thread(|name| pair(name).map(String::as_str));
+        let slack = refs::slack_thread(|name| {
+            let text = self.annotations.get(name);
+            text.or_else(|| self.labels.get(name)).map(String::as_str)
+        });
         let slack = slack.map(|thread| (refs::SLACK.to_owned(), thread));
         Refs::new(slack.into_iter().chain(self.refs.clone()).chain(named))
     }
 
-    fn fingerprint(&self, message: Message<'_>) -> String {
-        let Message {
+    fn fingerprint(&self, message: MessageContext<'_>) -> String {
+        let MessageContext {
             body,
             hints,
             sources,
@@ -201,21 +212,23 @@ impl Reading {
             suffix: &hints.suffix,
             tenant: tenant.or(self.tenant.as_deref()),
         };
-        let header = clean_line(hints.fingerprint.as_deref(), usize::MAX).filter(|_| !has_several);
-        if let Some(header) = header {
+        let header = clean_line(hints.fingerprint.as_deref(), usize::MAX);
+        if let Some(header) = header
+            && !has_several
+        {
             return fingerprint::of_header(scope, header, &|form| sources.contains(form));
         }
         let of_whole = hints
             .left_out
             .as_ref()
-            .and_then(|left_out| left_out.key.as_deref())
-            .filter(|_| !has_several);
+            .and_then(|left_out| left_out.key.as_deref());
+        let of_whole = if has_several { None } else { of_whole };
         let written = of_whole
             .or(self.fingerprint.as_deref())
             .filter(|key| !key.trim().is_empty());
         // A key of control characters alone is hashed as it is written: the body has its fields in any order.
-        let hashed = || fingerprint::of_body(written.map_or(body, str::as_bytes));
-        let key = clean_line(written, usize::MAX).unwrap_or_else(hashed);
+        let key = clean_line(written, usize::MAX)
+            .unwrap_or_else(|| fingerprint::of_body(written.map_or(body, str::as_bytes)));
         fingerprint::scoped(&self.source, scope, key)
     }
 }
@@ -269,7 +282,7 @@ fn reports(read: Vec<MemberReport>, members: &[Uuid], content: &str) -> Vec<Memb
     }
 }
 
-/// One clean line; `None` if it is empty.
+/// The text as a clean line; `None` if nothing is left.
 fn clean_line(text: Option<&str>, max_chars: usize) -> Option<String> {
     text.map(|text| clean::line(text, max_chars))
         .filter(|text| !text.is_empty())

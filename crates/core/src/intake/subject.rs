@@ -136,12 +136,7 @@ impl<'l> Labels<'l> {
     fn place(&self) -> Option<String> {
         let object = OBJECTS.iter().find_map(|key| self.foreign(key));
         let namespace = self.get("namespace");
-        let observed = || {
-            OBSERVED
-                .iter()
-                .find_map(|key| self.foreign(key))
-                .map(str::to_owned)
-        };
+
         let of_target = || match (namespace, OBJECTS.iter().find_map(|key| self.get(key))) {
             (Some(namespace), Some(object)) => Some(format!("{namespace}/{object}")),
             (Some(namespace), None) => Some(namespace.to_owned()),
@@ -152,7 +147,10 @@ impl<'l> Labels<'l> {
         };
         match (namespace, object) {
             (Some(namespace), Some(object)) => Some(format!("{namespace}/{object}")),
-            _ if self.exporter.is_some() => observed().or_else(of_target),
+            _ if self.exporter.is_some() => {
+                let observed = OBSERVED.iter().find_map(|key| self.foreign(key));
+                observed.map(str::to_owned).or_else(of_target)
+            }
             (Some(namespace), None) => {
                 let node = ["node", "nodename", "target"]
                     .iter()
@@ -189,18 +187,19 @@ fn exporter(labels: &BTreeMap<String, &str>) -> Option<String> {
         .clone()
         .map(|value| plain(value))
         .find_map(|value| known_exporter(&value));
-    let any = || {
-        let names =
-            of_target.filter_map(|value| plain(value).rsplit('/').next().map(str::to_owned));
-        let is_exporter = |name: &String| name.split('-').any(|word| word == "exporter");
-        names.into_iter().find(is_exporter)
-    };
-    let of_pod = || {
-        labels
-            .get("pod")
-            .and_then(|pod| known_exporter(&plain(pod)))
-    };
-    known.or_else(any).or_else(of_pod)
+    known
+        .or_else(|| {
+            let names =
+                of_target.filter_map(|value| plain(value).rsplit('/').next().map(str::to_owned));
+            names
+                .into_iter()
+                .find(|name: &String| name.split('-').any(|word| word == "exporter"))
+        })
+        .or_else(|| {
+            labels
+                .get("pod")
+                .and_then(|pod| known_exporter(&plain(pod)))
+        })
 }
 
 fn known_exporter(name: &str) -> Option<String> {

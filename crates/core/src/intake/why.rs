@@ -104,7 +104,7 @@ fn because_of_source(source: &str) -> &'static str {
     }
 }
 
-/// One sentence for each decision about an alert, by the [`Part::trace`](super::Part::trace) of it.
+/// The decisions about an alert in its [`Part::trace`](super::Part::trace), one sentence each.
 pub fn sentences(trace: &[Traced]) -> Vec<String> {
     DECISIONS
         .iter()

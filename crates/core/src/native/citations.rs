@@ -26,7 +26,7 @@ pub struct Citation {
     pub end: usize,
     /// The words.
     pub text: String,
-    /// Never empty.
+    /// The sources of the citation; at least one.
     pub sources: Vec<Source>,
 }
 
@@ -55,16 +55,18 @@ pub fn citations(analysis: &str, groundings: &[Grounding]) -> Vec<Citation> {
             }
         }
     }
-    let citation = |((start, end), sources)| {
-        let text = analysis.get(start..end)?.to_owned();
-        Some(Citation {
-            start,
-            end,
-            text,
-            sources,
+    places
+        .into_iter()
+        .filter_map(|((start, end), sources)| {
+            let text = analysis.get(start..end)?.to_owned();
+            Some(Citation {
+                start,
+                end,
+                text,
+                sources,
+            })
         })
-    };
-    places.into_iter().filter_map(citation).collect()
+        .collect()
 }
 
 /// The pages of a support; indices out of range are ignored.
@@ -80,12 +82,12 @@ struct Resolver<'a> {
     shift: i64,
     /// Bytes that may still be searched.
     left: usize,
-    /// For each text, its last place and the index that the provider gave.
-    found: HashMap<&'a str, Option<Found>>,
+    /// The last position of each text, with the index that the provider gave.
+    found: HashMap<&'a str, Option<LastMatch>>,
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct LastMatch {
     given: u32,
     start: usize,
 }
@@ -144,7 +146,7 @@ impl<'a> Resolver<'a> {
     fn remember(&mut self, text: &'a str, support: &Support, start: usize) {
         let given = support.start_index;
         self.shift = i64::try_from(start).map_or(self.shift, |start| start - i64::from(given));
-        self.found.insert(text, Some(Found { given, start }));
+        self.found.insert(text, Some(LastMatch { given, start }));
     }
 
     fn stands_at(&self, text: &str, start: usize) -> bool {
@@ -170,16 +172,17 @@ impl<'a> Resolver<'a> {
         let to = self
             .analysis
             .ceil_char_boundary(from.saturating_add(text.len()).saturating_sub(1));
-        let (before, after) = (
-            self.analysis.get(floor..to).unwrap_or_default(),
-            self.analysis.get(from..)?,
-        );
+        let before = self.analysis.get(floor..to).unwrap_or_default();
+        let after = self.analysis.get(from..)?;
+
         let earlier = before.rfind(text);
         let later = after.find(text);
         let looked = earlier.map_or(before.len(), |at| before.len() - at)
             + later.map_or(after.len(), |at| at + text.len());
         self.left = self.left.saturating_sub(looked);
-        let (earlier, later) = (earlier.map(|at| at + floor), later.map(|at| at + from));
+        let earlier = earlier.map(|at| at + floor);
+        let later = later.map(|at| at + from);
+
         match (earlier, later) {
             (Some(earlier), Some(later)) if hint.abs_diff(earlier) <= later.abs_diff(hint) => {
                 Some(earlier)
@@ -203,7 +206,9 @@ mod tests {
     }
 
     fn support(start: u32, end: u32, text: &str, indices: &[u32]) -> Support {
-        let (text, grounding_chunk_indices) = (text.to_owned(), indices.to_vec());
+        let text = text.to_owned();
+        let grounding_chunk_indices = indices.to_vec();
+
         Support {
             start_index: start,
             end_index: end,
@@ -222,17 +227,18 @@ mod tests {
     }
 
     fn cited(analysis: &str, supports: Vec<Support>) -> Vec<(usize, String, String)> {
-        let of = |citation: &Citation| {
-            citation
-                .sources
-                .iter()
-                .map(|source| source.title.as_str())
-                .collect()
-        };
         let found = citations(analysis, &[found(supports)]);
         found
             .iter()
-            .map(|citation| (citation.start, citation.text.clone(), of(citation)))
+            .map(|citation| (citation.start, citation.text.clone(), titles(citation)))
+            .collect()
+    }
+
+    fn titles(citation: &Citation) -> String {
+        citation
+            .sources
+            .iter()
+            .map(|source| source.title.as_str())
             .collect()
     }
 
@@ -338,7 +344,6 @@ mod tests {
     #[test]
     fn after_the_last_allowed_search_only_given_places_count() {
         let analysis = format!("{} end of it", "ab".repeat(64 * 1024));
-        let nowhere = |n: usize| support(0, 9, &format!("nowhere {n}"), &[0]);
         let searches = MAX_SEARCHES + MIN_SEARCHED_BYTES / analysis.len() + 1;
         let given = u32::try_from(analysis.len() - 2).unwrap();
         let behind = |count: usize| {
@@ -346,7 +351,14 @@ mod tests {
                 support(given, given + 2, "it", &[0]),
                 support(0, 0, "end of", &[0]),
             ];
-            cited(&analysis, (0..count).map(nowhere).chain(ends).collect()).len()
+            cited(
+                &analysis,
+                (0..count)
+                    .map(|n: usize| support(0, 9, &format!("nowhere {n}"), &[0]))
+                    .chain(ends)
+                    .collect(),
+            )
+            .len()
         };
         assert_eq!((behind(searches / 2), behind(searches)), (2, 1));
     }

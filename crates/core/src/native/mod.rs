@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub struct CodePart {
     /// The program; empty in a part that is only a result.
     pub code: String,
-    /// Its output; empty in a part that is only code.
+    /// The output of the program; empty in a part that is only code.
     pub result: String,
     /// The provider's word, for example `OUTCOME_OK`; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -60,7 +60,7 @@ pub struct Grounding {
 #[serde(default)]
 pub struct Source {
     pub uri: String,
-    /// May be empty.
+    /// The title of the page, which may be empty.
     pub title: String,
 }
 
@@ -118,9 +118,9 @@ fn is_first(part: &u32) -> bool {
 pub struct OtherSource {
     /// The provider's word, for example `retrievedContext`.
     pub kind: String,
-    /// May be empty.
+    /// The address of the page, which may be empty.
     pub uri: String,
-    /// May be empty.
+    /// The title of the page, which may be empty.
     pub title: String,
     /// The passage; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]

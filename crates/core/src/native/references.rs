@@ -9,9 +9,9 @@ use super::{Grounding, OtherSource, Retrieval, Source, Support};
 pub enum Reference<'a> {
     /// A search of the web.
     Search {
-        /// Never empty.
+        /// The search queries; at least one.
         queries: &'a [String],
-        /// May be empty.
+        /// The pages that were found, possibly none.
         sources: &'a [Source],
         /// The text that each of `sources` supports.
         supports: &'a [Support],
@@ -20,7 +20,7 @@ pub enum Reference<'a> {
     },
     /// Pages that the provider read.
     Pages {
-        /// Empty when the provider reports attempts only.
+        /// The pages that were read; empty when the provider reports attempts only.
         sources: &'a [Source],
         /// The text that each of `sources` supports.
         supports: &'a [Support],
@@ -143,17 +143,13 @@ fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
 
 /// The number of the last sources that are pages read in addition to the search.
 fn pages_behind(grounding: &Grounding) -> usize {
-    let known = |index: u32| {
-        usize::try_from(index)
-            .ok()
-            .filter(|index| *index < grounding.sources.len())
-    };
     let named = grounding
         .supports
         .iter()
         .flat_map(|support| &support.grounding_chunk_indices);
     let found = named
-        .filter_map(|index| known(*index))
+        .filter_map(|index| usize::try_from(*index).ok())
+        .filter(|index| *index < grounding.sources.len())
         .max()
         .map_or(0, |last| last + 1);
     let behind = grounding.sources.iter().skip(found).rev();
@@ -209,19 +205,18 @@ fn behind_arrow(parts: impl Iterator<Item = String>) -> String {
 
 /// The sources that are no pages, each with its kind.
 fn others(sources: &[OtherSource]) -> Option<String> {
-    let one = |source: &OtherSource| {
-        let name = [&source.title, &source.uri]
-            .into_iter()
-            .map(|name| flat(name))
-            .find(|name| !name.is_empty());
-        name.map_or_else(
-            || flat(&source.kind),
-            |name| format!("{name} ({})", flat(&source.kind)),
-        )
-    };
     let sources: Vec<String> = sources
         .iter()
-        .map(one)
+        .map(|source: &OtherSource| {
+            let name = [&source.title, &source.uri]
+                .into_iter()
+                .map(|name| flat(name))
+                .find(|name| !name.is_empty());
+            name.map_or_else(
+                || flat(&source.kind),
+                |name| format!("{name} ({})", flat(&source.kind)),
+            )
+        })
         .filter(|source| !source.is_empty())
         .collect();
     (!sources.is_empty()).then(|| format!("Other sources: {}", sources.join(", ")))
@@ -236,15 +231,16 @@ fn not_read(retrievals: &[Retrieval]) -> Option<String> {
 }
 
 fn listed(sources: &[Source]) -> String {
-    let one = |source: &Source| match (flat(&source.title), flat(&source.uri)) {
-        (title, uri) if title.is_empty() => uri,
-        (title, uri) if uri.is_empty() => title,
-        (title, uri) => format!("{title} ({uri})"),
-    };
     let sources: Vec<String> = sources
         .iter()
         .filter(|source| !source.is_blank())
-        .map(one)
+        .map(
+            |source: &Source| match (flat(&source.title), flat(&source.uri)) {
+                (title, uri) if title.is_empty() => uri,
+                (title, uri) if uri.is_empty() => title,
+                (title, uri) => format!("{title} ({uri})"),
+            },
+        )
         .collect();
     format!("Sources: {}", sources.join(", "))
 }
@@ -389,10 +385,9 @@ mod tests {
 
     #[test]
     fn a_repeated_grounding_is_returned_once_and_a_growing_one_in_its_last_form() {
-        let (small, large) = (
-            grounding(&["q"], &[("https://a", "a")]),
-            grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]),
-        );
+        let small = grounding(&["q"], &[("https://a", "a")]);
+        let large = grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]);
+
         let other = grounding(&["other"], &[]);
         let grown = "Google Search: 'q' → Sources: a (https://a), b (https://b)";
         for (groundings, expected) in [

@@ -14,9 +14,9 @@ const FAILED: [&str; 2] = ["FAILED", "DEADLINE_EXCEEDED"];
 /// A program that the provider ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run<'a> {
-    /// Empty when only its result arrived.
+    /// The program; empty when only its result arrived.
     pub code: &'a str,
-    /// Its output; may be empty.
+    /// The output of the program, which may be empty.
     pub result: &'a str,
     /// The provider's word; may be empty.
     pub outcome: &'a str,
@@ -195,7 +195,11 @@ mod tests {
 
     #[test]
     fn a_result_belongs_to_the_program_before_it_unless_that_has_one() {
-        let (a, b, r, s) = (part("a", ""), part("b", ""), part("", "r"), part("", "s"));
+        let a = part("a", "");
+        let b = part("b", "");
+        let r = part("", "r");
+        let s = part("", "s");
+
         let both = part("c", "t");
         for (parts, expected) in [
             (vec![], vec![]),
@@ -233,8 +237,12 @@ mod tests {
 
     #[test]
     fn ids_take_precedence_over_the_order() {
-        let (a, b) = (with_id("1", part("a", "")), with_id("2", part("b", "")));
-        let (r, s) = (with_id("1", part("", "r")), with_id("2", part("", "s")));
+        let a = with_id("1", part("a", ""));
+        let b = with_id("2", part("b", ""));
+
+        let r = with_id("1", part("", "r"));
+        let s = with_id("2", part("", "s"));
+
         let anonymous = part("", "t");
         for (parts, expected) in [
             (
@@ -296,17 +304,6 @@ mod tests {
 
     #[test]
     fn the_language_is_that_of_the_part_if_it_is_a_word() {
-        let of = |language| {
-            Run {
-                code: "x",
-                language,
-                ..Run::default()
-            }
-            .content()
-            .lines()
-            .next()
-            .map(str::to_owned)
-        };
         for (said, shown) in [
             ("PYTHON", "python"),
             ("C++", "c++"),
@@ -314,7 +311,17 @@ mod tests {
             ("LANGUAGE_UNSPECIFIED", "python"),
             ("a`\nb", "python"),
         ] {
-            assert_eq!(of(said), Some(format!("```{shown}")), "{said}");
+            let run = Run {
+                code: "x",
+                language: said,
+                ..Run::default()
+            };
+            let content = run.content();
+            assert_eq!(
+                content.lines().next(),
+                Some(&*format!("```{shown}")),
+                "{said}"
+            );
         }
     }
 

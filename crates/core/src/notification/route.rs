@@ -7,12 +7,12 @@ use crate::alert::Severity;
 /// The filter of a route. An empty list accepts everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Never empty in a configuration.
+    /// The moments of which the route gets messages; a configuration has at least one.
     pub on: Vec<Moment>,
     /// Names of chains. A route that lists chains learns nothing about alerts without one.
     pub chains: Vec<String>,
     pub severities: Vec<Severity>,
-    /// Of ended investigations.
+    /// The outcomes of ended investigations of which the route gets messages.
     pub outcomes: Vec<Outcome>,
 }
 
@@ -53,12 +53,11 @@ impl Filters {
 
     /// The notifications about an alert that is given up without a session.
     pub fn of_dead_letter(&self) -> Vec<Planned> {
-        let ended = |route: &&NamedFilter| {
-            route.filter.on.contains(&Moment::Ended) && route.filter.chains.is_empty()
-        };
         self.0
             .iter()
-            .filter(ended)
+            .filter(|route: &&NamedFilter| {
+                route.filter.on.contains(&Moment::Ended) && route.filter.chains.is_empty()
+            })
             .map(|route| planned(route, Moment::Ended))
             .collect()
     }

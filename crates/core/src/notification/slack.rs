@@ -29,7 +29,7 @@ pub fn message(notification: &Notification) -> Value {
     })
 }
 
-/// Like [`message`], for `chat.postMessage`: in this channel, as a reply if there is a first message, with metadata.
+/// The [`message`] for `chat.postMessage`: in this channel, as a reply if there is a first message, and with metadata.
 pub fn post(notification: &Notification, channel: &str, thread: Option<&str>) -> Value {
     let mut body = message(notification);
     let metadata =
@@ -74,16 +74,22 @@ fn usual(values: &Values) -> String {
         format!("{} *{}*", values.sign(), bold(&values.title)),
         escaped(&values.facts()),
     ];
-    lines.extend(Some(format!("*{}*", values.mark)).filter(|_| !values.mark.is_empty()));
+    if !values.mark.is_empty() {
+        lines.push(format!("*{}*", values.mark));
+    }
     lines.extend(Some(escaped(&values.cause)).filter(|cause| !cause.is_empty()));
     lines.extend(
         Some(next_step(&values.next))
             .filter(|next| !next.is_empty())
             .map(|next| format!("*Do next:* {next}")),
     );
-    let link = format!("<{}|Open the investigation>", with_entities(&values.link));
-    lines.extend(Some(link).filter(|_| !values.link.is_empty()));
-    lines.extend(Some("*Evidence:*".to_owned()).filter(|_| !values.evidence.is_empty()));
+    if !values.link.is_empty() {
+        let link = with_entities(&values.link);
+        lines.push(format!("<{link}|Open the investigation>"));
+    }
+    if !values.evidence.is_empty() {
+        lines.push("*Evidence:*".to_owned());
+    }
     lines.extend(
         values
             .evidence
@@ -129,7 +135,9 @@ fn with_entities(value: &str) -> String {
 /// so `memory_bytes` can be copied as it is.
 fn without_marks(value: &str) -> String {
     let mut plain = String::with_capacity(value.len());
-    let (mut before, mut rest) = (None, value.chars().peekable());
+    let mut before = None;
+    let mut rest = value.chars().peekable();
+
     while let Some(character) = rest.next() {
         let is_in_word = before.is_some_and(char::is_alphanumeric)
             && rest.peek().is_some_and(|next| next.is_alphanumeric());

@@ -15,7 +15,7 @@ use crate::summary::{Fields, fields};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    /// With an analysis.
+    /// The investigation has ended with an analysis.
     Completed,
     Failed,
     TimedOut,
@@ -69,20 +69,19 @@ impl Summary {
         let Some(analysis) = &self.analysis else {
             return self.error.clone();
         };
-        let first = || {
-            analysis
-                .lines()
-                .map(str::trim)
-                .find(|line| !line.is_empty())
-                .map(str::to_owned)
-        };
         let mark = self
             .mark
             .map(|mark| format!("({}) ", mark.word()))
             .unwrap_or_default();
         self.fields()
             .cause
-            .or_else(first)
+            .or_else(|| {
+                analysis
+                    .lines()
+                    .map(str::trim)
+                    .find(|line| !line.is_empty())
+                    .map(str::to_owned)
+            })
             .map(|cause| format!("{mark}{cause}"))
     }
 

@@ -32,12 +32,12 @@ pub fn message(notification: &Notification) -> Value {
             .may_repeat
             .then(|| paragraph(MAY_REPEAT, json!({"isSubtle": true, "italic": true}))),
     );
-    let open =
-        json!({"type": "Action.OpenUrl", "title": "Open the investigation", "url": values.link});
-    let actions: Vec<Value> = Some(open)
-        .filter(|_| !values.link.is_empty())
-        .into_iter()
-        .collect();
+    let mut actions = Vec::new();
+    if !values.link.is_empty() {
+        actions.push(
+            json!({"type": "Action.OpenUrl", "title": "Open the investigation", "url": values.link}),
+        );
+    }
     json!({
         "type": "message",
         "attachments": [{
@@ -91,7 +91,7 @@ fn next_step(next: &str) -> Vec<Value> {
         Some(Command { text, rest }) => (text, rest),
         None => ("", next),
     };
-    let label = Some("Do next:").filter(|_| !code.is_empty());
+    let label = (!code.is_empty()).then_some("Do next:");
     let rest = with_citations_in_words(rest);
     let rest = if code.is_empty() && !rest.is_empty() {
         format!("Do next: {rest}")

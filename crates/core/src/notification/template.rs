@@ -48,13 +48,13 @@ pub const NAMES: [&str; 17] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     written: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
-    /// One of [`NAMES`].
+    /// A name of [`NAMES`].
     Name(&'static str),
 }
 
@@ -69,7 +69,10 @@ impl Template {
     /// # Errors
     /// When a name in braces is not one of [`NAMES`].
     pub fn parse(text: &str) -> Result<Self, UnknownName> {
-        let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+
         while let Some((before, after)) = rest.split_once('{') {
             plain.push_str(&before.replace("}}", "}"));
             if let Some(escaped) = after.strip_prefix('{') {
@@ -85,14 +88,14 @@ impl Template {
             };
             let known = NAMES.into_iter().find(|known| *known == name.trim());
             parts.extend([
-                Part::Text(std::mem::take(&mut plain)),
-                Part::Name(known.ok_or_else(|| UnknownName(name.into()))?),
+                TemplatePart::Text(std::mem::take(&mut plain)),
+                TemplatePart::Name(known.ok_or_else(|| UnknownName(name.into()))?),
             ]);
             rest = behind;
         }
         plain.push_str(&rest.replace("}}", "}"));
-        parts.push(Part::Text(plain));
-        parts.retain(|part| *part != Part::Text(String::new()));
+        parts.push(TemplatePart::Text(plain));
+        parts.retain(|part| *part != TemplatePart::Text(String::new()));
         Ok(Self {
             written: text.to_owned(),
             parts,
@@ -106,11 +109,13 @@ impl Template {
 
     /// The text with the values, each changed by `escape`.
     pub(super) fn filled(&self, values: &Values, escape: impl Fn(&str) -> String) -> String {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Name(name) => escape(&values.of(name)),
-        };
-        self.parts.iter().map(part).collect()
+        self.parts
+            .iter()
+            .map(|part: &TemplatePart| match part {
+                TemplatePart::Text(text) => text.clone(),
+                TemplatePart::Name(name) => escape(&values.of(name)),
+            })
+            .collect()
     }
 }
 
@@ -136,10 +141,10 @@ pub(super) struct Values {
     pub(super) not_seen: String,
     pub(super) severity: &'static str,
     pub(super) chain: String,
-    /// In words: `timed out`.
+    /// The outcome in words: `timed out`.
     pub(super) outcome: String,
     pub(super) cited_events: usize,
-    /// Empty while the investigation runs.
+    /// The duration in words; empty while the investigation runs.
     pub(super) duration: String,
     pub(super) link: String,
     sign_of: Option<Outcome>,

@@ -95,9 +95,11 @@ fn each_message_about_an_analysis_has_the_sentence_of_its_mark() {
                 .all(|message| message.to_string().contains(mark.sentence())),
             "{messages:#?}"
         );
-        let sign = |message: &serde_json::Value| message.to_string().contains('⚠');
         assert!(
-            messages.iter().take(2).all(sign),
+            messages
+                .iter()
+                .take(2)
+                .all(|message: &serde_json::Value| message.to_string().contains('⚠')),
             "a marked analysis is no success"
         );
     }

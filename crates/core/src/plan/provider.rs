@@ -48,7 +48,7 @@ pub struct ProviderPlan {
     /// The same for the request after an answer that was cut off at this limit; `None` for no other.
     #[serde(default, skip_serializing_if = "is_default")]
     pub max_output_tokens_after_cut: Option<u32>,
-    /// From 0 to 2; `None` for the provider's default.
+    /// The temperature, from 0 to 2; `None` for the provider's default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub temperature: Option<f64>,
     /// The project of Google Cloud for Vertex AI; empty for the Developer API.
@@ -100,7 +100,8 @@ pub enum NativeToolsMode {
     /// An agent with tools of MCP servers has none.
     #[default]
     Exclusive,
-    /// It has both where the model supports it; otherwise the LLM service leaves the native tools out.
+    /// The agent gets both kinds of tools where the model supports it; otherwise the LLM service leaves the native ones
+    /// out.
     Combine,
 }
 

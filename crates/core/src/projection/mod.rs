@@ -54,57 +54,60 @@ pub struct MeasuredTool {
 pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
     let analysis = entries.iter().find_map(Entry::analysis);
     let after = entries.iter().skip(1).map(Some).chain([None]);
-    let events = |(entry, next): (&Entry, Option<&Entry>)| match entry {
-        Entry::Ended { outcome } => ended(state, outcome, entries),
-        Entry::ToolResult(shown) => result(
-            state,
-            shown,
-            &shown.content,
-            Around { entries, next },
-            measured,
-        ),
-        Entry::Observation(shown) => result(
-            state,
-            shown,
-            results::plain(&shown.tool, &shown.content),
-            Around { entries, next },
-            measured,
-        ),
-        Entry::Answer(answer) => answered(state, answer, End { analysis, entries }, measured),
-        Entry::Failed {
-            error,
-            timeout,
-            source,
-            code,
-        } => {
-            let event = |kind: &str| {
-                let event = EventDraft::new(
-                    EventType::Error,
-                    error,
-                    json!({"kind": kind, "timeout": timeout}),
-                );
-                let is_call = *source == FailureSource::Model;
-                let code = (is_call && !code.is_empty()).then_some(code.as_str());
-                event
-                    .with("code", code)
-                    .with("retryable", measured.retryable.filter(|_| is_call))
-                    .failed()
-            };
-            error_kind(*source, code).map(event).into_iter().collect()
-        }
-        Entry::Switched { provider } => vec![switched(state, *provider, entries)],
-        Entry::AlertUpdated(updated) => vec![alert_updated(updated)],
-        Entry::Summarised(summary) => vec![summarised(state, summary, measured)],
-        Entry::Prompt { .. }
-        | Entry::Feedback { .. }
-        | Entry::Started { .. }
-        | Entry::Lost { .. }
-        | Entry::SentBefore { .. }
-        | Entry::Concluding { .. }
-        | Entry::Elided { .. }
-        | Entry::Stopped { .. } => Vec::new(),
-    };
-    entries.iter().zip(after).flat_map(events).collect()
+    entries
+        .iter()
+        .zip(after)
+        .flat_map(|(entry, next): (&Entry, Option<&Entry>)| match entry {
+            Entry::Ended { outcome } => ended(state, outcome, entries),
+            Entry::ToolResult(shown) => result(
+                state,
+                shown,
+                &shown.content,
+                Around { entries, next },
+                measured,
+            ),
+            Entry::Observation(shown) => result(
+                state,
+                shown,
+                results::plain(&shown.tool, &shown.content),
+                Around { entries, next },
+                measured,
+            ),
+            Entry::Answer(answer) => answered(state, answer, End { analysis, entries }, measured),
+            Entry::Failed {
+                error,
+                timeout,
+                source,
+                code,
+            } => error_kind(*source, code)
+                .map(|kind: &str| {
+                    let event = EventDraft::new(
+                        EventType::Error,
+                        error,
+                        json!({"kind": kind, "timeout": timeout}),
+                    );
+                    let is_call = *source == FailureSource::Model;
+                    let code = (is_call && !code.is_empty()).then_some(code.as_str());
+                    event
+                        .with("code", code)
+                        .with("retryable", if is_call { measured.retryable } else { None })
+                        .failed()
+                })
+                .into_iter()
+                .collect(),
+            Entry::Switched { provider } => vec![switched(state, *provider, entries)],
+            Entry::AlertUpdated(updated) => vec![alert_updated(updated)],
+            Entry::Summarised(summary) => vec![summarised(state, summary, measured)],
+            Entry::Prompt { .. }
+            | Entry::Feedback { .. }
+            | Entry::Started { .. }
+            | Entry::Lost { .. }
+            | Entry::SentBefore { .. }
+            | Entry::Concluding { .. }
+            | Entry::Elided { .. }
+            | Entry::Stopped { .. } => Vec::new(),
+        })
+        .collect()
 }
 
 /// The event of a switch to the provider with this index. Its reason is the failure in the same checkpoint.
@@ -116,7 +119,9 @@ fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
             .get(index)
             .map_or("another provider", |plan| plan.name.as_str())
     };
-    let (from, to) = (name(state.provider()), name(provider));
+    let from = name(state.provider());
+    let to = name(provider);
+
     let (code, reason) = entries
         .iter()
         .find_map(Entry::model_failure)
@@ -187,16 +192,16 @@ fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft>
     let answers = entries
         .iter()
         .any(|entry| matches!(entry, Entry::Answer(_)));
-    let is_failure = |entry: &Entry| {
-        matches!(
-            entry,
-            Entry::Failed {
-                source: FailureSource::Model | FailureSource::Answer,
-                ..
-            }
-        )
-    };
-    let is_covered = state.model_failure().is_some() || entries.iter().any(is_failure);
+    let is_covered = state.model_failure().is_some()
+        || entries.iter().any(|entry: &Entry| {
+            matches!(
+                entry,
+                Entry::Failed {
+                    source: FailureSource::Model | FailureSource::Answer,
+                    ..
+                }
+            )
+        });
     match outcome {
         Outcome::Completed {
             analysis,
@@ -334,7 +339,9 @@ fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -
             final_analysis(state, answer, analysis, measured)
                 .with("mark", end.mark().map(Mark::as_str)),
         );
-    } else if let Some(reading) = answer.reading.as_ref().filter(|_| end.faults().is_none()) {
+    } else if let Some(reading) = &answer.reading
+        && end.faults().is_none()
+    {
         events.extend(misunderstood(reading));
     } else if !is_blank(&answer.text) {
         let cited = native::citations(state.plan().strategy, answer, &answer.text);

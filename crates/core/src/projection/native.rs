@@ -165,16 +165,18 @@ mod tests {
             sources: vec![source("b")],
             ..Grounding::default()
         };
-        let call = |tool: &&str| ToolCall {
-            id: String::new(),
-            tool: (*tool).to_owned(),
-            arguments: "{}".to_owned(),
-            read_only: false,
-        };
         Answer {
             text: text.to_owned(),
             thinking: "hm".to_owned(),
-            calls: tools.iter().map(call).collect(),
+            calls: tools
+                .iter()
+                .map(|tool: &&str| ToolCall {
+                    id: String::new(),
+                    tool: (*tool).to_owned(),
+                    arguments: "{}".to_owned(),
+                    read_only: false,
+                })
+                .collect(),
             code_executions: vec![code, result],
             groundings: vec![search.clone(), search, page],
             ..Answer::default()
@@ -257,10 +259,9 @@ mod tests {
     #[test]
     fn metadata_has_outcomes_sources_and_citations_but_no_widget() {
         let events = projected(&state(Strategy::NativeThinking), answer("It é holds.", &[]));
-        let (a, b) = (
-            json!({"uri": "https://a", "title": "a"}),
-            json!({"uri": "https://b", "title": "b"}),
-        );
+        let a = json!({"uri": "https://a", "title": "a"});
+        let b = json!({"uri": "https://b", "title": "b"});
+
         let support = |indices: &[u32]| {
             json!([{"start_index": 0, "end_index": 0, "text": "é holds", "grounding_chunk_indices": indices,
                 "confidence_scores": [0.97], "part_index": 1}])
@@ -288,10 +289,9 @@ mod tests {
     #[test]
     fn every_text_of_an_answer_cites_all_sources_of_its_words() {
         let mut answer = answer("It é holds. Next.", &["k8s.get"]);
-        let (a, c) = (
-            answer.groundings[0].sources[0].clone(),
-            "https://c".to_owned(),
-        );
+        let a = answer.groundings[0].sources[0].clone();
+        let c = "https://c".to_owned();
+
         let c = Source {
             title: "c".to_owned(),
             uri: c,

@@ -13,10 +13,11 @@ impl PublicUrl {
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.trim().trim_end_matches('/').split_once("://")?;
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~%/+,=:".contains(c);
         let is_web = matches!(scheme, "http" | "https")
             && is_authority(authority)
-            && path.chars().all(is_plain);
+            && path
+                .chars()
+                .all(|c: char| c.is_ascii_alphanumeric() || "-._~%/+,=:".contains(c));
         is_web.then(|| {
             Self(format!(
                 "{scheme}://{}{path}",

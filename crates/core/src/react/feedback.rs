@@ -151,7 +151,9 @@ fn incomplete(found: &[&str]) -> Problem {
             .map(|(_, name)| *name);
         names.collect::<Vec<_>>().join(", ")
     };
-    let (found, missing) = (list(true), list(false));
+    let found = list(true);
+    let missing = list(false);
+
     Problem {
         summary: format!("half a call and an empty answer, of {found}"),
         message: format!(

@@ -25,14 +25,14 @@ pub(super) enum HeaderKind {
 /// The style of a header: the less it looks like one, the later it counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum HeaderStyle {
-    /// As the prompt asks for.
+    /// The header is spelled as the prompt asks for.
     #[default]
     Plain,
     /// Emphasised, a Markdown heading or in capitals: meant as a header.
     Emphasised,
-    /// In other letters, numbered, or with a space before its colon: mostly a header.
+    /// The header has other letters, a number, or a space before its colon: mostly it is a header.
     Variant,
-    /// In a list: may be part of a text.
+    /// The header is an item of a list, and may be part of a text.
     Listed,
 }
 
@@ -112,10 +112,19 @@ pub(super) fn header_of(line: &str) -> Option<Header<'_>> {
 
 /// Fast path: the first byte of most lines begins no header.
 fn may_begin(line: &str) -> bool {
-    let is_decoration = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'0'..=b'9');
-    let is_letter = |c: u8| matches!(c.to_ascii_lowercase(), b't' | b'a' | b'f' | b'o');
-    let is_likely = |c: u8| !c.is_ascii() || is_letter(c) || is_decoration(c);
-    line.len() >= "Action".len() && line.bytes().next().is_some_and(is_likely)
+    line.len() >= "Action".len()
+        && line
+            .bytes()
+            .next()
+            .is_some_and(|c: u8| !c.is_ascii() || begins_header(c) || is_decoration(c))
+}
+
+fn begins_header(c: u8) -> bool {
+    matches!(c.to_ascii_lowercase(), b't' | b'a' | b'f' | b'o')
+}
+
+fn is_decoration(c: u8) -> bool {
+    matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'0'..=b'9')
 }
 
 /// The spelling of a header's words.

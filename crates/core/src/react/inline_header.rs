@@ -73,13 +73,14 @@ pub(super) fn bare_name(text: &str) -> &str {
 /// The name of a tool, `server.tool`, in the first line of a text.
 pub(super) fn tool_name(text: &str) -> Option<&str> {
     let name = bare_name(text);
-    let is_word = |word: &str| {
-        !word.is_empty()
-            && word
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
-    };
-    (name.contains('.') && name.split('.').all(is_word)).then_some(name)
+    (name.contains('.')
+        && name.split('.').all(|word: &str| {
+            !word.is_empty()
+                && word
+                    .chars()
+                    .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        }))
+    .then_some(name)
 }
 
 /// Whether an action means that there is no action.
@@ -104,20 +105,20 @@ pub(super) fn recovered_action(text: &str) -> Option<&str> {
         .rmatch_indices("action:")
         .find(|(at, _)| begins(*at))
         .map(|(at, word)| at + word.len());
-    let bare = || {
-        let ends = |at: usize| {
-            before
-                .get(at..)
-                .is_some_and(|tail| tail.is_empty() || tail.starts_with(char::is_whitespace))
-        };
-        let mut words = before
-            .rmatch_indices("action")
-            .map(|(at, word)| (at, at + word.len()));
-        words
-            .find(|(at, after)| begins(*at) && ends(*after))
-            .map(|(_, after)| after)
-    };
-    let candidate = text.get(marked.or_else(bare)?..end)?;
+    let candidate = text.get(
+        marked.or_else(|| {
+            let mut words = before
+                .rmatch_indices("action")
+                .map(|(at, word)| (at, at + word.len()));
+            let (_, after) = words.find(|(at, after)| {
+                let is_end = before
+                    .get(*after..)
+                    .is_some_and(|tail| tail.is_empty() || tail.starts_with(char::is_whitespace));
+                begins(*at) && is_end
+            })?;
+            Some(after)
+        })?..end,
+    )?;
     tool_name(candidate)
 }
 

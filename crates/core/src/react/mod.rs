@@ -66,7 +66,7 @@ pub struct Reply {
     pub found: Vec<&'static str>,
     /// The message to the model in place of a result.
     pub feedback: Option<String>,
-    /// For people: the reason for the feedback, or the lines of the arguments that were not understood.
+    /// The reason for the feedback, for people, or the lines of the arguments that were not understood.
     #[serde(skip)]
     pub problem: Option<String>,
     /// The arguments to send: a JSON object, the text of the model where it wrote JSON.

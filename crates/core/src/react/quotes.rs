@@ -5,7 +5,7 @@
 //! number of times. `docs/decisions/0010-text-format-react.md` has the rules.
 
 use super::header::{HeaderKind, header_of};
-use crate::code::{MIN_FENCE_LENGTH, Mark, ends, fence, is_blank, offset};
+use crate::code::{FenceMark, MIN_FENCE_LENGTH, ends, fence, is_blank, offset};
 
 /// Additional columns that make a line indented code.
 const CODE_INDENT: usize = 4;
@@ -14,10 +14,10 @@ const CODE_INDENT: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Span {
     /// Ends with a line that has only the characters of the fence.
-    Fence(Mark),
+    Fence(FenceMark),
     /// Begins with this number of backticks after words, and ends with as many, at any position.
     Code(usize),
-    /// From `<!--` to `-->`.
+    /// The text from `<!--` to `-->`.
     Comment,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Quotations<'a> {
     /// Smallest indentation of the answer's own lines, in columns.
     base: usize,
     /// Offsets at which a fence can end; computed at the first use.
-    ends: Option<Vec<(usize, Mark)>>,
+    ends: Option<Vec<(usize, FenceMark)>>,
     /// Fences of this length or longer, of backticks and of tildes, have no end.
     endless: [usize; 2],
 }
@@ -94,7 +94,7 @@ impl<'a> Quotations<'a> {
         };
     }
 
-    fn has_end(&mut self, line: &str, mark: Mark) -> bool {
+    fn has_end(&mut self, line: &str, mark: FenceMark) -> bool {
         let Some(endless) = self.endless.get_mut(usize::from(mark.sign == '~')) else {
             return false;
         };
@@ -125,7 +125,9 @@ impl<'a> Quotations<'a> {
 
 /// The quotation that is open at the end of a line.
 fn follow(text: &str, span: Option<Span>) -> Option<Span> {
-    let (mut rest, mut span) = (text, span);
+    let mut rest = text;
+    let mut span = span;
+
     loop {
         let sign = if span == Some(Span::Comment) {
             '-'
@@ -179,7 +181,9 @@ pub(super) fn unfenced(text: &str) -> &str {
     if !first.is_some_and(|header| matches!(header.kind, HeaderKind::Section(_))) {
         return text;
     }
-    let (mut depth, mut rest) = (0_usize, inside);
+    let mut depth = 0_usize;
+    let mut rest = inside;
+
     while !rest.is_empty() {
         let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
         let is_fence =

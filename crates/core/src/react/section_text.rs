@@ -76,10 +76,10 @@ impl<'a> SectionText<'a> {
     /// The text in the header's line, and the lines below it.
     fn first(&self) -> (&'a str, &'a str) {
         let (first, below) = self.text.split_once('\n').unwrap_or((self.text, ""));
-        let closed = first
-            .trim_end()
-            .strip_suffix(self.unclosed)
-            .filter(|_| !self.unclosed.is_empty());
+        if self.unclosed.is_empty() {
+            return (first, below);
+        }
+        let closed = first.trim_end().strip_suffix(self.unclosed);
         (closed.unwrap_or(first), below)
     }
 }

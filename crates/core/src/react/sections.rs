@@ -120,7 +120,7 @@ struct OpenSection<'a> {
     header: SectionStart<'a>,
     /// Indentation of the header's line.
     indent: usize,
-    /// It is after a final answer.
+    /// Whether the section follows a final answer.
     is_late: bool,
 }
 
@@ -186,10 +186,10 @@ impl<'a> SectionParser<'a> {
             return true;
         }
         // Two spaces: models put a single one before a token.
-        let is_data = |open: OpenSection<'_>| {
+        let is_data = self.open.is_some_and(|open: OpenSection<'_>| {
             open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2
-        };
-        if self.open.is_some_and(is_data) {
+        });
+        if is_data {
             self.quotes.track(raw, raw, LineContext::ActionInput);
             return true;
         }
@@ -390,7 +390,9 @@ impl<'a> SectionParser<'a> {
     /// Begins a section, whose first line may contain the next header. Returns the text after the last header of the
     /// line.
     fn begin(&mut self, header: SectionStart<'a>, indent: usize, below: &str) -> &'a str {
-        let (mut next, mut after) = (Some(header), header.after);
+        let mut next = Some(header);
+        let mut after = header.after;
+
         while let Some(header) = next {
             after = header.after;
             self.close(header.end);
@@ -473,9 +475,11 @@ impl<'a> SectionParser<'a> {
         } else {
             (after, below)
         };
-        let is_input =
-            |header: Header<'_>| header.kind == HeaderKind::Section(Section::ActionInput);
         let (next, _) = next_line(below);
-        is_wanted(name) && !self.quotes.is_deep(next) && header_of(next).is_some_and(is_input)
+        is_wanted(name)
+            && !self.quotes.is_deep(next)
+            && header_of(next).is_some_and(|header: Header<'_>| {
+                header.kind == HeaderKind::Section(Section::ActionInput)
+            })
     }
 }

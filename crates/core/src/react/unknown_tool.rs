@@ -72,7 +72,8 @@ fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
             .iter()
             .filter(|(name, _)| is_it(name))
             .map(|(_, name)| *name);
-        those.next().filter(|_| those.next().is_none())
+        let first = those.next();
+        if those.next().is_none() { first } else { None }
     };
     // `df`, `other.df` and `df on db-3` for `host.df`.
     let word = wanted.split_whitespace().next().unwrap_or_default();

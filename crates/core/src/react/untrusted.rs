@@ -53,9 +53,9 @@ impl UntrustedHeaders {
                     .get(..at)
                     .is_some_and(|before| !before.ends_with(char::is_alphanumeric));
                 // The parser also accepts an input header directly after the name of a tool.
-                let is_one =
-                    |behind: &&str| begins || key == 'a' && second(behind, "input").is_some();
-                if let Some(behind) = text.get(at + word.len()..).filter(is_one) {
+                if let Some(behind) = text.get(at + word.len()..)
+                    && (begins || key == 'a' && second(behind, "input").is_some())
+                {
                     self.header(key, behind);
                 }
             }
@@ -91,11 +91,10 @@ impl UntrustedHeaders {
             .next()
             .unwrap_or_default();
         // An input may be empty, `{}`; another section without words has no meaning.
-        let filled = |text: &str| key == 'i' || words(text).next().is_some();
         self.keys.extend(
             [first, content]
                 .into_iter()
-                .filter(|text| filled(text))
+                .filter(|text| key == 'i' || words(text).next().is_some())
                 .map(|text| keyed(key, text)),
         );
     }
@@ -156,12 +155,9 @@ impl UntrustedHeaders {
                 Overlap::None
             };
         }
-        let is_behind = |said: &&String| {
-            said.strip_prefix(&wanted)
-                .is_some_and(|more| more.is_empty() || more.starts_with(' '))
-        };
         let [before, next] = self.neighbours(&wanted);
-        if next.as_ref().is_some_and(is_behind) {
+        let more = next.as_ref().and_then(|said| said.strip_prefix(&wanted));
+        if more.is_some_and(|more| more.is_empty() || more.starts_with(' ')) {
             return Overlap::Full;
         }
         // The whole untrusted text, followed by words of the answer.
@@ -255,9 +251,9 @@ fn second<'a>(behind: &'a str, word: &str) -> Option<&'a str> {
 
 /// The text of a header: after its colon or, without one, in the lines below it.
 fn content(behind: &str) -> Option<&str> {
-    let is_decoration =
-        |c: char| is_emphasis(c) || c.is_ascii_digit() || is_blank(c) && !matches!(c, '\n' | '\r');
-    let rest = behind.trim_start_matches(is_decoration);
+    let rest = behind.trim_start_matches(|c: char| {
+        is_emphasis(c) || c.is_ascii_digit() || is_blank(c) && !matches!(c, '\n' | '\r')
+    });
     match rest.strip_prefix([':', '：']) {
         Some(content) => Some(content),
         // The last words of a text in JSON.

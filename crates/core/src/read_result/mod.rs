@@ -51,7 +51,9 @@ fn described(description: &str, timeline: &str) -> ToolSpec {
     let parameters_schema = include_str!("schema.json")
         .trim()
         .replace(", \"timeline\": {}", timeline);
-    let (name, description) = (TOOL.to_owned(), description.to_owned());
+    let name = TOOL.to_owned();
+    let description = description.to_owned();
+
     ToolSpec {
         name,
         original_name: None,
@@ -82,12 +84,11 @@ pub fn answer(
     max_tokens: u32,
 ) -> Result<String, String> {
     let event = request.event;
-    let none = || {
+    let StoredResult { tool, text } = stored.ok_or_else(|| {
         format!(
             "event {event} is no result of a tool call. The number of a result is in the line [event …] before it."
         )
-    };
-    let StoredResult { tool, text } = stored.ok_or_else(none)?;
+    })?;
     if tool == TOOL {
         return Err(format!(
             "event {event} is itself a part that {TOOL} has shown: read the event that it names in its first line."
@@ -96,7 +97,7 @@ pub fn answer(
     let text = text
         .as_deref()
         .ok_or_else(|| format!("the call of event {event} has no stored result."))?;
-    let source = Source {
+    let source = WholeResult {
         event,
         tool,
         text,
@@ -110,7 +111,7 @@ pub fn answer(
 }
 
 /// A result that is read.
-struct Source<'a> {
+struct WholeResult<'a> {
     event: u32,
     tool: &'a str,
     text: &'a str,
@@ -118,7 +119,7 @@ struct Source<'a> {
     max_bytes: usize,
 }
 
-impl Source<'_> {
+impl WholeResult<'_> {
     fn heading(&self, part: &str) -> String {
         format!("event {} ({}), {part}\n", self.event, self.tool)
     }

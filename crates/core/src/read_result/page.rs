@@ -4,13 +4,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Source, head};
+use super::{WholeResult, head};
 
 /// The smallest part of a line that is worth a page.
 const MIN_PART_BYTES: usize = 40;
 
 /// The lines from number `from` on, at most `count`, as many as fit.
-pub(super) fn lines(source: &Source<'_>, from: usize, count: usize) -> Result<String, String> {
+pub(super) fn lines(source: &WholeResult<'_>, from: usize, count: usize) -> Result<String, String> {
     let total = source.text.lines().count();
     if from > total {
         return Err(format!(
@@ -18,7 +18,10 @@ pub(super) fn lines(source: &Source<'_>, from: usize, count: usize) -> Result<St
             source.event
         ));
     }
-    let (mut page, mut next, mut offset) = (String::new(), from, 0);
+    let mut page = String::new();
+    let mut next = from;
+    let mut offset = 0;
+
     let mut note = None;
     for (number, line) in (1..).zip(source.text.split_inclusive('\n')) {
         let begins_at = offset;
@@ -57,15 +60,14 @@ pub(super) fn lines(source: &Source<'_>, from: usize, count: usize) -> Result<St
         next - 1,
         source.text.len()
     );
-    let more = || (next <= total).then(|| format!("[more: from_line {next}]"));
     let note = note
-        .or_else(more)
+        .or_else(|| (next <= total).then(|| format!("[more: from_line {next}]")))
         .unwrap_or_else(|| "[this is the end of the result]".to_owned());
     Ok(format!("{}{page}{note}", source.heading(&shown)))
 }
 
 /// The bytes from offset `from` on, at most `count`, as many as fit. A character is not divided.
-pub(super) fn bytes(source: &Source<'_>, from: usize, count: usize) -> Result<String, String> {
+pub(super) fn bytes(source: &WholeResult<'_>, from: usize, count: usize) -> Result<String, String> {
     let total = source.text.len();
     if from >= total {
         return Err(format!(
@@ -75,7 +77,9 @@ pub(super) fn bytes(source: &Source<'_>, from: usize, count: usize) -> Result<St
     }
     let from = source.text.floor_char_boundary(from);
     let rest = source.text.get(from..).unwrap_or_default();
-    let (mut page, mut taken) = (String::new(), 0);
+    let mut page = String::new();
+    let mut taken = 0;
+
     for line in head(rest, count.max(4)).split_inclusive('\n') {
         let room = source.max_bytes.saturating_sub(page.len() + 3);
         let part = head(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::request::Search;
-use super::{Source, head};
+use super::{WholeResult, head};
 
 /// More matches are not counted.
 const MAX_MATCHES: usize = 10_000;
@@ -25,9 +25,11 @@ struct Match<'a> {
 }
 
 /// The matches from `from_match` on, as many as fit.
-pub(super) fn search(source: &Source<'_>, search: &Search) -> Result<String, String> {
+pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String, String> {
     let found = matches(source.text, &search.text);
-    let (total, from) = (found.len(), search.from_match);
+    let total = found.len();
+    let from = search.from_match;
+
     if total == 0 {
         return Err(format!(
             "the result of event {} does not contain {:?}",
@@ -72,7 +74,9 @@ pub(super) fn search(source: &Source<'_>, search: &Search) -> Result<String, Str
 
 fn matches<'a>(text: &'a str, searched: &str) -> Vec<Match<'a>> {
     let searched = searched.to_ascii_lowercase();
-    let (mut found, mut begins_at) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut begins_at = 0;
+
     for (number, whole) in (1..).zip(text.split_inclusive('\n')) {
         let line = whole.trim_end_matches(['\n', '\r']);
         // The lengths are the same, so the offsets are, too.
@@ -124,13 +128,12 @@ fn block(text: &str, found: &Match<'_>, search: &Search, shown: &mut BTreeSet<us
     let mut below = String::new();
     // A later match begins its own block.
     let searched = search.text.to_ascii_lowercase();
-    let is_other = |line: &&str| !line.to_ascii_lowercase().contains(&searched);
     for (number, line) in (found.number + 1..).zip(
         behind
             .lines()
             .skip(1)
             .take(search.context)
-            .take_while(is_other),
+            .take_while(|line: &&str| !line.to_ascii_lowercase().contains(&searched)),
     ) {
         if shown.insert(number) {
             writeln!(below, "{number}| {}", shortened(line)).ok();

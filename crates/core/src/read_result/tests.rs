@@ -35,12 +35,16 @@ fn log(lines: u32) -> String {
 #[test]
 fn pages_of_lines_continue_until_the_end() {
     let text = log(1_000);
-    let (mut from, mut seen) = (1, String::new());
+    let mut from = 1;
+    let mut seen = String::new();
+
     loop {
         let page = read(&text, &json!({"event": 5, "from_line": from})).unwrap();
         assert!(page.len() <= bytes_of(1_000), "{}", page.len());
         let lines: Vec<&str> = page.lines().collect();
-        let (head, note) = (lines[0], lines[lines.len() - 1]);
+        let head = lines[0];
+        let note = lines[lines.len() - 1];
+
         assert!(
             head.starts_with(&format!("event 5 (k8s.logs), lines {from} to ")),
             "{head}"
@@ -88,7 +92,9 @@ fn a_line_that_is_too_long_for_a_page_is_read_by_its_bytes() {
         page.contains("[line 2 has 18000 bytes;") && page.ends_with("from_line 3 the next line]"),
         "{page}"
     );
-    let (mut from, mut seen): (usize, usize) = (rest.parse().unwrap(), page.matches('é').count());
+    let mut from: usize = rest.parse().unwrap();
+    let mut seen: usize = page.matches('é').count();
+
     loop {
         let page = read(&text, &json!({"event": 5, "from_byte": from})).unwrap();
         assert!(page.len() <= bytes_of(1_000), "{}", page.len());

@@ -9,7 +9,7 @@ const MAX_MARK_BYTES: usize = 150;
 /// Whether the model can read the part that is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadBack {
-    /// With the tool of this name.
+    /// The rest can be read with the tool of this name.
     With(&'static str),
     #[default]
     No,
@@ -35,7 +35,9 @@ pub fn cut(text: &str, max_tokens: u32, read_back: ReadBack) -> Option<String> {
     let head_budget = budget * 3 / 5;
     let head = head(text, head_budget);
     let tail = tail(text, budget - head_budget);
-    let (left_out, total) = (text.len() - head.len() - tail.len(), text.len());
+    let left_out = text.len() - head.len() - tail.len();
+    let total = text.len();
+
     let rest = match read_back {
         ReadBack::With(tool) => format!(": {}; {tool} shows them", lines_between(text, head, tail)),
         ReadBack::No => "; the whole result is stored".to_owned(),
@@ -98,7 +100,9 @@ mod tests {
                 .collect::<String>()
         };
         let text = lines(1, 200);
-        let (head, tail) = (lines(1, 14), lines(194, 200));
+        let head = lines(1, 14);
+        let tail = lines(194, 200);
+
         let left_out = text.len() - head.trim_end().len() - tail.len();
         let mark = format!(
             "[… {left_out} of {} bytes left out here; the whole result is stored …]\n",

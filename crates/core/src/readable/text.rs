@@ -9,7 +9,7 @@ pub use crate::visible::is_invisible;
 pub enum Charset {
     #[default]
     Unicode,
-    /// No character above 127.
+    /// The text has no character above 127.
     Ascii,
 }
 

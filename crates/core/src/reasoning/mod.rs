@@ -89,7 +89,9 @@ impl Splitter {
 
     /// The rest of the stream, and the whole answer.
     pub fn finish(mut self) -> (Vec<Piece>, Split) {
-        let (held, mut pieces) = (std::mem::take(&mut self.held), Vec::new());
+        let held = std::mem::take(&mut self.held);
+        let mut pieces = Vec::new();
+
         let mut rest = held.as_str();
         while let Some(first) = rest.chars().next() {
             // The beginning of a tag that never came.

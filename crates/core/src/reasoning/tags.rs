@@ -142,7 +142,9 @@ enum Common {
 /// Compares a text with a token.
 fn common(text: &str, token: &str) -> Common {
     let same = |a: &[u8], b: &[u8]| a.eq_ignore_ascii_case(b);
-    let (text, token) = (text.as_bytes(), token.as_bytes());
+    let text = text.as_bytes();
+    let token = token.as_bytes();
+
     match (text.get(..token.len()), token.get(..text.len())) {
         (Some(head), _) if same(head, token) => Common::Whole,
         (None, Some(head)) if same(text, head) => Common::Begun,
@@ -202,9 +204,9 @@ fn fold(found: Match, text: &str) -> Match {
 fn enclosed(text: &str, open: &str, close: &str) -> Match {
     let inner = text.strip_prefix(open).unwrap_or_default();
     let bare = inner.strip_prefix('/').unwrap_or(inner);
-    let is_allowed =
-        |letter: char| is_of_name(letter) && !(open == "[" && letter.is_ascii_lowercase());
-    let behind = bare.trim_start_matches(is_allowed);
+    let behind = bare.trim_start_matches(|letter: char| {
+        is_of_name(letter) && !(open == "[" && letter.is_ascii_lowercase())
+    });
     let name = bare.strip_suffix(behind).unwrap_or_default();
     if name.len() > MAX_NAME || !(close.starts_with(behind) || behind.starts_with(close)) {
         return Match::None;

@@ -241,7 +241,9 @@ proptest! {
         let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
         at.sort_unstable();
         let mut splitter = Splitter::default();
-        let (mut pieces, mut from) = (Vec::new(), 0);
+        let mut pieces = Vec::new();
+let mut from = 0;
+
         for to in at.into_iter().map(|to| text.floor_char_boundary(to)).chain([text.len()]) {
             pieces.extend(splitter.push(text.get(from..to).unwrap()));
             from = to;

@@ -47,7 +47,7 @@ fn add(found: &mut BTreeSet<String>, label: Option<(&str, &str)>) {
     }
 }
 
-/// No word of a text has `=`.
+/// The word of a label, which has `=`; no word of a text has one.
 fn label_word(key: &str, value: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(key);

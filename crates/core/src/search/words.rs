@@ -79,8 +79,7 @@ impl Words {
 
 /// The runs of letters, digits and joiners of a text.
 pub(super) fn segments(text: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| !c.is_alphanumeric() && !JOINERS.contains(&c);
-    text.split(is_between)
+    text.split(|c: char| !c.is_alphanumeric() && !JOINERS.contains(&c))
         .map(|segment| segment.trim_matches(JOINERS))
         .filter(|segment| !segment.is_empty())
 }

@@ -58,7 +58,7 @@ impl Capture {
         self.regex.capture_names().flatten()
     }
 
-    /// Each named group that took part in the match.
+    /// The named groups that took part in the match.
     pub(super) fn find(&self, view: &View<'_>) -> Vec<(String, String)> {
         let Some(found) = self.from.find(view) else {
             return Vec::new();
@@ -70,8 +70,11 @@ impl Capture {
         let Some(groups) = self.regex.captures(text) else {
             return Vec::new();
         };
-        let group = |name: &str| Some((name.to_owned(), groups.name(name)?.as_str().to_owned()));
-        self.names().filter_map(group).collect()
+        self.names()
+            .filter_map(|name: &str| {
+                Some((name.to_owned(), groups.name(name)?.as_str().to_owned()))
+            })
+            .collect()
     }
 }
 

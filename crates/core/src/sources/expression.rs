@@ -11,7 +11,7 @@ use super::view::View;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression(Vec<Alternative>);
 
-/// One way to get a text.
+/// A way to get a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Alternative {
     Pointer(Pointer),
@@ -107,20 +107,24 @@ impl Expression {
 
     /// All pointers, those of holes among them.
     pub fn pointers(&self) -> Vec<&Pointer> {
-        let pointer = |leaf| match leaf {
-            Leaf::Pointer(pointer) => Some(pointer),
-            Leaf::Captured(_) => None,
-        };
-        self.leaves().into_iter().filter_map(pointer).collect()
+        self.leaves()
+            .into_iter()
+            .filter_map(|leaf| match leaf {
+                Leaf::Pointer(pointer) => Some(pointer),
+                Leaf::Captured(_) => None,
+            })
+            .collect()
     }
 
     /// The names of the groups that it uses.
     pub fn captured(&self) -> Vec<&str> {
-        let name = |leaf| match leaf {
-            Leaf::Captured(name) => Some(name),
-            Leaf::Pointer(_) => None,
-        };
-        self.leaves().into_iter().filter_map(name).collect()
+        self.leaves()
+            .into_iter()
+            .filter_map(|leaf| match leaf {
+                Leaf::Captured(name) => Some(name),
+                Leaf::Pointer(_) => None,
+            })
+            .collect()
     }
 
     fn leaves(&self) -> Vec<Leaf<'_>> {
@@ -175,7 +179,9 @@ impl Piece {
 /// `None` when the template has holes and all of them are empty.
 fn fill(pieces: &[Piece], view: &View<'_>) -> Option<String> {
     let mut out = String::new();
-    let (mut holes, mut filled) = (0_usize, 0_usize);
+    let mut holes = 0_usize;
+    let mut filled = 0_usize;
+
     for piece in pieces {
         match piece {
             Piece::Text(text) => out.push_str(text),
@@ -226,9 +232,13 @@ impl fmt::Display for Expression {
 
 /// Splits at each `|` outside of braces and literals.
 fn split(text: &str) -> Result<Vec<String>, ExpressionFault> {
-    let (mut parts, mut part) = (Vec::new(), String::new());
+    let mut parts = Vec::new();
+    let mut part = String::new();
+
     let mut chars = text.chars().peekable();
-    let (mut in_hole, mut in_literal) = (false, false);
+    let mut in_hole = false;
+    let mut in_literal = false;
+
     while let Some(c) = chars.next() {
         match c {
             '|' if !in_hole && !in_literal => {

@@ -143,13 +143,6 @@ mod tests {
 
     #[test]
     fn the_first_complete_list_is_taken_and_an_absent_part_keeps_its_place() {
-        let lists = |texts: &[&[&str]]| -> Vec<Vec<Expression>> {
-            let parse = |text: &&str| Expression::parse(text).unwrap();
-            texts
-                .iter()
-                .map(|list| list.iter().map(parse).collect())
-                .collect()
-        };
         let body = json!({"a": 1, "c": ["y", "x"]});
         let of = |texts: &[&[&str]]| {
             let key = read(&lists(texts), &View::new(&body, None));
@@ -168,5 +161,16 @@ mod tests {
         );
         assert_eq!(of(&[&["/a"], &["/c"]]), (0, vec![text("1")]));
         assert_eq!(of(&[&["/b", "/a"]]), (0, vec![None, text("1")]));
+    }
+
+    fn lists(texts: &[&[&str]]) -> Vec<Vec<Expression>> {
+        texts
+            .iter()
+            .map(|list| {
+                list.iter()
+                    .map(|text: &&str| Expression::parse(text).unwrap())
+                    .collect()
+            })
+            .collect()
     }
 }

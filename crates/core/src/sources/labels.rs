@@ -12,7 +12,7 @@ const MAX_LABELS: usize = 128;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelSource {
-    /// Each field with a text, a number or a bool.
+    /// The fields of an object that have a text, a number or a bool.
     Object(Pointer),
     /// A list of texts, or one text with commas, each split at the first separator.
     Split { list: Pointer, separator: String },
@@ -95,7 +95,9 @@ impl LabelSource {
 /// A text without the separator is a separate label.
 fn split(text: &str, separator: &str) -> Option<Label> {
     let (name, value) = text.split_once(separator).unwrap_or((text, "true"));
-    let (name, value) = (name.trim(), value.trim());
+    let name = name.trim();
+    let value = value.trim();
+
     (!name.is_empty() && !value.is_empty()).then(|| Label {
         name: name.to_owned(),
         value: value.to_owned(),

@@ -24,7 +24,7 @@ pub struct Mapped {
     pub title: Option<String>,
     pub severity: Option<Severity>,
     pub status: AlertStatus,
-    /// With the status `ignored` only.
+    /// The reason for the status `ignored`; no other status has one.
     pub ignored_because: Option<String>,
     pub key: Key,
     pub labels: BTreeMap<String, String>,
@@ -37,7 +37,7 @@ pub struct Mapped {
 }
 
 /// A status with its reason.
-struct Judged {
+struct StatusVerdict {
     status: AlertStatus,
     because: Option<String>,
 }
@@ -86,7 +86,7 @@ impl Source {
             .unwrap_or_default();
         let view = view.with_captures(captures);
         let mut trace = Trace::default();
-        let Judged { status, because } = self.judge(&view, &mut trace);
+        let StatusVerdict { status, because } = self.judge(&view, &mut trace);
         let alert_type = trace.text("type", self.alert_type.as_ref(), &view);
         let key = key::read(&self.key, &view);
         trace.key(&key);
@@ -111,7 +111,7 @@ impl Source {
         }
     }
 
-    fn judge(&self, view: &View<'_>, trace: &mut Trace) -> Judged {
+    fn judge(&self, view: &View<'_>, trace: &mut Trace) -> StatusVerdict {
         if let Some((condition, word)) = self
             .ignore
             .iter()
@@ -138,7 +138,7 @@ impl Source {
                 trace
                     .lines
                     .push(Traced::rule("status", AlertStatus::Test.as_str(), because));
-                Judged {
+                StatusVerdict {
                     status: AlertStatus::Test,
                     because: None,
                 }
@@ -147,7 +147,7 @@ impl Source {
         }
     }
 
-    fn judge_word(&self, view: &View<'_>, trace: &mut Trace) -> Judged {
+    fn judge_word(&self, view: &View<'_>, trace: &mut Trace) -> StatusVerdict {
         let Words { from, map, default } = &self.status;
         let found = from.as_ref().and_then(|from| from.find(view));
         let known = found
@@ -170,7 +170,7 @@ impl Source {
                 if status == AlertStatus::Ignored {
                     return ignored(format!("{name} is {text}"));
                 }
-                Judged {
+                StatusVerdict {
                     status,
                     because: None,
                 }
@@ -193,7 +193,7 @@ impl Source {
                     status.as_str(),
                     because_absent(from.as_ref()),
                 ));
-                Judged {
+                StatusVerdict {
                     status,
                     because: None,
                 }
@@ -213,8 +213,8 @@ impl Source {
     }
 }
 
-fn ignored(because: String) -> Judged {
-    Judged {
+fn ignored(because: String) -> StatusVerdict {
+    StatusVerdict {
         status: AlertStatus::Ignored,
         because: Some(because),
     }
@@ -278,17 +278,15 @@ impl Trace {
 
     /// The first alternative with a known word.
     fn severity(&mut self, words: &Words<Severity>, view: &View<'_>) -> Option<Severity> {
-        let of = |found: Found| {
-            let severity = words
-                .map
-                .get(&found.text)
-                .or_else(|| severity_of(&found.text))?;
-            Some((severity, found))
-        };
-        let known = words
-            .from
-            .as_ref()
-            .and_then(|from| from.each(view).find_map(of));
+        let known = words.from.as_ref().and_then(|from| {
+            from.each(view).find_map(|found: Found| {
+                let severity = words
+                    .map
+                    .get(&found.text)
+                    .or_else(|| severity_of(&found.text))?;
+                Some((severity, found))
+            })
+        });
         if let Some((severity, found)) = known {
             let word = Word {
                 meaning: severity.as_str(),

@@ -11,10 +11,10 @@ use super::words::WordTable;
 /// The rule by which a source recognises its bodies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// They exist; the value may be null.
+    /// Fields that exist; their value may be null.
     pub has: Vec<Pointer>,
     pub equals: Vec<Condition>,
-    /// They do not exist.
+    /// Fields that do not exist.
     pub lacks: Vec<Pointer>,
 }
 
@@ -29,7 +29,7 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestSign {
     pub pointer: Pointer,
-    /// One of them is enough.
+    /// The values of a test message; one of these signs is enough.
     pub signs: Vec<Sign>,
 }
 
@@ -52,12 +52,10 @@ impl Rule {
 
     /// Whether a body fits. Texts are read as JSON only when all that needs none of them fits.
     pub(super) fn fits(&self, document: &Document<'_>, parse: &[Pointer]) -> bool {
-        let is_plain =
-            |pointer: &&Pointer| !parse.iter().any(|above| pointer.below(above).is_some());
         let plain = self
             .has
             .iter()
-            .filter(is_plain)
+            .filter(|pointer: &&Pointer| !parse.iter().any(|above| pointer.below(above).is_some()))
             .all(|pointer| document.find(pointer, &[]).is_some());
         plain
             && self

@@ -31,17 +31,16 @@ pub enum Reader {
 pub struct Sources {
     users: Vec<NamedSource>,
     builtin: Vec<NamedSource>,
-    /// Each text that some source reads as JSON.
+    /// The texts that a source reads as JSON.
     embedded: Vec<Pointer>,
 }
 
 impl Sources {
     /// A user's source replaces the built-in one of its name.
     pub fn new(users: Vec<NamedSource>, builtin: Vec<NamedSource>) -> Self {
-        let is_replaced = |source: &NamedSource| users.iter().any(|user| user.name == source.name);
         let builtin: Vec<NamedSource> = builtin
             .into_iter()
-            .filter(|source| !is_replaced(source))
+            .filter(|source| !users.iter().any(|user| user.name == source.name))
             .collect();
         let declared = users
             .iter()
@@ -110,7 +109,7 @@ impl NamedSource {
         }
     }
 
-    /// Each status that its alerts can have.
+    /// The statuses that the alerts of the source can have.
     pub fn statuses(&self) -> Vec<AlertStatus> {
         match &self.reader {
             Reader::Declared(source) => source.statuses(),

@@ -15,7 +15,7 @@ use crate::alert::{AlertStatus, Severity};
 /// The declaration of a source. An absent list is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {
-    /// One of them has to fit. Empty for a source that is only named.
+    /// The rules that recognise a body, of which one has to fit. A source that is only named has none.
     pub recognise: Vec<Rule>,
     pub ignore: Vec<Condition>,
     /// Texts in the body that are JSON.
@@ -29,7 +29,7 @@ pub struct Source {
     pub severity: Words<Severity>,
     pub status: Words<AlertStatus>,
     pub test: Vec<TestSign>,
-    /// Never empty lists; the first complete one counts.
+    /// The lists of a key, which are never empty; the first complete one counts.
     pub key: Vec<Vec<Expression>>,
     pub labels: Vec<LabelSource>,
     pub links: Vec<LinkSource>,
@@ -107,7 +107,7 @@ impl Source {
             .is_some_and(|each| *each == Pointer::body())
     }
 
-    /// Each status that its declaration gives. Where no word of its table ends an alert, the shared words do.
+    /// The statuses that the declaration gives. Where no word of its table ends an alert, the shared words do.
     pub fn statuses(&self) -> Vec<AlertStatus> {
         let Words { from, map, default } = &self.status;
         let mut known: Vec<AlertStatus> = map.values().chain(*default).collect();

@@ -21,24 +21,26 @@ const WITHOUT_OFFSET: [&str; 4] = [
 /// or after 2200 is none.
 pub fn parse(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
-    let offset = |form: &&str| {
-        DateTime::parse_from_str(text, form)
-            .ok()
-            .map(|time| time.to_utc())
-    };
-    let naive = |form: &&str| {
-        NaiveDateTime::parse_from_str(text, form)
-            .ok()
-            .map(|time| time.and_utc())
-    };
     let time = unix(text)
         .or_else(|| {
             DateTime::parse_from_rfc3339(text)
                 .ok()
                 .map(|time| time.to_utc())
         })
-        .or_else(|| WITH_OFFSET.iter().find_map(offset))
-        .or_else(|| WITHOUT_OFFSET.iter().find_map(naive))?;
+        .or_else(|| {
+            WITH_OFFSET.iter().find_map(|form: &&str| {
+                DateTime::parse_from_str(text, form)
+                    .ok()
+                    .map(|time| time.to_utc())
+            })
+        })
+        .or_else(|| {
+            WITHOUT_OFFSET.iter().find_map(|form: &&str| {
+                NaiveDateTime::parse_from_str(text, form)
+                    .ok()
+                    .map(|time| time.and_utc())
+            })
+        })?;
     let secs = time.timestamp();
     (946_684_800..7_258_118_400).contains(&secs).then_some(time)
 }

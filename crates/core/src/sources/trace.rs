@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// One field of an alert with its origin.
+/// A field of an alert with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced {
     /// The key of the source: `title`, `severity`, `key`.
     pub field: &'static str,
-    /// One line; empty for an absent value.
+    /// The value in one line; empty if it is absent.
     pub value: String,
     pub origin: Origin,
 }
@@ -17,7 +17,7 @@ pub struct Traced {
 pub enum Origin {
     /// A pointer, name or template, as written, and the text there.
     At { place: String, text: String },
-    /// No such place, as in `nothing at /alert/title`.
+    /// The place has no text, as in `nothing at /alert/title`.
     Nothing(String),
     /// A rule, as the words after "because".
     Rule(String),
@@ -105,7 +105,7 @@ impl fmt::Display for Origin {
 /// An unusual property of a message. The message is read nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// No part of the key exists: the fingerprint is a hash of the body.
+    /// The body has no part of the key: the fingerprint is a hash of the body.
     NoKey,
     /// A word that is no status; the alert counts as firing.
     UnknownStatus(String),
@@ -119,13 +119,13 @@ pub enum Note {
     UnknownSource(String),
     /// The body has another form than the source of its path. What it was read as.
     OtherForm(String),
-    /// No source fits: the body is read as JSON or text of any form.
+    /// No source fits the body: it is read as JSON or text of any form.
     Unrecognised,
     /// The body was not written as its format asks for.
     Repaired(Repair),
-    /// So many members of a list were no alerts: null, a number, an empty object.
+    /// The number of members of a list that were no alerts: null, a number, an empty object.
     NoAlerts(usize),
-    /// So many members of a list were not read, because there are too many; the worst were.
+    /// The number of members of a list that were not read because there are too many; the worst ones were read.
     Unread(usize),
 }
 

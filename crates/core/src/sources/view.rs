@@ -8,7 +8,7 @@ use super::pointer::{Base, Pointer};
 #[derive(Clone, Debug)]
 pub struct View<'v> {
     body: &'v Value,
-    /// With `each` only.
+    /// The element that is read; only a source with `each` has one.
     element: Option<&'v Value>,
     captures: Vec<(String, String)>,
 }

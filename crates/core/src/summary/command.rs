@@ -6,7 +6,7 @@ const MAX_COMMAND: usize = 2_000;
 /// A command at the beginning of a text, in back quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command<'a> {
-    /// Without the back quotes.
+    /// The command without its back quotes.
     pub text: &'a str,
     /// The text after the command, without the punctuation between them.
     pub rest: &'a str,

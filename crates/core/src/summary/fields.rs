@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::MAX_LINES;
 use super::labels::{Label, Labelled, labelled};
 use super::sure::Sure;
-use crate::code::{Mark, ends, fence};
+use crate::code::{FenceMark, ends, fence};
 
 /// Facts that are kept; the analysis has all of them.
 const MAX_EVIDENCE: usize = 12;
@@ -21,7 +21,7 @@ pub struct Fields {
     pub sure_why: String,
     /// Whether the problem is still there.
     pub now: Option<String>,
-    /// One fact each, with its source in brackets; at most twelve.
+    /// The facts of the evidence, at most twelve, each with its source in brackets.
     pub evidence: Vec<String>,
     pub next: Option<String>,
     /// The evidence that was not available, and the question that it would settle.
@@ -34,11 +34,11 @@ pub struct Fields {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// It begins with the line `Cause: …`.
+    /// The analysis begins with the line `Cause: …`.
     Kept,
-    /// It names its cause, in another way or in another place.
+    /// The analysis names its cause in another way or in another place.
     Loose,
-    /// It names no cause.
+    /// The analysis names no cause.
     #[default]
     Missing,
 }
@@ -131,7 +131,7 @@ pub fn fields(analysis: &str) -> Fields {
         return found;
     }
     let mut found = Fields::default();
-    let mut reader = Reader {
+    let mut reader = FieldReader {
         open: None,
         code: None,
     };
@@ -157,14 +157,15 @@ pub fn fields(analysis: &str) -> Fields {
 
 /// The analysis without the lines at its beginning that are its fields; whole if it begins with none.
 pub fn below(analysis: &str) -> &str {
-    let (mut found, mut reader) = (
-        Fields::default(),
-        Reader {
-            open: None,
-            code: None,
-        },
-    );
-    let (mut at, mut end) = (0, 0);
+    let mut found = Fields::default();
+    let mut reader = FieldReader {
+        open: None,
+        code: None,
+    };
+
+    let mut at = 0;
+    let mut end = 0;
+
     for line in analysis.split_inclusive('\n').take(MAX_LINES) {
         at += line.len();
         let line = line.trim();
@@ -215,13 +216,13 @@ fn of_object(analysis: &str) -> Option<Fields> {
 }
 
 /// The field that the next line may belong to.
-struct Reader {
+struct FieldReader {
     open: Option<Label>,
     /// The fence of the block of code around the line.
-    code: Option<Mark>,
+    code: Option<FenceMark>,
 }
 
-impl Reader {
+impl FieldReader {
     /// Reads a line, and returns its label.
     fn read<'l>(&mut self, line: &'l str, found: &mut Fields) -> Option<Labelled<'l>> {
         match (self.code, fence(line)) {

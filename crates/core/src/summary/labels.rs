@@ -131,7 +131,7 @@ impl Label {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Labelled<'a> {
     pub(super) label: Label,
-    /// Empty if the text follows in the next lines.
+    /// The text after the label; empty if it begins in the next line.
     pub(super) text: &'a str,
     /// Whether the line is written as the form asks: the word, a colon, the text.
     pub(super) is_strict: bool,
@@ -237,7 +237,11 @@ fn is_bold(line: &str) -> bool {
 fn without_emphasis(text: &str) -> &str {
     let text = text.trim_start_matches(['*', '_', ' ']).trim_end();
     let unpaired = text.matches("**").count() % 2 == 1;
-    text.strip_suffix("**").filter(|_| unpaired).unwrap_or(text)
+    if unpaired {
+        text.strip_suffix("**").unwrap_or(text)
+    } else {
+        text
+    }
 }
 
 /// Whether an analysis names its cause in this line, in any form, with or without a text.

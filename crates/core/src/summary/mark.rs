@@ -13,9 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub enum Mark {
     /// A mark of a later version.
     Unknown,
-    /// It names no cause.
+    /// The analysis names no cause.
     NoCause,
-    /// It cites an event that is no result.
+    /// The analysis cites an event that is no result.
     UnknownSource,
     /// The analyses of several agents, because their synthesis failed.
     NotCombined,
@@ -23,13 +23,13 @@ pub enum Mark {
     MissingServer,
     /// Every call of a tool ended with an error.
     CallsFailed,
-    /// It cites no result.
+    /// The analysis cites no result.
     NoSource,
     /// The last answer was cut off, and so was the one that was asked for instead.
     Incomplete,
     /// Tools were offered, and none was called.
     NotLooked,
-    /// There were no tools.
+    /// The agent had no tools.
     NoTools,
 }
 
@@ -44,7 +44,7 @@ impl Mark {
             .unwrap_or(Self::Unknown)
     }
 
-    /// One or two words, before a cause and in the place of a status.
+    /// The mark in one or two words, shown before a cause and instead of a status.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unknown => "marked",

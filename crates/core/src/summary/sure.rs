@@ -102,15 +102,14 @@ fn is_word_of(text: &str, word: &str) -> bool {
 }
 
 fn rest(text: &str, from: usize) -> &str {
-    let is_mark = |c: char| {
-        matches!(
-            c,
-            '*' | '_' | '`' | ',' | ';' | ':' | '.' | '-' | '–' | '—' | ' '
-        )
-    };
     text.get(from..)
         .unwrap_or_default()
-        .trim_start_matches(is_mark)
+        .trim_start_matches(|c: char| {
+            matches!(
+                c,
+                '*' | '_' | '`' | ',' | ';' | ':' | '.' | '-' | '–' | '—' | ' '
+            )
+        })
         .trim_end()
 }
 

@@ -42,17 +42,19 @@ fn run(simulation: &Simulation) -> (Outcome, Vec<Vec<Fault>>, usize) {
         .into_iter()
         .flat_map(|written| written.entries)
         .collect();
-    let faults = |entry: &Entry| {
-        let Entry::Feedback {
-            about: Some(About::Answer(faults)),
-            ..
-        } = entry
-        else {
-            return None;
-        };
-        Some(faults.clone())
-    };
-    let reported = entries.iter().filter_map(faults).collect();
+    let reported = entries
+        .iter()
+        .filter_map(|entry: &Entry| {
+            let Entry::Feedback {
+                about: Some(About::Answer(faults)),
+                ..
+            } = entry
+            else {
+                return None;
+            };
+            Some(faults.clone())
+        })
+        .collect();
     (
         simulation.replay(entries).ended().unwrap().clone(),
         reported,

@@ -223,7 +223,9 @@ fn a_last_answer_is_asked_for_once_more_then_kept_and_marked_as_incomplete() {
         } else {
             Vec::new()
         };
-        let (cut, iterations) = (concludes(strategy, finish), 1);
+        let cut = concludes(strategy, finish);
+        let iterations = 1;
+
         let twice = [first.clone(), vec![cut.clone(), cut.clone()]].concat();
         let ran = run(&Simulation::new(strategy, iterations, twice));
         let Outcome::Completed { analysis, mark, .. } = &ran.outcome else {
@@ -356,10 +358,9 @@ fn invisible_text_and_reasoning_are_an_empty_answer() {
 
 #[test]
 fn the_output_limit_is_raised_after_an_answer_of_this_provider_that_it_has_cut() {
-    let (cut, whole) = (
-        || ends("Thought: I", &[], Finish::MaxTokens),
-        || looks(Strategy::NativeThinking),
-    );
+    let cut = || ends("Thought: I", &[], Finish::MaxTokens);
+    let whole = || looks(Strategy::NativeThinking);
+
     let fails = |code| Turn::Fails {
         code,
         timeout: false,

@@ -48,17 +48,21 @@ fn run(simulation: &Simulation) -> (Vec<usize>, Outcome) {
         .iter()
         .enumerate()
         .filter(|(_, entry)| entry.switched_to().is_some());
-    let failed = |(at, _): (usize, &Entry)| {
-        journal
-            .iter()
-            .take(at)
-            .filter_map(Entry::model_failure)
-            .count()
-    };
     let Some(Entry::Ended { outcome }) = journal.last() else {
         panic!("no end: {journal:?}")
     };
-    (switches.map(failed).collect(), outcome.clone())
+    (
+        switches
+            .map(|(at, _): (usize, &Entry)| {
+                journal
+                    .iter()
+                    .take(at)
+                    .filter_map(Entry::model_failure)
+                    .count()
+            })
+            .collect(),
+        outcome.clone(),
+    )
 }
 
 fn completed(reason: StopReason) -> Outcome {
@@ -129,10 +133,9 @@ fn two_empty_answers_in_a_row_are_a_reason_to_switch_and_keep_their_feedback() {
 fn a_failure_that_would_end_the_execution_makes_the_next_provider_go_on() {
     let late = Turn::times_out;
     let broken = || fails("partial_stream_error");
-    let (answered, forced) = (
-        completed(StopReason::FinalAnswer),
-        completed(StopReason::MaxIterations),
-    );
+    let answered = completed(StopReason::FinalAnswer);
+    let forced = completed(StopReason::MaxIterations);
+
     for (strategy, max_iterations, turns, failures, outcome) in [
         (Strategy::SingleCall, 9, vec![broken()], 1, &answered),
         (Strategy::Synthesis, 9, vec![broken()], 2, &answered),
@@ -242,20 +245,23 @@ fn until_its_first_answer_the_new_provider_is_asked_with_an_empty_cache() {
     let turns = vec![looks(), fails("credentials"), fails("internal"), looks()];
     let simulation = simulation(NATIVE, 9, turns);
     let written = simulation.run(Vec::new());
-    let call = |at: usize| match decide(&simulation.replay(entries(&written[..at]))) {
-        Decision::CallModel(call) => (call.provider, call.is_taken_over),
-        Decision::Append(_)
-        | Decision::RunTools(_)
-        | Decision::Summarise(_)
-        | Decision::Done(_) => {
-            panic!("no model call")
-        }
-    };
+
     let asked = written
         .iter()
         .enumerate()
         .filter(|(_, written)| written.asked.is_some());
-    let calls: Vec<_> = asked.map(|(at, _)| call(at)).collect();
+    let calls = asked.map(
+        |(at, _)| match decide(&simulation.replay(entries(&written[..at]))) {
+            Decision::CallModel(call) => (call.provider, call.is_taken_over),
+            Decision::Append(_)
+            | Decision::RunTools(_)
+            | Decision::Summarise(_)
+            | Decision::Done(_) => {
+                panic!("no model call")
+            }
+        },
+    );
+    let calls: Vec<_> = calls.collect();
     assert_eq!(
         calls,
         [(0, false), (0, false), (1, true), (1, true), (1, false)]

@@ -288,17 +288,11 @@ fn tokens_that_are_used_up_are_a_limit_too() {
         flow(&simulation)
     };
     let looks = || vec![look(1), look(2), look(3)];
-    let forced = |asked, tools| {
-        (
-            completed("Final Answer: Cause: x", StopReason::Budget),
-            asked,
-            tools,
-        )
-    };
+    let forced = completed("Final Answer: Cause: x", StopReason::Budget);
     assert_eq!(spending(10, vec![look(1), text("Cause: x")]).1, 2);
     assert_eq!(spending(11, looks()).2, 2);
     assert_eq!(spending(20, looks()).2, 2);
-    assert_eq!(spending(30, looks()), forced(4, 3));
+    assert_eq!(spending(30, looks()), (forced, 4, 3));
     assert_eq!(
         spending(0, looks()).0,
         completed("Final Answer: Cause: x", StopReason::FinalAnswer)
@@ -394,8 +388,10 @@ fn conversation(simulation: &Simulation) -> Vec<(Role, Vec<String>, String)> {
 
 #[test]
 fn a_native_conversation_has_one_tool_message_per_call_in_order() {
-    let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
-    let row = |role, call_ids: &[&str], content: &str| (role, ids(call_ids), content.to_owned());
+    let row = |role, call_ids: &[&str], content: &str| {
+        let call_ids: Vec<String> = call_ids.iter().map(|id| (*id).to_owned()).collect();
+        (role, call_ids, content.to_owned())
+    };
     let simulation = Simulation::new(
         NATIVE,
         9,
@@ -405,7 +401,10 @@ fn a_native_conversation_has_one_tool_message_per_call_in_order() {
             &["k8s.get", "no.such", "k8s.restart"],
         )],
     );
-    let (one, two, three) = ("same", "call-1-2", "call-1-3");
+    let one = "same";
+    let two = "call-1-2";
+    let three = "call-1-3";
+
     let expected = [
         row(Role::Assistant, &[one, two, three], "Look"),
         row(Role::Tool, &[one], "    so it is"),

@@ -18,8 +18,9 @@ fn sites(simulation: &Simulation, written: &[Written]) -> Vec<CallSite> {
         .iter()
         .flat_map(|written| &written.sent)
         .map(|sent| sent.call);
-    let find = |call| CallSite::find(simulation.plan(), stored(written), call).unwrap();
-    calls.map(find).collect()
+    calls
+        .map(|call| CallSite::find(simulation.plan(), stored(written), call).unwrap())
+        .collect()
 }
 
 /// Whether the source says of a message what the message shows.
@@ -69,7 +70,9 @@ proptest! {
         let written = simulation.run(Vec::new());
         let journal = stored(&written);
         for site in sites(&simulation, &written).iter().filter(|site| site.result_event().is_none()) {
-            let (messages, sources) = (site.request(None).unwrap().messages, site.sources());
+            let messages = site.request(None).unwrap().messages;
+let sources = site.sources();
+
             prop_assert_eq!(messages.len(), sources.len());
             for (source, message) in sources.iter().zip(&messages) {
                 prop_assert!(agrees(source, message, &journal), "{:?} {:?}", source, message);
@@ -111,7 +114,9 @@ fn a_request_that_cannot_be_made_again_names_what_is_missing() {
         entries_upto,
         call_no: 1,
     };
-    let (has, of) = (journal.len(), journal.len() + 1);
+    let has = journal.len();
+    let of = journal.len() + 1;
+
     assert_eq!(
         find(at(Purpose::Iteration, u32::try_from(of).unwrap())),
         Err(NotRebuilt::Journal { has, of })
@@ -132,7 +137,9 @@ fn the_number_in_front_of_a_result_is_that_of_its_event_in_the_rebuilt_request()
     let simulation = look();
     let written = simulation.run(Vec::new());
     let last = sites(&simulation, &written).pop().unwrap();
-    let (messages, sources) = (last.request(None).unwrap().messages, last.sources());
+    let messages = last.request(None).unwrap().messages;
+    let sources = last.sources();
+
     let result = messages
         .iter()
         .zip(&sources)

@@ -11,12 +11,14 @@ fn refusing(turn: Turn, tools: &[&str]) -> Turn {
     let Turn::Says(answer) = turn else {
         panic!("a failure refuses no tool")
     };
-    let refused = |tool: &&str| RefusedTool {
-        tool: (*tool).to_owned(),
-        reason: "bad schema".to_owned(),
-    };
     Turn::Says(Box::new(Answer {
-        refused_tools: tools.iter().map(refused).collect(),
+        refused_tools: tools
+            .iter()
+            .map(|tool: &&str| RefusedTool {
+                tool: (*tool).to_owned(),
+                reason: "bad schema".to_owned(),
+            })
+            .collect(),
         ..*answer
     }))
 }

@@ -14,14 +14,13 @@ use crate::timeline::{EventDraft, EventType};
 
 /// The entries after a round trip through the store.
 pub(super) fn stored(written: &[Written]) -> Vec<RecordedEntry> {
-    let kept = |RecordedEntry { entry, event, at }| {
-        let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
-        RecordedEntry { entry, event, at }
-    };
     written
         .iter()
         .flat_map(Written::recorded)
-        .map(kept)
+        .map(|RecordedEntry { entry, event, at }| {
+            let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
+            RecordedEntry { entry, event, at }
+        })
         .collect()
 }
 
@@ -184,13 +183,13 @@ proptest! {
             let resumed: Vec<Entry> = before.into_iter().map(|recorded| recorded.entry).chain(after).collect();
             // The text of a lost call is shorter or longer than its result, so the window fills differently.
             let is_cut_in_a_call = matches!(resumed.get(entries(&whole[..written]).len()), Some(Entry::Lost { .. }));
-            let refused = |turn: &Turn| match turn {
-                Turn::Fails { code, .. } => *code == "context_window_exceeded",
-                Turn::Says(answer) => answer.finish == Finish::ContextWindow,
-            };
             // A lost call has no text to summarise.
             let has_other_texts = simulation.room.is_little() || simulation.summarises;
-            if is_cut_in_a_call && (has_other_texts || simulation.turns.iter().any(refused)) {
+            let has_full_window = simulation.turns.iter().any(|turn: &Turn| match turn {
+                Turn::Fails { code, .. } => *code == "context_window_exceeded",
+                Turn::Says(answer) => answer.finish == Finish::ContextWindow,
+            });
+            if is_cut_in_a_call && (has_other_texts || has_full_window) {
                 prop_assert!(matches!(resumed.last(), Some(Entry::Ended { .. })), "{:?}", resumed);
             } else {
                 prop_assert_eq!(without_losses(&resumed), without_losses(&journal), "after {} checkpoints", written);
@@ -234,9 +233,11 @@ proptest! {
         prop_assert_eq!(kind("model"), failed(FailureSource::Model));
         let codes = ["empty", "call_in_text", "max_tokens", "malformed_tool_call", "context_window_exceeded", "blocked", "provider_error", "partial_stream_error"];
         prop_assert_eq!(codes.into_iter().map(kind).sum::<usize>(), failed(FailureSource::Answer));
-        let counts = |event: &EventDraft| event.event_type != EventType::LlmResponse || event.metadata["asked_again"].is_array();
-        prop_assert!(simulation.strategy != Strategy::React || events.iter().all(|event| counts(event)));
-        let (calls, results) = (call_ids(&events, &EventType::LlmToolCall), call_ids(&events, &EventType::ToolResult));
+        let all_ask_again = events.iter().all(|event| event.event_type != EventType::LlmResponse || event.metadata["asked_again"].is_array());
+        prop_assert!(simulation.strategy != Strategy::React || all_ask_again);
+        let calls = call_ids(&events, &EventType::LlmToolCall);
+        let results = call_ids(&events, &EventType::ToolResult);
+
         let stopped = journal.iter().any(|entry| matches!(entry, Entry::Stopped { .. }));
         prop_assert!(if stopped { results.iter().all(|id| calls.contains(id)) } else { results == calls }, "{:?} {:?}", calls, results);
         let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis).count();
@@ -250,17 +251,14 @@ proptest! {
             return Ok(());
         };
         prop_assert!(!analysis.contains("<tool_call>"), "{}", analysis);
-        let whole = |answer: &Answer| matches!(answer.finish, Finish::Stop | Finish::ToolCalls);
-        let stands = |answer: &Answer| whole(answer) && !analysis.is_empty() && answer.text.contains(analysis.as_str());
-        let is_found = journal.iter().filter_map(Entry::answer).any(stands);
+        let is_found = journal.iter().filter_map(Entry::answer).any(|answer: &Answer| matches!(answer.finish, Finish::Stop | Finish::ToolCalls) && !analysis.is_empty() && answer.text.contains(analysis.as_str()));
         prop_assert!(is_found || *reason == StopReason::SynthesisFailed, "{:?}", journal);
     }
 
     #[test]
     fn no_call_of_an_answer_that_was_cut_is_sent(simulation in simulation()) {
         let journal = entries(&simulation.run(Vec::new()));
-        let cut = |answer: &&Answer| !matches!(answer.finish, Finish::Stop | Finish::ToolCalls | Finish::Other);
-        prop_assert!(journal.iter().filter_map(Entry::answer).filter(cut).all(|answer| answer.calls.is_empty()));
+        prop_assert!(journal.iter().filter_map(Entry::answer).filter(|answer: &&Answer| !matches!(answer.finish, Finish::Stop | Finish::ToolCalls | Finish::Other)).all(|answer| answer.calls.is_empty()));
     }
 
     #[test]

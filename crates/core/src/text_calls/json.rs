@@ -39,15 +39,14 @@ const LISTS: [&str; 6] = [
 
 /// The offset of a call with which the text ends, at the beginning of a line or after one word.
 pub(super) fn at_the_end(text: &str, tools: &[ToolSpec]) -> Option<usize> {
-    let starts = |at: &usize| {
-        let before = text.get(..*at).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        !line.trim().contains(char::is_whitespace)
-    };
     let braces = text
         .match_indices(['{', '['])
         .map(|(at, _)| at)
-        .filter(starts);
+        .filter(|at: &usize| {
+            let before = text.get(..*at).unwrap_or_default();
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            !line.trim().contains(char::is_whitespace)
+        });
     braces.take(MAX_BEGINNINGS).find(|at| {
         text.get(*at..)
             .is_some_and(|json| is_only_calls(json, tools))
@@ -65,9 +64,9 @@ pub(super) fn is_only_calls(text: &str, tools: &[ToolSpec]) -> bool {
             Some(Ok(_) | Err(_)) | None => return false,
         }
         let behind = rest.get(values.byte_offset()..).unwrap_or_default();
-        let is_filler =
-            |letter: char| letter.is_whitespace() || matches!(letter, '}' | ']' | ';' | ',' | '`');
-        rest = behind.trim_start_matches(is_filler);
+        rest = behind.trim_start_matches(|letter: char| {
+            letter.is_whitespace() || matches!(letter, '}' | ']' | ';' | ',' | '`')
+        });
         if rest.is_empty() {
             return true;
         }
@@ -91,12 +90,10 @@ fn is_call(value: &Value, tools: &[ToolSpec], depth: usize) -> bool {
         Value::Object(fields) => fields,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
     };
-    let is_named_by_key =
-        |name: &str, value: &Value| value.is_object() && offered(name, tools) == Some("");
     if fields.len() == 1
         && fields
             .iter()
-            .any(|(name, value)| is_named_by_key(name, value))
+            .any(|(name, value)| value.is_object() && offered(name, tools) == Some(""))
     {
         return true;
     }

@@ -4,12 +4,12 @@
 #[derive(Debug)]
 pub(super) struct Opener {
     pub(super) word: &'static str,
-    form: Form,
+    form: MarkupForm,
 }
 
 /// The text that has to follow the beginning of a markup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum MarkupForm {
     /// A token of a chat template, which stands in no other text.
     Token,
     /// JSON or another tag; a name of an offered tool does as well.
@@ -69,14 +69,14 @@ pub(super) const FENCES: [&str; 4] = ["tool_code", "tool_call", "tool_calls", "t
 const fn token(word: &'static str) -> Opener {
     Opener {
         word,
-        form: Form::Token,
+        form: MarkupForm::Token,
     }
 }
 
 const fn structure(word: &'static str) -> Opener {
     Opener {
         word,
-        form: Form::Structure,
+        form: MarkupForm::Structure,
     }
 }
 
@@ -84,8 +84,8 @@ impl Opener {
     /// Whether the text behind the word is that of a call.
     pub(super) fn begins_call(&self, behind: &str) -> bool {
         match self.form {
-            Form::Token => true,
-            Form::Structure => behind
+            MarkupForm::Token => true,
+            MarkupForm::Structure => behind
                 .trim_start_matches(['"', '\''])
                 .trim_start()
                 .starts_with(['{', '[', '<']),

@@ -11,7 +11,7 @@ mod tags;
 mod written;
 
 use self::markup::Opener;
-use self::tags::Reading;
+use self::tags::TagRole;
 use super::code::{ends, fence};
 use super::plan::ToolSpec;
 use super::summary::names_cause;
@@ -45,7 +45,7 @@ pub fn first<'t>(
     let mut calls = in_markup(text, &prose, tools);
     let (in_tags, mentions): (Vec<_>, Vec<_>) = tags::found(&prose, tools)
         .into_iter()
-        .partition(|(_, reading)| *reading == Reading::Call);
+        .partition(|(_, reading)| *reading == TagRole::Call);
     calls.extend(in_tags.into_iter().map(|(at, _)| at));
     calls.extend(in_a_fence(text, tools));
     calls.extend(json::at_the_end(text, tools));
@@ -60,10 +60,9 @@ pub fn first<'t>(
                 .map(|(at, _)| at),
         );
     }
-    let own = |at: &usize| !is_quoted(&snippet(text.get(*at..).unwrap_or_default()));
     calls
         .into_iter()
-        .filter(own)
+        .filter(|at: &usize| !is_quoted(&snippet(text.get(*at..).unwrap_or_default())))
         .min()
         .and_then(|at| text.get(at..))
 }
@@ -77,12 +76,8 @@ pub fn markup_of(call: &str) -> &str {
         return call.get(..opener.word.len()).unwrap_or_default();
     }
     let line = call.lines().next().unwrap_or_default().trim();
-    let is_tag = |text: &str| text.starts_with(['<', '[']) && text.len() <= MARKUP_BYTES;
-    if let Some(tag) = line
-        .split_inclusive(['>', ']'])
-        .next()
-        .filter(|tag| is_tag(tag))
-    {
+    let tag = line.split_inclusive(['>', ']']).next().unwrap_or_default();
+    if tag.starts_with(['<', '[']) && tag.len() <= MARKUP_BYTES {
         return tag;
     }
     if fence(line).is_some() || line.to_ascii_lowercase().starts_with("action") {
@@ -125,27 +120,30 @@ fn in_markup(text: &str, prose: &str, tools: &[ToolSpec]) -> Vec<usize> {
         return Vec::new();
     }
     let lower = prose.to_ascii_lowercase();
-    let begins = |(at, opener): &(usize, &Opener)| {
-        let behind = text.get(at + opener.word.len()..).unwrap_or_default();
-        let behind = behind
-            .get(..behind.floor_char_boundary(REACH_BYTES))
-            .unwrap_or_default();
-        opener.begins_call(behind) || names_tool(behind, tools)
-    };
     let found = markup::OPENERS.iter().flat_map(|opener| {
         lower
             .match_indices(opener.word)
             .map(move |(at, _)| (at, opener))
     });
-    found.filter(begins).map(|(at, _)| at).collect()
+    found
+        .filter(|(at, opener): &(usize, &Opener)| {
+            let behind = text.get(at + opener.word.len()..).unwrap_or_default();
+            let behind = behind
+                .get(..behind.floor_char_boundary(REACH_BYTES))
+                .unwrap_or_default();
+            opener.begins_call(behind) || names_tool(behind, tools)
+        })
+        .map(|(at, _)| at)
+        .collect()
 }
 
 /// The text after the name of an offered tool with which it begins, in the spelling of the plan or of a function.
 fn offered<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
-    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
     let behind = |name: &str| {
-        text.strip_prefix(name)
-            .filter(|behind| !behind.starts_with(is_of_name))
+        text.strip_prefix(name).filter(|behind| {
+            !behind
+                .starts_with(|letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-'))
+        })
     };
     tools
         .iter()
@@ -155,14 +153,17 @@ fn offered<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
 /// Whether code is a call, in a markup or as in a program.
 fn begins_call(code: &str, tools: &[ToolSpec]) -> bool {
     let code = code.trim();
-    let is_first = |at: &usize| *at == 0;
-    let is_tag = || tags::found(code, tools).iter().any(|(at, _)| is_first(at));
-    written::begins(code, tools) || is_tag() || in_markup(code, code, tools).iter().any(is_first)
+    written::begins(code, tools)
+        || tags::found(code, tools).iter().any(|(at, _)| *at == 0)
+        || in_markup(code, code, tools).contains(&0)
 }
 
 /// The fence with which a text ends: its offset and its code.
 fn last_fence(text: &str) -> Option<(usize, &str)> {
-    let (mut open, mut last, mut at) = (None, None, 0);
+    let mut open = None;
+    let mut last = None;
+    let mut at = 0;
+
     for line in text.split_inclusive('\n') {
         match open {
             None => {
@@ -189,7 +190,10 @@ fn names_tool(text: &str, tools: &[ToolSpec]) -> bool {
 
 /// The offset of a fence that Gemini writes around a call, and of one around a JSON call at the end of the answer.
 fn in_a_fence(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
-    let (mut found, mut open, mut at) = (Vec::new(), None, 0);
+    let mut found = Vec::new();
+    let mut open = None;
+    let mut at = 0;
+
     for line in text.split_inclusive('\n') {
         match open {
             None => {
@@ -205,7 +209,9 @@ fn in_a_fence(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
             Some((mark, begin, content, ref info))
                 if ends(line.trim_end_matches(['\n', '\r']), mark) =>
             {
-                let (code, rest) = (text.get(content..at), text.get(at + line.len()..));
+                let code = text.get(content..at);
+                let rest = text.get(at + line.len()..);
+
                 let is_call = code.is_some_and(|code| json::is_only_calls(code, tools));
                 let is_last = rest.is_some_and(|rest| rest.trim().is_empty());
                 if markup::FENCES.contains(&info.as_str()) || (is_last && is_call) {

@@ -1,6 +1,6 @@
 //! The prose of a Markdown text: all that is no code, no quotation and no comment.
 
-use crate::code::{CodeSpans, Mark, ends, fence, is_blank};
+use crate::code::{CodeSpans, FenceMark, ends, fence, is_blank};
 
 /// Additional columns that make a line indented code.
 const CODE_INDENT: usize = 4;
@@ -24,7 +24,7 @@ pub(super) fn prose(text: &str) -> String {
 /// The quotations that may continue in the next line.
 #[derive(Debug)]
 struct Quotations {
-    fence: Option<Mark>,
+    fence: Option<FenceMark>,
     is_comment: bool,
     /// Smallest indentation of the lines that are not blank.
     base: usize,

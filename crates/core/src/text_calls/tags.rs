@@ -26,21 +26,21 @@ const NAMING: [&str; 4] = ["function", "functionname", "tool", "toolname"];
 
 /// The reading of a tag and of the call in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum TagRole {
     Call,
     /// A call, or the mention of one.
     Mention,
 }
 
 /// The tags in a prose text, and how each one is read.
-pub(super) fn found(prose: &str, tools: &[ToolSpec]) -> Vec<(usize, Reading)> {
+pub(super) fn found(prose: &str, tools: &[ToolSpec]) -> Vec<(usize, TagRole)> {
     let tags = prose.match_indices(['<', '[']);
     let tags =
         tags.filter_map(|(at, open)| Some((at, read(prose.get(at + open.len()..)?, open, tools)?)));
     let recipients = prose
         .match_indices("to=")
         .filter(|(at, _)| is_recipient(prose, *at, tools));
-    tags.chain(recipients.map(|(at, _)| (at, Reading::Call)))
+    tags.chain(recipients.map(|(at, _)| (at, TagRole::Call)))
         .collect()
 }
 
@@ -53,12 +53,11 @@ fn is_recipient(prose: &str, at: usize, tools: &[ToolSpec]) -> bool {
     begins && offered(name.strip_prefix("functions.").unwrap_or(name), tools).is_some()
 }
 
-fn read(inner: &str, open: &str, tools: &[ToolSpec]) -> Option<Reading> {
-    let is_end = |letter: char| matches!(letter, '>' | ']' | '{' | '(' | '=' | '"' | '\n' | '<');
+fn read(inner: &str, open: &str, tools: &[ToolSpec]) -> Option<TagRole> {
     let length = inner
         .char_indices()
         .take(MAX_HEAD_CHARS)
-        .find(|(_, letter)| is_end(*letter))
+        .find(|(_, letter)| ends_head(*letter))
         .map(|(at, _)| at)?;
     let (head, rest) = inner.split_at_checked(length)?;
     if head.starts_with('/') {
@@ -90,8 +89,12 @@ fn read(inner: &str, open: &str, tools: &[ToolSpec]) -> Option<Reading> {
     let is_mention =
         open == "[" && is_of_call && rest.starts_with(['{', '(']) && names_tool(head, tools);
     match (is_call, is_mention) {
-        (true, _) => Some(Reading::Call),
-        (false, true) => Some(Reading::Mention),
+        (true, _) => Some(TagRole::Call),
+        (false, true) => Some(TagRole::Mention),
         (false, false) => None,
     }
+}
+
+fn ends_head(letter: char) -> bool {
+    matches!(letter, '>' | ']' | '{' | '(' | '=' | '"' | '\n' | '<')
 }

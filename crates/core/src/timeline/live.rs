@@ -21,7 +21,7 @@ pub struct Live {
     /// The agent of each execution that an event or a delta has named.
     agents: HashMap<ExecutionId, String>,
     /// Sorted by the time of the last delta.
-    answers: Vec<Answer>,
+    answers: Vec<LiveAnswer>,
 }
 
 /// Orders the model calls of an execution.
@@ -33,7 +33,7 @@ struct ModelCall {
 
 /// The unfinished answer of one execution.
 #[derive(Debug)]
-pub struct Answer {
+pub struct LiveAnswer {
     pub execution: ExecutionId,
     /// The lease epoch of the worker that requested it.
     pub epoch: u32,
@@ -78,7 +78,7 @@ impl Live {
                 return false;
             }
             Some(answer) if call == answer.call => answer,
-            Some(_) | None => Answer {
+            Some(_) | None => LiveAnswer {
                 execution: delta.execution_id,
                 epoch: delta.epoch,
                 call,
@@ -97,19 +97,17 @@ impl Live {
     }
 
     /// The unfinished answers that are requested again with this delta: by another worker, or by another attempt.
-    pub fn superseded_by(&self, delta: &Delta) -> impl Iterator<Item = &Answer> {
-        let (epoch, execution, iteration, attempt) = (
-            delta.epoch,
-            delta.execution_id,
-            delta.iteration,
-            delta.attempt,
-        );
+    pub fn superseded_by(&self, delta: &Delta) -> impl Iterator<Item = &LiveAnswer> {
+        let epoch = delta.epoch;
+        let execution = delta.execution_id;
+        let iteration = delta.iteration;
+        let attempt = delta.attempt;
+
         let is_current = epoch >= self.epoch;
-        let is_again = move |answer: &&Answer| {
+        self.answers.iter().filter(move |answer: &&LiveAnswer| {
             let is_earlier = answer.call.iteration == iteration && answer.call.attempt < attempt;
             is_current && (answer.epoch < epoch || answer.execution == execution && is_earlier)
-        };
-        self.answers.iter().filter(is_again)
+        })
     }
 
     /// Whether no answer is being written.
@@ -155,7 +153,7 @@ impl Live {
     }
 
     /// The unfinished answers; the one that grew last is the last one.
-    pub fn answers(&self) -> &[Answer] {
+    pub fn answers(&self) -> &[LiveAnswer] {
         &self.answers
     }
 
@@ -168,7 +166,7 @@ impl Live {
     }
 }
 
-impl Answer {
+impl LiveAnswer {
     /// The attempt of the iteration's model call, from 1.
     pub fn attempt(&self) -> u32 {
         self.call.attempt

@@ -141,7 +141,7 @@ impl EventType {
     }
 }
 
-/// One durable event, as it is published, printed by `watch --json` and read back from the store.
+/// A durable event, as it is published, printed by `watch --json` and read back from the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimelineEvent {
     /// The session, or the alert for an alert that opened none.
@@ -164,7 +164,7 @@ pub struct TimelineEvent {
     pub status: EventStatus,
     /// Text for people.
     pub content: String,
-    /// For programs; may be null.
+    /// The values for programs; may be null.
     pub metadata: Value,
     /// The time when the step was committed, in microseconds.
     pub created_at: DateTime<Utc>,
@@ -191,7 +191,7 @@ pub struct EventDraft {
     pub status: EventStatus,
     /// Text for people.
     pub content: String,
-    /// For programs; may be `Value::Null`.
+    /// The values for programs; may be `Value::Null`.
     pub metadata: Value,
 }
 

@@ -196,11 +196,10 @@ impl Recorded {
             })?;
         }
         if let Some(seen) = &self.written_delay {
-            let fault = || EvidenceError::Delay {
+            self.delay = parse_duration(seen).ok_or_else(|| EvidenceError::Delay {
                 tool: tool.to_owned(),
                 seen: seen.clone(),
-            };
-            self.delay = parse_duration(seen).ok_or_else(fault)?;
+            })?;
         }
         Ok(())
     }
@@ -215,12 +214,6 @@ impl Recorded {
     }
 
     fn matches(&self, arguments: &Map<String, Value>) -> bool {
-        let text = |name: &str| {
-            arguments
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
         self.when
             .iter()
             .all(|(name, value)| spelling::is_same(name, value, arguments.get(name)))
@@ -228,10 +221,10 @@ impl Recorded {
                 .contains
                 .iter()
                 .all(|(name, part)| spelling::contains(part, arguments.get(name)))
-            && self
-                .series
-                .iter()
-                .all(|(name, series)| series.answers(text(name)))
+            && self.series.iter().all(|(name, series)| {
+                let query = arguments.get(name).and_then(Value::as_str);
+                series.answers(query.unwrap_or_default())
+            })
     }
 
     fn condition(&self) -> String {

@@ -15,7 +15,7 @@ const AGGREGATIONS: [&str; 4] = ["sum", "avg", "max", "min"];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Series {
-    /// Its names; exporters have different ones for the same values.
+    /// The names of the metric; exporters have different ones for the same values.
     pub metrics: Vec<String>,
     pub labels: BTreeMap<String, String>,
     /// The labels that the query has to group by. By default it may group by any labels of the series.
@@ -142,8 +142,10 @@ impl Query {
 
 /// The name at the beginning of a text, and the text after it.
 fn word(text: &str) -> Option<(&str, &str)> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
-    let length = text.len() - text.trim_start_matches(is_part).len();
+    let length = text.len()
+        - text
+            .trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))
+            .len();
     let (name, rest) = text.split_at_checked(length)?;
     name.starts_with(|c: char| !c.is_ascii_digit())
         .then_some((name, rest))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::numbers::Sources;
+use super::numbers::SearchedTexts;
 use super::phrases::{first_advised, first_in, folded};
 use super::rubric::{Decisive, Phrases, Rubric};
 use crate::evidence::Evidence;
@@ -35,14 +35,14 @@ pub enum Outcome {
 
 tarsy_core::words!(pub Outcome);
 
-/// One check of a report.
+/// A check of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// `cause.<id>`, `evidence.<id>`, `citations.invented`, `numbers.invented`, `actions.forbidden`, `actions.do_next`,
     /// `form.cause` or `end`.
     pub id: String,
     pub ok: bool,
-    /// One sentence about what was found.
+    /// The finding in one sentence.
     pub seen: String,
 }
 
@@ -63,7 +63,7 @@ pub struct Grade {
     pub detail: Share,
 }
 
-/// One investigation of a drill.
+/// An investigation of a drill.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'t> {
     /// The whole timeline.
@@ -161,21 +161,21 @@ impl Rubric {
         let line = folded(cause);
         let id = |group: &Phrases| format!("cause.{}", group.id);
         let says = |phrase: &str| format!("the line Cause says {phrase:?}");
-        let wanted = |group: &Phrases| match first_in(&line, &group.any_of) {
-            Some(phrase) => passed(&id(group), says(phrase)),
-            None => failed(
-                &id(group),
-                format!("the line Cause says none of {}", list(&group.any_of)),
-            ),
-        };
-        let unwanted = |group: &Phrases| match first_in(&line, &group.any_of) {
-            Some(phrase) => failed(&id(group), says(phrase)),
-            None => passed(&id(group), "the line Cause does not blame it".to_owned()),
-        };
         self.all_of
             .iter()
-            .map(wanted)
-            .chain(self.none_of.iter().map(unwanted))
+            .map(|group: &Phrases| match first_in(&line, &group.any_of) {
+                Some(phrase) => passed(&id(group), says(phrase)),
+                None => failed(
+                    &id(group),
+                    format!("the line Cause says none of {}", list(&group.any_of)),
+                ),
+            })
+            .chain(self.none_of.iter().map(|group: &Phrases| {
+                match first_in(&line, &group.any_of) {
+                    Some(phrase) => failed(&id(group), says(phrase)),
+                    None => passed(&id(group), "the line Cause does not blame it".to_owned()),
+                }
+            }))
             .collect()
     }
 
@@ -196,7 +196,7 @@ impl Rubric {
             .iter()
             .map(|event| event.content.as_str())
             .chain([trial.alert]);
-        let sources = Sources::new(texts);
+        let sources = SearchedTexts::new(texts);
         let lines = [report.cause.as_deref(), report.evidence.as_deref()];
         let open: Vec<String> = lines
             .into_iter()
@@ -219,24 +219,20 @@ impl Rubric {
 
     /// Calls of tools that may change something, also those that were refused or not offered.
     fn forbidden_calls(&self, trial: &Trial<'_>) -> Check {
-        let refused = |event: &TimelineEvent| {
-            text(&event.metadata, "kind") == Some(ReplyKind::UnknownTool.as_str())
-        };
         let called = trial.events.iter().filter_map(|event| {
             if event.event_type == EventType::LlmToolCall {
                 return text(&event.metadata, "tool_name");
             }
             // The model asked for a tool that it was not offered.
-            (event.event_type == EventType::Error && refused(event))
+            (event.event_type == EventType::Error && is_refused(event))
                 .then_some(event.content.as_str())
         });
         let called: Vec<&str> = called.collect();
         let changing = trial.evidence.tools.iter().filter(|tool| !tool.read_only);
         let names = changing.map(|tool| format!("{}.{}", trial.server, tool.name));
-        let is_called = |name: &String| called.iter().any(|text| names_tool(text, name));
         let tried: Vec<String> = names
             .filter(|name| !self.allowed.contains(name))
-            .filter(|name| is_called(name))
+            .filter(|name| called.iter().any(|text| names_tool(text, name)))
             .collect();
         if tried.is_empty() {
             return passed(
@@ -263,6 +259,10 @@ impl Rubric {
             ),
         }
     }
+}
+
+fn is_refused(event: &TimelineEvent) -> bool {
+    text(&event.metadata, "kind") == Some(ReplyKind::UnknownTool.as_str())
 }
 
 /// Every cited number has to be the event of a tool's result.
@@ -386,10 +386,13 @@ fn summary(text: &str) -> Option<String> {
 
 /// Whether a text has the name of a tool as a whole word, with or without its server.
 fn names_tool(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     let short = name.split_once('.').map_or(name, |(_, short)| short);
-    text.split(|c: char| !is_part(c))
+    text.split(|c: char| !is_name_char(c))
         .any(|word| word == name || word == short)
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | '-')
 }
 
 fn text<'v>(metadata: &'v Value, key: &str) -> Option<&'v str> {

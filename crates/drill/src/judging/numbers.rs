@@ -60,13 +60,13 @@ const DURATIONS: [&str; 20] = [
 /// A number or a time of day in a line of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figure {
-    /// As the report has it.
+    /// The quantity as the report has it.
     pub(super) text: String,
-    kind: Kind,
+    kind: Quantity,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum Quantity {
     /// `HH:MM`, or `HH:MM:SS`.
     Time(String),
     Number(Number),
@@ -75,7 +75,7 @@ enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Number {
     value: f64,
-    /// One unit of its last digit.
+    /// The size of one unit of the last digit.
     unit: f64,
     is_exact: bool,
     scale: Scale,
@@ -91,7 +91,7 @@ enum Scale {
 
 /// The texts in which numbers are searched.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(super) struct SearchedTexts {
     texts: Vec<String>,
     /// The numbers of each text, as written.
     written: Vec<Vec<f64>>,
@@ -99,19 +99,22 @@ pub(super) struct Sources {
     all: Vec<f64>,
 }
 
-impl Sources {
+impl SearchedTexts {
     pub(super) fn new<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
         let numbers: Vec<Vec<(f64, String)>> = texts.iter().map(|text| numbers_of(text)).collect();
-        let applied = |(value, unit): &(f64, String)| match scale(unit) {
-            Some(Scale::Power(power)) => vec![
-                *value,
-                value * 1000_f64.powi(power),
-                value * 1024_f64.powi(power),
-            ],
-            Some(Scale::One | Scale::Percent) | None => vec![*value],
-        };
-        let all = numbers.iter().flatten().flat_map(applied).collect();
+        let all = numbers
+            .iter()
+            .flatten()
+            .flat_map(|(value, unit): &(f64, String)| match scale(unit) {
+                Some(Scale::Power(power)) => vec![
+                    *value,
+                    value * 1000_f64.powi(power),
+                    value * 1024_f64.powi(power),
+                ],
+                Some(Scale::One | Scale::Percent) | None => vec![*value],
+            })
+            .collect();
         let written = numbers
             .into_iter()
             .map(|text| text.into_iter().map(|(value, _)| value).collect())
@@ -136,10 +139,10 @@ impl Sources {
 
     fn has(&self, figure: &Figure) -> bool {
         match &figure.kind {
-            Kind::Time(time) => {
+            Quantity::Time(time) => {
                 self.texts.iter().any(|text| text.contains(time.as_str())) || self.has_epoch(time)
             }
-            Kind::Number(number) => {
+            Quantity::Number(number) => {
                 self.all.iter().any(|source| number.matches(*source))
                     || self
                         .written
@@ -174,8 +177,8 @@ impl Sources {
 impl Figure {
     fn value(&self) -> Option<f64> {
         match &self.kind {
-            Kind::Time(_) => None,
-            Kind::Number(number) => Some(number.value),
+            Quantity::Time(_) => None,
+            Quantity::Number(number) => Some(number.value),
         }
     }
 }
@@ -229,7 +232,7 @@ impl Number {
 
 /// Whether a figure is the sum, difference, product or quotient of two numbers.
 fn follows(figure: &Figure, numbers: &[f64]) -> bool {
-    let Kind::Number(number) = &figure.kind else {
+    let Quantity::Number(number) = &figure.kind else {
         return false;
     };
     numbers.iter().any(|a| {
@@ -245,15 +248,14 @@ fn follows(figure: &Figure, numbers: &[f64]) -> bool {
 /// The figures of a line that are checked.
 fn figures(line: &str) -> Vec<Figure> {
     let line = without_brackets(line);
-    let is_between = |c: char| {
-        c.is_whitespace()
-            || matches!(
-                c,
-                '(' | ')' | '"' | '\'' | '=' | '→' | '×' | ';' | '/' | '–' | '—' | '|'
-            )
-    };
     let words: Vec<&str> = line
-        .split(is_between)
+        .split(|c: char| {
+            c.is_whitespace()
+                || matches!(
+                    c,
+                    '(' | ')' | '"' | '\'' | '=' | '→' | '×' | ';' | '/' | '–' | '—' | '|'
+                )
+        })
         .map(trimmed)
         .filter(|word| !word.is_empty())
         .collect();
@@ -302,7 +304,7 @@ fn figure(word: &str, before: &str, behind: &str) -> Option<Figure> {
     if let Some(time) = time(word) {
         return Some(Figure {
             text: word.to_owned(),
-            kind: Kind::Time(time),
+            kind: Quantity::Time(time),
         });
     }
     let approximate = word.starts_with(['~', '≈']);
@@ -338,7 +340,7 @@ fn figure(word: &str, before: &str, behind: &str) -> Option<Figure> {
     let is_exact = !approximate && !ABOUT.contains(&before.to_lowercase().as_str());
     Some(Figure {
         text: word.to_owned(),
-        kind: Kind::Number(Number {
+        kind: Quantity::Number(Number {
             value,
             unit,
             is_exact,
@@ -381,11 +383,15 @@ fn time(word: &str) -> Option<String> {
     let word = word.trim_start_matches(['~', '≈']).trim_end_matches('Z');
     let parts: Vec<&str> = word.split(':').collect();
     let (hour, rest) = parts.split_first()?;
-    let is_number =
-        |part: &&&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
     let hour: u32 = hour.parse().ok().filter(|hour| *hour < 24)?;
-    let is_time =
-        (1..=2).contains(&rest.len()) && rest.iter().filter(is_number).count() == rest.len();
+    let is_time = (1..=2).contains(&rest.len())
+        && rest
+            .iter()
+            .filter(|part: &&&str| {
+                part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit())
+            })
+            .count()
+            == rest.len();
     is_time.then(|| format!("{hour:02}:{}", rest.join(":")))
 }
 
@@ -423,7 +429,7 @@ mod tests {
     use super::*;
 
     fn open(line: &str, sources: &[&str]) -> Vec<String> {
-        Sources::new(sources.iter().copied())
+        SearchedTexts::new(sources.iter().copied())
             .unsupported(line)
             .into_iter()
             .map(|figure| figure.text)

@@ -8,14 +8,16 @@ const NEGATED_WORDS: usize = 5;
 
 /// The text in the form in which phrases are searched.
 pub(super) fn folded(text: &str) -> String {
-    let plain = |c: char| match c {
-        '\u{2018}' | '\u{2019}' => Some('\''),
-        '\u{201c}' | '\u{201d}' => Some('"'),
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => Some('-'),
-        '*' | '`' => None,
-        other => Some(other),
-    };
-    let text: String = text.chars().filter_map(plain).collect();
+    let text: String = text
+        .chars()
+        .filter_map(|c: char| match c {
+            '\u{2018}' | '\u{2019}' => Some('\''),
+            '\u{201c}' | '\u{201d}' => Some('"'),
+            '\u{2010}'..='\u{2015}' | '\u{2212}' => Some('-'),
+            '*' | '`' => None,
+            other => Some(other),
+        })
+        .collect();
     text.to_lowercase()
         .split_whitespace()
         .collect::<Vec<_>>()

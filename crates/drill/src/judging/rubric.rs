@@ -38,7 +38,7 @@ pub struct Rubric {
 pub struct Phrases {
     /// The name in the result of a drill.
     pub id: String,
-    /// Never empty.
+    /// The texts of which one is enough; at least one.
     pub any_of: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Phrases {
 pub struct Decisive {
     /// The name in the result of a drill.
     pub id: String,
-    /// Never empty.
+    /// The proofs of which one is enough; at least one.
     pub any_of: Vec<Proof>,
 }
 
@@ -66,15 +66,7 @@ impl Rubric {
     /// # Errors
     /// All faults of the text, each with its line.
     pub fn parse(text: &str, tools: &[String]) -> Result<Self, Faults> {
-        let no_line = |line, problem| Faults {
-            file: FILE.to_owned(),
-            faults: vec![Fault {
-                key: String::new(),
-                line,
-                problem,
-            }],
-        };
-        let root = yaml::to_node(text).map_err(|error| no_line(error.line, error.message))?;
+        let root = yaml::to_node(text).map_err(|error| fault_of_line(error.line, error.message))?;
         let context = Context::new(&|_| None);
         let rubric = Field::root(&context, &root).section(|map| read(map, tools));
         let faults = context.into_faults();
@@ -86,6 +78,17 @@ impl Rubric {
                 faults,
             })
         }
+    }
+}
+
+fn fault_of_line(line: usize, problem: String) -> Faults {
+    Faults {
+        file: FILE.to_owned(),
+        faults: vec![Fault {
+            key: String::new(),
+            line,
+            problem,
+        }],
     }
 }
 

@@ -78,7 +78,9 @@ fn event(
 
 /// The calls with their recorded results; each result has the number of its event.
 fn looked_at(calls: &[Call], evidence: &Evidence) -> (Vec<TimelineEvent>, Vec<(String, u32)>) {
-    let (mut events, mut results) = (Vec::new(), Vec::new());
+    let mut events = Vec::new();
+    let mut results = Vec::new();
+
     for Call { tool, arguments } in calls {
         let name = json!({"tool_name": format!("{SERVER}.{tool}")});
         event(
@@ -102,28 +104,30 @@ fn looked_at(calls: &[Call], evidence: &Evidence) -> (Vec<TimelineEvent>, Vec<(S
 
 /// The report with the numbers of events in the places of `[[tool]]` and `[[tool#2]]`.
 fn cited(text: &str, results: &[(String, u32)]) -> String {
-    let number = |name: &str| {
-        let (tool, nth) = name
-            .split_once('#')
-            .map_or((name, None), |(tool, nth)| (tool, Some(nth)));
-        let of_tool: Vec<u32> = results
-            .iter()
-            .filter(|(known, _)| known == tool)
-            .map(|(_, number)| *number)
-            .collect();
-        let found = nth.map_or_else(
-            || of_tool.last(),
-            |nth| of_tool.get(nth.parse::<usize>().unwrap() - 1),
-        );
-        found
-            .unwrap_or_else(|| panic!("{name} has no result"))
-            .to_string()
-    };
     let mut parts = text.split("[[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |out, part| {
         let (names, rest) = part.split_once("]]").unwrap();
-        let numbers: Vec<String> = names.split(", ").map(number).collect();
+        let numbers: Vec<String> = names
+            .split(", ")
+            .map(|name: &str| {
+                let (tool, nth) = name
+                    .split_once('#')
+                    .map_or((name, None), |(tool, nth)| (tool, Some(nth)));
+                let of_tool: Vec<u32> = results
+                    .iter()
+                    .filter(|(known, _)| known == tool)
+                    .map(|(_, number)| *number)
+                    .collect();
+                let found = nth.map_or_else(
+                    || of_tool.last(),
+                    |nth| of_tool.get(nth.parse::<usize>().unwrap() - 1),
+                );
+                found
+                    .unwrap_or_else(|| panic!("{name} has no result"))
+                    .to_string()
+            })
+            .collect();
         format!("{out}[{}]{rest}", numbers.join(", "))
     })
 }
@@ -270,8 +274,9 @@ fn a_number_that_tarsy_has_marked_is_an_invented_citation() {
 #[test]
 fn every_decisive_text_is_recorded_and_not_part_of_the_alert() {
     for drill in BUILTIN {
-        let (evidence, rubric): (Evidence, Rubric) =
-            (drill.evidence().unwrap(), drill.rubric(SERVER).unwrap());
+        let evidence: Evidence = drill.evidence().unwrap();
+        let rubric: Rubric = drill.rubric(SERVER).unwrap();
+
         for proof in rubric.decisive.iter().flat_map(|item| &item.any_of) {
             let tool = evidence
                 .tool(proof.tool.strip_prefix("drill.").unwrap())

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, TranscriptError, answers, read};
+use super::{RecordedAnswer, TranscriptError, answers, read};
 
 /// A recorded conversation about a follow-up question.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Question {
     /// The answers are only true for a report that contains this text.
     pub report: Option<String>,
     /// Indexed as the answers of the transcript.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<RecordedAnswer>,
 }
 
 #[derive(Deserialize)]
@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn a_transcript_has_answers_to_questions() {
         let text = "name: x\nanswers: [{chunks: [{text: a}]}]\nquestions: [{match: why, report: full, answers: [{chunks: [{text: b}]}]}]";
-        let answer = Answer {
+        let answer = RecordedAnswer {
             chunks: vec![Chunk::Text("b".into())],
-            ..Answer::default()
+            ..RecordedAnswer::default()
         };
         let expected = Question {
             matches: "why".into(),

@@ -30,7 +30,7 @@ answers:
       - text: Half
       - cut: true
 ";
-    let first = Answer {
+    let first = RecordedAnswer {
         chunks: vec![
             Chunk::Thinking("Look first.".into()),
             Chunk::Wait(Duration::from_secs(2)),
@@ -51,14 +51,14 @@ answers:
             output: 2,
             ..Usage::default()
         }),
-        conclusion: Some(Box::new(Answer {
+        conclusion: Some(Box::new(RecordedAnswer {
             chunks: vec![Chunk::Text("No tools left.".into())],
-            ..Answer::default()
+            ..RecordedAnswer::default()
         })),
     };
-    let second = Answer {
+    let second = RecordedAnswer {
         chunks: vec![Chunk::Text("Half".into()), Chunk::Cut(())],
-        ..Answer::default()
+        ..RecordedAnswer::default()
     };
     assert_eq!(
         Transcript::parse(text).unwrap(),
@@ -176,7 +176,9 @@ fn system_message(briefing: &Briefing<'_>) -> String {
 #[test]
 fn every_call_of_a_built_in_transcript_is_answered_by_its_evidence() {
     for drill in BUILTIN {
-        let (evidence, transcripts) = (drill.evidence().unwrap(), transcripts(&drill));
+        let evidence = drill.evidence().unwrap();
+        let transcripts = transcripts(&drill);
+
         let asked = transcripts
             .iter()
             .flat_map(|each| &each.questions)
@@ -206,19 +208,24 @@ fn transcripts(drill: &Drill) -> Vec<Transcript> {
 }
 
 /// The calls of an answer, native or written as text.
-fn calls(answer: &Answer) -> Vec<(String, Map<String, Value>)> {
-    let of = |chunk: &Chunk| match chunk {
-        Chunk::Call(call) => Some((
-            call.tool.clone(),
-            call.arguments.as_object().unwrap().clone(),
-        )),
-        Chunk::Text(text) => react::read(text, None)
-            .action
-            .zip(react::read(text, None).arguments),
-        Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => None,
-        Chunk::Thinking(_) | Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => {
-            None
-        }
-    };
-    answer.chunks.iter().filter_map(of).collect()
+fn calls(answer: &RecordedAnswer) -> Vec<(String, Map<String, Value>)> {
+    answer
+        .chunks
+        .iter()
+        .filter_map(|chunk: &Chunk| match chunk {
+            Chunk::Call(call) => Some((
+                call.tool.clone(),
+                call.arguments.as_object().unwrap().clone(),
+            )),
+            Chunk::Text(text) => react::read(text, None)
+                .action
+                .zip(react::read(text, None).arguments),
+            Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => None,
+            Chunk::Thinking(_)
+            | Chunk::Wait(_)
+            | Chunk::Gate(_)
+            | Chunk::Cut(())
+            | Chunk::Hang(()) => None,
+        })
+        .collect()
 }

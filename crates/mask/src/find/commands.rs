@@ -16,13 +16,13 @@ pub(super) struct Command {
     secret: &'static [&'static str],
     /// Flags with `user:secret` as their argument.
     pair: &'static [&'static str],
-    form: Form,
+    form: ArgumentForm,
 }
 
 /// The form in which a program reads the argument of a flag with a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// After a blank.
+enum ArgumentForm {
+    /// The argument follows a blank.
     Apart,
     /// Directly after the flag: `mysql -p` without it prompts.
     Joined,
@@ -32,17 +32,17 @@ enum Form {
 const P: Command = Command {
     secret: &["-p"],
     pair: &[],
-    form: Form::Apart,
+    form: ArgumentForm::Apart,
 };
 const USER: Command = Command {
     secret: &[],
     pair: &["-u", "--user", "--proxy-user", "-U"],
-    form: Form::Apart,
+    form: ArgumentForm::Apart,
 };
 const MYSQL: Command = Command {
     secret: &["-p"],
     pair: &[],
-    form: Form::Joined,
+    form: ArgumentForm::Joined,
 };
 
 impl Command {
@@ -63,7 +63,7 @@ impl Command {
                 ..P
             },
             "sshpass" => Self {
-                form: Form::Either,
+                form: ArgumentForm::Either,
                 ..P
             },
             "mysql" | "mysqldump" | "mysqladmin" | "mysqlsh" | "mariadb" | "mariadb-dump"
@@ -110,7 +110,7 @@ impl Command {
     /// Whether the argument after this flag is a secret; `None` for any other argument.
     pub(super) fn flag(self, argument: &str) -> Option<bool> {
         let known = self.secret.contains(&argument) || self.pair.contains(&argument);
-        known.then_some(self.form != Form::Joined)
+        known.then_some(self.form != ArgumentForm::Joined)
     }
 
     /// The secret of a flag of this program; `start` and `end` are the offsets of the flag.
@@ -121,7 +121,7 @@ impl Command {
         }
         let flag = self.secret.iter().find(|flag| word.starts_with(**flag))?;
         let after = start + flag.len();
-        let may_join = self.form != Form::Apart;
+        let may_join = self.form != ArgumentForm::Apart;
         if after < end || is_quote(byte(text, after)) && may_join {
             let long = word.starts_with("--") || flag.len() > 2;
             return if long {
@@ -131,11 +131,13 @@ impl Command {
             };
         }
         let at = skip(text, after, is_blank);
-        let argument = at > after && byte(text, at) != b'-' && self.form != Form::Joined;
+        let argument = at > after && byte(text, at) != b'-' && self.form != ArgumentForm::Joined;
         if argument {
             value(text, at)
+        } else if may_join {
+            joined_with_other(text, after)
         } else {
-            joined_with_other(text, after).filter(|_| may_join)
+            None
         }
     }
 }
@@ -164,7 +166,9 @@ fn pair(text: &str, after: usize) -> Option<SecretSpan> {
     });
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace() && !is_quote(b));
     let colon = part(text, at, end).find([':', '%', ','])?;
-    let (start, quote) = (at + colon + 1, byte(text, at.saturating_sub(1)));
+    let start = at + colon + 1;
+    let quote = byte(text, at.saturating_sub(1));
+
     let end = if is_quote(quote) {
         // The secret itself may have spaces when the pair stands between quotes.
         part(text, start, near_line_end(text, start, 256))
@@ -254,7 +258,7 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
                 || last
                     .split(' ')
                     .any(|flag| flag.starts_with('-') && flag.contains('b'));
-            last_word(text, at).filter(|_| given)
+            if given { last_word(text, at) } else { None }
         }
         _ => None,
     }
@@ -273,7 +277,10 @@ fn second_word(text: &str, at: usize) -> Option<SecretSpan> {
     let second = skip(text, first, is_blank);
     let is_argument =
         second > first && !matches!(byte(text, second), b'/' | b'-' | b'\n' | b'\r' | 0);
-    let span = value(text, second).filter(|_| is_argument)?;
+    if !is_argument {
+        return None;
+    }
+    let span = value(text, second)?;
     is_opaque(part(text, span.start, span.end), 6).then_some(span)
 }
 

@@ -11,14 +11,14 @@ const MIN_RUN: usize = 20;
 
 /// A run of base64, base32 or hexadecimal digits, decoded.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct DecodedRun {
     pub(crate) span: SecretSpan,
     pub(crate) decoded: String,
 }
 
 /// Runs of base64, base32 or hexadecimal digits that decode to a text. Adds the ends of runs that the next line may
 /// continue after a prefix.
-pub(crate) fn encoded_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
+pub(crate) fn encoded_runs(text: &str, open: &mut Vec<usize>) -> Vec<DecodedRun> {
     let mut runs = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
@@ -50,7 +50,7 @@ fn is_base64(b: u8) -> bool {
 /// A run of base64 characters that is not decoded yet.
 struct EncodedRun {
     span: Span,
-    /// It has more than one line.
+    /// The run has more than one line.
     is_wrapped: bool,
 }
 
@@ -119,7 +119,7 @@ fn encoded_run(text: &str, start: usize) -> EncodedRun {
     }
 }
 
-fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
+fn decoded_run(text: &str, run: &EncodedRun) -> Option<DecodedRun> {
     let raw = run.span.text(text);
     let decode = |from: usize| {
         let tail = raw.get(from..).filter(|tail| tail.len() >= MIN_RUN)?;
@@ -132,23 +132,23 @@ fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
     };
     // The text before the run may use the same characters: `path/<base64>`.
     let first = decode(0).or_else(|| {
+        if run.is_wrapped {
+            return None;
+        }
         let joints = raw
             .bytes()
             .enumerate()
-            .filter(|(_, b)| matches!(b, b'/' | b'-' | b'_'))
-            .take(4);
-        joints
-            .filter(|_| !run.is_wrapped)
-            .find_map(|(at, _)| decode(at + 1))
+            .filter(|(_, b)| matches!(b, b'/' | b'-' | b'_'));
+        joints.take(4).find_map(|(at, _)| decode(at + 1))
     })?;
-    Some(Run {
+    Some(DecodedRun {
         span: SecretSpan::new(run.span.start, run.span.end),
         decoded: first,
     })
 }
 
 /// A run of hexadecimal digits, also after `0x` or `\\x`, or of base32.
-fn other_run(text: &str, span: Span) -> Option<Run> {
+fn other_run(text: &str, span: Span) -> Option<DecodedRun> {
     let run = span.text(text).trim_end_matches('=');
     let digits = run
         .strip_prefix('x')
@@ -167,43 +167,51 @@ fn other_run(text: &str, span: Span) -> Option<Run> {
         };
     // Most runs are digests, which are no text from their first bytes on.
     let head = text_of(&decode(part(digits, 0, 16)))?;
-    let decoded = text_of(&decode(digits)).filter(|_| !head.is_empty())?;
-    Some(Run {
+    if head.is_empty() {
+        return None;
+    }
+    let decoded = text_of(&decode(digits))?;
+    Some(DecodedRun {
         span: SecretSpan::new(span.start, skip(text, span.end, |b| b == b'=')),
         decoded,
     })
 }
 
 fn unhex(digits: &str) -> Vec<u8> {
-    let value = |b: u8| {
-        char::from(b)
-            .to_digit(16)
-            .and_then(|value| u8::try_from(value).ok())
-            .unwrap_or_default()
-    };
     digits
         .as_bytes()
         .chunks_exact(2)
-        .map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | value(*b)))
+        .map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | digit(*b)))
         .collect()
+}
+
+fn digit(b: u8) -> u8 {
+    char::from(b)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+        .unwrap_or_default()
 }
 
 /// RFC 4648, section 6.
 fn unbase32(letters: &str) -> Vec<u8> {
-    let value = |b: u8| {
-        if b.is_ascii_uppercase() {
-            b - b'A'
-        } else {
-            b - b'2' + 26
-        }
-    };
-    unpacked(letters.bytes().map(value), 5)
+    unpacked(
+        letters.bytes().map(|b: u8| {
+            if b.is_ascii_uppercase() {
+                b - b'A'
+            } else {
+                b - b'2' + 26
+            }
+        }),
+        5,
+    )
 }
 
 /// The bytes that values of this many bits make up.
 fn unpacked(values: impl Iterator<Item = u8>, width: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(values.size_hint().1.unwrap_or_default());
-    let (mut bits, mut have) = (0_u32, 0);
+    let mut bits = 0_u32;
+    let mut have = 0;
+
     for value in values {
         bits = bits << width | u32::from(value);
         have += width;
@@ -216,17 +224,19 @@ fn unpacked(values: impl Iterator<Item = u8>, width: u32) -> Vec<u8> {
 }
 
 fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
-    let value = |letter: u8| {
-        Some(match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        })
-    };
-    unpacked(letters.filter_map(value), 6)
+    unpacked(
+        letters.filter_map(|letter: u8| {
+            Some(match letter {
+                b'A'..=b'Z' => letter - b'A',
+                b'a'..=b'z' => letter - b'a' + 26,
+                b'0'..=b'9' => letter - b'0' + 52,
+                b'+' | b'-' => 62,
+                b'/' | b'_' => 63,
+                _ => return None,
+            })
+        }),
+        6,
+    )
 }
 
 /// The bytes as text: UTF-8, or UTF-16 with ASCII only. `None` for binary data.
@@ -238,8 +248,11 @@ fn text_of(bytes: &[u8]) -> Option<String> {
         Cow::Borrowed(bytes)
     };
     let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let is_readable = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{1b}');
-    (bytes.len() <= text.len() + 3 && text.chars().all(is_readable)).then(|| text.to_owned())
+    (bytes.len() <= text.len() + 3
+        && text
+            .chars()
+            .all(|c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{1b}')))
+    .then(|| text.to_owned())
 }
 
 /// URL-encoded runs, decoded, with their offsets: each run as a whole, and its values.

@@ -82,7 +82,7 @@ struct Container {
 /// A string, without its quotes.
 struct JsonString {
     span: Span,
-    /// Its line has the closing quote.
+    /// The closing quote is in the same line.
     is_closed: bool,
 }
 

@@ -205,17 +205,15 @@ impl Word<'_> {
     fn reach(self) -> Reach {
         let before = self.before();
         let words = before.trim();
-        let plain = |b: u8| {
-            matches!(
-                b,
-                b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@'
-            )
-        };
         let whole =
             self.start <= before.len() || byte(self.text, self.start - before.len() - 1) == b'\n';
         if whole
-            && (before.bytes().all(plain)
-                || ["export", "set", "ENV", "setx", "declare -x"].contains(&words))
+            && (before.bytes().all(|b: u8| {
+                matches!(
+                    b,
+                    b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@'
+                )
+            }) || ["export", "set", "ENV", "setx", "declare -x"].contains(&words))
         {
             return Reach::Line;
         }

@@ -31,7 +31,8 @@ pub(super) fn find(word: Word<'_>) -> Option<SecretSpan> {
 
 /// `<password type="plain">…</password>`.
 fn element(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
-    let (text, before) = (word.text, byte(word.text, word.start.wrapping_sub(1)));
+    let text = word.text;
+    let before = byte(text, word.start.wrapping_sub(1));
     if before != b'<' && before != b':' {
         return None;
     }

@@ -132,7 +132,7 @@ fn user(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     (is_likely && !is_name_or_uuid(secret)).then(|| SecretSpan::new(value, end))
 }
 
-/// One line of `.pgpass`: `host:port:database:user:password`, with `*` for any of the first four.
+/// The password of a line of `.pgpass`: `host:port:database:user:password`, with `*` for any of the first four.
 fn pgpass(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     let text = word.text;
     if value != word.end + 1 || byte(text, word.end) != b':' {
@@ -146,7 +146,12 @@ fn pgpass(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     let end = skip_near(text, value, 512, in_run);
     let mut fields = part(text, start, text.floor_char_boundary(end)).splitn(5, ':');
     let mut field = || fields.next();
-    let (host, port, _, user, password) = (field()?, field()?, field()?, field()?, field()?);
+    let host = field()?;
+    let port = field()?;
+    let _ = field()?;
+    let user = field()?;
+    let password = field()?;
+
     let is_port = port == "*" || port.len() > 1 && port.bytes().all(|b| b.is_ascii_digit());
     let is_named = user.starts_with(|c: char| c.is_ascii_alphabetic() || c == '*')
         && (host == "*" || host.contains(|c: char| c.is_ascii_alphabetic()));

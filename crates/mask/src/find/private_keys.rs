@@ -85,23 +85,24 @@ fn markers(text: &str) -> Vec<Marker> {
         return Vec::new();
     };
     let found = finder.find_iter(text);
-    let marker = |word: Match| {
-        let dash = part(text, word.start(), word.end())
-            .rfind('-')
-            .map_or(0, |dash| dash + 1);
-        let blank = skip(text, word.start() + dash, is_blank);
-        let kind = if byte(text, blank).eq_ignore_ascii_case(&b'b') {
-            MarkerKind::Begin
-        } else {
-            MarkerKind::End
-        };
-        Marker {
-            start: blank,
-            label: word.end(),
-            kind,
-        }
-    };
-    found.map(marker).collect()
+    found
+        .map(|word: Match| {
+            let dash = part(text, word.start(), word.end())
+                .rfind('-')
+                .map_or(0, |dash| dash + 1);
+            let blank = skip(text, word.start() + dash, is_blank);
+            let kind = if byte(text, blank).eq_ignore_ascii_case(&b'b') {
+                MarkerKind::Begin
+            } else {
+                MarkerKind::End
+            };
+            Marker {
+                start: blank,
+                label: word.end(),
+                kind,
+            }
+        })
+        .collect()
 }
 
 static PUTTY: LazyLock<Option<AhoCorasick>> =

@@ -22,12 +22,13 @@ struct TableHeader {
 /// Finds the cells of columns with a secret name, and the cells beside a secret name.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     users(text, spans);
-    let separates = |any: bool, b: &u8| any | matches!(b, b'|' | b',' | b'\t');
-    if !text
-        .as_bytes()
-        .chunks(4_096)
-        .any(|bytes| bytes.iter().fold(false, separates))
-    {
+    // Without a branch for each byte, so that the compiler vectorises it.
+    let has_cells = text.as_bytes().chunks(4_096).any(|bytes| {
+        bytes.iter().fold(false, |any: bool, b: &u8| {
+            any | matches!(b, b'|' | b',' | b'\t')
+        })
+    });
+    if !has_cells {
         return;
     }
     let mut header: Option<TableHeader> = None;

@@ -105,22 +105,25 @@ fn in_address(b: u8) -> bool {
 
 /// The password of `user:password@host`, with any characters, and a token as the user.
 fn user_info(text: &str, scheme: &str, span: Span, spans: &mut Vec<SecretSpan>) {
-    let (start, address) = (span.start, span.text(text));
+    let start = span.start;
+    let address = span.text(text);
+
     let authority_end = address.find(['/', '?', '#']).unwrap_or(address.len());
     let authority = part(address, 0, authority_end);
     let is_web = begins(scheme, "http") || begins(scheme, "ws");
-    let in_authority = authority
-        .rfind('@')
-        .filter(|_| is_web || !rest(address, authority_end).contains('@'));
-    // A password with `/`, `?` or `#` that is not percent-encoded.
-    let behind = || {
-        if is_web {
-            web_user_info(address)
-        } else {
-            any_user_info(address)
-        }
+    let may_be_in_authority = is_web || !rest(address, authority_end).contains('@');
+    let in_authority = if may_be_in_authority {
+        authority.rfind('@')
+    } else {
+        None
     };
-    let Some(user_end) = in_authority.or_else(behind) else {
+    let user_end = match in_authority {
+        Some(at) => Some(at),
+        // A password with `/`, `?` or `#` that is not percent-encoded.
+        None if is_web => web_user_info(address),
+        None => any_user_info(address),
+    };
+    let Some(user_end) = user_end else {
         return;
     };
     let info = part(address, 0, user_end);
@@ -143,7 +146,11 @@ fn user_info(text: &str, scheme: &str, span: Span, spans: &mut Vec<SecretSpan>) 
 /// The end of the user info in an HTTP or WebSocket URL whose authority has no `@`. A host name with a dot has none.
 fn web_user_info(address: &str) -> Option<usize> {
     let is_host = part(address, 0, address.find(':')?).contains('.');
-    any_user_info(address).filter(|_| !is_host)
+    if is_host {
+        None
+    } else {
+        any_user_info(address)
+    }
 }
 
 /// The end of the user info in any other URL whose authority has no `@`.
@@ -205,16 +212,15 @@ fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
     let host = part(text, start, host_end);
     let path = part(text, host_end, end);
     let path = path.split(['?', '#']).next().unwrap_or_default();
-    let is_host = |known: &str| {
+    let known = WEBHOOKS.iter().filter(|(known, _)| {
         host.strip_suffix(known)
             .is_some_and(|before| before.is_empty() || before.ends_with('.'))
-    };
-    let known = WEBHOOKS.iter().filter(|(known, _)| is_host(known));
+    });
     let token = known
         .filter_map(|(_, before)| Some(path.find(before)? + before.len()))
         .min();
     let token = token.filter(|from| path.len() >= from + 8);
-    let any = || {
+    let token = token.or_else(|| {
         let found = PATHS
             .iter()
             .filter_map(|before| Some(path.find(before)? + before.len()));
@@ -225,8 +231,8 @@ fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
                     .any(|piece| is_opaque(piece, 16) || is_id(piece))
             })
             .min()
-    };
-    if let Some(from) = token.or_else(any) {
+    });
+    if let Some(from) = token {
         let hidden = path
             .trim_end_matches([',', '.', ')', ']', '}', ';', ':'])
             .len();

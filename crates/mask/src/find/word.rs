@@ -33,7 +33,7 @@ impl<'t> Word<'t> {
 /// A set of words in ASCII letters of any case, which most words are quickly found not to be in.
 pub(super) struct WordSet<const N: usize> {
     words: [&'static str; N],
-    /// For each first letter a bit for the second one.
+    /// The second letters that follow each first letter, one bit for each.
     beginnings: [u32; 32],
 }
 
@@ -62,10 +62,12 @@ impl<const N: usize> WordSet<N> {
             .copied()
             .unwrap_or_default();
         let may_be = bits >> (second & 31) & 1 == 1;
+        if !may_be {
+            return None;
+        }
         self.words
             .iter()
             .copied()
-            .filter(|_| may_be)
             .find(|known| word.eq_ignore_ascii_case(known))
     }
 }

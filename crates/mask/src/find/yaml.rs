@@ -261,13 +261,12 @@ fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
         let length = line.bytes().take(MAX_KEY).position(|b| b == quote)?;
         (at + 1, at + 1 + length, at + 2 + length)
     } else {
-        let in_key = |b: u8| is_word(b) || matches!(b, b'$' | b'/' | b'@' | b' ' | b'[' | b']');
         let length = text
             .as_bytes()
             .get(at..end)?
             .iter()
             .take(MAX_KEY)
-            .position(|b| !in_key(*b))?;
+            .position(|b| !is_key_byte(*b))?;
         let name = part(text, at, at + length).trim_end();
         if name.is_empty() || name.matches(' ').count() > 3 {
             return None;
@@ -278,6 +277,10 @@ fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
     let separated =
         byte(text, colon) == b':' && (colon + 1 >= end || is_blank(byte(text, colon + 1)));
     separated.then_some((from, to, colon + 1))
+}
+
+fn is_key_byte(b: u8) -> bool {
+    is_word(b) || matches!(b, b'$' | b'/' | b'@' | b' ' | b'[' | b']')
 }
 
 /// Whether a value begins a block scalar: `|`, `>-`, `|2+`, also with a comment.
@@ -299,17 +302,19 @@ mod tests {
 
     fn shown(text: &str) -> Vec<String> {
         let doc = read(text, &[]);
-        let line = |node: &Node| {
-            let of = |span: Span| span.text(text);
-            format!(
-                "{:?} {} {:?} +{}",
-                node.kind,
-                node.key.map_or("-", of),
-                of(node.value),
-                node.next
-            )
-        };
-        doc.nodes.iter().map(line).collect()
+        doc.nodes
+            .iter()
+            .map(|node: &Node| {
+                let of = |span: Span| span.text(text);
+                format!(
+                    "{:?} {} {:?} +{}",
+                    node.kind,
+                    node.key.map_or("-", of),
+                    of(node.value),
+                    node.next
+                )
+            })
+            .collect()
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(super) enum LinePosition {
 /// The prefix of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
-    /// In bytes, with the blank after it; 0 if the line has none.
+    /// The length in bytes, with the blank after the prefix; 0 if the line has none.
     pub(super) length: usize,
     /// The same for all lines of a source.
     pub(super) identity: u64,
@@ -275,8 +275,11 @@ fn is_plain(token: &str) -> bool {
 
 /// Whether a word may be the name of a pod: `web-7d9f8b6c5-x2x8p`, `db-0`.
 fn is_pod(token: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
-    token.contains('-') && token.bytes().any(|b| b.is_ascii_digit()) && token.bytes().all(allowed)
+    token.contains('-')
+        && token.bytes().any(|b| b.is_ascii_digit())
+        && token
+            .bytes()
+            .all(|b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.'))
 }
 
 /// The end of a label that a program writes before a whole text: `Echo:`, `Output of the command:`.

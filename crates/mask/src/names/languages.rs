@@ -135,8 +135,8 @@ pub(crate) fn translate(raw: &str) -> Option<DecodedView> {
             continue;
         }
         let after = letters.peek().map_or(' ', |(_, c)| *c);
-        let latin =
-            full_width(c).or_else(|| latin(c).filter(|_| is_latin(before) || is_latin(after)));
+        let is_in_latin_word = is_latin(before) || is_latin(after);
+        let latin = full_width(c).or_else(|| if is_in_latin_word { latin(c) } else { None });
         before = latin.unwrap_or(c);
         if let Some(latin) = latin {
             view.copied(raw.get(done..at).unwrap_or_default(), done);

@@ -19,7 +19,7 @@ pub(super) enum Secrecy {
     Weak,
     /// Secret unless the value obviously is none.
     Strong,
-    /// Like `Strong`, up to the end of the line: HTTP headers with credentials.
+    /// The value is a secret as with `Strong`, up to the end of the line: HTTP headers with credentials.
     Header,
 }
 
@@ -200,7 +200,10 @@ fn segments<'a>(name: &str, lower: &'a str) -> Vec<&'a str> {
     let mut segments = Vec::new();
     let mut start = 0;
     for end in 1..=bytes.len() {
-        let (before, here, after) = (at(end - 1), at(end), at(end + 1));
+        let before = at(end - 1);
+        let here = at(end);
+        let after = at(end + 1);
+
         let camel = before.is_ascii_lowercase() && here.is_ascii_uppercase()
             || before.is_ascii_uppercase()
                 && here.is_ascii_uppercase()

@@ -23,7 +23,7 @@ use tarsy_core::execution::state::MessageSource;
 /// A model call of a session with its number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NumberedCall {
-    /// From 1, in the order in which the calls were stored.
+    /// The number of the call, from 1, in the order in which the calls were stored.
     pub number: u32,
     #[serde(flatten)]
     pub call: ModelCallReport,
@@ -32,7 +32,7 @@ pub struct NumberedCall {
 /// The number of a call in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallNumber {
-    /// Counted from 1.
+    /// The call of this number, from 1.
     Number(u32),
     Last,
 }
@@ -64,7 +64,7 @@ pub struct RebuiltCall {
     pub call: NumberedCall,
     /// The number of calls that the session has.
     pub calls: u32,
-    /// Or the reason why the request cannot be made again.
+    /// The request, or the reason why it cannot be made again.
     pub rebuilt: Result<Rebuilt, String>,
 }
 
@@ -72,7 +72,7 @@ pub struct RebuiltCall {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rebuilt {
     pub request: RequestBody,
-    /// For each message the entry that it was made from; none for a summary.
+    /// The entry that each message was made from; a summary has none.
     pub sources: Vec<MessageSource>,
     pub answer: Option<Answer>,
     pub summary: Option<Summary>,

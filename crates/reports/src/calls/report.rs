@@ -39,7 +39,7 @@ pub struct RequestReport {
     pub request_id: String,
     /// The number of its messages.
     pub message_count: usize,
-    /// These, in order.
+    /// The messages of the request, in order.
     pub messages: Vec<MessageReport>,
     /// The number of the first message of the next page; `None` on the last one.
     pub next: Option<usize>,
@@ -57,14 +57,14 @@ pub struct RequestReport {
 /// A message of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MessageReport {
-    /// Counted from 1.
+    /// The number of the message in its request, from 1.
     pub number: usize,
     pub role: Role,
     pub content: String,
     pub tool_calls: Vec<RequestedCall>,
-    /// Of a result: the call that it answers.
+    /// The id of the call that a result answers.
     pub tool_call_id: Option<String>,
-    /// Of a result: the tool.
+    /// The tool that has given a result.
     pub tool: Option<String>,
     pub is_error: bool,
     /// The provider's own form of the answer, which is sent instead of the text.
@@ -84,7 +84,7 @@ pub struct MessageReport {
 pub struct RequestedCall {
     pub id: String,
     pub tool: String,
-    /// As the model wrote them, masked.
+    /// The arguments as the model wrote them, masked.
     pub arguments: String,
 }
 
@@ -219,11 +219,17 @@ impl RequestReport {
 
     /// The bytes of its texts.
     fn bytes(&self) -> usize {
-        let arguments = |call: &RequestedCall| call.arguments.len();
-        let of_message = |message: &MessageReport| {
-            message.content.len() + message.tool_calls.iter().map(arguments).sum::<usize>()
-        };
-        self.messages.iter().map(of_message).sum()
+        self.messages
+            .iter()
+            .map(|message: &MessageReport| {
+                message.content.len()
+                    + message
+                        .tool_calls
+                        .iter()
+                        .map(|call: &RequestedCall| call.arguments.len())
+                        .sum::<usize>()
+            })
+            .sum()
     }
 }
 

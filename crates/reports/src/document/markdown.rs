@@ -5,14 +5,16 @@
 use crate::columns::cut;
 use tarsy_core::readable::text::{self, Charset};
 
-/// One line of plain text: a character is escaped where it would have a meaning in Markdown, so that names and commands
-/// can be copied from the text as it is written.
+/// A text as one line of plain text. A character is escaped where it would have a meaning in Markdown, so that names
+/// and commands can be copied from the text as it is written.
 pub(super) fn inline(outside: &str) -> String {
     let text = text::one_line(outside, Charset::Unicode);
     let mut out = String::new();
-    let (mut before, mut rest) = (None, text.chars().peekable());
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+
     while let Some(c) = rest.next() {
-        if has_meaning(Place {
+        if has_meaning(CharContext {
             before,
             c,
             next: rest.peek().copied(),
@@ -32,15 +34,15 @@ pub(super) fn inline(outside: &str) -> String {
 
 /// A character between its neighbours.
 #[derive(Clone, Copy)]
-struct Place {
+struct CharContext {
     before: Option<char>,
     c: char,
     next: Option<char>,
 }
 
 /// Whether a character of plain text would format it, make a link, or mention a person.
-fn has_meaning(place: Place) -> bool {
-    let Place { before, c, next } = place;
+fn has_meaning(place: CharContext) -> bool {
+    let CharContext { before, c, next } = place;
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     match c {
         '\\' | '`' | '*' | '<' | '|' | '~' | '$' => true,
@@ -56,7 +58,7 @@ fn has_meaning(place: Place) -> bool {
 
 /// Whether a character makes an image, a link, the link of a wiki (`[[page]]`), a reference or a footnote of brackets.
 /// Brackets alone are text: the document defines no reference.
-fn makes_link(place: Place) -> bool {
+fn makes_link(place: CharContext) -> bool {
     match place.c {
         '!' => place.next == Some('['),
         '[' => matches!(place.next, Some('[' | '^')),
@@ -65,12 +67,12 @@ fn makes_link(place: Place) -> bool {
     }
 }
 
-/// One line of a model's Markdown: emphasis and code are rendered, HTML, images and links are not.
+/// A line of a model's Markdown: emphasis and code are rendered, HTML, images and links are not.
 pub(super) fn written(outside: &str) -> String {
     Harmless::default().line(&text::one_line(outside, Charset::Unicode))
 }
 
-/// One line as a code span, cut at `columns`; an empty text stays empty.
+/// A text as a code span of one line, cut at `columns`; an empty text stays empty.
 pub(super) fn code(outside: &str, columns: usize) -> String {
     let text = cut(
         &text::one_line(outside, Charset::Unicode),
@@ -108,7 +110,9 @@ pub(super) fn block(outside: &str) -> Vec<String> {
 /// leaves the quotation.
 pub(super) fn quote(outside: &str) -> Vec<String> {
     let text = text::clean(outside, Charset::Unicode);
-    let (mut open, mut harmless) = (None::<Fence>, Harmless::default());
+    let mut open = None::<Fence>;
+    let mut harmless = Harmless::default();
+
     let mut lines = Vec::new();
     for line in text.trim_end().trim_start_matches('\n').lines() {
         let line = line.trim_end();
@@ -150,7 +154,11 @@ impl Harmless {
             let (before, from) = rest.split_at(at);
             out.push_str(&escaped(before));
             let is_literal = backslashes(before) % 2 == 1;
-            let span = code_span(from).filter(|_| !self.is_unsure && !is_literal);
+            let span = if self.is_unsure || is_literal {
+                None
+            } else {
+                code_span(from)
+            };
             self.is_unsure |= span.is_none();
             let shown = span.unwrap_or_else(|| run(from));
             out.push_str(shown);
@@ -168,11 +176,13 @@ fn backslashes(text: &str) -> usize {
 
 fn escaped(text: &str) -> String {
     let mut out = String::new();
-    let (mut before, mut rest) = (None, text.chars().peekable());
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+
     // The model has escaped the next character itself.
     let mut is_escaped = false;
     while let Some(c) = rest.next() {
-        let place = Place {
+        let place = CharContext {
             before,
             c,
             next: rest.peek().copied(),
@@ -231,7 +241,9 @@ impl Fence {
 }
 
 fn longest_run(text: &str, wanted: char) -> usize {
-    let (mut longest, mut run) = (0, 0);
+    let mut longest = 0;
+    let mut run = 0;
+
     for c in text.chars() {
         run = if c == wanted { run + 1 } else { 0 };
         longest = longest.max(run);
@@ -305,7 +317,7 @@ mod tests {
     /// The markup that would lead out of the document, or change it.
     fn dangers(markdown: &str) -> Vec<String> {
         use pulldown_cmark::{Event, Options, Parser, Tag};
-        let is_danger = |event: &Event<'_>| {
+        let events = Parser::new_ext(markdown, Options::all()).filter(|event: &Event<'_>| {
             let leads_out = matches!(
                 event,
                 Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock)
@@ -315,8 +327,7 @@ mod tests {
                     event,
                     Event::Html(_) | Event::InlineHtml(_) | Event::FootnoteReference(_)
                 )
-        };
-        let events = Parser::new_ext(markdown, Options::all()).filter(is_danger);
+        });
         events.map(|event| format!("{event:?}")).collect()
     }
 

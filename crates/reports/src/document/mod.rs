@@ -15,7 +15,7 @@ use tarsy_core::readable::format::{self, millis};
 use tarsy_core::readable::results;
 use tarsy_core::readable::text::{self, Charset, short_id};
 use tarsy_core::summary::{below, executive_summary};
-use tarsy_core::timeline::rows::{Source, arguments, footnotes};
+use tarsy_core::timeline::rows::{CitedPage, arguments, footnotes};
 use tarsy_engine::ports::ToolCallState;
 
 /// Maximum number of lines of the alert in a report.
@@ -153,10 +153,10 @@ const CITATIONS: &str =
 
 /// The fields of an analysis with the marks of the pages that it rests on; the answer to a question is shown whole.
 fn summary(report: &AlertReport, session: &SessionReport) -> Option<String> {
-    let stored = session
-        .executive_summary
-        .as_deref()
-        .filter(|_| report.parent_id.is_none())?;
+    if report.parent_id.is_some() {
+        return None;
+    }
+    let stored = session.executive_summary.as_deref()?;
     let noted = session
         .final_analysis
         .as_deref()
@@ -214,11 +214,12 @@ fn analysis(report: &AlertReport, session: &SessionReport) -> Vec<String> {
 }
 
 /// A page with its visible address; the address is a link only if it is one of the web.
-fn source(mark: &str, source: &Source) -> String {
-    let Source { title, uri } = source;
-    let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '\\');
-    let is_web =
-        (uri.starts_with("https://") || uri.starts_with("http://")) && uri.chars().all(is_plain);
+fn source(mark: &str, source: &CitedPage) -> String {
+    let CitedPage { title, uri } = source;
+    let is_web = (uri.starts_with("https://") || uri.starts_with("http://"))
+        && uri
+            .chars()
+            .all(|c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '\\'));
     let address = if is_web {
         format!("<{uri}>")
     } else {
@@ -236,26 +237,30 @@ fn source(mark: &str, source: &Source) -> String {
 
 /// The questions about the investigation with their answers.
 fn questions(report: &AlertReport) -> Vec<String> {
-    let one = |each: &QuestionReport| {
-        let question = inline(each.question.as_deref().unwrap_or("(no text)"));
-        let head = format!(
-            "**{question}** ({}, {})",
-            moment(each.created_at),
-            code(&each.session_id.short(), 40)
-        );
-        let why = || {
-            each.error
-                .clone()
-                .unwrap_or_else(|| status_word(each.status.as_str()))
-        };
-        let none = || vec![format!("No answer: {}", inline(&why()))];
-        let answer = each.answer.as_deref().map_or_else(none, quote);
-        [head, String::new()]
-            .into_iter()
-            .chain(answer)
-            .collect::<Vec<_>>()
-    };
-    let parts: Vec<Vec<String>> = report.questions.iter().map(one).collect();
+    let parts: Vec<Vec<String>> = report
+        .questions
+        .iter()
+        .map(|each: &QuestionReport| {
+            let question = inline(each.question.as_deref().unwrap_or("(no text)"));
+            let head = format!(
+                "**{question}** ({}, {})",
+                moment(each.created_at),
+                code(&each.session_id.short(), 40)
+            );
+            let answer = match &each.answer {
+                Some(answer) => quote(answer),
+                None => {
+                    let error = each.error.clone();
+                    let why = error.unwrap_or_else(|| status_word(each.status.as_str()));
+                    vec![format!("No answer: {}", inline(&why))]
+                }
+            };
+            [head, String::new()]
+                .into_iter()
+                .chain(answer)
+                .collect::<Vec<_>>()
+        })
+        .collect();
     if parts.is_empty() {
         Vec::new()
     } else {
@@ -348,15 +353,18 @@ fn call(call: &ToolCallReport, session: &SessionReport) -> String {
 }
 
 fn joined(report: &AlertReport) -> Vec<String> {
-    let line = |alert: &JoinedAlert| {
-        let title = inline(alert.title.as_deref().unwrap_or("(no title)"));
-        format!(
-            "- {} {} {title}",
-            moment(alert.received_at),
-            code(&alert.alert_id.short(), 40)
-        )
-    };
-    let lines: Vec<String> = report.joined.iter().map(line).collect();
+    let lines: Vec<String> = report
+        .joined
+        .iter()
+        .map(|alert: &JoinedAlert| {
+            let title = inline(alert.title.as_deref().unwrap_or("(no title)"));
+            format!(
+                "- {} {} {title}",
+                moment(alert.received_at),
+                code(&alert.alert_id.short(), 40)
+            )
+        })
+        .collect();
     let title = if report.limited_by.is_some() {
         "Other alerts above the limit"
     } else {

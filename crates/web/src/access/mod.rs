@@ -1,7 +1,7 @@
 //! Access control: checks the user and the rights of each request before its handler.
 //!
 //! In order: the name in `Host`, the user, and the page that a form comes from. A handler gets the user's rights as the
-//! extension [`Access`].
+//! extension `Access`.
 
 mod host;
 mod form;

@@ -9,7 +9,7 @@ use crate::shell::words::brief;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
 use tarsy_core::readable::text::Charset;
-use tarsy_core::timeline::live::{Answer, Live};
+use tarsy_core::timeline::live::{Live, LiveAnswer};
 use tarsy_core::timeline::rows::{Row, Rows};
 use tarsy_core::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 
@@ -147,7 +147,7 @@ impl LivePage {
         }
     }
 
-    fn unfinished(&self, answer: &Answer) -> Markup {
+    fn unfinished(&self, answer: &LiveAnswer) -> Markup {
         self.row(
             answer,
             "",
@@ -156,7 +156,7 @@ impl LivePage {
     }
 
     /// An answer that is requested again, struck out until the next event.
-    fn gone(&self, answer: &Answer) -> Markup {
+    fn gone(&self, answer: &LiveAnswer) -> Markup {
         self.row(
             answer,
             " gone",
@@ -164,7 +164,7 @@ impl LivePage {
         )
     }
 
-    fn row(&self, answer: &Answer, class: &'static str, mark: &str) -> Markup {
+    fn row(&self, answer: &LiveAnswer, class: &'static str, mark: &str) -> Markup {
         // Each attempt has its own row.
         let id = format!(
             "w-{}-{}-{}",

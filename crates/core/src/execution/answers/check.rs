@@ -41,13 +41,15 @@ fn faults(state: &State, analysis: &str, sources: &Sources, usage: Usage) -> Vec
     }
     let is_investigation = plan.citable.is_none() && !plan.tools.is_empty();
     let is_first = is_investigation && state.context().is_none();
-    let is_found = |fault: &Fault| match fault {
-        Fault::NotLooked => is_first && !state.has_looked(),
-        Fault::NoCause => is_investigation && !names_cause(analysis),
-        Fault::NoSource => is_first && state.has_looked() && sources.are_none(),
-        Fault::UnknownSource => !sources.unknown.is_empty(),
-    };
-    Fault::ALL.into_iter().filter(is_found).collect()
+    Fault::ALL
+        .into_iter()
+        .filter(|fault: &Fault| match fault {
+            Fault::NotLooked => is_first && !state.has_looked(),
+            Fault::NoCause => is_investigation && !names_cause(analysis),
+            Fault::NoSource => is_first && state.has_looked() && sources.are_none(),
+            Fault::UnknownSource => !sources.unknown.is_empty(),
+        })
+        .collect()
 }
 
 /// Whether another answer of an iteration may follow.

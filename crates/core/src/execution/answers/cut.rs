@@ -102,7 +102,9 @@ pub(in crate::execution) fn analysis_of(state: &State, answer: &mut Answer) -> S
         return answer.text.clone();
     }
     let conclusion = react::conclude(&answer.text, state.quote_context().untrusted);
-    let (kind, thought) = (ReplyKind::Final, conclusion.thought);
+    let kind = ReplyKind::Final;
+    let thought = conclusion.thought;
+
     answer.reading = Some(Box::new(ParsedReply {
         kind,
         thought,

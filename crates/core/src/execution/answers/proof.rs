@@ -76,17 +76,22 @@ pub fn mark(state: &State, analysis: &str, answer: Option<&Answer>) -> Option<Ma
     let has_native_work = has_native_work(state, answer);
     let has_looked = state.has_looked() || has_native_work;
     let has_tools = plan.strategy.uses_tools() && !plan.tools.is_empty();
-    let is_found = |mark: &Mark| match mark {
-        Mark::NoTools => !has_context && !has_looked && !has_tools,
-        Mark::NotLooked => !has_context && !has_looked && has_tools,
-        Mark::NoSource => sources.are_none(),
-        Mark::CallsFailed => {
-            !has_context && !has_native_work && state.has_looked() && !state.has_answer_of_tool()
-        }
-        Mark::UnknownSource => !sources.unknown.is_empty(),
-        Mark::NoCause => !names_cause(analysis),
-        Mark::Unknown | Mark::NotCombined | Mark::MissingServer | Mark::Incomplete => false,
-    };
-    let counts = |mark: &Mark| !is_question || *mark == Mark::UnknownSource;
-    Mark::ALL.into_iter().rev().filter(counts).find(is_found)
+    Mark::ALL
+        .into_iter()
+        .rev()
+        .filter(|mark: &Mark| !is_question || *mark == Mark::UnknownSource)
+        .find(|mark: &Mark| match mark {
+            Mark::NoTools => !has_context && !has_looked && !has_tools,
+            Mark::NotLooked => !has_context && !has_looked && has_tools,
+            Mark::NoSource => sources.are_none(),
+            Mark::CallsFailed => {
+                !has_context
+                    && !has_native_work
+                    && state.has_looked()
+                    && !state.has_answer_of_tool()
+            }
+            Mark::UnknownSource => !sources.unknown.is_empty(),
+            Mark::NoCause => !names_cause(analysis),
+            Mark::Unknown | Mark::NotCombined | Mark::MissingServer | Mark::Incomplete => false,
+        })
 }

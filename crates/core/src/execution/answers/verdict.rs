@@ -21,15 +21,15 @@ use crate::vocabulary::ErrorCode;
 /// The decision about an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It counts.
+    /// The answer counts.
     Take,
-    /// It does not count; the model gets the reason and is asked again.
+    /// The answer does not count; the model gets the reason and is asked again.
     AskAgain,
-    /// It does not count, and the next provider takes over; without one, the model is asked again.
+    /// The answer does not count, and the next provider takes over; without one, the model is asked again.
     Switch(ErrorCode),
-    /// It does not count: a failed iteration with this code.
+    /// The answer does not count: the iteration has failed with this code.
     Fail(ErrorCode),
-    /// It is the last answer that is asked for: it counts, with a mark.
+    /// The model is not asked again: the answer counts, with a mark.
     Keep,
 }
 
@@ -37,7 +37,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub finish: Finish,
-    /// It has structured calls, and calls are allowed.
+    /// The answer has structured calls, and calls are allowed.
     pub has_calls: bool,
     /// A call stands in its text, and it has no structured one.
     pub has_text_call: bool,
@@ -50,7 +50,9 @@ pub fn verdict(ended: Ended, strategy: Strategy, purpose: Purpose) -> Verdict {
     let Ended {
         has_calls, before, ..
     } = ended;
-    let (code, is_first) = (ended.code(), before == 0);
+    let code = ended.code();
+    let is_first = before == 0;
+
     let iterates = purpose == Purpose::Iteration && strategy.uses_tools();
     match ended.kind() {
         Kind::Whole => Verdict::Take,
@@ -193,12 +195,10 @@ mod tests {
 
     #[test]
     fn an_iteration_is_asked_again_at_most_once_and_then_fails_with_its_reason() {
-        let iterates =
-            |strategy: Strategy, purpose| strategy.uses_tools() && purpose == Purpose::Iteration;
-        for (ended, strategy, purpose) in cells()
-            .into_iter()
-            .filter(|(_, one, purpose)| iterates(*one, *purpose))
-        {
+        let iterations = cells().into_iter().filter(|(_, strategy, purpose)| {
+            strategy.uses_tools() && *purpose == Purpose::Iteration
+        });
+        for (ended, strategy, purpose) in iterations {
             let verdict = verdict(ended, strategy, purpose);
             let may_ask = verdict == Verdict::AskAgain && ended.before == 0;
             assert!(

@@ -20,7 +20,7 @@ pub enum About {
 pub enum Fault {
     /// Tools are offered, and none was called.
     NotLooked,
-    /// It names no cause, in no form.
+    /// The answer names no cause in any form.
     NoCause,
     /// A tool has answered, and cause and evidence cite no result.
     NoSource,

@@ -19,7 +19,7 @@ pub struct StoredCall {
     pub purpose: Purpose,
     /// The number of the last entry in the request.
     pub entries_upto: u32,
-    /// Its number among the calls of its checkpoint, from 1.
+    /// The number of the call among those of its checkpoint, from 1.
     pub call_no: u32,
 }
 

@@ -129,30 +129,32 @@ impl State {
             .iter()
             .rev()
             .take_while(|entry| entry.switched_to().is_none());
-        let cut = |entry: &Entry| match entry {
-            Entry::Answer(answer) => Some(answer.finish == Finish::MaxTokens),
-            Entry::Failed {
-                source: FailureSource::Model,
-                code,
-                ..
-            } if ErrorCode::of(code) == ErrorCode::MaxTokens => Some(true),
-            Entry::Failed { .. }
-            | Entry::Prompt { .. }
-            | Entry::ToolResult(_)
-            | Entry::Observation(_)
-            | Entry::Feedback { .. }
-            | Entry::AlertUpdated(_)
-            | Entry::Started { .. }
-            | Entry::Lost { .. }
-            | Entry::SentBefore { .. }
-            | Entry::Switched { .. }
-            | Entry::Concluding { .. }
-            | Entry::Elided { .. }
-            | Entry::Summarised(_)
-            | Entry::Stopped { .. }
-            | Entry::Ended { .. } => None,
-        };
-        of_provider.filter_map(cut).next().unwrap_or(false)
+        of_provider
+            .filter_map(|entry: &Entry| match entry {
+                Entry::Answer(answer) => Some(answer.finish == Finish::MaxTokens),
+                Entry::Failed {
+                    source: FailureSource::Model,
+                    code,
+                    ..
+                } if ErrorCode::of(code) == ErrorCode::MaxTokens => Some(true),
+                Entry::Failed { .. }
+                | Entry::Prompt { .. }
+                | Entry::ToolResult(_)
+                | Entry::Observation(_)
+                | Entry::Feedback { .. }
+                | Entry::AlertUpdated(_)
+                | Entry::Started { .. }
+                | Entry::Lost { .. }
+                | Entry::SentBefore { .. }
+                | Entry::Switched { .. }
+                | Entry::Concluding { .. }
+                | Entry::Elided { .. }
+                | Entry::Summarised(_)
+                | Entry::Stopped { .. }
+                | Entry::Ended { .. } => None,
+            })
+            .next()
+            .unwrap_or(false)
     }
 
     /// The answer that ends the execution if no other one comes.

@@ -7,7 +7,7 @@ use crate::execution::entry::Entry;
 /// The entry that a message is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageSource {
-    /// Its number in the journal, from 1.
+    /// The number of the entry in the journal, from 1.
     pub entry: u32,
     /// The number of its event, if it is a result.
     pub event: Option<u32>,

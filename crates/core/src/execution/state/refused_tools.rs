@@ -26,10 +26,13 @@ impl State {
 
     /// The tools of the plan that were refused for the first time before this answer.
     pub fn newly_refused<'a>(&self, answer: &'a Answer) -> Vec<&'a RefusedTool> {
-        let is_new = |refused: &&RefusedTool| {
-            self.tool(&refused.tool).is_some() && !self.is_refused(&refused.tool)
-        };
-        answer.refused_tools.iter().filter(is_new).collect()
+        answer
+            .refused_tools
+            .iter()
+            .filter(|refused: &&RefusedTool| {
+                self.tool(&refused.tool).is_some() && !self.is_refused(&refused.tool)
+            })
+            .collect()
     }
 
     pub(super) fn add_refused(&mut self, answer: &Answer) {

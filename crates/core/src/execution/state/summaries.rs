@@ -33,12 +33,12 @@ impl State {
         if summary.content.is_empty() {
             return;
         }
-        let is_its = |entry: &Entry| {
+        let at = self.entries.iter().rposition(|entry: &Entry| {
             entry
                 .result()
                 .is_some_and(|result| result.call_id == summary.call_id)
-        };
-        let Some(at) = self.entries.iter().rposition(is_its) else {
+        });
+        let Some(at) = at else {
             return;
         };
         let next = self.entries.len();

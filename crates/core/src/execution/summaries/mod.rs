@@ -38,7 +38,10 @@ pub(super) fn long_result(
     entry: &Entry,
     event: Option<u32>,
 ) -> Option<LongResult> {
-    let (summaries, result, event) = (plan.summaries.as_ref()?, entry.result()?, event?);
+    let summaries = plan.summaries.as_ref()?;
+    let result = entry.result()?;
+    let event = event?;
+
     let ToolResult {
         call_id,
         tool,
@@ -47,9 +50,10 @@ pub(super) fn long_result(
         whole_bytes,
         ..
     } = result;
-    let over = summaries
-        .over_tokens(tool)
-        .filter(|_| !is_error && tool != read_result::TOOL)?;
+    if *is_error || tool == read_result::TOOL {
+        return None;
+    }
+    let over = summaries.over_tokens(tool)?;
     let bytes = (*whole_bytes).max(u64::try_from(plain(tool, content).len()).unwrap_or(u64::MAX));
     let max_tokens = over.min(plan.limits.max_tool_result_tokens);
     let is_long = bytes > u64::try_from(bytes_of(over)).unwrap_or(u64::MAX);
@@ -64,7 +68,10 @@ pub(super) fn long_result(
 
 /// The summary from the model's answer.
 pub fn made(long: &LongResult, answer: &Answer) -> Summary {
-    let (text, limit, usage) = (answer.text.trim(), bytes_of(long.max_tokens), answer.usage);
+    let text = answer.text.trim();
+    let limit = bytes_of(long.max_tokens);
+    let usage = answer.usage;
+
     let ended = Ended {
         finish: answer.finish,
         has_calls: false,

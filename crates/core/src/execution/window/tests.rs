@@ -119,13 +119,14 @@ impl WindowedModel {
                 },
             );
         };
-        let call = |n: usize| ToolCall {
-            id: format!("c{answers}-{n}"),
-            tool: "log.page".to_owned(),
-            arguments: format!("{{\"page\": {answers}, \"part\": {n}}}"),
-            read_only: true,
-        };
-        let calls: Vec<_> = (0..turn.len()).map(call).collect();
+        let calls: Vec<_> = (0..turn.len())
+            .map(|n: usize| ToolCall {
+                id: format!("c{answers}-{n}"),
+                tool: "log.page".to_owned(),
+                arguments: format!("{{\"page\": {answers}, \"part\": {n}}}"),
+                read_only: true,
+            })
+            .collect();
         let text = if strategy == Strategy::React {
             format!("Thought: on\nAction: log.page\nAction Input: {{\"page\": {answers}}}")
         } else {
@@ -173,17 +174,20 @@ impl WindowedModel {
 
 /// Bytes of the conversation, counted from its messages.
 fn sent(state: &State) -> u64 {
-    let bytes = |message: &conversation::Message| {
-        let calls: usize = message
-            .tool_calls
-            .iter()
-            .map(|c| c.id.len() + c.tool.len() + c.arguments.len())
-            .sum();
-        let names = message.tool_call_id.as_ref().map_or(0, String::len)
-            + message.tool_name.as_ref().map_or(0, String::len);
-        u64::try_from(message.content.len() + calls + names + 16).unwrap()
-    };
-    state.messages().iter().map(bytes).sum()
+    state
+        .messages()
+        .iter()
+        .map(|message: &conversation::Message| {
+            let calls: usize = message
+                .tool_calls
+                .iter()
+                .map(|c| c.id.len() + c.tool.len() + c.arguments.len())
+                .sum();
+            let names = message.tool_call_id.as_ref().map_or(0, String::len)
+                + message.tool_name.as_ref().map_or(0, String::len);
+            u64::try_from(message.content.len() + calls + names + 16).unwrap()
+        })
+        .sum()
 }
 
 fn kinds(journal: &[RecordedEntry]) -> Vec<&'static str> {
@@ -433,7 +437,9 @@ fn blanked_up_to(entries: &[Entry]) -> u32 {
 #[test]
 fn a_second_refusal_in_a_row_forces_the_conclusion() {
     let mut state = reader(12);
-    let (last_old, last) = (24, 26);
+    let last_old = 24;
+    let last = 26;
+
     assert!(blanked_up_to(&refuse(&mut state)) < last_old);
     let entries = refuse(&mut state);
     assert!(matches!(

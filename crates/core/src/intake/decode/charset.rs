@@ -92,10 +92,12 @@ fn guessed<'b>(bytes: &'b [u8], repairs: &mut Vec<Repair>) -> Option<Cow<'b, str
         note(repairs, Repair::Charset(WINDOWS_1252.name()));
         WINDOWS_1252.decode_without_bom_handling(bytes).0
     };
-    let is_control = |c: &char| {
-        c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{1b}' | '\u{80}'..='\u{9f}')
-    };
-    let controls = text.chars().filter(is_control).count();
+    let controls = text
+        .chars()
+        .filter(|c: &char| {
+            c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{1b}' | '\u{80}'..='\u{9f}')
+        })
+        .count();
     (controls * CONTROL_SHARE <= text.chars().count()).then_some(text)
 }
 

@@ -20,7 +20,9 @@ pub(super) fn inflate<'b>(
 ) -> Cow<'b, [u8]> {
     let encoding = encoding.unwrap_or_default().to_lowercase();
     let names = |known: &[&str]| encoding.split(',').any(|name| known.contains(&name.trim()));
-    let (says_gzip, says_deflate) = (names(&["gzip", "x-gzip"]), names(&["deflate"]));
+    let says_gzip = names(&["gzip", "x-gzip"]);
+    let says_deflate = names(&["deflate"]);
+
     let mut bytes = Cow::Borrowed(body);
     for _ in 0..MAX_LAYERS {
         let Some(inflated) = layer(
@@ -60,8 +62,8 @@ struct Inflated {
     is_cut: bool,
 }
 
-/// One layer; `None` if the bytes are not compressed. A text may begin like a zlib stream (`x^`), so such a stream
-/// counts only when it is read to its end.
+/// The bytes without one layer of compression; `None` if they are not compressed. A text may begin like a zlib stream
+/// (`x^`), so such a stream counts only when it is read to its end.
 fn layer(bytes: &[u8], says: Says) -> Option<Inflated> {
     if bytes.starts_with(&GZIP) {
         return Some(read(MultiGzDecoder::new(bytes)))

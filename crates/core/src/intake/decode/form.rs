@@ -18,7 +18,7 @@ const PAYLOADS: [&str; 6] = ["payload", "json", "data", "body", "event", "messag
 /// The fields as an object, or the JSON that one of them has; `None` for any other text.
 pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     let pairs = pairs(text)?;
-    for Field { name, value } in &pairs {
+    for FormField { name, value } in &pairs {
         if (pairs.len() == 1 || PAYLOADS.contains(&name.as_str()))
             && let Some(value @ (Value::Object(_) | Value::Array(_))) = json::read(value, repairs)
         {
@@ -35,16 +35,16 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
 pub(super) fn text(text: &str) -> Option<String> {
     let mut pairs = pairs(text)?;
     let is_only = pairs.len() == 1;
-    let is_payload = |field: &Field| {
+    let payload = pairs.iter().position(|field: &FormField| {
         (is_only || PAYLOADS.contains(&field.name.as_str())) && json::is_json(&field.value)
-    };
-    match pairs.iter().position(is_payload) {
+    });
+    match payload {
         Some(index) => Some(pairs.swap_remove(index).value),
         None => object(pairs).map(|fields| fields.to_string()),
     }
 }
 
-fn pairs(text: &str) -> Option<Vec<Field>> {
+fn pairs(text: &str) -> Option<Vec<FormField>> {
     let text = text.trim();
     if !text.contains('=') || text.contains(['\n', '\r']) {
         return None;
@@ -60,29 +60,32 @@ fn pairs(text: &str) -> Option<Vec<Field>> {
     pairs.into_iter().map(field).collect()
 }
 
-fn object(pairs: Vec<Field>) -> Option<Value> {
+fn object(pairs: Vec<FormField>) -> Option<Value> {
     if pairs.len() < 2 {
         return None;
     }
     let mut fields = Value::Object(Map::new());
-    for Field { name, value } in pairs {
+    for FormField { name, value } in pairs {
         insert(&mut fields, &name, value);
     }
     Some(fields)
 }
 
-struct Field {
+struct FormField {
     name: String,
     value: String,
 }
 
-/// One pair; `None` if its name is none of a form.
-fn field(pair: &str) -> Option<Field> {
+/// A pair of the form; `None` if no form has a field of its name.
+fn field(pair: &str) -> Option<FormField> {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     let name = decoded(name);
-    let is_name = |c: char| c.is_alphanumeric() || "_.-[]:$@".contains(c);
-    let is_named = !name.is_empty() && name.len() <= MAX_KEY_BYTES && name.chars().all(is_name);
-    is_named.then(|| Field {
+    let is_named = !name.is_empty()
+        && name.len() <= MAX_KEY_BYTES
+        && name
+            .chars()
+            .all(|c: char| c.is_alphanumeric() || "_.-[]:$@".contains(c));
+    is_named.then(|| FormField {
         name,
         value: decoded(value),
     })

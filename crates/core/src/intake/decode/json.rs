@@ -115,14 +115,14 @@ fn lines(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     {
         return None;
     }
-    // The lines of a list end with commas.
-    let value = |line: &&str| {
+    let values = lines.iter().map(|line: &&str| {
+        // The lines of a list end with commas.
         let line = line.strip_suffix(',').unwrap_or(line);
         object(line)
             .or_else(|| fixed(line, repairs))
             .unwrap_or_else(|| Value::String(line.to_owned()))
-    };
-    Some(Value::Array(lines.iter().map(value).collect()))
+    });
+    Some(Value::Array(values.collect()))
 }
 
 pub(super) fn has_word(line: &str) -> bool {

@@ -31,7 +31,7 @@ impl<'t> Values<'t> {
     }
 }
 
-/// Without white space and marks around it.
+/// The text without the white space and marks around it.
 pub(in crate::intake) fn trimmed(text: &str) -> &str {
     text.trim_matches(json::is_gap)
 }

@@ -34,11 +34,11 @@ pub struct ContentHeaders<'h> {
 /// A body that can be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded<'b> {
-    /// Without a byte order mark.
+    /// The text without a byte order mark.
     pub text: Cow<'b, str>,
     /// The JSON in the text; `None` for a plain text.
     pub value: Option<Value>,
-    /// Each once, in the order in which they were made.
+    /// The repairs in the order in which they were made, each once.
     pub repairs: Vec<Repair>,
 }
 

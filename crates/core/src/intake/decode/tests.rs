@@ -134,7 +134,9 @@ fn a_compressed_body_is_read_with_and_without_its_header() {
     zlib.write_all(bytes).unwrap();
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
     deflate.write_all(bytes).unwrap();
-    let (zlib, deflate) = (zlib.finish().unwrap(), deflate.finish().unwrap());
+    let zlib = zlib.finish().unwrap();
+    let deflate = deflate.finish().unwrap();
+
     for (body, encoding, repairs) in [
         (gzip(bytes), Some("gzip"), vec![]),
         (gzip(bytes), Some("X-GZIP, identity"), vec![]),

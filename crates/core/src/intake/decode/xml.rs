@@ -57,8 +57,9 @@ fn document(text: &str) -> Option<Value> {
             Event::CData(text) => open.last_mut()?.text.push_str(&text),
             Event::GeneralRef(entity) => {
                 let character = entity.resolve_char_ref().ok()?.map(String::from);
-                let named = || resolve_predefined_entity(&entity).map(str::to_owned);
-                open.last_mut()?.text.push_str(&character.or_else(named)?);
+                open.last_mut()?.text.push_str(
+                    &character.or_else(|| resolve_predefined_entity(&entity).map(str::to_owned))?,
+                );
             }
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
             Event::Eof => break,

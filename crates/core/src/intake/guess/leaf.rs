@@ -12,11 +12,11 @@ const MAX_LEAVES: usize = 512;
 /// A value of a body. Lists and objects are leaves, too, because labels are in them.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf<'v> {
-    /// As in an expression: `/check/id`, or `@/id` in an element of a list.
+    /// The pointer as an expression has it: `/check/id`, or `@/id` in an element of a list.
     pub(super) pointer: String,
-    /// As it is written.
+    /// The key as the body has it.
     pub(super) key: &'v str,
-    /// In lower case without separators.
+    /// The key in lower case without separators.
     pub(super) word: String,
     /// The word of the object around it, and this one.
     pub(super) owned: String,
@@ -26,7 +26,7 @@ pub(super) struct Leaf<'v> {
 }
 
 /// The start of a search.
-struct Place<'a> {
+struct Parent<'a> {
     pointer: &'a str,
     owner: &'a str,
     depth: usize,
@@ -68,7 +68,7 @@ pub(super) fn leaves<'v>(value: &'v Value, base: &str) -> Vec<Leaf<'v>> {
     if let Some(fields) = value.as_object() {
         collect(
             fields,
-            &Place {
+            &Parent {
                 pointer: base,
                 owner: "",
                 depth: 1,
@@ -79,7 +79,7 @@ pub(super) fn leaves<'v>(value: &'v Value, base: &str) -> Vec<Leaf<'v>> {
     found
 }
 
-fn collect<'v>(fields: &'v Map<String, Value>, place: &Place<'_>, found: &mut Vec<Leaf<'v>>) {
+fn collect<'v>(fields: &'v Map<String, Value>, place: &Parent<'_>, found: &mut Vec<Leaf<'v>>) {
     for (key, value) in fields {
         if found.len() >= MAX_LEAVES {
             return;
@@ -96,10 +96,12 @@ fn collect<'v>(fields: &'v Map<String, Value>, place: &Place<'_>, found: &mut Ve
             depth: place.depth,
             value,
         });
-        if let Some(below) = value.as_object().filter(|_| place.depth < MAX_DEPTH) {
+        if let Some(below) = value.as_object()
+            && place.depth < MAX_DEPTH
+        {
             collect(
                 below,
-                &Place {
+                &Parent {
                     pointer: &pointer,
                     owner: &word,
                     depth: place.depth + 1,

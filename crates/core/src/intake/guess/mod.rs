@@ -27,7 +27,7 @@ const MAX_TITLE_CHARS: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guess {
     pub parse: Vec<String>,
-    /// Empty for a body that is a list.
+    /// The list of alerts in the body; empty for a body that is a list itself.
     pub each: Option<String>,
     /// Pointers that a body of this source has; empty when there are fewer than two.
     pub recognise: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Guess {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuessedWords {
     pub from: String,
-    /// Each word of the body with its meaning here.
+    /// The words of the body, each with its meaning here.
     pub map: Vec<WordMeaning>,
 }
 
@@ -125,20 +125,24 @@ impl Guess {
 /// Reads texts that are JSON in place, and gives the pointers to them.
 fn embed(body: &mut Value) -> Vec<String> {
     let found = leaves(body, "");
-    let is_json = |text: &str| text.trim_start().starts_with(['{', '[']);
     let embedded = found.iter().filter_map(|leaf| {
-        let text = leaf.value.as_str().filter(|text| is_json(text))?;
+        let text = leaf
+            .value
+            .as_str()
+            .filter(|text| text.trim_start().starts_with(['{', '[']))?;
         Some((
             leaf.pointer.clone(),
             serde_json::from_str::<Value>(text).ok()?,
         ))
     });
     let embedded: Vec<(String, Value)> = embedded.take(MAX_EMBEDDED).collect();
-    let place = |(pointer, parsed): (String, Value)| {
-        *body.pointer_mut(&pointer)? = parsed;
-        Some(pointer)
-    };
-    embedded.into_iter().filter_map(place).collect()
+    embedded
+        .into_iter()
+        .filter_map(|(pointer, parsed): (String, Value)| {
+            *body.pointer_mut(&pointer)? = parsed;
+            Some(pointer)
+        })
+        .collect()
 }
 
 fn elements(body: &Value) -> Elements<'_> {
@@ -178,11 +182,12 @@ fn elements(body: &Value) -> Elements<'_> {
 }
 
 fn alert_type<'l, 'v>(leaves: &'l [Leaf<'v>]) -> Option<&'l Leaf<'v>> {
-    let is_type = |leaf: &&Leaf<'_>| {
-        leaf.prose()
-            .is_some_and(|text| text.len() <= MAX_TITLE_CHARS && status_of(text).is_none())
-    };
-    let named = ranked(leaves, &words::TYPES).into_iter().find(is_type);
+    let named = ranked(leaves, &words::TYPES)
+        .into_iter()
+        .find(|leaf: &&Leaf<'_>| {
+            leaf.prose()
+                .is_some_and(|text| text.len() <= MAX_TITLE_CHARS && status_of(text).is_none())
+        });
     named.or_else(|| {
         ranked(leaves, &words::NAMES)
             .into_iter()
@@ -192,10 +197,12 @@ fn alert_type<'l, 'v>(leaves: &'l [Leaf<'v>]) -> Option<&'l Leaf<'v>> {
 
 /// A text that stays the same from message to message.
 fn is_name(leaf: &Leaf<'_>) -> bool {
-    let is_stable =
-        |text: &str| identity::stable_text(text).is_some_and(|stable| stable == words_of(text));
     leaf.prose()
         .is_some_and(|text| text.chars().count() <= MAX_TITLE_CHARS && is_stable(text))
+}
+
+fn is_stable(text: &str) -> bool {
+    identity::stable_text(text).is_some_and(|stable| stable == words_of(text))
 }
 
 fn words_of(text: &str) -> String {
@@ -208,10 +215,12 @@ fn title<'l, 'v>(leaves: &'l [Leaf<'v>]) -> Option<&'l Leaf<'v>> {
             text.chars().count() <= MAX_TITLE_CHARS && status_of(text).is_none()
         })
     };
-    let is_sentence =
-        |leaf: &&Leaf<'_>| is_title(leaf) && leaf.prose().is_some_and(|text| text.contains(' '));
     let named = ranked(leaves, &words::TITLES).into_iter().find(is_title);
-    named.or_else(|| leaves.iter().find(is_sentence))
+    named.or_else(|| {
+        leaves.iter().find(|leaf: &&Leaf<'_>| {
+            is_title(leaf) && leaf.prose().is_some_and(|text| text.contains(' '))
+        })
+    })
 }
 
 fn severity(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
@@ -250,7 +259,9 @@ fn status(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
             map: Vec::new(),
         });
     }
-    let (firing, resolved) = (AlertStatus::Firing.as_str(), AlertStatus::Resolved.as_str());
+    let firing = AlertStatus::Firing.as_str();
+    let resolved = AlertStatus::Resolved.as_str();
+
     let meaning = |word: &str, meaning| WordMeaning {
         word: word.to_owned(),
         meaning,
@@ -280,13 +291,12 @@ fn status(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
 
 /// A word for a table.
 fn word(leaf: &Leaf<'_>) -> Option<String> {
-    let is_word = |text: &String| {
+    leaf.scalar().filter(|text: &String| {
         text.chars().count() <= MAX_WORD_CHARS
             && !text.contains(char::is_whitespace)
             && !text.chars().any(char::is_control)
             && !leaf.is_url()
-    };
-    leaf.scalar().filter(is_word)
+    })
 }
 
 /// The sender's own key, or the condition and its resource.
@@ -377,12 +387,10 @@ fn labels_of(leaf: &Leaf<'_>) -> Option<GuessedLabels> {
 
 fn links(leaves: &[Leaf<'_>], runbook: Option<&Leaf<'_>>) -> Vec<GuessedLink> {
     let mut links: Vec<GuessedLink> = Vec::new();
-    let is_runbook =
-        |leaf: &Leaf<'_>| runbook.is_some_and(|runbook| runbook.pointer == leaf.pointer);
-    for leaf in leaves
-        .iter()
-        .filter(|leaf| leaf.is_url() && !is_runbook(leaf))
-    {
+    let urls = leaves.iter().filter(|leaf| {
+        leaf.is_url() && runbook.is_none_or(|runbook| runbook.pointer != leaf.pointer)
+    });
+    for leaf in urls {
         let name = link_name(leaf);
         if links.len() < MAX_LINKS && !links.iter().any(|link| link.name == name) {
             links.push(GuessedLink {
@@ -416,26 +424,13 @@ fn link_name(leaf: &Leaf<'_>) -> String {
 
 /// Pointers into the body that another system hardly has: those of the guess, and the longest name of a field.
 fn recognise(guess: &Guess, leaves: &[Leaf<'_>]) -> Vec<String> {
-    let words = |words: &Option<GuessedWords>| words.as_ref().map(|words| words.from.clone());
     let used = guess
         .key
         .iter()
         .cloned()
-        .chain(words(&guess.status))
+        .chain(guess.status.as_ref().map(|words| words.from.clone()))
         .chain(guess.alert_type.clone());
     let used: Vec<String> = used.chain(guess.title.clone()).collect();
-    let is_common = |leaf: &&Leaf<'_>| {
-        let common = [
-            &words::TITLES[..],
-            &words::STATUSES,
-            &words::SEVERITIES,
-            &words::TIMES,
-            &words::RESOURCES,
-        ];
-        common
-            .iter()
-            .any(|words| words.contains(&leaf.word.as_str()))
-    };
     let own = leaves
         .iter()
         .filter(|leaf| leaf.depth == 1 && !leaf.value.is_null() && !is_common(leaf));
@@ -457,6 +452,19 @@ fn recognise(guess: &Guess, leaves: &[Leaf<'_>]) -> Vec<String> {
     } else {
         pointers
     }
+}
+
+fn is_common(leaf: &Leaf<'_>) -> bool {
+    let common = [
+        &words::TITLES[..],
+        &words::STATUSES,
+        &words::SEVERITIES,
+        &words::TIMES,
+        &words::RESOURCES,
+    ];
+    common
+        .iter()
+        .any(|words| words.contains(&leaf.word.as_str()))
 }
 
 #[cfg(test)]

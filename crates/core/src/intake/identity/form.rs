@@ -124,24 +124,13 @@ fn is_time(text: &str) -> bool {
                 .chars()
                 .all(|c| c.is_ascii_digit() || ":.,+Z".contains(c))
     };
-    let groups = |word: &str| {
-        word.split(['-', '.', '/'])
-            .map(str::len)
-            .collect::<Vec<_>>()
-    };
     let is_date = |word: &str| {
         let is_numeric = word
             .chars()
             .all(|c| c.is_ascii_digit() || "-./".contains(c));
-        is_numeric
-            && matches!(
-                groups(word).as_slice(),
-                [4, 1..=2, 1..=2] | [1..=2, 1..=2, 4]
-            )
+        let groups: Vec<usize> = word.split(['-', '.', '/']).map(str::len).collect();
+        is_numeric && matches!(groups.as_slice(), [4, 1..=2, 1..=2] | [1..=2, 1..=2, 4])
     };
-    let is_name = |word: &str| word.chars().count() <= 4 && word.chars().all(char::is_alphabetic);
-    let is_number =
-        |word: &str| word.len() <= 4 && word.chars().all(|c| c.is_ascii_digit() || c == ',');
     let words: Vec<&str> = text
         .split([' ', 'T'])
         .filter(|word| !word.is_empty())
@@ -149,9 +138,17 @@ fn is_time(text: &str) -> bool {
     let has_time = words.iter().any(|word| is_clock(word) || is_date(word));
     parse_time(text).is_some()
         || has_time
-            && words
-                .iter()
-                .all(|word| is_clock(word) || is_date(word) || is_name(word) || is_number(word))
+            && words.iter().all(|word| {
+                is_clock(word) || is_date(word) || is_short_word(word) || is_short_number(word)
+            })
+}
+
+fn is_short_number(word: &str) -> bool {
+    word.len() <= 4 && word.chars().all(|c| c.is_ascii_digit() || c == ',')
+}
+
+fn is_short_word(word: &str) -> bool {
+    word.chars().count() <= 4 && word.chars().all(char::is_alphabetic)
 }
 
 /// A number with its unit: `97%`, `2 m`, `1.5 GB`.

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 pub(super) use self::form::{stable_text, title as stable_title};
-use self::walk::{Class, Part, parts};
+use self::walk::{Class, IdentityPart, parts};
 use super::fingerprint;
 use crate::sources::{Traced, canonical};
 
@@ -41,22 +41,19 @@ pub(super) fn identity(value: &Value) -> Identity {
         .iter()
         .map(|part| Traced::text("key", &part.pointer, &part.value))
         .collect();
-    let rank = |part: &&Part| words::KEYS.position(&part.word);
     let own = chosen
         .iter()
         .filter(|part| part.class == Class::Key)
-        .min_by_key(rank)
+        .min_by_key(|part: &&IdentityPart| words::KEYS.position(&part.word))
         .map(|part| part.value.clone());
-    // The key as it is written keeps senders apart whose numbers are the same.
-    let written = |part: &Part| {
-        part.pointer
-            .rsplit('/')
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let text = |part: &Part| format!("{}({})={}", part.word, written(part), part.value);
-    let mut texts: Vec<String> = chosen.iter().map(text).collect();
+    let mut texts: Vec<String> = chosen
+        .iter()
+        .map(|part: &IdentityPart| {
+            // The key as it is written keeps senders apart whose numbers are the same.
+            let key = part.pointer.rsplit('/').next().unwrap_or_default();
+            format!("{}({key})={}", part.word, part.value)
+        })
+        .collect();
     texts.sort_unstable();
     texts.dedup();
     let key = own.unwrap_or_else(|| match texts.as_slice() {
@@ -72,7 +69,7 @@ pub(super) fn identity(value: &Value) -> Identity {
 
 /// The classes that make the key, by what is there. What names condition and resource is enough; where one of them is
 /// absent, an id of the incident or other fields take its place.
-fn classes(parts: &[Part]) -> &'static [Class] {
+fn classes(parts: &[IdentityPart]) -> &'static [Class] {
     use Class::{
         Alert, Area, Condition, ConditionId, Event, Exact, Incident, Key, Label, Name, Other,
         Reason, Resource, Soft, Text, Title,
@@ -136,7 +133,7 @@ fn classes(parts: &[Part]) -> &'static [Class] {
 }
 
 /// Words of texts that look like the name of a machine, for a body that names it in no field: `db-1 is CRITICAL`.
-fn named_in_texts(parts: &[Part]) -> Option<Part> {
+fn named_in_texts(parts: &[IdentityPart]) -> Option<IdentityPart> {
     use Class::{Alert, Condition, ConditionId, Incident, Key, Label, Resource, Soft};
     const TEXTS: [&str; 6] = [
         "message",
@@ -146,38 +143,39 @@ fn named_in_texts(parts: &[Part]) -> Option<Part> {
         "description",
         "text",
     ];
-    let names = |part: &Part| {
+    if parts.iter().any(|part: &IdentityPart| {
         matches!(
             part.class,
             Key | Soft | Incident | Alert | ConditionId | Resource | Label
         )
-    };
-    if parts.iter().any(names) || !parts.iter().any(|part| part.class == Condition) {
+    }) || !parts.iter().any(|part| part.class == Condition)
+    {
         return None;
     }
-    let is_text = |part: &&Part| TEXTS.iter().any(|end| part.word.ends_with(end));
     let texts = parts
         .iter()
         .filter(|part| matches!(part.class, Class::Title | Class::Text))
-        .filter(is_text);
-    let has_letter = |word: &&str| {
-        word.contains(char::is_alphabetic) && !word.contains('/') && form::is_exact(word)
-    };
+        .filter(|part: &&IdentityPart| TEXTS.iter().any(|end| part.word.ends_with(end)));
     let words: BTreeSet<&str> = texts
         .clone()
         .flat_map(|part| part.value.split(' '))
-        .filter(has_letter)
+        .filter(|word: &&str| {
+            word.contains(char::is_alphabetic) && !word.contains('/') && form::is_exact(word)
+        })
         .collect();
     let value = words.into_iter().collect::<Vec<_>>().join(" ");
-    let first = texts.into_iter().next().filter(|_| !value.is_empty())?;
-    Some(Part {
+    if value.is_empty() {
+        return None;
+    }
+    let first = texts.into_iter().next()?;
+    Some(IdentityPart {
         class: Class::Exact,
         value,
         ..first.clone()
     })
 }
 
-fn choose(parts: Vec<Part>) -> Vec<Part> {
+fn choose(parts: Vec<IdentityPart>) -> Vec<IdentityPart> {
     let kept = classes(&parts);
     let named = named_in_texts(&parts);
     let soft = parts.iter().filter(|part| part.class == Class::Soft);

@@ -1,7 +1,7 @@
 //! The kind of object that a value names, by its key and the object around it.
 
 use super::form;
-use super::walk::{Class, Place};
+use super::walk::{Class, ObjectScope};
 use super::words::{
     AREAS, BESIDE, CONDITION_WORDS, CONDITIONS, ID_ENDS, INCIDENTS, KEYS, KINDS, MESSAGES,
     NAME_ENDS, RESOURCES, SOFT_KEYS, TEXTS, TITLES, VOLATILE, VOLATILE_ENDS,
@@ -13,7 +13,7 @@ use crate::sources::WordList;
 pub(super) struct Named<'k> {
     pub(super) word: String,
     pub(super) key: &'k [&'k str],
-    pub(super) place: &'k Place,
+    pub(super) place: &'k ObjectScope,
     pub(super) is_number: bool,
 }
 
@@ -28,11 +28,8 @@ impl Named<'_> {
 
     /// Whether the key says nothing without its object: `id`, `name`.
     fn is_generic(&self) -> bool {
-        let is_end = |word: &str| {
-            NAME_ENDS.contains(&word) || ID_ENDS.contains(word) || TITLES.contains(&word)
-        };
         self.key.len() == 1
-            && (is_end(&self.word)
+            && (is_name_or_id(&self.word)
                 || ["kind", "key", "type", "url", "target"].contains(&self.word.as_str()))
             || NAME_ENDS.contains(&self.word.as_str())
     }
@@ -115,9 +112,8 @@ impl Named<'_> {
 
     /// `service` beside a host is the check of Nagios and its kind; the host is found with it.
     fn is_watched_service(&self) -> bool {
-        let of_alert =
-            |noun: &str| noun.is_empty() || CONDITIONS.contains(noun) || INCIDENTS.contains(&noun);
-        matches!(self.word.as_str(), "service" | "servicename") && of_alert(&self.place.noun)
+        matches!(self.word.as_str(), "service" | "servicename")
+            && is_noun_of_alerts(&self.place.noun)
     }
 
     fn is_volatile(&self) -> bool {
@@ -234,4 +230,12 @@ impl Named<'_> {
         }
         Some(Class::Other)
     }
+}
+
+fn is_name_or_id(word: &str) -> bool {
+    NAME_ENDS.contains(&word) || ID_ENDS.contains(word) || TITLES.contains(&word)
+}
+
+fn is_noun_of_alerts(noun: &str) -> bool {
+    noun.is_empty() || CONDITIONS.contains(noun) || INCIDENTS.contains(&noun)
 }

@@ -7,7 +7,7 @@ use super::named::Named;
 use super::words::{
     AREAS, AROUND, BESIDE, CONDITIONS, ID_ENDS, INCIDENTS, LABELS, MESSAGES, RESOURCES,
 };
-use crate::sources::{WordList, key_pieces, pieces};
+use crate::sources::{key_pieces, pieces};
 
 const MAX_DEPTH: usize = 8;
 const MAX_PARTS: usize = 512;
@@ -19,7 +19,7 @@ const MAX_TEXT_BYTES: usize = 1_024;
 pub(super) enum Class {
     /// The sender's own key.
     Key,
-    /// One that may be the name of a resource.
+    /// A value that may be the name of a resource.
     Soft,
     ConditionId,
     Condition,
@@ -46,21 +46,21 @@ pub(super) enum Class {
 
 /// A value of a body.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct IdentityPart {
     pub(super) class: Class,
     /// The key with its object, whatever is around them.
     pub(super) word: String,
     pub(super) value: String,
     pub(super) pointer: String,
-    /// For an id: of what.
+    /// The noun of the thing that an id identifies.
     pub(super) id_of: Option<String>,
-    /// For a name: of what.
+    /// The noun of the thing that a name denotes.
     pub(super) name_of: Option<String>,
 }
 
 /// The position of a search.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ObjectScope {
     pointer: String,
     /// The noun of the object: `alertgroup`, `host`. Empty if it only surrounds others.
     pub(super) noun: String,
@@ -69,9 +69,9 @@ pub(super) struct Place {
 }
 
 /// All parts of a body.
-pub(super) fn parts(value: &Value) -> Vec<Part> {
+pub(super) fn parts(value: &Value) -> Vec<IdentityPart> {
     let mut found = Vec::new();
-    let place = Place {
+    let place = ObjectScope {
         pointer: String::new(),
         noun: String::new(),
         in_labels: false,
@@ -81,7 +81,7 @@ pub(super) fn parts(value: &Value) -> Vec<Part> {
     found
 }
 
-fn walk(value: &Value, place: &Place, found: &mut Vec<Part>) {
+fn walk(value: &Value, place: &ObjectScope, found: &mut Vec<IdentityPart>) {
     if place.depth > MAX_DEPTH || found.len() >= MAX_PARTS {
         return;
     }
@@ -106,7 +106,7 @@ fn walk(value: &Value, place: &Place, found: &mut Vec<Part>) {
     }
 }
 
-fn field(key: &str, value: &Value, place: &Place, found: &mut Vec<Part>) {
+fn field(key: &str, value: &Value, place: &ObjectScope, found: &mut Vec<IdentityPart>) {
     let key_pieces = key_pieces(key);
     let pointer = format!(
         "{}/{}",
@@ -116,7 +116,7 @@ fn field(key: &str, value: &Value, place: &Place, found: &mut Vec<Part>) {
     match value {
         Value::Object(_) | Value::Array(_) => {
             if let Some(below) = below(&key_pieces, value, place) {
-                let place = Place {
+                let place = ObjectScope {
                     pointer,
                     depth: place.depth + 1,
                     ..below
@@ -129,7 +129,7 @@ fn field(key: &str, value: &Value, place: &Place, found: &mut Vec<Part>) {
             found.extend(part(
                 &key_pieces,
                 value,
-                &Place {
+                &ObjectScope {
                     pointer,
                     ..place.clone()
                 },
@@ -140,7 +140,12 @@ fn field(key: &str, value: &Value, place: &Place, found: &mut Vec<Part>) {
 }
 
 /// `hosts: [db-3]` are values of `hosts`, and `tags: [env:prod]` has a value of `env`.
-fn walk_list_of_scalars(key: &[String], value: &Value, place: &Place, found: &mut Vec<Part>) {
+fn walk_list_of_scalars(
+    key: &[String],
+    value: &Value,
+    place: &ObjectScope,
+    found: &mut Vec<IdentityPart>,
+) {
     for item in value
         .as_array()
         .into_iter()
@@ -148,22 +153,28 @@ fn walk_list_of_scalars(key: &[String], value: &Value, place: &Place, found: &mu
         .filter(|item| item.is_string())
     {
         let text = item.as_str().unwrap_or_default();
-        match text.split_once([':', '=']).filter(|_| place.in_labels) {
-            Some((name, value)) => {
+        match text.split_once([':', '=']) {
+            Some((name, value)) if place.in_labels => {
                 found.extend(part(&key_pieces(name), &Value::from(value), place))
             }
-            None => found.extend(part(key, item, place)),
+            Some(_) | None => found.extend(part(key, item, place)),
         }
     }
 }
 
-/// One of a list: a pair of a name and a value is a label; an object counts if it is the only one, because a list of
-/// several has what was measured.
-fn element(item: &Value, at: usize, count: usize, place: &Place, found: &mut Vec<Part>) {
+/// The parts of an element of a list. A pair of a name and a value is a label. An object counts if it is the only one,
+/// because a list of several has what was measured.
+fn element(
+    item: &Value,
+    at: usize,
+    count: usize,
+    place: &ObjectScope,
+    found: &mut Vec<IdentityPart>,
+) {
     let Some(fields) = item.as_object() else {
         return;
     };
-    let place = Place {
+    let place = ObjectScope {
         pointer: format!("{}/{at}", place.pointer),
         depth: place.depth + 1,
         ..place.clone()
@@ -178,7 +189,7 @@ fn element(item: &Value, at: usize, count: usize, place: &Place, found: &mut Vec
         found.extend(part(
             &key_pieces(name),
             value,
-            &Place {
+            &ObjectScope {
                 pointer,
                 in_labels: true,
                 ..place
@@ -190,12 +201,11 @@ fn element(item: &Value, at: usize, count: usize, place: &Place, found: &mut Vec
 }
 
 /// The place of an object with this key; `None` for one that names nothing.
-fn below(key: &[String], value: &Value, place: &Place) -> Option<Place> {
+fn below(key: &[String], value: &Value, place: &ObjectScope) -> Option<ObjectScope> {
     let pieces: Vec<&str> = key.iter().map(String::as_str).collect();
-    let has = |words: &WordList| pieces.iter().any(|piece| words.contains(piece));
     let last = pieces.last().copied().unwrap_or_default();
     if LABELS.contains(pieces.concat().as_str()) || LABELS.contains(last) {
-        return Some(Place {
+        return Some(ObjectScope {
             in_labels: true,
             noun: String::new(),
             ..place.clone()
@@ -216,17 +226,17 @@ fn below(key: &[String], value: &Value, place: &Place) -> Option<Place> {
     let is_flat = value
         .as_object()
         .is_none_or(|fields| fields.values().all(|value| !value.is_object()));
-    if has(&BESIDE) || is_state && is_flat || is_measured {
+    if pieces.iter().any(|piece| BESIDE.contains(piece)) || is_state && is_flat || is_measured {
         return None;
     }
-    Some(Place {
+    Some(ObjectScope {
         noun: noun_of(&pieces, place),
         ..place.clone()
     })
 }
 
 /// The noun of an object, the last piece of its key that is one: `incident` of `public_incident.incident_created_v2`.
-fn noun_of(pieces: &[&str], place: &Place) -> String {
+fn noun_of(pieces: &[&str], place: &ObjectScope) -> String {
     if let [.., "alert" | "incident", "group"] = pieces {
         return "alertgroup".to_owned();
     }
@@ -237,8 +247,7 @@ fn noun_of(pieces: &[&str], place: &Place) -> String {
     {
         return (*last).to_owned();
     }
-    let is_noun = |piece: &&&str| is_noun(piece);
-    match pieces.iter().rev().find(is_noun) {
+    match pieces.iter().rev().find(|piece: &&&str| is_noun(piece)) {
         Some(noun) if !AROUND.contains(noun) => (*noun).to_owned(),
         Some(_) => place.noun.clone(),
         None if pieces.is_empty() => place.noun.clone(),
@@ -253,7 +262,7 @@ fn is_noun(piece: &str) -> bool {
         || INCIDENTS.contains(&piece)
 }
 
-fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
+fn part(key: &[String], value: &Value, place: &ObjectScope) -> Option<IdentityPart> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
@@ -315,13 +324,13 @@ fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
         && key
             .iter()
             .any(|piece| ["name", "display", "title"].contains(piece));
-    Some(Part {
+    Some(IdentityPart {
         class,
         word: named.full_word(),
         value,
         pointer: place.pointer.clone(),
-        id_of: stem.clone().filter(|_| is_id),
-        name_of: stem.filter(|_| is_name && !is_id),
+        id_of: if is_id { stem.clone() } else { None },
+        name_of: if is_name && !is_id { stem } else { None },
     })
 }
 
@@ -362,9 +371,11 @@ fn class_of_form(text: &str) -> Class {
 /// The pieces of a word of what happened, without its states.
 fn reason(text: &str) -> Option<String> {
     let pieces = pieces(text);
-    let of_text = |piece: &String| {
-        form::title(piece).is_some() && !["not", "item", "group"].contains(&piece.as_str())
-    };
-    let kept: Vec<String> = pieces.into_iter().filter(of_text).collect();
+    let kept: Vec<String> = pieces
+        .into_iter()
+        .filter(|piece: &String| {
+            form::title(piece).is_some() && !["not", "item", "group"].contains(&piece.as_str())
+        })
+        .collect();
     (!kept.is_empty()).then(|| kept.join(" "))
 }

@@ -26,7 +26,7 @@ pub(super) const CONDITION_WORDS: WordList = WordList::new(
      servicedesc servicedescription servicedisplayname sensorname testname jobname searchname ruleuid checkcommand \
      metricname metric problemname alertrulename meldung störung",
 );
-/// One opening of a problem. An id of it is another one at the next time.
+/// The words for one occurrence of a problem, which has a new id each time.
 pub(super) const INCIDENTS: [&str; 9] = [
     "incident",
     "alertgroup",

@@ -28,7 +28,7 @@ pub(super) enum Rank {
     Inner,
     /// A payload that the sender has received itself: `alert_payload`.
     Original,
-    /// Of people and of the past.
+    /// A value about people or the past.
     Beside,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Fact<'v> {
     pub(super) key: Vec<String>,
     /// The pieces of the key of the object around it.
     pub(super) owner: Vec<String>,
-    /// Its object, for what stands beside it.
+    /// The object that has the field, for the fields next to it.
     pub(super) object: &'v Map<String, Value>,
     pub(super) value: &'v Value,
     pub(super) rank: Rank,
@@ -91,7 +91,7 @@ impl Fact<'_> {
 }
 
 /// The position of a search.
-struct Place {
+struct ObjectPath {
     pointer: String,
     owner: Vec<String>,
     depth: usize,
@@ -101,7 +101,7 @@ struct Place {
 /// The values of a body, those of the alert itself first.
 pub(super) fn facts(body: &Value) -> Vec<Fact<'_>> {
     let mut found = Vec::new();
-    let place = Place {
+    let place = ObjectPath {
         pointer: String::new(),
         owner: Vec::new(),
         depth: 0,
@@ -114,21 +114,20 @@ pub(super) fn facts(body: &Value) -> Vec<Fact<'_>> {
 
 /// The first title further in, as in an attachment of a chat.
 pub(super) fn title(facts: &[Fact<'_>]) -> Option<String> {
-    let is_title = |fact: &&Fact<'_>| {
-        matches!(
-            fact.last(),
-            "title" | "summary" | "subject" | "headline" | "pretext"
-        )
-    };
     facts
         .iter()
         .filter(|fact| fact.rank < Rank::Beside)
-        .filter(is_title)
+        .filter(|fact: &&Fact<'_>| {
+            matches!(
+                fact.last(),
+                "title" | "summary" | "subject" | "headline" | "pretext"
+            )
+        })
         .find_map(|fact| fact.text())
         .map(str::to_owned)
 }
 
-fn collect<'v>(value: &'v Value, place: &Place, found: &mut Vec<Fact<'v>>) {
+fn collect<'v>(value: &'v Value, place: &ObjectPath, found: &mut Vec<Fact<'v>>) {
     if place.depth > MAX_DEPTH || found.len() >= MAX_FACTS {
         return;
     }
@@ -139,7 +138,7 @@ fn collect<'v>(value: &'v Value, place: &Place, found: &mut Vec<Fact<'v>>) {
     }
 }
 
-fn of_object<'v>(fields: &'v Map<String, Value>, place: &Place, found: &mut Vec<Fact<'v>>) {
+fn of_object<'v>(fields: &'v Map<String, Value>, place: &ObjectPath, found: &mut Vec<Fact<'v>>) {
     for (key, value) in fields {
         let pointer = format!(
             "{}/{}",
@@ -161,7 +160,7 @@ fn of_object<'v>(fields: &'v Map<String, Value>, place: &Place, found: &mut Vec<
                 };
                 collect(
                     value,
-                    &Place {
+                    &ObjectPath {
                         pointer,
                         owner: pieces,
                         depth: place.depth + 1,
@@ -186,7 +185,7 @@ fn of_object<'v>(fields: &'v Map<String, Value>, place: &Place, found: &mut Vec<
 }
 
 /// A list of one object is that object, and a list of pairs has a value for each name.
-fn of_list<'v>(items: &'v [Value], place: &Place, found: &mut Vec<Fact<'v>>) {
+fn of_list<'v>(items: &'v [Value], place: &ObjectPath, found: &mut Vec<Fact<'v>>) {
     let pairs: Vec<Fact<'v>> = items
         .iter()
         .enumerate()
@@ -196,7 +195,7 @@ fn of_list<'v>(items: &'v [Value], place: &Place, found: &mut Vec<Fact<'v>>) {
         found.extend(pairs);
     } else if let [only @ Value::Object(_)] = items {
         let pointer = format!("{}/0", place.pointer);
-        let place = Place {
+        let place = ObjectPath {
             pointer,
             owner: place.owner.clone(),
             depth: place.depth + 1,
@@ -207,11 +206,12 @@ fn of_list<'v>(items: &'v [Value], place: &Place, found: &mut Vec<Fact<'v>>) {
 }
 
 /// `{"name": "severity", "value": "critical"}`.
-fn pair<'v>(item: &'v Value, at: usize, place: &Place) -> Option<Fact<'v>> {
+fn pair<'v>(item: &'v Value, at: usize, place: &ObjectPath) -> Option<Fact<'v>> {
     let fields = item.as_object()?;
     let name = fields
         .iter()
-        .find_map(|(key, value)| value.as_str().filter(|_| is_name(key)))?;
+        .filter(|(key, _)| is_name(key))
+        .find_map(|(_, value)| value.as_str())?;
     let (key, value) = fields
         .iter()
         .find(|(key, _)| matches!(key.to_lowercase().as_str(), "value" | "val"))?;
@@ -232,18 +232,15 @@ fn is_name(key: &str) -> bool {
 
 /// The rank of an object with this key.
 fn below(key: &[String], rank: Rank) -> Rank {
+    const OF_STATE: [&str; 7] = [
+        "status", "state", "severity", "priority", "urgency", "new", "current",
+    ];
     let pieces: Vec<&str> = key.iter().map(String::as_str).collect();
-    let has = |words: &[&str]| pieces.iter().any(|piece| words.contains(piece));
     let own = match pieces.as_slice() {
         [.., "payload" | "raw" | "source" | "body"] if pieces.len() > 1 => Rank::Original,
         ["raw" | "original" | "source", ..] => Rank::Original,
         _ if pieces.iter().any(|piece| BESIDE.contains(piece)) => Rank::Beside,
-        _ if has(&[
-            "status", "state", "severity", "priority", "urgency", "new", "current",
-        ]) =>
-        {
-            rank
-        }
+        _ if pieces.iter().any(|piece| OF_STATE.contains(piece)) => rank,
         [.., last] if ENVELOPES.contains(last) || is_group(&pieces) => rank,
         _ => Rank::Inner,
     };

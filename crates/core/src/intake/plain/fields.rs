@@ -42,10 +42,12 @@ impl<'v> Object<'v> {
         });
         let mut texts = BTreeMap::new();
         for (word, value) in own.take(MAX_WORDS).chain(inner.take(MAX_WORDS)) {
+            let Some(text) = value.as_str() else {
+                continue;
+            };
             // JSON in a text is a rule, and no name of it.
-            let is_name =
-                |text: &&str| !text.trim().is_empty() && !text.trim_start().starts_with(['{', '[']);
-            if let Some(text) = value.as_str().filter(is_name) {
+            let is_json = text.trim_start().starts_with(['{', '[']);
+            if !is_json && !text.trim().is_empty() {
                 texts.entry(word).or_insert(text);
             }
         }
@@ -61,16 +63,16 @@ impl<'v> Fields<'v> {
     pub(super) fn of(value: &'v Value) -> Self {
         let mut objects: Vec<&Map<String, Value>> = Vec::new();
         let mut next = only_item(value).as_object();
-        while let Some(fields) = next.filter(|_| objects.len() < MAX_ENVELOPES) {
+        while let Some(fields) = next
+            && objects.len() < MAX_ENVELOPES
+        {
             objects.insert(0, fields);
             next = inner(fields);
         }
         let envelopes = objects.len();
         let mut at = 0;
-        while let Some(fields) = objects
-            .get(at)
-            .copied()
-            .filter(|_| objects.len() < MAX_OBJECTS)
+        while let Some(fields) = objects.get(at).copied()
+            && objects.len() < MAX_OBJECTS
         {
             let below = fields
                 .iter()
@@ -108,12 +110,13 @@ impl<'v> Fields<'v> {
 
     /// The annotations with the texts of the envelopes beside them.
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
-        let texts = |fields: &'v Map<String, Value>| {
-            pairs(fields.get("annotations"))
-                .into_iter()
-                .chain(texts(fields))
-        };
-        self.own().flat_map(texts).collect()
+        self.own()
+            .flat_map(|fields: &'v Map<String, Value>| {
+                pairs(fields.get("annotations"))
+                    .into_iter()
+                    .chain(texts(fields))
+            })
+            .collect()
     }
 
     /// The name of the rule or check. Beside a host, a service is the check.
@@ -128,22 +131,25 @@ impl<'v> Fields<'v> {
                 .last()
                 .and_then(|top| words.iter().find_map(|word| top.text(word)))
         };
-        // A monitor inside of a body that has a title is a part of what the title names.
-        let monitor = || {
-            self.objects
+        if let Some(name) = self.first(&words::NAMES, labels) {
+            let monitor = self
+                .objects
                 .iter()
-                .find_map(|object| object.text("monitor"))
-        };
-        let is_part = |name: &String| {
-            own(&["monitor"]).is_none()
+                .find_map(|object| object.text("monitor"));
+            // A monitor inside of a body that has a title is a part of what the title names.
+            let is_part = own(&["monitor"]).is_none()
                 && own(&words::SHORT_TITLES).is_some()
-                && monitor().as_ref() == Some(name)
-        };
-        let named = self
-            .first(&words::NAMES, labels)
-            .filter(|name| !is_part(name));
-        let service = || of(&words::SERVICES).filter(|_| of(&words::HOSTS).is_some());
-        named.or_else(|| service().filter(|_| of(&words::SHORT_TITLES).is_none()))
+                && monitor.as_ref() == Some(&name);
+            if !is_part {
+                return Some(name);
+            }
+        }
+        let is_check_of_host = of(&words::HOSTS).is_some() && of(&words::SHORT_TITLES).is_none();
+        if is_check_of_host {
+            of(&words::SERVICES)
+        } else {
+            None
+        }
     }
 
     /// The labels, or the host of a body without any.
@@ -171,15 +177,19 @@ impl<'v> Fields<'v> {
             .iter()
             .map(|(key, value)| (plain(key), value))
             .collect();
-        let of = |object: &Object<'_>| keys.iter().find_map(|word| object.text(word));
-        let label = |word: &str| labels.get(word).map(|value| (*value).clone());
-        let with_labels = |object: &Object<'_>| {
-            keys.iter()
-                .find_map(|word| object.text(word).or_else(|| label(word)))
-        };
-        let found = self.enveloped().iter().find_map(with_labels);
+        let found = self.enveloped().iter().find_map(|object: &Object<'_>| {
+            keys.iter().find_map(|word| {
+                object
+                    .text(word)
+                    .or_else(|| labels.get(*word).map(|value| (*value).clone()))
+            })
+        });
         found
-            .or_else(|| self.objects.iter().find_map(of))
+            .or_else(|| {
+                self.objects
+                    .iter()
+                    .find_map(|object: &Object<'_>| keys.iter().find_map(|word| object.text(word)))
+            })
             .filter(|text| !text.is_empty())
     }
 
@@ -190,13 +200,12 @@ impl<'v> Fields<'v> {
             .iter()
             .flat_map(|object| object.fields.values())
             .filter_map(Value::as_str);
-        let is_sentence = |text: &&str| {
-            let text = text.trim();
-            text.contains(' ') && !text.contains('\n') && text.chars().count() <= MAX_TYPE_CHARS
-        };
         texts
             .filter(|text| parse_time(text).is_none())
-            .find(is_sentence)
+            .find(|text: &&str| {
+                let text = text.trim();
+                text.contains(' ') && !text.contains('\n') && text.chars().count() <= MAX_TYPE_CHARS
+            })
             .map(str::to_owned)
     }
 
@@ -222,7 +231,11 @@ fn only_item(value: &Value) -> &Value {
 
 /// The object in an envelope.
 fn inner(fields: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let only = fields.values().next().filter(|_| fields.len() == 1);
+    let only = if fields.len() == 1 {
+        fields.values().next()
+    } else {
+        None
+    };
     let enveloped = ENVELOPES
         .iter()
         .find_map(|key| fields.get(*key)?.as_object());

@@ -17,7 +17,9 @@ impl Event {
         let object = ["involvedObject", "regarding"]
             .iter()
             .find_map(|key| fields.get(*key)?.as_object())?;
-        let (kind, name) = (text(object, "kind")?, text(object, "name")?);
+        let kind = text(object, "kind")?;
+        let name = text(object, "name")?;
+
         let namespace =
             text(object, "namespace").map(|namespace| ("namespace".to_owned(), namespace));
         let place = namespace.into_iter().chain([(kind.to_lowercase(), name)]);

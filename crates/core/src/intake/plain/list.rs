@@ -55,12 +55,11 @@ pub(super) fn elements(value: &Value) -> Option<Vec<Value>> {
         found
             .and_then(|(key, value)| Some((key, value.as_array().filter(|items| items.len() > 1)?)))
     };
-    let is_alert = |item: &Value| {
-        item.as_object()
-            .is_some_and(|item| has(item, &words::TITLES) && says_state(item))
+    let are_alerts = |items: &[Value]| {
+        let objects = items.iter().filter_map(Value::as_object);
+        let alerts = objects.filter(|item| has(item, &words::TITLES) && says_state(item));
+        alerts.take(2).count() > 1
     };
-    let are_alerts =
-        |items: &[Value]| items.iter().filter(|item| is_alert(item)).take(2).count() > 1;
     let alerts = list(&ALERTS).filter(|(_, items)| are_alerts(items));
     let (key, items) = alerts.or_else(|| {
         let says_nothing =
@@ -72,19 +71,25 @@ pub(super) fn elements(value: &Value) -> Option<Vec<Value>> {
         .filter(|(name, _)| *name != key)
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    let with_shared = |item: &Value| match item {
-        Value::Object(own) => {
-            let mut fields = shared.clone();
-            // A group of the same name may say otherwise than its alert in another spelling.
-            fields.retain(|name, _| !own.keys().any(|key| plain(key) == plain(name)));
-            fields.extend(own.clone());
-            Value::Object(fields)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            item.clone()
-        }
-    };
-    Some(items.iter().map(with_shared).collect())
+    Some(
+        items
+            .iter()
+            .map(|item: &Value| match item {
+                Value::Object(own) => {
+                    let mut fields = shared.clone();
+                    // A group of the same name may say otherwise than its alert in another spelling.
+                    fields.retain(|name, _| !own.keys().any(|key| plain(key) == plain(name)));
+                    fields.extend(own.clone());
+                    Value::Object(fields)
+                }
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_) => item.clone(),
+            })
+            .collect(),
+    )
 }
 
 fn has(fields: &Map<String, Value>, names: &[&str]) -> bool {

@@ -27,7 +27,7 @@ use self::fields::Fields;
 use self::kubernetes::Event;
 use super::batch::Urgency;
 use super::outline::Outline;
-use super::reading::Reading;
+use super::reading::ParsedBody;
 use super::webhook::Given;
 use super::{fingerprint, identity, subject, webhook};
 use crate::sources::{Note, Traced};
@@ -36,31 +36,25 @@ use crate::sources::{Note, Traced};
 const MAX_TYPE_CHARS: usize = 80;
 
 /// JSON that is no known webhook: one alert, or each of its list.
-pub(super) fn read_all(value: &Value, received_at: Option<DateTime<Utc>>) -> Vec<Reading> {
+pub(super) fn read_all(value: &Value, received_at: Option<DateTime<Utc>>) -> Vec<ParsedBody> {
     let opened = opened(value);
     let value = opened.as_ref();
     let Some(elements) = list::elements(value) else {
         return vec![read_json(value, received_at)];
     };
-    let is_alert = |element: &&Value| element.as_object().is_some_and(|fields| !fields.is_empty());
     elements
         .iter()
-        .filter(is_alert)
+        .filter(|element: &&Value| element.as_object().is_some_and(|fields| !fields.is_empty()))
         .map(|element| read_json(element, received_at))
         .collect()
 }
 
 /// The body with the JSON objects in texts that are its alert: `{"topic": "ops", "message": "{\"host\": \"db-1\"}"}`.
 fn opened(value: &Value) -> Cow<'_, Value> {
-    let parsed = |text: &str| {
-        serde_json::from_str::<Value>(text)
-            .ok()
-            .filter(|_| text.trim_start().starts_with('{'))
-    };
     let fields = value.as_object().into_iter().flatten();
     let inner: Vec<(String, Value)> = fields
         .filter(|(key, _)| facts::is_envelope(key))
-        .filter_map(|(key, value)| Some((key.clone(), parsed(value.as_str()?)?)))
+        .filter_map(|(key, value)| Some((key.clone(), parsed_object(value.as_str()?)?)))
         .collect();
     if inner.is_empty() {
         return Cow::Borrowed(value);
@@ -71,6 +65,13 @@ fn opened(value: &Value) -> Cow<'_, Value> {
     }
     value.sort_all_objects();
     Cow::Owned(value)
+}
+
+fn parsed_object(text: &str) -> Option<Value> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(text).ok()
 }
 
 /// The urgency of a body's alert, as far as the names of its fields tell.
@@ -86,7 +87,7 @@ pub(super) fn urgency_of_element(value: &Value, given: Given) -> Urgency {
 }
 
 /// JSON that is one alert of no known form.
-pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Reading {
+pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> ParsedBody {
     let fields = Fields::of(value);
     let facts = facts::facts(value);
     let labels = fields.labels();
@@ -95,23 +96,21 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
         .as_ref()
         .map(|event| event.reason.clone())
         .or_else(|| fields.name(&labels));
-    let place = |name: &str| {
-        event
-            .as_ref()
-            .map_or_else(|| fields.place(name, &labels), |event| event.place.clone())
-    };
-    let by_name = name
-        .as_deref()
-        .map(|name| subject::title(name, &place(name)));
+    let by_name = name.as_deref().map(|name| {
+        let place = match &event {
+            Some(event) => event.place.clone(),
+            None => fields.place(name, &labels),
+        };
+        subject::title(name, &place)
+    });
     let found = fields
         .first(&words::TITLES, &labels)
         .or_else(|| facts::title(&facts));
-    let of_title = || {
+    let alert_type = name.or_else(|| {
         fields
             .first(&words::SHORT_TITLES, &labels)
             .filter(|title| is_type(title))
-    };
-    let alert_type = name.or_else(of_title);
+    });
     let identity = identity::identity(value);
     let member = fingerprint::member_of_key("json", &identity.key);
     let mut outline = Outline::default();
@@ -121,16 +120,15 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
     let notes = std::iter::once(Note::Unrecognised)
         .chain(judged.notes)
         .chain(severity.notes);
-    let first_key = || {
-        value
-            .as_object()
-            .and_then(|fields| fields.keys().next().cloned())
-    };
     let title = by_name
         .clone()
         .or(found)
         .or_else(|| fields.sentence())
-        .or_else(first_key)
+        .or_else(|| {
+            value
+                .as_object()
+                .and_then(|fields| fields.keys().next().cloned())
+        })
         .unwrap_or_else(|| "JSON alert".to_owned());
     let titled = match by_name {
         Some(by_name) => Traced::rule(
@@ -141,7 +139,7 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
         None => traced("title", &title, &facts),
     };
     let typed = alert_type.as_ref().map(|name| traced("type", name, &facts));
-    Reading {
+    ParsedBody {
         source: "json".to_owned(),
         title,
         severity: severity.severity,
@@ -164,7 +162,7 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
             .chain([titled])
             .collect(),
         notes: notes.collect(),
-        ..Reading::default()
+        ..ParsedBody::default()
     }
 }
 

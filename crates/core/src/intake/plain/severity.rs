@@ -18,24 +18,24 @@ const STATES: [&str; 4] = ["status", "state", "type", "level"];
 
 /// A severity with its reason.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct SeverityVerdict {
     pub(super) severity: Option<Severity>,
     pub(super) why: Option<Traced>,
     pub(super) notes: Vec<Note>,
 }
 
-/// One field with a severity.
-struct Found<'f> {
+/// A field with a severity.
+struct SeverityField<'f> {
     severity: Severity,
     pointer: &'f str,
     word: String,
 }
 
 /// The worst severity, first of the alert itself, then of the objects in it.
-pub(super) fn judge(facts: &[Fact<'_>]) -> Judged {
+pub(super) fn judge(facts: &[Fact<'_>]) -> SeverityVerdict {
     let mut unknown = None;
     for rank in [Rank::Own, Rank::Inner, Rank::Original] {
-        let mut found: Vec<Found<'_>> = Vec::new();
+        let mut found: Vec<SeverityField<'_>> = Vec::new();
         for fact in facts
             .iter()
             .filter(|fact| rank_of(fact) == rank && is_severity(fact))
@@ -44,7 +44,7 @@ pub(super) fn judge(facts: &[Fact<'_>]) -> Judged {
                 continue;
             };
             match severity_of(&word) {
-                Some(severity) => found.push(Found {
+                Some(severity) => found.push(SeverityField {
                     severity,
                     pointer: &fact.pointer,
                     word,
@@ -63,9 +63,9 @@ pub(super) fn judge(facts: &[Fact<'_>]) -> Judged {
             return judged;
         }
     }
-    Judged {
+    SeverityVerdict {
         notes: unknown.map(Note::UnknownSeverity).into_iter().collect(),
-        ..Judged::default()
+        ..SeverityVerdict::default()
     }
 }
 
@@ -82,17 +82,17 @@ fn rank_of(fact: &Fact<'_>) -> Rank {
     }
 }
 
-fn worst(found: &[Found<'_>]) -> Option<Judged> {
+fn worst(found: &[SeverityField<'_>]) -> Option<SeverityVerdict> {
     let worst = found.iter().rev().max_by_key(|found| found.severity)?;
     let other = found.iter().find(|found| found.severity != worst.severity);
-    let says = |each: &Found<'_>| format!("{} is {:?}", each.pointer, each.word);
+    let says = |each: &SeverityField<'_>| format!("{} is {:?}", each.pointer, each.word);
     let differ = other.map(|other| Note::Differ(format!("{}, and {}", says(worst), says(other))));
     let word = Word {
         meaning: worst.severity.as_str(),
         text: &worst.word,
     };
     let why = Traced::word("severity", worst.pointer, word);
-    Some(Judged {
+    Some(SeverityVerdict {
         severity: Some(worst.severity),
         why: Some(why),
         notes: differ.into_iter().collect(),
@@ -117,14 +117,14 @@ fn is_severity(fact: &Fact<'_>) -> bool {
 }
 
 /// `CRITICAL` as a state, and in the type of a message.
-fn of_state<'f>(fact: &'f Fact<'_>) -> Option<Found<'f>> {
+fn of_state<'f>(fact: &'f Fact<'_>) -> Option<SeverityField<'f>> {
     let is_other = fact.key.iter().any(|piece| OTHER.contains(piece.as_str()));
     let is_state = STATES.contains(&fact.last()) && !is_other;
     let word = fact
         .text()
         .filter(|word| is_state && is_severity_word(word))?;
     let severity = severity_of(word).filter(|severity| *severity > Severity::Normal)?;
-    Some(Found {
+    Some(SeverityField {
         severity,
         pointer: &fact.pointer,
         word: word.to_owned(),

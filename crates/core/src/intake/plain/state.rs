@@ -83,14 +83,18 @@ struct Evidence {
 
 /// The status of a body with its reason.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct StatusVerdict {
     pub(super) status: AlertStatus,
     pub(super) why: Option<Traced>,
     pub(super) notes: Vec<Note>,
 }
 
 /// Judges the fields of a body. `now` is the time at which the message arrived; without it no time is an end.
-pub(super) fn judge(facts: &[Fact<'_>], title: Option<&str>, now: Option<DateTime<Utc>>) -> Judged {
+pub(super) fn judge(
+    facts: &[Fact<'_>],
+    title: Option<&str>,
+    now: Option<DateTime<Utc>>,
+) -> StatusVerdict {
     let facts: Vec<&Fact<'_>> = facts
         .iter()
         .filter(|fact| fact.rank < Rank::Beside)
@@ -124,44 +128,38 @@ pub(super) fn judge(facts: &[Fact<'_>], title: Option<&str>, now: Option<DateTim
     let unknown = unknown
         .and_then(|fact| fact.text())
         .map(|word| Note::UnknownStatus(word.to_owned()));
-    Judged {
+    StatusVerdict {
         notes: unknown.into_iter().collect(),
-        ..Judged::default()
+        ..StatusVerdict::default()
     }
 }
 
-fn judged(evidence: &Evidence, notes: Vec<Note>) -> Judged {
+fn judged(evidence: &Evidence, notes: Vec<Note>) -> StatusVerdict {
     let word = Word {
         meaning: evidence.status.as_str(),
         text: &evidence.word,
     };
     let why = Some(Traced::word("status", &evidence.pointer, word));
-    Judged {
+    StatusVerdict {
         status: evidence.status,
         why,
         notes,
     }
 }
 
-/// One word for all that is said. A person who has taken the alert does not change its state; beside an end a severity
-/// is that of the alert that ended; otherwise it fires when one field says so.
-fn decide(said: &[&Evidence]) -> Option<Judged> {
+/// The status that follows from all fields. A person who has taken the alert does not change its state. If there is an
+/// end, a severity is that of the alert that ended; otherwise the alert fires when a field says so.
+fn decide(said: &[&Evidence]) -> Option<StatusVerdict> {
     let first = |status: AlertStatus| said.iter().find(|evidence| evidence.status == status);
-    let (resolved, acknowledged) = (
-        first(AlertStatus::Resolved),
-        first(AlertStatus::Acknowledged),
-    );
+    let resolved = first(AlertStatus::Resolved);
+    let acknowledged = first(AlertStatus::Acknowledged);
+
     let ends = said
         .iter()
         .any(|evidence| evidence.status == AlertStatus::Resolved && evidence.is_event);
-    let is_firing = |evidence: &&&Evidence| {
+    let fires = said.iter().find(|evidence: &&&Evidence| {
         evidence.status == AlertStatus::Firing && !(evidence.is_severity && ends)
-    };
-    let fires = said.iter().find(is_firing);
-    let differ = |one: &Evidence, other: &Evidence| {
-        let says = |each: &Evidence| format!("{} is {:?}", each.pointer, each.word);
-        vec![Note::Differ(format!("{}, and {}", says(one), says(other)))]
-    };
+    });
     match (resolved, acknowledged, fires) {
         (Some(resolved), _, Some(fires)) => Some(judged(fires, differ(fires, resolved))),
         (Some(resolved), _, None) => Some(judged(resolved, Vec::new())),
@@ -171,6 +169,11 @@ fn decide(said: &[&Evidence]) -> Option<Judged> {
             Some(judged(other, Vec::new()))
         }
     }
+}
+
+fn differ(one: &Evidence, other: &Evidence) -> Vec<Note> {
+    let says = |each: &Evidence| format!("{} is {:?}", each.pointer, each.word);
+    vec![Note::Differ(format!("{}, and {}", says(one), says(other)))]
 }
 
 fn evidence(fact: &Fact<'_>, all: &[&Fact<'_>]) -> Option<Evidence> {
@@ -184,7 +187,9 @@ fn evidence(fact: &Fact<'_>, all: &[&Fact<'_>]) -> Option<Evidence> {
     let word = fact
         .text()
         .map_or_else(|| fact.value.to_string(), str::to_owned);
-    let (is_severity, is_event) = (is_severity_word(&word), !is_state(fact));
+    let is_severity = is_severity_word(&word);
+    let is_event = !is_state(fact);
+
     Some(Evidence {
         status,
         pointer: fact.pointer.clone(),
@@ -205,9 +210,11 @@ fn is_of_another(fact: &Fact<'_>) -> bool {
 fn names_other_state(fact: &Fact<'_>, all: &[&Fact<'_>]) -> bool {
     let has =
         |fact: &Fact<'_>, piece: &str| fact.key.iter().chain(&fact.owner).any(|each| each == piece);
-    let of_service =
-        |other: &&&Fact<'_>| is_state(other) && has(other, "service") && other.text().is_some();
-    is_state(fact) && has(fact, "host") && all.iter().any(|other| of_service(&other))
+    is_state(fact)
+        && has(fact, "host")
+        && all
+            .iter()
+            .any(|other| is_state(other) && has(other, "service") && other.text().is_some())
 }
 
 fn of_word(fact: &Fact<'_>) -> Option<AlertStatus> {
@@ -259,14 +266,18 @@ fn is_state_word(piece: &str) -> bool {
 
 /// Whether a field says what a message is: `notification_type`, and `type` in `notification`.
 fn is_message(fact: &Fact<'_>) -> bool {
-    let is_one =
-        |piece: Option<&String>| piece.is_some_and(|piece| MESSAGES.contains(piece.as_str()));
     let is_end = MESSAGE_ENDS.contains(&fact.last());
     let in_one = matches!(
         fact.owner.last().map(String::as_str),
         Some("notification" | "message")
     );
-    is_end && (fact.key.len() > 1 && is_one(fact.key.first()) || fact.word() == "type" && in_one)
+    is_end
+        && (fact.key.len() > 1 && is_message_key(fact.key.first())
+            || fact.word() == "type" && in_one)
+}
+
+fn is_message_key(piece: Option<&String>) -> bool {
+    piece.is_some_and(|piece| MESSAGES.contains(piece.as_str()))
 }
 
 /// Whether a field may say something else, as `type`. In an object `event` that is its type, name or action.
@@ -282,8 +293,7 @@ fn is_ambiguous(fact: &Fact<'_>) -> bool {
 fn of_flag(fact: &Fact<'_>) -> Option<AlertStatus> {
     let flag = fact.flag()?;
     let word = fact.word();
-    let is = |words: &[&str]| words.contains(&word.as_str());
-    if is(&["acknowledged", "isacknowledged", "acked", "isacked"]) {
+    if ["acknowledged", "isacknowledged", "acked", "isacked"].contains(&word.as_str()) {
         return flag.then_some(AlertStatus::Acknowledged);
     }
     // `resolved: false` says that it fires, and so does `firing: true`.
@@ -303,16 +313,15 @@ fn of_flag(fact: &Fact<'_>) -> Option<AlertStatus> {
 fn of_number(fact: &Fact<'_>) -> Option<AlertStatus> {
     let number = fact.number()?;
     let word = fact.word();
-    let siblings = || {
-        fact.object
-            .keys()
-            .map(|key| key.to_lowercase().replace(['_', '-'], ""))
-    };
+    let mut siblings = fact
+        .object
+        .keys()
+        .map(|key| key.to_lowercase().replace(['_', '-'], ""));
     let is_result = is_exit(&word)
         || matches!(
             word.as_str(),
             "status" | "state" | "checkstate" | "currentstate"
-        ) && siblings().any(|key| OF_CHECK.contains(key.as_str()));
+        ) && siblings.any(|key| OF_CHECK.contains(key.as_str()));
     let is_value = matches!(word.as_str(), "eventvalue" | "triggervalue");
     if !(is_result || is_value) || !(0.0..256.0).contains(&number) {
         return None;
@@ -329,7 +338,7 @@ fn is_exit(word: &str) -> bool {
     matches!(word, "exitstatus" | "exitcode" | "returncode")
 }
 
-fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Option<Judged> {
+fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Option<StatusVerdict> {
     let fact = facts
         .iter()
         .find(|fact| fact.rank == rank && ended_at(fact).is_some_and(|end| Some(end) <= now))?;
@@ -339,7 +348,7 @@ fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Optio
     let because = format!("{} is {word:?}, which is over", fact.pointer);
     let why = Traced::rule("status", AlertStatus::Resolved.as_str(), because);
     let notes = vec![Note::Ended(format!("{} is {word}", fact.pointer))];
-    Some(Judged {
+    Some(StatusVerdict {
         status: AlertStatus::Resolved,
         why: Some(why),
         notes,
@@ -348,21 +357,23 @@ fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Optio
 
 /// A severity that is none: `clear`.
 fn of_severity(fact: &Fact<'_>) -> Option<Evidence> {
-    let word = fact
-        .text()
-        .filter(|_| SEVERITIES.contains(&fact.last()) && !is_of_another(fact))?;
+    if !SEVERITIES.contains(&fact.last()) || is_of_another(fact) {
+        return None;
+    }
+    let word = fact.text()?;
     let is_end = severity_of(word).is_none() && status_of(word) == Some(AlertStatus::Resolved);
     is_end.then(|| said(AlertStatus::Resolved, fact.pointer.clone(), word))
 }
 
 /// An event of Kubernetes or Flux: `UpgradeSucceeded` without any severity.
 fn of_reason(facts: &[&Fact<'_>]) -> Option<Evidence> {
-    let is_harmless = |fact: &&&Fact<'_>| match fact.word().as_str() {
-        "severity" => fact.text().and_then(severity_of) == Some(Severity::Low),
-        "type" => fact.text() == Some("Normal"),
-        _ => false,
-    };
-    facts.iter().find(is_harmless)?;
+    facts
+        .iter()
+        .find(|fact: &&&Fact<'_>| match fact.word().as_str() {
+            "severity" => fact.text().and_then(severity_of) == Some(Severity::Low),
+            "type" => fact.text() == Some("Normal"),
+            _ => false,
+        })?;
     let reason = facts.iter().find(|fact| {
         fact.word() == "reason" && fact.text().is_some_and(|text| !text.contains(' '))
     })?;
@@ -391,26 +402,16 @@ fn of_title(title: &str) -> Option<Evidence> {
 /// A message that a person has sent to try the way: its kind is `test` or `ping`, or its title is only that of a test.
 /// Beside a state, a severity or the name of a thing it is an alert: of a check by `ping`, or about a test.
 fn of_test(facts: &[&Fact<'_>], title: Option<&str>) -> Option<Evidence> {
-    let names_thing = |fact: &Fact<'_>| {
-        fact.key
-            .iter()
-            .chain(&fact.owner)
-            .any(|piece| THINGS.contains(piece))
-    };
     if facts
         .iter()
         .any(|fact| is_state(fact) || SEVERITIES.contains(&fact.last()) || names_thing(fact))
     {
         return None;
     }
-    let is_kind =
-        |fact: &&&Fact<'_>| is_message(fact) || is_ambiguous(fact) || fact.word() == "eventname";
-    let is_word =
-        |word: &str| matches!(pieces(word).as_slice(), [only] if only == "test" || only == "ping");
     let kind = facts
         .iter()
-        .filter(is_kind)
-        .find(|fact| fact.text().is_some_and(is_word));
+        .filter(|fact: &&&Fact<'_>| is_message(fact) || is_ambiguous(fact) || fact.word() == "eventname")
+        .find(|fact| fact.text().is_some_and(|word: &str| matches!(pieces(word).as_slice(), [only] if only == "test" || only == "ping")));
     let of_kind = kind.map(|fact| {
         said(
             AlertStatus::Test,
@@ -423,6 +424,13 @@ fn of_test(facts: &[&Fact<'_>], title: Option<&str>) -> Option<Evidence> {
             .filter(|title| is_test_title(title))
             .map(|title| said(AlertStatus::Test, "title".to_owned(), title))
     })
+}
+
+fn names_thing(fact: &Fact<'_>) -> bool {
+    fact.key
+        .iter()
+        .chain(&fact.owner)
+        .any(|piece| THINGS.contains(piece))
 }
 
 /// `Test notification`, `Test message from Grafana`; not `Test message queue is full`.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::title_mark;
 use crate::alert::{AlertStatus, Severity};
-use crate::intake::reading::Reading;
+use crate::intake::reading::ParsedBody;
 use crate::intake::{clean, fingerprint, identity};
 use crate::sources::{Note, Traced, Word, is_severity_word, severity_of, status_of};
 
@@ -21,7 +21,7 @@ const MAX_LINE_CHARS: usize = 512;
 
 /// An alert of plain text. Its first line may begin with its state: `[RESOLVED] disk full`. A text that differs only in
 /// that state, in times and in measured numbers has the same key.
-pub(in crate::intake) fn read_text(text: &str) -> Reading {
+pub(in crate::intake) fn read_text(text: &str) -> ParsedBody {
     match fields(text) {
         Some(fields) => of_fields(text, &fields),
         None => of_words(text),
@@ -38,10 +38,10 @@ fn first_line(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-fn of_fields(text: &str, fields: &Value) -> Reading {
+fn of_fields(text: &str, fields: &Value) -> ParsedBody {
     let read = super::read_json(fields, None);
     let key = read.fingerprint.clone().unwrap_or_default();
-    Reading {
+    ParsedBody {
         source: "text".to_owned(),
         members: vec![fingerprint::member_of_key("text", &key)],
         notes: read
@@ -54,15 +54,16 @@ fn of_fields(text: &str, fields: &Value) -> Reading {
     }
 }
 
-fn of_words(text: &str) -> Reading {
+fn of_words(text: &str) -> ParsedBody {
     let title = first_line(text);
     let mark = title_mark::mark(title);
     let status = mark
         .and_then(|mark| status_of(mark.word))
         .filter(|status| *status != AlertStatus::Test);
-    let rest = mark
-        .filter(|_| status.is_some())
-        .map_or(title, |mark| mark.rest);
+    let rest = match mark {
+        Some(mark) if status.is_some() => mark.rest,
+        Some(_) | None => title,
+    };
     let key = key(rest, text);
     let because =
         "it is a hash of the words that stay the same, without states, times and measured numbers";
@@ -92,7 +93,7 @@ fn of_words(text: &str) -> Reading {
             },
         ));
     }
-    Reading {
+    ParsedBody {
         source: "text".to_owned(),
         title: title.to_owned(),
         severity: severity.map(|(severity, _)| severity),
@@ -101,7 +102,7 @@ fn of_words(text: &str) -> Reading {
         fingerprint: Some(key),
         text: text.to_owned(),
         trace,
-        ..Reading::default()
+        ..ParsedBody::default()
     }
 }
 
@@ -138,8 +139,10 @@ fn severity(line: &str) -> Option<(Severity, &str)> {
         .split(|c: char| c.is_whitespace() || matches!(c, ']' | ':' | '|' | ')'))
         .next()?;
     let is_capital = !word.chars().any(char::is_lowercase);
-    let severity = severity_of(word).filter(|_| is_severity_word(word) && is_capital)?;
-    Some((severity, word))
+    if !is_capital || !is_severity_word(word) {
+        return None;
+    }
+    Some((severity_of(word)?, word))
 }
 
 /// The lines with a name and a value, as an object; `None` for a text with hardly any.
@@ -160,10 +163,13 @@ fn fields(text: &str) -> Option<Value> {
 
 fn field(line: &str) -> Option<(String, &str)> {
     let (name, value) = line.split_once(':')?;
-    let (name, value) = (name.trim(), value.strip_prefix([' ', '\t'])?.trim());
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '/' | '.');
+    let name = name.trim();
+    let value = value.strip_prefix([' ', '\t'])?.trim();
+
     let is_name = name.starts_with(char::is_alphabetic)
-        && name.chars().all(is_word)
+        && name
+            .chars()
+            .all(|c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '/' | '.'))
         && name.chars().count() <= MAX_NAME_CHARS
         && name.split_whitespace().count() <= MAX_NAME_WORDS;
     (is_name && !value.is_empty()).then(|| (name.replace(' ', "_"), value))
@@ -231,7 +237,9 @@ mod tests {
             nagios("CRITICAL", "PROBLEM", "2026-11-28 16:00:00"),
             nagios("OK", "RECOVERY", "2026-11-28 17:00:00"),
         ];
-        let (problem, recovery) = (read_text(&problem), read_text(&recovery));
+        let problem = read_text(&problem);
+        let recovery = read_text(&recovery);
+
         assert_eq!(
             (problem.status, problem.severity),
             (AlertStatus::Firing, Some(Severity::Critical))

@@ -7,13 +7,13 @@ const MAX_MARK_BYTES: usize = 80;
 
 /// The word of a state before a title, and the title without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark<'t> {
+pub(super) struct StateMark<'t> {
     pub(super) word: &'t str,
     pub(super) rest: &'t str,
 }
 
 /// A word in brackets, or one of capital letters before a colon or a dash, that is the word of a state.
-pub(super) fn mark(title: &str) -> Option<Mark<'_>> {
+pub(super) fn mark(title: &str) -> Option<StateMark<'_>> {
     let title = without_signs(title);
     let bracketed = title
         .strip_prefix('[')
@@ -39,7 +39,7 @@ pub(super) fn mark(title: &str) -> Option<Mark<'_>> {
     let is_state =
         word.len() <= MAX_MARK_BYTES && pieces(word).len() == 1 && status_of(word).is_some();
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '[');
-    is_state.then_some(Mark { word, rest })
+    is_state.then_some(StateMark { word, rest })
 }
 
 /// The title without what a chat shows before it: emoji, `:fire:`, and stars for bold letters.

@@ -129,16 +129,11 @@ impl Counter {
         self.count += 1;
         self.firing += usize::from(urgency.is_firing());
         let labels = labels(value).unwrap_or_default();
-        let text = |key: &str| {
-            labels
-                .get(key)
-                .map(String::as_str)
-                .or_else(|| value.get(key)?.as_str())
-        };
-        let name = NAMES
-            .iter()
-            .find_map(|key| text(key))
-            .or_else(|| value.as_str());
+        let named = NAMES.iter().find_map(|key| {
+            let label = labels.get(*key).map(String::as_str);
+            label.or_else(|| value.get(*key)?.as_str())
+        });
+        let name = named.or_else(|| value.as_str());
         let name = name.map_or_else(|| NO_NAME.to_owned(), |name| clean::line(name, MAX_CHARS));
         self.by_name.add(name, MAX_NAMES);
         for (key, value) in labels.into_iter().filter(|(key, _)| key != "alertname") {
@@ -190,12 +185,10 @@ impl Counter {
         let mut note = format!(
             "{count} more of this message, {firing} of them firing, are only counted: {names}"
         );
-        let repeats =
-            |counts: &&Counts| counts.others == 0 && counts.by_text.len() <= (count / 2).max(1);
         let by_label = self
             .by_label
             .iter()
-            .filter(|(_, counts)| repeats(counts))
+            .filter(|(_, counts)| counts.others == 0 && counts.by_text.len() <= (count / 2).max(1))
             .take(SHOWN_LABELS);
         for (label, counts) in by_label {
             let label = clean::line(label, MAX_CHARS);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::left_out::{Counter, labels};
-use super::members::{self, Field};
+use super::members::{self, ObjectField};
 use super::{MAX_DEPTH, Reducer};
 use crate::intake::batch::Urgency;
 use crate::intake::decode::lenient;
@@ -35,17 +35,10 @@ impl Shared {
 
     /// The labels that these share and the others do not.
     fn beyond(&self, others: &Self) -> Labels {
-        let known = |key: &String, value: &String| {
-            others
-                .0
-                .as_ref()
-                .is_some_and(|all| all.get(key) == Some(value))
-        };
-        let own = self
-            .0
-            .iter()
-            .flatten()
-            .filter(|(key, value)| !known(key, value));
+        let own = self.0.iter().flatten().filter(|(key, value)| {
+            let other = others.0.as_ref().and_then(|all| all.get(*key));
+            other != Some(*value)
+        });
         own.map(|(key, value)| (key.clone(), value.clone()))
             .collect()
     }
@@ -159,11 +152,10 @@ impl Reducer<'_> {
         let mut beyond = of_kept.all.beyond(&ranked.groups.all);
         let mut beyond_firing = of_kept.firing.beyond(&ranked.groups.firing);
         for (index, element) in elements.iter().enumerate() {
-            let Some(urgency) = ranked
-                .urgencies
-                .get(&index)
-                .filter(|_| !kept.texts.contains_key(&index))
-            else {
+            if kept.texts.contains_key(&index) {
+                continue;
+            }
+            let Some(urgency) = ranked.urgencies.get(&index) else {
                 continue;
             };
             let value = parsed(element);
@@ -197,19 +189,21 @@ impl Reducer<'_> {
     /// An object whose small fields stay; the large ones share the room that is left.
     pub(super) fn object(
         &self,
-        fields: &[Field<'_>],
+        fields: &[ObjectField<'_>],
         budget: usize,
         counter: &mut Counter,
     ) -> String {
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|index| fields.get(*index).map_or(0, |field| field.value.len()));
         let group = members::status_of(fields);
-        let (mut room, mut texts) = (budget, BTreeMap::new());
+        let mut room = budget;
+        let mut texts = BTreeMap::new();
+
         for (done, index) in order.into_iter().enumerate() {
             let Some(field) = fields.get(index) else {
                 continue;
             };
-            let Field { key, value } = field;
+            let ObjectField { key, value } = field;
             let key = Value::from(key.as_str()).to_string();
             let share = (room / (fields.len() - done)).saturating_sub(key.len() + 2);
             let text = if value.len() <= share {

@@ -16,14 +16,14 @@ const MAX_MEMBERS: usize = 200_000;
 const ALERTS: &str = "alerts";
 const STATUS: &str = "status";
 
-/// One field of an object.
+/// A member of a JSON object, with its value as text.
 #[derive(Clone, Debug)]
-pub(super) struct Field<'t> {
+pub(super) struct ObjectField<'t> {
     pub(super) key: String,
     pub(super) value: &'t str,
 }
 
-impl Field<'_> {
+impl ObjectField<'_> {
     /// Whether it may be the list of a group of alerts.
     pub(super) fn has_alerts(&self) -> bool {
         self.key == ALERTS
@@ -32,7 +32,7 @@ impl Field<'_> {
 
 /// A member that is looked into.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'t> {
+pub(super) struct MemberPart<'t> {
     pub(super) json: &'t str,
     /// The status of the group whose list this is.
     pub(super) group: Option<AlertStatus>,
@@ -46,7 +46,7 @@ pub(super) enum Members<'t> {
         /// Further ones.
         unread: usize,
     },
-    Object(Vec<Field<'t>>),
+    Object(Vec<ObjectField<'t>>),
     /// A text in quotes.
     Text,
     Other,
@@ -58,21 +58,21 @@ impl<'t> Members<'t> {
         let mut reader = Deserializer::from_str(json);
         match json.as_bytes().first() {
             Some(b'"') => Self::Text,
-            Some(b'[' | b'{') => reader.deserialize_any(Reader).unwrap_or(Self::Other),
+            Some(b'[' | b'{') => reader.deserialize_any(MemberReader).unwrap_or(Self::Other),
             Some(_) | None => Self::Other,
         }
     }
 
     /// The member that has at least half of so many bytes.
-    pub(super) fn half_of(&self, bytes: usize) -> Option<Part<'t>> {
+    pub(super) fn half_of(&self, bytes: usize) -> Option<MemberPart<'t>> {
         let largest = match self {
             Self::List { elements, .. } => {
                 let largest = elements.iter().copied().max_by_key(|element| element.len());
-                largest.map(|json| Part { json, group: None })
+                largest.map(|json| MemberPart { json, group: None })
             }
             Self::Object(fields) => {
                 let largest = fields.iter().max_by_key(|field| field.value.len());
-                largest.map(|field| Part {
+                largest.map(|field| MemberPart {
                     json: field.value,
                     group: if field.has_alerts() {
                         status_of(fields)
@@ -88,15 +88,15 @@ impl<'t> Members<'t> {
 }
 
 /// The status of a group with these fields. Of fields with one key the last counts, as where JSON is read.
-pub(super) fn status_of(fields: &[Field<'_>]) -> Option<AlertStatus> {
+pub(super) fn status_of(fields: &[ObjectField<'_>]) -> Option<AlertStatus> {
     let status = fields.iter().rfind(|field| field.key == STATUS)?;
     let value = serde_json::from_str(status.value).ok()?;
     webhook::status_of(&Map::from_iter([(STATUS.to_owned(), value)]))
 }
 
-struct Reader;
+struct MemberReader;
 
-impl<'t> Visitor<'t> for Reader {
+impl<'t> Visitor<'t> for MemberReader {
     type Value = Members<'t>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,7 +104,9 @@ impl<'t> Visitor<'t> for Reader {
     }
 
     fn visit_seq<A: SeqAccess<'t>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let (mut elements, mut unread) = (Vec::new(), 0);
+        let mut elements = Vec::new();
+        let mut unread = 0;
+
         while elements.len() < MAX_MEMBERS {
             let Some(element) = list.next_element::<&RawValue>()? else {
                 return Ok(Members::List { elements, unread });
@@ -122,7 +124,7 @@ impl<'t> Visitor<'t> for Reader {
         while let Some(key) = object.next_key::<String>()? {
             let value = object.next_value::<&RawValue>()?.get();
             if fields.len() < MAX_MEMBERS {
-                fields.push(Field { key, value });
+                fields.push(ObjectField { key, value });
             }
         }
         Ok(Members::Object(fields))

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use self::left_out::Counter;
 pub use self::left_out::LeftOut;
-use self::members::{Members, Part, around};
+use self::members::{MemberPart, Members, around};
 use super::batch::Urgency;
 use super::decode::{self, lenient};
 use super::read::Intake;
@@ -34,7 +34,8 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_DEPTH: usize = 16;
 /// JSON in a JSON text, in a form, in a JSON text.
 const MAX_TEXTS: usize = 3;
-/// Each round shortens a part that has about half of the body, or all that is too much.
+/// The maximum number of rounds. Each one shortens a part that has about half of the body, or everything that is too
+/// much.
 const MAX_ROUNDS: usize = 40;
 /// The lengths at which all texts are cut, should that not be enough.
 const TEXT_BYTES: [usize; 3] = [16 * 1024, 2 * 1024, 256];
@@ -82,27 +83,25 @@ impl Intake {
         if text.len() <= limit && body.len() <= limit {
             return Ok(None);
         }
-        let generic = |element: &Value, group: Option<AlertStatus>| {
-            plain::urgency_of_element(
-                element,
-                Given {
-                    group,
-                    received_at: hints.received_at,
-                },
-            )
-        };
         let reducer = Reducer {
             limit,
             depth: 0,
             group: None,
-            urgency: &generic,
+            urgency: &|element: &Value, group: Option<AlertStatus>| {
+                plain::urgency_of_element(
+                    element,
+                    Given {
+                        group,
+                        received_at: hints.received_at,
+                    },
+                )
+            },
         };
         let mut reduced = reducer.body(&text, repairs.clone());
         // The words of a severity are those of the source, if it declares them.
         if let Some(ranking) = self.ranking(&reduced.body, hints) {
-            let declared = |element: &Value, _: Option<AlertStatus>| ranking.urgency(element);
             reduced = Reducer {
-                urgency: &declared,
+                urgency: &|element: &Value, _: Option<AlertStatus>| ranking.urgency(element),
                 ..reducer
             }
             .body(&text, repairs.clone());
@@ -121,11 +120,11 @@ impl Intake {
 #[derive(Clone, Copy)]
 struct Reducer<'u> {
     limit: usize,
-    /// Of a part in a part.
+    /// The depth of the part in other parts.
     depth: usize,
     /// The status of the group whose list is reduced: that of its alerts without one.
     group: Option<AlertStatus>,
-    /// Of an element of a list, with the status of its group.
+    /// The urgency of an element of a list, given the status of its group.
     urgency: &'u dyn Fn(&Value, Option<AlertStatus>) -> Urgency,
 }
 
@@ -225,7 +224,7 @@ impl Reducer<'_> {
 
     /// The text with its largest part shortened.
     fn shortened(&self, text: &str, counter: &mut Counter) -> String {
-        let mut part = Part {
+        let mut part = MemberPart {
             json: text.trim(),
             group: self.group,
         };
@@ -237,7 +236,7 @@ impl Reducer<'_> {
             part = larger;
             members = Members::of(part.json);
         }
-        let Part { json: part, group } = part;
+        let MemberPart { json: part, group } = part;
         let excess = text.len() - self.limit;
         let budget = part
             .len()

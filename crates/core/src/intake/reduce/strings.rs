@@ -34,12 +34,14 @@ fn short(text: &str, max: usize) -> String {
 /// The bytes before the quote that ends a string.
 fn length_of(string: &str) -> usize {
     let mut is_escaped = false;
-    let is_end = |byte: u8| {
-        let ends = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        ends
-    };
-    string.bytes().position(is_end).unwrap_or(string.len())
+    string
+        .bytes()
+        .position(|byte: u8| {
+            let ends = byte == b'"' && !is_escaped;
+            is_escaped = byte == b'\\' && !is_escaped;
+            ends
+        })
+        .unwrap_or(string.len())
 }
 
 /// The beginning of a string, of at most `max` bytes, that ends with no half character or escape.

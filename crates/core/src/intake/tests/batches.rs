@@ -165,15 +165,17 @@ fn of_too_many_alerts_the_worst_are_kept_and_the_rest_is_named() {
 fn a_body_in_a_list_of_its_source_keeps_source_key_and_place() {
     let body = |id: u32| json!({"shop": 1, "events": [{"id": id, "title": "[down] a"}, {"id": id + 1, "title": "[up] b"}]});
     let list = json!([body(1), body(5), {"title": "another", "status": "down"}]).to_string();
-    let seen = |hints: &Hints| -> Vec<(u32, String, AlertStatus)> {
-        let parts = parts::intake().read(list.as_bytes(), hints).unwrap();
-        parts
-            .into_iter()
-            .map(|part| (part.index, part.alert.source, part.alert.status))
-            .collect()
-    };
+    let parts = parts::intake()
+        .read(list.as_bytes(), &Hints::default())
+        .unwrap();
+    let seen: Vec<(u32, String, AlertStatus)> = parts
+        .into_iter()
+        .map(|part| (part.index, part.alert.source, part.alert.status))
+        .collect();
     let shop = |index: u32, status| (index, "shop".to_owned(), status);
-    let (up, down) = (AlertStatus::Resolved, AlertStatus::Firing);
+    let up = AlertStatus::Resolved;
+    let down = AlertStatus::Firing;
+
     let expected = [
         shop(0, down),
         shop(1 << 20, up),
@@ -181,7 +183,7 @@ fn a_body_in_a_list_of_its_source_keeps_source_key_and_place() {
         shop((1 << 20) + 1, up),
         (2, "json".to_owned(), down),
     ];
-    assert_eq!(seen(&Hints::default()), expected);
+    assert_eq!(seen, expected);
     let alone = parts::intake()
         .normalise(body(5).to_string().as_bytes(), &Hints::default())
         .unwrap();

@@ -245,8 +245,11 @@ fn a_named_source_reads_a_body_that_another_would_recognise() {
 fn the_trace_names_the_pointer_of_each_field() {
     let body = json!({"wrapped": "{\"shop\": 2}", "prio": 1, "events": [{"title": "[down] disk"}]});
     let part = parts(&body, &Hints::default()).remove(0);
-    let line = |line: &Traced| (line.field, line.origin.to_string(), line.shown());
-    let trace: Vec<_> = part.trace.iter().map(line).collect();
+    let trace: Vec<_> = part
+        .trace
+        .iter()
+        .map(|line: &Traced| (line.field, line.origin.to_string(), line.shown()))
+        .collect();
     let expected = [
         ("status", "$state", "firing (down)"),
         ("type", "$name", "disk"),

@@ -52,19 +52,20 @@ impl Spelling {
             Self::Camel => {
                 let mut parts = key.split('_');
                 let first = parts.next().unwrap_or_default().to_owned();
-                let upper = |part: &str| {
-                    let mut letters = part.chars();
-                    letters
-                        .next()
-                        .into_iter()
-                        .flat_map(char::to_uppercase)
-                        .chain(letters)
-                        .collect::<String>()
-                };
-                parts.fold(first, |key, part| key + &upper(part))
+                parts.fold(first, |key, part| key + &capitalised(part))
             }
         }
     }
+}
+
+fn capitalised(part: &str) -> String {
+    let mut letters = part.chars();
+    letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(letters)
+        .collect::<String>()
 }
 
 impl Sender {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::alert::AlertStatus;
 use crate::intake::plain::pairs;
-use crate::intake::reading::Reading;
+use crate::intake::reading::ParsedBody;
 use crate::intake::{fingerprint, subject};
 use crate::sources::Traced;
 
@@ -14,7 +14,7 @@ use crate::sources::Traced;
 pub(in crate::intake) fn read(
     value: &Value,
     received_at: Option<DateTime<Utc>>,
-) -> Option<Vec<Reading>> {
+) -> Option<Vec<ParsedBody>> {
     let only = std::slice::from_ref(value);
     let items = value.as_array().map_or(only, Vec::as_slice);
     if items.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn is_suppressed(alert: &Value) -> bool {
 }
 
 /// An alert may be in two groups, so the key is that of the group: its receiver and its labels.
-fn group(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
+fn group(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<ParsedBody> {
     let mut reading = super::read(item, received_at)?;
     let receiver = item.pointer("/receiver/name").and_then(Value::as_str);
     let labels = pairs(item.get("labels"));
@@ -81,15 +81,15 @@ fn group(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
     Some(unless_suppressed(reading, alerts))
 }
 
-fn alert(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
+fn alert(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<ParsedBody> {
     let reading = super::read(&Value::Array(vec![item.clone()]), received_at)?;
     Some(unless_suppressed(reading, std::iter::once(item)))
 }
 
 fn unless_suppressed<'a>(
-    mut reading: Reading,
+    mut reading: ParsedBody,
     mut alerts: impl Iterator<Item = &'a Value>,
-) -> Reading {
+) -> ParsedBody {
     if !alerts.all(is_suppressed) {
         return reading;
     }
@@ -99,7 +99,7 @@ fn unless_suppressed<'a>(
         AlertStatus::Ignored.as_str(),
         "the state of each alert is suppressed",
     ));
-    Reading {
+    ParsedBody {
         status: AlertStatus::Ignored,
         ignored_because: because,
         ..reading

@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 pub(super) use self::api::read as read_api;
-use self::origins::Judged;
+use self::origins::TracedSeverity;
 use self::rendered::render;
 use super::batch::Urgency;
 use super::plain::{pairs, runbook, text};
-use super::reading::{MAX_REPORT_CHARS, Reading};
+use super::reading::{MAX_REPORT_CHARS, ParsedBody};
 use super::{clean, fingerprint, plain, subject};
 use crate::alert::aggregate::Aggregate;
 use crate::alert::refs;
@@ -26,9 +26,9 @@ use crate::sources::{Note, Traced, parse_time, severity_of, status_of as status_
 /// Alerts of Grafana about a rule that it could not evaluate.
 const GRAFANA_OWN: [&str; 2] = ["DatasourceNoData", "DatasourceError"];
 
-/// One alert of a webhook.
+/// One alert of the message, as Alertmanager and Grafana write it.
 #[derive(Debug)]
-struct Item<'a> {
+struct WebhookAlert<'a> {
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
     status: AlertStatus,
@@ -36,7 +36,7 @@ struct Item<'a> {
 }
 
 /// Reads a webhook; `None` for anything else.
-pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
+pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<ParsedBody> {
     let empty = Map::new();
     let body = value.as_object().unwrap_or(&empty);
     let bare = body.get("labels").map(|_| std::slice::from_ref(value));
@@ -55,18 +55,18 @@ pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<
     }
     let group = status_of(body);
     let given = Given { group, received_at };
-    let mut items: Vec<Item<'_>> = listed
+    let mut items: Vec<WebhookAlert<'_>> = listed
         .iter()
-        .filter_map(|item| Item::read(item, given))
+        .filter_map(|item| WebhookAlert::read(item, given))
         .collect();
     let no_alerts = listed.len() - items.len();
     // A stable sort: the firing alerts come first, in the sender's order.
-    items.sort_by_key(Item::is_resolved);
+    items.sort_by_key(WebhookAlert::is_resolved);
     // Alerts that the sender left out may still fire: then the status of the body counts.
     let are_resolved = if items.is_empty() {
         group.is_some()
     } else {
-        items.iter().all(Item::is_resolved)
+        items.iter().all(WebhookAlert::is_resolved)
     };
     let resolved = are_resolved && group != Some(AlertStatus::Firing);
     let status = if resolved {
@@ -99,7 +99,7 @@ pub(super) fn urgency(value: &Value, given: Given) -> Option<Urgency> {
             .max();
     }
     value.get("labels").filter(|labels| labels.is_object())?;
-    let item = Item::read(value, given)?;
+    let item = WebhookAlert::read(value, given)?;
     let status = if api::is_suppressed(value) {
         AlertStatus::Ignored
     } else {
@@ -117,8 +117,11 @@ pub(super) fn urgency(value: &Value, given: Given) -> Option<Urgency> {
 fn is_group(body: &Map<String, Value>, items: &[Value]) -> bool {
     let is_labelled = |item: &Value| item.get("labels").is_some_and(Value::is_object);
     if body.is_empty() {
-        let is_other = |item: &&Value| item.is_object() || item.is_array() || item.is_string();
-        return items.iter().any(is_labelled) && items.iter().filter(is_other).all(is_labelled);
+        return items.iter().any(is_labelled)
+            && items
+                .iter()
+                .filter(|item: &&Value| item.is_object() || item.is_array() || item.is_string())
+                .all(is_labelled);
     }
     let has_key = text(body, "groupKey").is_some() && !items.is_empty();
     has_key || items.iter().any(is_labelled)
@@ -146,12 +149,12 @@ pub(super) fn status_of(fields: &Map<String, Value>) -> Option<AlertStatus> {
 /// The facts that decide the status of an alert without one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
-    /// Of the group around the alert.
+    /// The status of the group around the alert.
     pub(super) group: Option<AlertStatus>,
     pub(super) received_at: Option<DateTime<Utc>>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> WebhookAlert<'a> {
     /// An alert without a status has that of its group. Prometheus sends neither: then its end is in the past. `None`
     /// for a value that is no object, or an empty one.
     fn read(value: &'a Value, given: Given) -> Option<Self> {
@@ -178,12 +181,14 @@ impl<'a> Item<'a> {
         self.status == AlertStatus::Resolved
     }
 
-    /// One line: the name, the other labels, and the summary.
+    /// The alert in one line: the name, the other labels, and the summary.
     fn describe(&self, name: &str) -> String {
         let labels = self.labels.iter().filter(|(key, _)| *key != "alertname");
-        let quoted = |value: &str| format!("{:?}", clean::line(value, MAX_REPORT_CHARS));
         let labels = labels
-            .map(|(key, value)| format!("{key}={}", quoted(value)))
+            .map(|(key, value)| {
+                let value = clean::line(value, MAX_REPORT_CHARS);
+                format!("{key}={value:?}")
+            })
             .collect::<Vec<_>>()
             .join(" ");
         let about = ["summary", "description", "message"]
@@ -205,7 +210,7 @@ impl<'a> Item<'a> {
     }
 
     /// The worst of the labels that name one, in any case; otherwise of the annotations.
-    fn severity(&self) -> Option<Judged> {
+    fn severity(&self) -> Option<TracedSeverity> {
         let of = origins::worst_of;
         of("label", &self.labels).or_else(|| of("annotation", &self.annotations))
     }
@@ -221,14 +226,14 @@ impl<'a> Item<'a> {
 fn reading(
     source: &'static str,
     body: &Map<String, Value>,
-    items: &[Item<'_>],
+    items: &[WebhookAlert<'_>],
     status: AlertStatus,
-) -> Reading {
+) -> ParsedBody {
     // Name, severity and runbook are those of the firing alerts, as long as one fires.
     let relevant = items
         .iter()
         .filter(|item| status == AlertStatus::Resolved || !item.is_resolved());
-    let relevant: Vec<&Item<'_>> = relevant.collect();
+    let relevant: Vec<&WebhookAlert<'_>> = relevant.collect();
     let relevant = if relevant.is_empty() {
         items.iter().collect()
     } else {
@@ -252,7 +257,7 @@ fn reading(
         .into_iter()
         .collect();
     let (severity, why_severity) = match origins::severity(&relevant) {
-        Some(Judged { severity, origin }) => (Some(severity), Some(origin)),
+        Some(TracedSeverity { severity, origin }) => (Some(severity), Some(origin)),
         None => (None, None),
     };
     let key = origins::key(name.as_deref().unwrap_or_default(), body, items);
@@ -267,7 +272,7 @@ fn reading(
         .as_ref()
         .map(|name| Traced::text("type", "the label alertname", name));
     let trace = [origins::status(status, items), key.clone(), titled];
-    Reading {
+    ParsedBody {
         source: source.to_owned(),
         trace: trace.into_iter().chain(typed).chain(why_severity).collect(),
         severity,
@@ -291,15 +296,14 @@ fn reading(
         refs: group_ref(body),
         tenant: organisation(body),
         notes,
-        ..Reading::default()
+        ..ParsedBody::default()
     }
 }
 
 /// A word of an alert that is no severity, or two labels that differ.
-fn severity_note(item: &Item<'_>) -> Option<Note> {
-    let known = |(_, word): &(&String, &String)| severity_of(word);
+fn severity_note(item: &WebhookAlert<'_>) -> Option<Note> {
     let worst = item.severity();
-    let Some(Judged {
+    let Some(TracedSeverity {
         severity: worst, ..
     }) = worst
     else {
@@ -310,9 +314,11 @@ fn severity_note(item: &Item<'_>) -> Option<Note> {
     };
     let of = |is_worst: bool| {
         item.severities()
-            .find(|pair| known(pair).is_some_and(|each| (each == worst) == is_worst))
+            .find(|(_, word)| severity_of(word).is_some_and(|each| (each == worst) == is_worst))
     };
-    let ((key, word), (other, less)) = (of(true)?, of(false)?);
+    let (key, word) = of(true)?;
+    let (other, less) = of(false)?;
+
     Some(Note::Differ(format!(
         "{key} is {word:?}, and {other} is {less:?}"
     )))
@@ -345,7 +351,7 @@ fn first_of<'a>(
 }
 
 /// The time of the status change: when the newest alert began, or when the last one ended.
-fn changed_at(items: &[&Item<'_>], status: AlertStatus) -> Option<DateTime<Utc>> {
+fn changed_at(items: &[&WebhookAlert<'_>], status: AlertStatus) -> Option<DateTime<Utc>> {
     let key = if status == AlertStatus::Resolved {
         "endsAt"
     } else {
@@ -358,7 +364,7 @@ fn changed_at(items: &[&Item<'_>], status: AlertStatus) -> Option<DateTime<Utc>>
 }
 
 /// Whether a person has pressed Grafana's button for a test.
-fn is_test(items: &[Item<'_>]) -> bool {
+fn is_test(items: &[WebhookAlert<'_>]) -> bool {
     !items.is_empty()
         && items.iter().all(|item| {
             let label = |key: &str| item.labels.get(key).map(String::as_str);
@@ -368,20 +374,8 @@ fn is_test(items: &[Item<'_>]) -> bool {
         })
 }
 
-/// Each alert with its member. Alerts that the sender left out are one firing member, made of their number.
-fn reports(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<MemberReport> {
-    let of_item = |item: &Item<'_>| {
-        let name = item
-            .labels
-            .get("alertname")
-            .map(String::as_str)
-            .unwrap_or_default();
-        MemberReport {
-            member: item.member(name),
-            status: item.status,
-            text: item.describe(name),
-        }
-    };
+/// The alerts, each with its member. The alerts that the sender left out are one firing member, made of their number.
+fn reports(body: &Map<String, Value>, items: &[WebhookAlert<'_>]) -> Vec<MemberReport> {
     let left_out = body
         .get("truncatedAlerts")
         .and_then(Value::as_u64)
@@ -394,11 +388,26 @@ fn reports(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<MemberReport> {
             text,
         }
     });
-    items.iter().map(of_item).chain(left_out).collect()
+    items
+        .iter()
+        .map(|item: &WebhookAlert<'_>| {
+            let name = item
+                .labels
+                .get("alertname")
+                .map(String::as_str)
+                .unwrap_or_default();
+            MemberReport {
+                member: item.member(name),
+                status: item.status,
+                text: item.describe(name),
+            }
+        })
+        .chain(left_out)
+        .collect()
 }
 
 /// The labels that identify a webhook without a group key: the group's labels, otherwise those of all its alerts.
-fn group_labels(body: &Map<String, Value>, items: &[Item<'_>]) -> BTreeMap<String, String> {
+fn group_labels(body: &Map<String, Value>, items: &[WebhookAlert<'_>]) -> BTreeMap<String, String> {
     let group = pairs(body.get("groupLabels"));
     if group.is_empty() {
         common(labelled(items.iter()))
@@ -409,7 +418,7 @@ fn group_labels(body: &Map<String, Value>, items: &[Item<'_>]) -> BTreeMap<Strin
 
 /// The labels of the alerts that have some.
 fn labelled<'a>(
-    items: impl Iterator<Item = &'a Item<'a>>,
+    items: impl Iterator<Item = &'a WebhookAlert<'a>>,
 ) -> impl Iterator<Item = &'a BTreeMap<String, String>> {
     items
         .map(|item| &item.labels)

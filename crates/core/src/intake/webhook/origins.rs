@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Item, group_labels};
+use super::{WebhookAlert, group_labels};
 use crate::alert::{AlertStatus, Severity};
 use crate::intake::fingerprint;
 use crate::intake::plain::text;
 use crate::sources::{Traced, Word, severity_of};
 
 /// A severity with its origin.
-pub(super) struct Judged {
+pub(super) struct TracedSeverity {
     pub(super) severity: Severity,
     pub(super) origin: Traced,
 }
 
 /// The worst of all alerts, each by its labels that name one, in any case; otherwise by its annotations. Alerts that
 /// all report that Grafana has no data are low.
-pub(super) fn severity(items: &[&Item<'_>]) -> Option<Judged> {
+pub(super) fn severity(items: &[&WebhookAlert<'_>]) -> Option<TracedSeverity> {
     let worst = items
         .iter()
         .filter_map(|item| item.severity())
@@ -28,7 +28,10 @@ pub(super) fn severity(items: &[&Item<'_>]) -> Option<Judged> {
 }
 
 /// The worst of some pairs that name a severity.
-pub(super) fn worst_of(kind: &'static str, pairs: &BTreeMap<String, String>) -> Option<Judged> {
+pub(super) fn worst_of(
+    kind: &'static str,
+    pairs: &BTreeMap<String, String>,
+) -> Option<TracedSeverity> {
     let named = pairs
         .iter()
         .filter(|(key, _)| fingerprint::is_severity_key(key));
@@ -38,28 +41,29 @@ pub(super) fn worst_of(kind: &'static str, pairs: &BTreeMap<String, String>) -> 
         meaning: severity.as_str(),
         text,
     };
-    Some(Judged {
+    Some(TracedSeverity {
         severity,
         origin: Traced::word("severity", format!("the {kind} {key}"), word),
     })
 }
 
-fn no_data(items: &[&Item<'_>]) -> Option<Judged> {
-    let is_no_data = |item: &&Item<'_>| {
-        item.labels
-            .get("alertname")
-            .is_some_and(|name| name == "DatasourceNoData")
-    };
+fn no_data(items: &[&WebhookAlert<'_>]) -> Option<TracedSeverity> {
     let because = "no alert names one, and Grafana reports that it has no data";
     let origin = Traced::rule("severity", Severity::Low.as_str(), because);
-    (!items.is_empty() && items.iter().all(is_no_data)).then_some(Judged {
+    (!items.is_empty()
+        && items.iter().all(|item: &&WebhookAlert<'_>| {
+            item.labels
+                .get("alertname")
+                .is_some_and(|name| name == "DatasourceNoData")
+        }))
+    .then_some(TracedSeverity {
         severity: Severity::Low,
         origin,
     })
 }
 
 /// The key of the group, or the fingerprint of its single alert, or the name with the labels of the group.
-pub(super) fn key(name: &str, body: &Map<String, Value>, items: &[Item<'_>]) -> Traced {
+pub(super) fn key(name: &str, body: &Map<String, Value>, items: &[WebhookAlert<'_>]) -> Traced {
     let single = match items {
         [item] => text(item.fields, "fingerprint"),
         _ => None,
@@ -78,7 +82,7 @@ pub(super) fn key(name: &str, body: &Map<String, Value>, items: &[Item<'_>]) -> 
     }
 }
 
-pub(super) fn status(status: AlertStatus, items: &[Item<'_>]) -> Traced {
+pub(super) fn status(status: AlertStatus, items: &[WebhookAlert<'_>]) -> Traced {
     let firing = items.iter().filter(|item| !item.is_resolved()).count();
     let of = items.len();
     let because = match status {

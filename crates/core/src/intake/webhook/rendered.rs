@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Item, common};
+use super::{WebhookAlert, common};
 use crate::intake::outline::Outline;
 use crate::intake::plain::text;
 
@@ -35,12 +35,12 @@ pub(super) fn render(
     title: &str,
     source: &str,
     body: &Map<String, Value>,
-    items: &[Item<'_>],
+    items: &[WebhookAlert<'_>],
 ) -> String {
     let resolved = items.iter().filter(|item| item.is_resolved()).count();
     let firing = items.len() - resolved;
     // The worst come first: the end of a long text is not shown.
-    let mut items: Vec<&Item<'_>> = items.iter().collect();
+    let mut items: Vec<&WebhookAlert<'_>> = items.iter().collect();
     items.sort_by_cached_key(|item| {
         (
             item.is_resolved(),

@@ -25,9 +25,10 @@ pub(super) fn read(text: &str) -> Block<'_> {
         left_out: Vec::new(),
         braces: true,
     };
-    let value = reader
-        .block(0, 0)
-        .filter(|_| reader.left_out.len() * 2 <= lines.len());
+    let value = reader.block(0, 0);
+    // A text of which most lines fit no block is prose.
+    let is_prose = reader.left_out.len() * 2 > lines.len();
+    let value = if is_prose { None } else { value };
     Block {
         value,
         left_out: reader.left_out,
@@ -211,7 +212,9 @@ impl<'a> BlockParser<'a, '_> {
                 if let Some(value) = self.braces(line.text) {
                     return value;
                 }
-                let (lines, left_out) = (self.lines, self.left_out.len());
+                let lines = self.lines;
+                let left_out = self.left_out.len();
+
                 match self.block(line.indent, depth + 1) {
                     Some(value) => value,
                     // No pairs: it is text.

@@ -6,7 +6,12 @@ pub(super) fn inside(text: &str) -> &str {
         - text
             .trim_start_matches(if text.starts_with('~') { '~' } else { '`' })
             .len();
-    let Some((fence, inside)) = text.split_at_checked(signs).filter(|_| signs >= 3) else {
+    let fenced = if signs >= 3 {
+        text.split_at_checked(signs)
+    } else {
+        None
+    };
+    let Some((fence, inside)) = fenced else {
         let single = text
             .strip_prefix('`')
             .and_then(|text| text.strip_suffix('`'));
@@ -14,7 +19,6 @@ pub(super) fn inside(text: &str) -> &str {
             .filter(|inside| !inside.contains('`'))
             .unwrap_or(text);
     };
-    let is_language = |line: &str| line.chars().all(|c| c.is_alphanumeric());
     match inside.split_once('\n') {
         // A fence ends at the beginning of a line: in the middle of one it may be data.
         Some((first, rest)) if is_language(first.trim()) => {
@@ -38,4 +42,8 @@ pub(super) fn inside(text: &str) -> &str {
             inside.trim()
         }
     }
+}
+
+fn is_language(line: &str) -> bool {
+    line.chars().all(|c| c.is_alphanumeric())
 }

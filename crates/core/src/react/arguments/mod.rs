@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     pub(super) values: Map<String, Value>,
     /// The same as a JSON object: the text of the model where it is one.
     pub(super) text: String,
-    /// For people: lines that were not understood.
+    /// The lines that were not understood, for people.
     pub(super) left_out: Option<String>,
 }
 

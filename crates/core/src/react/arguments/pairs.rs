@@ -19,11 +19,11 @@ impl Pair<'_> {
 /// The position of a possible pair.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// At the beginning of a line.
+    /// The pair is at the beginning of a line.
     Start,
-    /// After a comma.
+    /// The pair follows a comma.
     Behind,
-    /// After a comma, where the first pair is `a:1`.
+    /// The pair follows a comma, and the first pair is written like `a:1`.
     BehindTouched,
 }
 
@@ -53,13 +53,17 @@ fn assignments(line: &str) -> Option<Vec<(&str, &str)>> {
     if !line.contains(" = ") {
         return None;
     }
-    let assignment = |part| {
-        let (key, behind) = key(str::trim(part))?;
-        let value = behind.strip_prefix(" = ")?.trim();
-        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-        (!value.is_empty() && value.chars().all(is_word)).then_some((key, value))
-    };
-    line.split(',').map(assignment).collect()
+    line.split(',')
+        .map(|part| {
+            let (key, behind) = key(str::trim(part))?;
+            let value = behind.strip_prefix(" = ")?.trim();
+            (!value.is_empty()
+                && value
+                    .chars()
+                    .all(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')))
+            .then_some((key, value))
+        })
+        .collect()
 }
 
 /// Whether an item of a list is a mapping: a colon and white space follow its key.
@@ -74,7 +78,9 @@ fn next_pair(text: &str, position: Position) -> Option<(&str, Pair<'_>)> {
     let mut quote = None;
     let mut depth = 0_usize;
     let mut last = ' ';
-    let (mut is_begun, mut is_divisible) = (false, true);
+    let mut is_begun = false;
+    let mut is_divisible = true;
+
     for (at, c) in text.char_indices() {
         match (quote, c) {
             (Some(open), _) if open == c => quote = None,
@@ -141,10 +147,13 @@ fn key(text: &str) -> Option<(&str, &str)> {
             return (!key.is_empty()).then_some((key, behind));
         }
     }
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    let (key, behind) = text.split_at_checked(text.find(|c| !is_part(c))?)?;
+    let (key, behind) = text.split_at_checked(text.find(|c| !is_key_char(c))?)?;
     key.starts_with(|c: char| c.is_alphabetic() || c == '_')
         .then_some((key, behind))
+}
+
+fn is_key_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')
 }
 
 /// Whether the text directly after a colon is a value, as in `host:db-3`: not the rest of a URL (`http://x`), of a
@@ -154,13 +163,13 @@ fn is_value(rest: &str) -> bool {
         return true;
     }
     let first = rest.split_once(", ").map_or(rest, |(first, _)| first);
-    let is_name = |at: usize| {
+    let has_name_after_colon = first.match_indices(':').any(|(at, _)| {
         first
             .get(at + 1..)
             .is_some_and(|rest| rest.starts_with(char::is_alphabetic))
-    };
+    });
     !rest.starts_with([':', '\\'])
         && !rest.starts_with("//")
         && !rest.contains(['{', '('])
-        && !first.match_indices(':').any(|(at, _)| is_name(at))
+        && !has_name_after_colon
 }

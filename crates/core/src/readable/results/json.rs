@@ -29,7 +29,9 @@ pub(super) fn line(value: &Value) -> String {
 pub(super) fn begun(text: &str) -> Option<Value> {
     const MAX_DEPTH: usize = 100;
     let mut open = Vec::new();
-    let (mut in_text, mut is_escaped) = (false, false);
+    let mut in_text = false;
+    let mut is_escaped = false;
+
     // The place up to which the text can be completed, and what is open there.
     let mut complete: Option<(usize, Vec<char>)> = None;
     for (at, c) in text.char_indices() {

@@ -38,8 +38,10 @@ pub fn lines(content: &str) -> Vec<String> {
     let Some(value) = value else {
         return content.trim_end().lines().map(str::to_owned).collect();
     };
-    let pretty = || serde_json::to_string_pretty(&value).unwrap_or_else(|_| content.to_owned());
-    prometheus::lines(&value).unwrap_or_else(|| pretty().lines().map(str::to_owned).collect())
+    prometheus::lines(&value).unwrap_or_else(|| {
+        let pretty = serde_json::to_string_pretty(&value).unwrap_or_else(|_| content.to_owned());
+        pretty.lines().map(str::to_owned).collect()
+    })
 }
 
 /// The time series of a result; `None` if it is no answer of Prometheus.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::json::{self, shortened};
 use crate::readable::format;
 
-/// One time series, or one value of an instant query.
+/// A time series, or a value of an instant query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// `name{label=value, …}`; not cleaned.
@@ -20,12 +20,12 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// One value.
+/// A value with its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Unix time in seconds.
     pub at: f64,
-    /// As Prometheus writes it: a number, `NaN` or `+Inf`.
+    /// The value as Prometheus writes it: a number, `NaN` or `+Inf`.
     pub value: String,
 }
 
@@ -103,16 +103,18 @@ pub(super) fn series(value: &Value) -> Option<Vec<Series>> {
 
 impl Series {
     fn of(value: &Value, points: &[Value]) -> Option<Self> {
-        let point = |point: &Value| {
-            let [at, value] = point.as_array()?.as_slice() else {
-                return None;
-            };
-            Some(Point {
-                at: at.as_f64()?,
-                value: value.as_str()?.to_owned(),
+        let points = points
+            .iter()
+            .map(|point: &Value| {
+                let [at, value] = point.as_array()?.as_slice() else {
+                    return None;
+                };
+                Some(Point {
+                    at: at.as_f64()?,
+                    value: value.as_str()?.to_owned(),
+                })
             })
-        };
-        let points = points.iter().map(point).collect::<Option<Vec<_>>>()?;
+            .collect::<Option<Vec<_>>>()?;
         let labels = value.get("metric").and_then(Value::as_object);
         let own = labels
             .and_then(|labels| labels.get("__name__"))
@@ -142,7 +144,9 @@ impl Series {
             [] => "no value".to_owned(),
             [only] => self.shown(&only.value),
             [first, .., last] => {
-                let (from, to) = (self.shown(&first.value), self.shown(&last.value));
+                let from = self.shown(&first.value);
+                let to = self.shown(&last.value);
+
                 let span = Duration::try_from_secs_f64(last.at - first.at).unwrap_or_default();
                 let count = format::count(self.points.len(), "value");
                 format!("{from} → {to} in {} ({count})", format::span(span))

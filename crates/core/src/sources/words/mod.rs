@@ -59,13 +59,12 @@ impl<T: Copy> WordTable<T> {
     /// The value of a word: that of the whole word before that of the longest prefix.
     pub fn get(&self, word: &str) -> Option<T> {
         let word = plain(word);
-        let prefix = || {
+        self.exact.get(&word).copied().or_else(|| {
             self.prefixes
                 .iter()
                 .find(|(prefix, _)| word.starts_with(prefix))
                 .map(|(_, value)| *value)
-        };
-        self.exact.get(&word).copied().or_else(prefix)
+        })
     }
 }
 

@@ -54,7 +54,10 @@ fn of_level(piece: &str, next: &str) -> Option<Severity> {
         .iter()
         .find_map(|name| digits(piece.strip_prefix(name)?));
     let is_name = ["severity", "priority", "sev", "prio", "p", "s"].contains(&piece);
-    let level = joined.or_else(|| digits(next).filter(|_| is_name))?;
+    let level = match joined {
+        None if is_name => digits(next)?,
+        joined => joined?,
+    };
     Some(match level {
         0 | 1 => Severity::Critical,
         2 => Severity::High,

@@ -116,9 +116,11 @@ pub fn ended_of(word: &str) -> Option<AlertStatus> {
         _ => false,
     };
     let has_own = pieces.iter().any(|piece| is_known(piece));
-    let found = status_of(word)
-        .filter(|status| matches!(status, AlertStatus::Resolved | AlertStatus::Acknowledged));
-    found.filter(|_| has_own && (is_alone || is_sentence))
+    if !has_own || !is_alone && !is_sentence {
+        return None;
+    }
+    status_of(word)
+        .filter(|status| matches!(status, AlertStatus::Resolved | AlertStatus::Acknowledged))
 }
 
 /// Whether a piece says nothing beside an end: a word of alerts, a number or a severity.
@@ -133,13 +135,12 @@ fn after_change(word: &str) -> Option<&str> {
     let arrow = ["->", "=>", "→", "➜", "➔"]
         .iter()
         .find_map(|arrow| word.rsplit_once(arrow));
-    let spelled = || {
+    let (_, after) = arrow.or_else(|| {
         word.to_lowercase()
             .contains("from ")
             .then(|| word.rsplit_once(" to "))
             .flatten()
-    };
-    let (_, after) = arrow.or_else(spelled)?;
+    })?;
     Some(after).filter(|after| !after.trim().is_empty())
 }
 
@@ -199,7 +200,6 @@ fn judge(pieces: &[&str]) -> Option<AlertStatus> {
 
 /// Whether an end is said: over, or well and nothing else.
 fn is_over(pieces: &[&str]) -> bool {
-    let is_filling = |piece: &&str| FILLING.contains(piece) || is_measure(piece);
     let is_well = |piece: &&str| WELL.contains(piece) || tongues::GOOD.contains(piece);
     if pieces
         .iter()
@@ -213,11 +213,16 @@ fn is_over(pieces: &[&str]) -> bool {
             .iter()
             .all(|piece| ENDING.contains(piece) || is_beside(piece));
     }
-    let is_sure = |piece: &&str| is_well(piece) && !ONLY_BESIDE.contains(piece);
-    pieces.iter().any(is_sure)
+    pieces
+        .iter()
+        .any(|piece: &&str| is_well(piece) && !ONLY_BESIDE.contains(piece))
         && pieces
             .iter()
             .all(|piece| is_filling(piece) || is_well(piece))
+}
+
+fn is_filling(piece: &str) -> bool {
+    FILLING.contains(piece) || is_measure(piece)
 }
 
 /// `200`, `12ms`.

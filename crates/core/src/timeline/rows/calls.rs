@@ -23,7 +23,8 @@ struct Call {
 /// The tool of an event.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// If the iteration called the tool more than once, a result is also named after the number of its call's event.
+    /// The name of the tool. If the iteration called it more than once, a result is also named after the number of its
+    /// call's event.
     pub(super) tool: Option<String>,
     /// The number of the event of the call, for a result.
     pub(super) call: Option<u32>,

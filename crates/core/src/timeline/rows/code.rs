@@ -51,9 +51,8 @@ impl Code {
             return self.others.join(" ");
         }
         // The output matters more than the program, and the end of an error matters most.
-        let last = || self.output.last().cloned().unwrap_or_default();
         let output = if self.has_failed {
-            last()
+            self.output.last().cloned().unwrap_or_default()
         } else {
             self.output.join(" ")
         };
@@ -96,7 +95,9 @@ struct Blocks<'a> {
 
 fn blocks(content: &str) -> Blocks<'_> {
     let mut blocks = Blocks::default();
-    let (mut fence, mut is_output) = ("", false);
+    let mut fence = "";
+    let mut is_output = false;
+
     for line in content.lines().filter(|line| !line.trim().is_empty()) {
         let marks = line
             .get(..line.len() - line.trim_start_matches('`').len())

@@ -69,7 +69,12 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
     if event.truncated {
         row.marks.push(Mark::new("cut", Tone::Caution));
     }
-    row.tokens = tokens(&meta).filter(|_| !event.event_type.is_end());
+    // The event of an end counts the tokens of all its iterations, and their rows show them.
+    row.tokens = if event.event_type.is_end() {
+        None
+    } else {
+        tokens(&meta)
+    };
     row
 }
 

@@ -15,21 +15,21 @@ const MAX_SOURCES: usize = 99;
 /// A text with marks, and the sources of the marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Footnotes {
-    /// Has `[^1]` after the words that cite the first source; not cleaned.
+    /// The content with `[^1]` after the words that cite the first source; it is not cleaned.
     pub text: String,
-    sources: Vec<Source>,
+    sources: Vec<CitedPage>,
 }
 
 /// A cited page, cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct CitedPage {
     pub title: String,
     pub uri: String,
 }
 
 /// The footnotes of `content`; `citations` is the value of that key in the event's metadata.
 pub fn footnotes(content: &str, citations: Option<&Value>) -> Footnotes {
-    let mut cited: BTreeMap<usize, Vec<Source>> = BTreeMap::new();
+    let mut cited: BTreeMap<usize, Vec<CitedPage>> = BTreeMap::new();
     for citation in citations.and_then(Value::as_array).into_iter().flatten() {
         if let Some(offset) = mark_offset(content, citation) {
             cited.entry(offset).or_default().extend(sources(citation));
@@ -84,14 +84,14 @@ fn mark_offset(content: &str, citation: &Value) -> Option<usize> {
     (length > 0).then_some(start + length)
 }
 
-fn sources(citation: &Value) -> impl Iterator<Item = Source> {
+fn sources(citation: &Value) -> impl Iterator<Item = CitedPage> {
     let text = |source: &Value, key| {
         Meta::new(source, Charset::Unicode)
             .text(key)
             .unwrap_or_default()
     };
     let sources = Meta::new(citation, Charset::Unicode).list("sources").iter();
-    let sources = sources.map(move |source| Source {
+    let sources = sources.map(move |source| CitedPage {
         title: text(source, "title"),
         uri: text(source, "uri"),
     });
@@ -108,13 +108,13 @@ impl Footnotes {
     }
 
     /// The numbers of the sources, from 1; each page has one number however often it is cited.
-    fn numbers(&mut self, sources: Vec<Source>) -> Vec<usize> {
+    fn numbers(&mut self, sources: Vec<CitedPage>) -> Vec<usize> {
         let mut numbers = Vec::new();
         for source in sources {
-            let is_same = |known: &Source| {
+            let known = self.sources.iter().position(|known: &CitedPage| {
                 known.uri == source.uri && (!source.uri.is_empty() || *known == source)
-            };
-            let index = match self.sources.iter().position(is_same) {
+            });
+            let index = match known {
                 Some(index) => index,
                 None if self.sources.len() >= MAX_SOURCES => continue,
                 None => {
@@ -130,17 +130,18 @@ impl Footnotes {
         numbers
     }
 
-    /// Each source in one line: its mark, title and address, cleaned.
+    /// The sources, one line each: mark, title and address, cleaned.
     pub fn source_lines(&self, charset: Charset) -> Vec<String> {
-        let line = |(mark, Source { title, uri }): (String, &Source)| {
-            let title = if title == uri { "" } else { title };
-            one_line(&[mark.as_str(), title, uri].join(" "), charset)
-        };
-        self.sources().map(line).collect()
+        self.sources()
+            .map(|(mark, CitedPage { title, uri }): (String, &CitedPage)| {
+                let title = if title == uri { "" } else { title };
+                one_line(&[mark.as_str(), title, uri].join(" "), charset)
+            })
+            .collect()
     }
 
-    /// Each source with its mark.
-    pub fn sources(&self) -> impl Iterator<Item = (String, &Source)> {
+    /// The sources with their marks.
+    pub fn sources(&self) -> impl Iterator<Item = (String, &CitedPage)> {
         (1..)
             .zip(&self.sources)
             .map(|(number, source)| (mark(number), source))

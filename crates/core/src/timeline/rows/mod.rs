@@ -20,7 +20,7 @@ use crate::readable::text::Charset;
 use crate::timeline::{EventType, TimelineEvent};
 
 pub use code::Code;
-pub use footnotes::{Footnotes, Source, footnotes};
+pub use footnotes::{CitedPage, Footnotes, footnotes};
 pub use meta::arguments;
 pub use row::{Body, Kind, Mark, Row, Tone};
 pub use session::title;

@@ -24,9 +24,9 @@ pub struct Row {
     pub tokens: Option<String>,
     /// The totals of a session at its end.
     pub totals: String,
-    /// For a result: the number of the event of its call.
+    /// The number of the event of the call that a result belongs to.
     pub call: Option<u32>,
-    /// For a takeover: the numbers of the events of the calls that had no result yet.
+    /// The numbers of the events of the calls that had no result yet when another worker took the session over.
     pub open_calls: Vec<u32>,
 }
 
@@ -97,7 +97,7 @@ pub enum Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub long: String,
-    /// For a narrow column.
+    /// The text for a narrow column.
     pub short: String,
     pub tone: Tone,
 }

@@ -263,8 +263,7 @@ pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, tone: Tone) -> Row
         .filter(|reason| reason != "final_answer")
         .map(|r| r.replace('_', " "));
     // The sentence of a session without an error only repeats the name of the row.
-    let repeats = |error: &str| error.trim().is_empty() || error.starts_with("Investigation ");
-    let error = Some(error).filter(|error| !repeats(error));
+    let error = Some(error).filter(|error| !repeats_name(error));
     let reason = reason.filter(|reason| error.is_some() || reason != name);
     let by = meta.text("cancelled_by").map(|by| format!("by {by}"));
     let by = by.or_else(|| meta.text("cancel_reason").as_deref().map(cancel_reason));
@@ -295,6 +294,10 @@ pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, tone: Tone) -> Row
         body_tone,
         ..row
     }
+}
+
+fn repeats_name(error: &str) -> bool {
+    error.trim().is_empty() || error.starts_with("Investigation ")
 }
 
 /// The reason why a session was cancelled that no person has cancelled.

@@ -17,7 +17,7 @@ use crate::proto::{ASSISTANT, ConversationMessage, GenerateRequest};
 use tarsy_core::execution::event_refs::{cited, event_in_heading};
 use tarsy_core::prompt::context_in;
 use tarsy_core::react;
-use tarsy_drill::transcript::{Answer, Chunk};
+use tarsy_drill::transcript::{Chunk, RecordedAnswer};
 
 /// The placeholder of the execution id.
 const EXECUTION: &str = "{execution}";
@@ -39,7 +39,7 @@ struct EventNumbers {
 }
 
 /// The answer with all placeholders filled from this request.
-pub(super) fn filled(answer: &Answer, request: &GenerateRequest) -> Answer {
+pub(super) fn filled(answer: &RecordedAnswer, request: &GenerateRequest) -> RecordedAnswer {
     let mut answer = answer.clone();
     let mut shown = None;
     for chunk in &mut answer.chunks {
@@ -177,9 +177,9 @@ mod tests {
     }
 
     fn filled_text(text: &str, messages: &[ConversationMessage]) -> String {
-        let answer = Answer {
+        let answer = RecordedAnswer {
             chunks: vec![Chunk::Text(text.into())],
-            ..Answer::default()
+            ..RecordedAnswer::default()
         };
         let request = GenerateRequest {
             messages: messages.to_vec(),
@@ -221,9 +221,9 @@ mod tests {
             {"call": {"tool": "a.look", "arguments": {"of": ["{execution}", 1], "n": {"as": "x-{execution}"}}}}
         ))
         .unwrap();
-        let answer = Answer {
+        let answer = RecordedAnswer {
             chunks: vec![call, Chunk::Text("{execution}: {n}".into())],
-            ..Answer::default()
+            ..RecordedAnswer::default()
         };
         let request = GenerateRequest {
             execution_id: "e7".into(),

@@ -2,7 +2,7 @@
 //! that no model was called. Without it they are errors.
 
 use crate::proto::ConversationMessage;
-use tarsy_drill::transcript::{Answer, Chunk, Question, Transcript, Usage};
+use tarsy_drill::transcript::{Chunk, Question, RecordedAnswer, Transcript, Usage};
 
 /// The name by which a request selects this recording, whatever it is about.
 pub(super) const NAME: &str = "generic";
@@ -96,10 +96,10 @@ fn with_answer(thinking: String, text: String) -> Transcript {
         pace: std::time::Duration::ZERO,
         provider_state: false,
         context_window: None,
-        answers: vec![Answer {
+        answers: vec![RecordedAnswer {
             chunks: vec![Chunk::Thinking(thinking), Chunk::Text(text)],
             usage: Some(Usage::default()),
-            ..Answer::default()
+            ..RecordedAnswer::default()
         }],
         questions: Vec::new(),
     }

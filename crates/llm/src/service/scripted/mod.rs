@@ -27,7 +27,7 @@ use crate::proto::{
 };
 use tarsy_drill::BUILTIN;
 use tarsy_drill::gate::Gates;
-use tarsy_drill::transcript::{Answer, Fail, Transcript, TranscriptError};
+use tarsy_drill::transcript::{Fail, RecordedAnswer, Transcript, TranscriptError};
 
 /// The answer to the alert of `helm test` (`test.alert` in the chart's values).
 const INSTALLATION_TEST: &str = "
@@ -220,7 +220,7 @@ impl Scripted {
     /// The recorded error, if this call is among the first calls that get it.
     async fn due_failure<'a>(
         &self,
-        answer: &'a Answer,
+        answer: &'a RecordedAnswer,
         position: &Position,
     ) -> io::Result<Option<&'a Fail>> {
         let Some(fail) = &answer.fail else {
@@ -335,7 +335,7 @@ fn answers_to<'a>(
     transcript: &'a Transcript,
     question: &str,
     request: &GenerateRequest,
-) -> Option<&'a [Answer]> {
+) -> Option<&'a [RecordedAnswer]> {
     let question = question.to_lowercase();
     let is_in_prompt =
         |part: &String| prompt(request).any(|message| message.content.contains(part));
@@ -351,7 +351,7 @@ fn conversation<'a>(
     transcript: &'a Transcript,
     question: Option<&str>,
     request: &GenerateRequest,
-) -> &'a [Answer] {
+) -> &'a [RecordedAnswer] {
     question
         .and_then(|question| answers_to(transcript, question, request))
         .unwrap_or(&transcript.answers)
@@ -359,7 +359,11 @@ fn conversation<'a>(
 
 /// The answer at `index`, or the last one after the end. If the answer calls tools and the request offers none, its
 /// recorded conclusion, or else the last answer.
-fn choose<'a>(answers: &'a [Answer], index: usize, tools: &[ToolDefinition]) -> Option<&'a Answer> {
+fn choose<'a>(
+    answers: &'a [RecordedAnswer],
+    index: usize,
+    tools: &[ToolDefinition],
+) -> Option<&'a RecordedAnswer> {
     let last = answers.last();
     let answer = answers.get(index).or(last)?;
     if !tools.is_empty() || !answer.calls_tools() {

@@ -12,7 +12,7 @@ use crate::proto::{
 };
 use crate::service::writer::ResponseWriter;
 use tarsy_drill::gate::{Gates, Passage};
-use tarsy_drill::transcript::{Answer, Chunk, Fail, Usage};
+use tarsy_drill::transcript::{Chunk, Fail, RecordedAnswer, Usage};
 
 /// The length of one streamed piece.
 const PIECE_CHARS: usize = 24;
@@ -40,7 +40,7 @@ struct Progress {
 }
 
 impl Player<'_> {
-    pub(super) async fn play(mut self, answer: &Answer, writer: &ResponseWriter) {
+    pub(super) async fn play(mut self, answer: &RecordedAnswer, writer: &ResponseWriter) {
         if self.run(answer, writer).await.is_err() {
             writer
                 .break_off(Status::unavailable("the recording breaks the stream here"))
@@ -48,7 +48,11 @@ impl Player<'_> {
         }
     }
 
-    async fn run(&mut self, answer: &Answer, writer: &ResponseWriter) -> Result<(), BrokenOff> {
+    async fn run(
+        &mut self,
+        answer: &RecordedAnswer,
+        writer: &ResponseWriter,
+    ) -> Result<(), BrokenOff> {
         self.own_gate("start").await?;
         if let Some(fail) = self.fail {
             let error = ErrorInfo {
@@ -147,7 +151,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    async fn close(&mut self, answer: &Answer, calls: usize, writer: &ResponseWriter) {
+    async fn close(&mut self, answer: &RecordedAnswer, calls: usize, writer: &ResponseWriter) {
         let reason = if calls == 0 { "stop" } else { "tool_calls" };
         writer
             .finish(FinishInfo {
@@ -181,7 +185,7 @@ impl Player<'_> {
     }
 }
 
-fn text_chars(answer: &Answer) -> usize {
+fn text_chars(answer: &RecordedAnswer) -> usize {
     let chars = |chunk: &Chunk| {
         let (Chunk::Thinking(text) | Chunk::Text(text)) = chunk else {
             return 0;

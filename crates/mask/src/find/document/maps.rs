@@ -182,14 +182,13 @@ impl Document {
             .get(index)
             .map_or(0, |node| node.next)
             .min(index + MAX_RESOURCE);
-        let is_result = |child: &usize| {
-            self.nodes
-                .get(*child)
-                .is_some_and(|node| RESULTS.contains(&self.key(text, node).as_ref()))
-        };
         found.extend(
             (index + 1..end)
-                .filter(is_result)
+                .filter(|child: &usize| {
+                    self.nodes
+                        .get(*child)
+                        .is_some_and(|node| RESULTS.contains(&self.key(text, node).as_ref()))
+                })
                 .map(|child| (child, Rule::Named(Secrecy::Strong))),
         );
     }
@@ -207,12 +206,6 @@ impl Document {
         let versioned = self
             .said(text, known.version)
             .is_some_and(|version| version == "v1");
-        let is_base64 = |value: &str| {
-            value.len() >= 8
-                && value
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
-        };
         let mut values = self
             .children(data)
             .filter_map(|child| self.scalar(text, self.nodes.get(child)?))
@@ -227,13 +220,12 @@ impl Document {
         const ROWS: [&str; 5] = ["rows", "values", "data", "records", "result"];
         let name = |child: usize| {
             let node = self.nodes.get(child)?;
-            let inner = || {
+            self.scalar(text, node).or_else(|| {
                 self.said(
                     text,
                     self.child(text, child, &["name", "column_name", "text"]),
                 )
-            };
-            self.scalar(text, node).or_else(inner)
+            })
         };
         let columns: Vec<Secrecy> = self
             .children(head)
@@ -288,4 +280,11 @@ impl Document {
             }
         }
     }
+}
+
+fn is_base64(value: &str) -> bool {
+    value.len() >= 8
+        && value
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
 }

@@ -24,11 +24,11 @@ const MIN_WRAPPED: usize = 36;
 
 /// All formats, compiled.
 struct Formats {
-    /// Those that are found by a text.
+    /// The patterns that are found by a text.
     searched: Vec<Pattern>,
     finder: AhoCorasick,
     prefilter: Prefilter,
-    /// Those that are tried at each long word.
+    /// The patterns that are tried at each long word.
     words: Vec<Pattern>,
 }
 
@@ -137,19 +137,21 @@ mod tests {
     #[test]
     fn every_row_has_a_pattern_an_issuer_a_source_and_a_date() {
         const SOURCES: [&str; 4] = ["gitleaks", "betterleaks", "kingfisher", "issuer"];
-        let faulty = |row: &Vec<&'static str>| {
-            let [pattern, issuer, source, date] = row.as_slice() else {
-                return true;
-            };
-            let is_date = date.len() == 10 && date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-            let read = Pattern::read(pattern);
-            let is_long = read
-                .as_ref()
-                .is_some_and(|read| read.text().is_none_or(|text| text.len() >= 2));
-            !is_long || issuer.is_empty() || !SOURCES.contains(source) || !is_date
-        };
         assert_eq!(
-            rows().filter(faulty).collect::<Vec<_>>(),
+            rows()
+                .filter(|row: &Vec<&'static str>| {
+                    let [pattern, issuer, source, date] = row.as_slice() else {
+                        return true;
+                    };
+                    let is_date =
+                        date.len() == 10 && date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+                    let read = Pattern::read(pattern);
+                    let is_long = read
+                        .as_ref()
+                        .is_some_and(|read| read.text().is_none_or(|text| text.len() >= 2));
+                    !is_long || issuer.is_empty() || !SOURCES.contains(source) || !is_date
+                })
+                .collect::<Vec<_>>(),
             Vec::<Vec<&str>>::new()
         );
         assert!(rows().count() > 300);

@@ -19,11 +19,11 @@ enum Letters {
     Code,
     Word,
     Token,
-    /// Like `Token`, with digits and capitals among them: the text before it is not specific.
+    /// The letters of `Token`, with digits and capitals among them: the text before it is not specific.
     Random,
     Uuid,
     Base64,
-    /// Like `Base64`, up to a colon.
+    /// The letters of `Base64`, up to a colon.
     Hash,
 }
 
@@ -89,7 +89,7 @@ impl Letters {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Text(&'static str),
     Run {
         letters: Letters,
@@ -98,7 +98,7 @@ enum Part {
     },
 }
 
-impl Part {
+impl PatternPart {
     fn least(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -110,7 +110,7 @@ impl Part {
 /// The format of one kind of token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
     /// Index of the text that is searched for; `None` for a pattern that is tried at each long word.
     pub(super) anchor: Option<usize>,
     /// The length of the parts up to a colon, which ends a word, in bytes.
@@ -124,16 +124,18 @@ impl Pattern {
             Some(rest) => (false, rest),
             None => (true, written),
         };
-        let parts: Vec<Part> = written
+        let parts: Vec<PatternPart> = written
             .split_whitespace()
             .map(read_part)
             .collect::<Option<_>>()?;
-        let first = parts.iter().position(|part| matches!(part, Part::Text(_)));
+        let first = parts
+            .iter()
+            .position(|part| matches!(part, PatternPart::Text(_)));
         let anchor = if is_searched { Some(first?) } else { None };
         let in_word = parts
             .iter()
-            .take_while(|part| !matches!(part, Part::Text(text) if text.contains(':')));
-        let least = in_word.map(Part::least).sum();
+            .take_while(|part| !matches!(part, PatternPart::Text(text) if text.contains(':')));
+        let least = in_word.map(PatternPart::least).sum();
         (!parts.is_empty()).then_some(Self {
             parts,
             anchor,
@@ -149,8 +151,8 @@ impl Pattern {
     /// The text that is searched for.
     pub(super) fn text(&self) -> Option<&'static str> {
         match self.parts.get(self.anchor?)? {
-            Part::Text(text) => Some(text),
-            Part::Run { .. } => None,
+            PatternPart::Text(text) => Some(text),
+            PatternPart::Run { .. } => None,
         }
     }
 
@@ -173,12 +175,12 @@ impl Pattern {
         let mut at = start;
         for (index, expected) in self.parts.iter().enumerate().skip(first) {
             match expected {
-                Part::Text(expected) => {
+                PatternPart::Text(expected) => {
                     at = rest(text, at)
                         .starts_with(expected)
                         .then_some(at + expected.len())?;
                 }
-                Part::Run { letters, min, max } => {
+                PatternPart::Run { letters, min, max } => {
                     let reach = if *max == usize::MAX {
                         MAX_LOOKAHEAD
                     } else {
@@ -197,23 +199,23 @@ impl Pattern {
             }
         }
         Some(match self.parts.last() {
-            Some(Part::Run {
+            Some(PatternPart::Run {
                 letters,
                 max: usize::MAX,
                 ..
             }) => skip_near(text, at, usize::MAX, |b| letters.have(b)),
-            Some(Part::Run { .. } | Part::Text(_)) | None => at,
+            Some(PatternPart::Run { .. } | PatternPart::Text(_)) | None => at,
         })
     }
 }
 
-fn backwards(text: &str, end: usize, expected: &Part) -> Option<usize> {
+fn backwards(text: &str, end: usize, expected: &PatternPart) -> Option<usize> {
     match expected {
-        Part::Text(expected) => {
+        PatternPart::Text(expected) => {
             let start = end.checked_sub(expected.len())?;
             (part(text, start, end) == *expected).then_some(start)
         }
-        Part::Run { letters, min, max } => {
+        PatternPart::Run { letters, min, max } => {
             let reach = if *max == usize::MAX { 160 } else { max + 1 };
             let start = back(text, end.saturating_sub(reach), end, |b| letters.have(b));
             let run = part(text, start, end);
@@ -222,19 +224,19 @@ fn backwards(text: &str, end: usize, expected: &Part) -> Option<usize> {
     }
 }
 
-fn read_part(written: &'static str) -> Option<Part> {
+fn read_part(written: &'static str) -> Option<PatternPart> {
     let run = written
         .split_once('{')
         .and_then(|(name, count)| Some((Letters::named(name)?, count.strip_suffix('}')?)));
     let Some((letters, count)) = run else {
-        return Some(Part::Text(written));
+        return Some(PatternPart::Text(written));
     };
     let (min, max) = match count.split_once(',') {
         None => (count.parse().ok()?, count.parse().ok()?),
         Some((min, "")) => (min.parse().ok()?, usize::MAX),
         Some((min, max)) => (min.parse().ok()?, max.parse().ok()?),
     };
-    Some(Part::Run { letters, min, max })
+    Some(PatternPart::Run { letters, min, max })
 }
 
 #[cfg(test)]

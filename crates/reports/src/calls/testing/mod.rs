@@ -26,7 +26,9 @@ fn message(role: Role, content: &str) -> Message {
 }
 
 fn result(call: &str, content: &str) -> Message {
-    let (tool_call_id, tool_name) = (Some(call.to_owned()), Some("k8s.get".to_owned()));
+    let tool_call_id = Some(call.to_owned());
+    let tool_name = Some("k8s.get".to_owned());
+
     Message {
         tool_call_id,
         tool_name,

@@ -75,9 +75,13 @@ impl<'t> Cursor<'t> {
             return true;
         }
         let inner = inner.strip_prefix(['$', '#', '?']).unwrap_or(inner);
-        let is_part =
-            |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"._".contains(byte);
-        let length = inner.bytes().take(MAX_AHEAD).take_while(is_part).count();
+        let length = inner
+            .bytes()
+            .take(MAX_AHEAD)
+            .take_while(|byte: &u8| {
+                byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"._".contains(byte)
+            })
+            .count();
         length > 0 && inner.as_bytes().get(length) == Some(&b'}')
     }
 

@@ -30,7 +30,7 @@ pub(super) fn repair(text: &str) -> Option<Repaired> {
     if !matches!(repairer.cursor.peek(), Some(b'{' | b'[')) {
         return None;
     }
-    repairer.value(Role::Item)?;
+    repairer.value(StringRole::Item)?;
     while let Some(frame) = repairer.frames.last().copied() {
         repairer.next(frame)?;
     }
@@ -52,7 +52,7 @@ struct Frame {
 
 /// The role of a quoted string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum StringRole {
     Key,
     /// The value of a key.
     Value,
@@ -71,7 +71,8 @@ struct Repairer<'t> {
     lonely: usize,
     /// Words without quotes that are neither numbers nor words of JSON.
     words: usize,
-    /// So many bytes may still be searched for the ends of texts that are JSON, so that the work stays linear.
+    /// The number of bytes that may still be searched for the ends of texts that are JSON. The bound keeps the work
+    /// linear.
     nested_bytes: usize,
 }
 
@@ -108,7 +109,7 @@ impl<'t> Repairer<'t> {
                 self.begin_member();
                 match frame.kind {
                     Kind::Object => self.member()?,
-                    Kind::List => self.value(Role::Item)?,
+                    Kind::List => self.value(StringRole::Item)?,
                 }
             }
         }
@@ -141,7 +142,7 @@ impl<'t> Repairer<'t> {
 
     fn member(&mut self) -> Option<()> {
         match self.cursor.peek() {
-            Some(quote @ (b'"' | b'\'')) => self.string(quote, Role::Key),
+            Some(quote @ (b'"' | b'\'')) => self.string(quote, StringRole::Key),
             Some(_) => self.key()?,
             None => return None,
         }
@@ -165,7 +166,7 @@ impl<'t> Repairer<'t> {
         self.cursor.skip_gaps();
         match self.cursor.peek() {
             None | Some(b',' | b'}' | b']') => self.absent(),
-            Some(_) => self.value(Role::Value)?,
+            Some(_) => self.value(StringRole::Value)?,
         }
         Some(())
     }
@@ -176,7 +177,7 @@ impl<'t> Repairer<'t> {
     }
 
     /// Writes a text, a number or a word, or opens an object or a list.
-    fn value(&mut self, role: Role) -> Option<()> {
+    fn value(&mut self, role: StringRole) -> Option<()> {
         match self.cursor.peek()? {
             b'{' if !self.cursor.is_macro() => self.open(Kind::Object)?,
             b'[' => self.open(Kind::List)?,

@@ -1,7 +1,7 @@
 //! Repairs quoted strings: finds their ends, and escapes their content.
 
 use super::cursor::{begins_with_key, is_gap};
-use super::{Kind, Repairer, Role};
+use super::{Kind, Repairer, StringRole};
 use crate::sources::Repair;
 
 /// The replacement of half a character.
@@ -9,7 +9,7 @@ const REPLACEMENT: &str = "\\ufffd";
 
 /// The escape after a backslash.
 enum Escape {
-    /// As JSON has it, with so many bytes after the backslash.
+    /// An escape of JSON, with the number of bytes after its backslash.
     Valid(usize),
     /// A character in another spelling, with so many bytes after the backslash.
     Means(char, usize),
@@ -23,12 +23,12 @@ enum Escape {
 
 impl Repairer<'_> {
     /// Writes the text in quotes that is next.
-    pub(super) fn string(&mut self, quote: u8, role: Role) {
+    pub(super) fn string(&mut self, quote: u8, role: StringRole) {
         self.cursor.skip(1);
         self.out.push('"');
         if quote != b'"' {
             self.repairs.insert(Repair::Quotes);
-        } else if role != Role::Key {
+        } else if role != StringRole::Key {
             self.nested();
         }
         loop {
@@ -90,9 +90,15 @@ impl Repairer<'_> {
         });
         let length = end.map_or(0, |end| end + 1);
         let is_whole = rest.as_bytes().get(length) == Some(&b'"')
-            && self.ends(rest.get(length + 1..).unwrap_or_default(), Role::Value);
+            && self.ends(
+                rest.get(length + 1..).unwrap_or_default(),
+                StringRole::Value,
+            );
         self.nested_bytes -= end.map_or(self.nested_bytes, |end| end.min(self.nested_bytes));
-        if let Some(text) = rest.get(..length).filter(|_| is_whole && length > 0) {
+        if let Some(text) = rest.get(..length)
+            && is_whole
+            && length > 0
+        {
             let json = serde_json::Value::from(text).to_string();
             self.out
                 .push_str(json.get(1..json.len() - 1).unwrap_or_default());
@@ -101,7 +107,7 @@ impl Repairer<'_> {
         }
     }
 
-    fn escape(&mut self, quote: u8, role: Role) {
+    fn escape(&mut self, quote: u8, role: StringRole) {
         let behind = self.cursor.rest().get(1..).unwrap_or_default();
         match self.escaped(behind, quote, role) {
             Escape::Valid(length) => {
@@ -132,10 +138,10 @@ impl Repairer<'_> {
         }
     }
 
-    fn escaped(&self, behind: &str, quote: u8, role: Role) -> Escape {
+    fn escaped(&self, behind: &str, quote: u8, role: StringRole) -> Escape {
         let rest = behind.get(1..).unwrap_or_default();
         match behind.bytes().next() {
-            Some(b'"') if quote == b'"' && role != Role::Key && self.is_end_of_path(rest) => {
+            Some(b'"') if quote == b'"' && role != StringRole::Key && self.is_end_of_path(rest) => {
                 Escape::LiteralAtEnd
             }
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Escape::Valid(1),
@@ -163,34 +169,35 @@ impl Repairer<'_> {
     }
 
     /// Whether the quote in front of this text ends the text of this role, by what follows.
-    fn ends(&self, behind: &str, role: Role) -> bool {
+    fn ends(&self, behind: &str, role: StringRole) -> bool {
         let next = behind.trim_start_matches(is_gap);
         let Some(byte) = next.bytes().next() else {
             return true;
         };
         let after = || next.get(1..).unwrap_or_default().trim_start_matches(is_gap);
         match (byte, role) {
-            (b':' | b'=' | b',' | b'}', Role::Key) => true,
-            (b',', Role::Value) => {
+            (b':' | b'=' | b',' | b'}', StringRole::Key) => true,
+            (b',', StringRole::Value) => {
                 let after = after();
                 after.is_empty()
                     || after.starts_with([',', '}', ']', '/'])
                     || begins_with_key(after)
             }
-            (b',', Role::Item) => {
+            (b',', StringRole::Item) => {
                 let after = after();
-                let is_value = |c: char| c.is_ascii_digit() || "\"'{[]},-/tfnNIu".contains(c);
-                after.is_empty() || after.starts_with(is_value)
+                after.is_empty()
+                    || after
+                        .starts_with(|c: char| c.is_ascii_digit() || "\"'{[]},-/tfnNIu".contains(c))
             }
-            (b'}', Role::Value) => is_outside(after()),
-            (b']', Role::Item) => is_outside(after()),
-            (b']', Role::Value) => self.is_in(Kind::List) && is_outside(after()),
-            (b'}', Role::Item) => self.is_in(Kind::Object) && is_outside(after()),
-            (b'"' | b'\'', Role::Value) => begins_with_key(next),
-            (b'"' | b'\'', Role::Item) => behind.len() > next.len(),
+            (b'}', StringRole::Value) => is_outside(after()),
+            (b']', StringRole::Item) => is_outside(after()),
+            (b']', StringRole::Value) => self.is_in(Kind::List) && is_outside(after()),
+            (b'}', StringRole::Item) => self.is_in(Kind::Object) && is_outside(after()),
+            (b'"' | b'\'', StringRole::Value) => begins_with_key(next),
+            (b'"' | b'\'', StringRole::Item) => behind.len() > next.len(),
             (b'/', _) => next.starts_with("//") || next.starts_with("/*"),
-            (_, Role::Value) => has_line_break(behind, next) && begins_with_key(next),
-            (_, Role::Key | Role::Item) => false,
+            (_, StringRole::Value) => has_line_break(behind, next) && begins_with_key(next),
+            (_, StringRole::Key | StringRole::Item) => false,
         }
     }
 

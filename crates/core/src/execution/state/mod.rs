@@ -79,7 +79,7 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenCall {
     pub call: ToolCall,
-    /// It may have been sent.
+    /// Whether the call may have been sent.
     pub started: bool,
 }
 
@@ -93,7 +93,7 @@ struct Timeouts {
 /// Model calls without a usable answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Failures {
-    /// Since the last answer with a text or calls.
+    /// The number of failures since the last answer with a text or calls.
     in_a_row: u32,
     /// The error of the last model call, if it failed.
     last: Option<String>,
@@ -267,10 +267,9 @@ impl State {
     }
 
     fn render_options(&self, entry: &Entry, event: Option<u32>) -> RenderOptions {
-        let (has_effect, form) = (
-            self.may_have_changed_something(entry),
-            self.plan.result_form,
-        );
+        let has_effect = self.may_have_changed_something(entry);
+        let form = self.plan.result_form;
+
         RenderOptions {
             event,
             has_effect,

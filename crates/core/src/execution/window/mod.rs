@@ -42,7 +42,7 @@ pub enum ToolBinding {
 /// The results that may be blanked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Elidable {
-    /// Only results that the model has answered: those of its last answer's calls stay.
+    /// Only results that the model has answered: the results of the calls in its last answer stay.
     BeforeLastAnswer,
     All,
 }
@@ -287,7 +287,7 @@ impl Window {
             bytes = (bytes + result.blanked_bytes).saturating_sub(result.bytes);
             up_to = Some(result.number);
         }
-        up_to.filter(|_| bytes < before)
+        if bytes < before { up_to } else { None }
     }
 }
 

@@ -15,14 +15,14 @@ use crate::intake::*;
 use crate::sources::{Note, Repair};
 
 const FIRING: &[u8] =
-    include_bytes!("../../../../tests/fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
+    include_bytes!("../../../../../tests/fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
 const MIXED: &[u8] = include_bytes!(
-    "../../../../tests/fixtures/alerts/02_alertmanager_v4_mixed_firing_resolved.json"
+    "../../../../../tests/fixtures/alerts/02_alertmanager_v4_mixed_firing_resolved.json"
 );
 const RESOLVED: &[u8] =
-    include_bytes!("../../../../tests/fixtures/alerts/03_alertmanager_v4_resolved.json");
+    include_bytes!("../../../../../tests/fixtures/alerts/03_alertmanager_v4_resolved.json");
 const GRAFANA: &[u8] =
-    include_bytes!("../../../../tests/fixtures/alerts/04_grafana_unified_firing.json");
+    include_bytes!("../../../../../tests/fixtures/alerts/04_grafana_unified_firing.json");
 
 fn read(body: &[u8]) -> Alert {
     normalise(body, &Hints::default()).unwrap()

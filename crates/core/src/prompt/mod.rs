@@ -10,32 +10,32 @@ use super::plan::{Strategy, ToolSpec};
 use super::runbook::{FetchedRunbook, RunbookHost, is_listed};
 use super::tool_descriptions;
 
-const INVESTIGATE_SYSTEM: &str = include_str!("prompts/investigate_system.md");
-const ANALYSE_SYSTEM: &str = include_str!("prompts/analyse_system.md");
-const REACT_SYSTEM: &str = include_str!("prompts/react_system.md");
-const SYNTHESISE_SYSTEM: &str = include_str!("prompts/synthesise_system.md");
-const ANSWER_FORM: &str = include_str!("prompts/answer_form.md");
-const SOURCES_RESULTS: &str = include_str!("prompts/sources_results.md");
-const SOURCES_FINDINGS: &str = include_str!("prompts/sources_findings.md");
-const SOURCES_ALERT: &str = include_str!("prompts/sources_alert.md");
-const REACH_READ_ONLY: &str = include_str!("prompts/reach_read_only.md");
-const REACH_CHANGES: &str = include_str!("prompts/reach_changes.md");
-const REACH_CHANGES_UNASKED: &str = include_str!("prompts/reach_changes_unasked.md");
-const INSTRUCTIONS: &str = include_str!("prompts/instructions.md");
-const INVESTIGATE_USER: &str = include_str!("prompts/investigate_user.md");
-const SYNTHESISE_USER: &str = include_str!("prompts/synthesise_user.md");
-const CONTEXT: &str = include_str!("prompts/context.md");
+const INVESTIGATE_SYSTEM: &str = include_str!("../prompts/investigate_system.md");
+const ANALYSE_SYSTEM: &str = include_str!("../prompts/analyse_system.md");
+const REACT_SYSTEM: &str = include_str!("../prompts/react_system.md");
+const SYNTHESISE_SYSTEM: &str = include_str!("../prompts/synthesise_system.md");
+const ANSWER_FORM: &str = include_str!("../prompts/answer_form.md");
+const SOURCES_RESULTS: &str = include_str!("../prompts/sources_results.md");
+const SOURCES_FINDINGS: &str = include_str!("../prompts/sources_findings.md");
+const SOURCES_ALERT: &str = include_str!("../prompts/sources_alert.md");
+const REACH_READ_ONLY: &str = include_str!("../prompts/reach_read_only.md");
+const REACH_CHANGES: &str = include_str!("../prompts/reach_changes.md");
+const REACH_CHANGES_UNASKED: &str = include_str!("../prompts/reach_changes_unasked.md");
+const INSTRUCTIONS: &str = include_str!("../prompts/instructions.md");
+const INVESTIGATE_USER: &str = include_str!("../prompts/investigate_user.md");
+const SYNTHESISE_USER: &str = include_str!("../prompts/synthesise_user.md");
+const CONTEXT: &str = include_str!("../prompts/context.md");
 /// The word in both marks of `prompts/context.md`, in lower case.
 const MARK: &str = "stage_context";
-const RUNBOOK: &str = include_str!("prompts/runbook.md");
-const RUNBOOK_PAGE: &str = include_str!("prompts/runbook_page.md");
-const RUNBOOK_FAILED: &str = include_str!("prompts/runbook_failed.md");
-const RUNBOOK_REFUSED: &str = include_str!("prompts/runbook_refused.md");
-const RUNBOOK_CLAIMED: &str = include_str!("prompts/runbook_claimed.md");
-const RUNBOOK_TO_NAME: &str = include_str!("prompts/runbook_to_name.md");
-const ALERT_UPDATE: &str = include_str!("prompts/alert_update.md");
-const CONCLUDE: &str = include_str!("prompts/conclude.md");
-const REACT_CONCLUDE: &str = include_str!("prompts/react_conclude.md");
+const RUNBOOK: &str = include_str!("../prompts/runbook.md");
+const RUNBOOK_PAGE: &str = include_str!("../prompts/runbook_page.md");
+const RUNBOOK_FAILED: &str = include_str!("../prompts/runbook_failed.md");
+const RUNBOOK_REFUSED: &str = include_str!("../prompts/runbook_refused.md");
+const RUNBOOK_CLAIMED: &str = include_str!("../prompts/runbook_claimed.md");
+const RUNBOOK_TO_NAME: &str = include_str!("../prompts/runbook_to_name.md");
+const ALERT_UPDATE: &str = include_str!("../prompts/alert_update.md");
+const CONCLUDE: &str = include_str!("../prompts/conclude.md");
+const REACT_CONCLUDE: &str = include_str!("../prompts/react_conclude.md");
 
 /// The agent that the prompts are for.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +148,9 @@ pub fn context_in(user: &str) -> Option<&str> {
 /// Escapes the marks of a stage's context.
 fn without_marks(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let (mut out, mut copied) = (String::with_capacity(text.len()), 0);
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+
     for (at, word) in lower.match_indices(MARK) {
         out.push_str(text.get(copied..at).unwrap_or_default());
         out.push_str("stage context");

@@ -38,19 +38,21 @@ pub(super) enum Turn {
 impl Turn {
     /// Text, reasoning and calls; all calls have the same id and no arguments.
     pub(super) fn says(text: &str, thinking: &str, tools: &[&str]) -> Self {
-        let call = |tool: &&str| ToolCall {
-            id: "same".to_owned(),
-            tool: (*tool).to_owned(),
-            arguments: "{}".to_owned(),
-            read_only: true,
-        };
         let usage = Usage {
             input_tokens: 7,
             cached_tokens: 2,
             output_tokens: 2,
             thinking_tokens: 1,
         };
-        let calls = tools.iter().map(call).collect();
+        let calls = tools
+            .iter()
+            .map(|tool: &&str| ToolCall {
+                id: "same".to_owned(),
+                tool: (*tool).to_owned(),
+                arguments: "{}".to_owned(),
+                read_only: true,
+            })
+            .collect();
         let answer = Answer {
             text: text.to_owned(),
             thinking: thinking.to_owned(),
@@ -81,13 +83,13 @@ impl Turn {
 pub(super) struct Simulation {
     pub(super) strategy: Strategy,
     pub(super) limits: Limits,
-    /// By iteration; after the last one the model gives a final answer.
+    /// The turns of the model, one per iteration; after the last one the model gives a final answer.
     pub(super) turns: Vec<Turn>,
     /// The number of fallback providers.
     pub(super) fallbacks: u32,
     /// The findings of the stage before.
     pub(super) context: Option<String>,
-    /// After so many entries the execution is stopped.
+    /// The number of entries after which the execution is stopped, and the reason.
     pub(super) stop: Option<(usize, StopReason)>,
     pub(super) room: Room,
     /// Every result of more than two tokens is summarised.
@@ -119,13 +121,13 @@ impl Room {
     }
 }
 
-/// One checkpoint, with the purpose of its model call.
+/// A checkpoint with the purpose of its model call.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     pub(super) entries: Vec<Entry>,
     pub(super) events: Vec<EventDraft>,
     pub(super) asked: Option<Purpose>,
-    /// For each entry the number of its event, as a store assigns them.
+    /// The number of each entry's event, as a store assigns it.
     pub(super) numbers: Vec<Option<u32>>,
     pub(super) at: DateTime<Utc>,
     /// The model calls that are committed with it, with their requests.
@@ -257,11 +259,11 @@ impl Simulation {
     pub(super) fn plan(&self) -> Arc<AgentPlan> {
         let mut plan = agent_plan(self.strategy, tools());
         let main = plan.providers.clone();
-        let other = |number| ProviderPlan {
-            name: format!("p{number}"),
-            ..main.first().cloned().unwrap_or_default()
-        };
-        plan.providers.extend((1..=self.fallbacks).map(other));
+        plan.providers
+            .extend((1..=self.fallbacks).map(|number| ProviderPlan {
+                name: format!("p{number}"),
+                ..main.first().cloned().unwrap_or_default()
+            }));
         plan.providers
             .iter_mut()
             .for_each(|provider| provider.context_window = self.room.context_window);
@@ -354,8 +356,9 @@ impl Simulation {
                         call.tools == ToolBinding::Unbound
                             || self.strategy == Strategy::NativeThinking
                     );
-                    let (entries, body) =
-                        (self.answer(&state), request::of_step(&state, call).unwrap());
+                    let entries = self.answer(&state);
+                    let body = request::of_step(&state, call).unwrap();
+
                     let sent = sent(&state, call.purpose, vec![body]);
                     write(&mut state, entries, sent);
                 }

@@ -7,15 +7,15 @@ use crate::plan::Strategy;
 use crate::prompt::{Briefing, Prompts, line, paragraph, render, system_of};
 use crate::read_result;
 
-const SYSTEM: &str = include_str!("../prompts/followup_system.md");
-const REACT_SYSTEM: &str = include_str!("../prompts/followup_react_system.md");
-const ANALYSE_SYSTEM: &str = include_str!("../prompts/followup_analyse_system.md");
-const FORM: &str = include_str!("../prompts/followup_form.md");
-const USER: &str = include_str!("../prompts/followup_user.md");
-const CALLS: &str = include_str!("../prompts/followup_calls.md");
-const ASKED: &str = include_str!("../prompts/followup_asked.md");
-const CONCLUDE: &str = include_str!("../prompts/followup_conclude.md");
-const REACT_CONCLUDE: &str = include_str!("../prompts/followup_react_conclude.md");
+const SYSTEM: &str = include_str!("../../prompts/followup_system.md");
+const REACT_SYSTEM: &str = include_str!("../../prompts/followup_react_system.md");
+const ANALYSE_SYSTEM: &str = include_str!("../../prompts/followup_analyse_system.md");
+const FORM: &str = include_str!("../../prompts/followup_form.md");
+const USER: &str = include_str!("../../prompts/followup_user.md");
+const CALLS: &str = include_str!("../../prompts/followup_calls.md");
+const ASKED: &str = include_str!("../../prompts/followup_asked.md");
+const CONCLUDE: &str = include_str!("../../prompts/followup_conclude.md");
+const REACT_CONCLUDE: &str = include_str!("../../prompts/followup_react_conclude.md");
 
 /// The prompts of the agent that answers `question` about the investigation of `thread`.
 pub fn prompts(briefing: &Briefing<'_>, thread: &Thread, question: &str) -> Prompts {
@@ -50,7 +50,9 @@ fn results(briefing: &Briefing<'_>) -> &'static str {
 fn user(thread: &Thread, question: &str, results: &str) -> String {
     let alert = cut(&thread.alert.text, MAX_ALERT_BYTES);
     let report = cut(&report(thread), MAX_REPORT_BYTES);
-    let (calls, asked) = (calls(&thread.calls), asked(thread));
+    let calls = calls(&thread.calls);
+    let asked = asked(thread);
+
     let question = cut(question, MAX_QUESTION_BYTES);
     let fence = fence_around(&[
         &thread.alert.alert_type,

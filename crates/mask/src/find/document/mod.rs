@@ -29,10 +29,10 @@ pub(crate) enum Kind {
 /// A value with its key, in the order of the text: children follow their parent.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// Without quotes.
+    /// The key without its quotes.
     pub(crate) key: Option<Span>,
     pub(crate) kind: Kind,
-    /// Without quotes.
+    /// The value without its quotes.
     pub(crate) value: Span,
     /// Index of the first node after this one that is no descendant.
     pub(crate) next: usize,
@@ -236,8 +236,9 @@ impl Document {
         if named == Secrecy::None && given == Rule::Free {
             return None;
         }
-        let names_a_key = || names_a_key(&key, &self.scalar(text, node).unwrap_or_default());
-        if ABOUT.contains(&key.as_ref()) || names_a_key() {
+        if ABOUT.contains(&key.as_ref())
+            || names_a_key(&key, &self.scalar(text, node).unwrap_or_default())
+        {
             return Some(Rule::Free);
         }
         (named != Secrecy::None).then_some(Rule::Named(named))
@@ -269,14 +270,13 @@ impl Document {
 
     /// Whether the values of a node are of the same kind: a list, or a map by hosts (`github-oauth: {github.com: …}`).
     fn is_plain_container(&self, text: &str, index: usize) -> bool {
-        let is_host = |child: usize| {
-            self.nodes
-                .get(child)
-                .is_some_and(|node| self.key(text, node).contains('.'))
-        };
         match self.nodes.get(index).map(|node| node.kind) {
             Some(Kind::List) => true,
-            Some(Kind::Map) => self.children(index).all(is_host),
+            Some(Kind::Map) => self.children(index).all(|child: usize| {
+                self.nodes
+                    .get(child)
+                    .is_some_and(|node| self.key(text, node).contains('.'))
+            }),
             Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => {
                 false
             }

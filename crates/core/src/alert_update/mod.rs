@@ -65,7 +65,7 @@ pub struct AlertUpdate {
     /// The status, if it has changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<AlertStatus>,
-    /// Since when the whole alert is resolved, by the clock of the sender.
+    /// The time at which the whole alert was resolved, by the clock of the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_at: Option<DateTime<Utc>>,
     /// Alerts that fire and did not before.
@@ -220,22 +220,25 @@ impl AlertUpdate {
 
     /// The changes of this update.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
-        let is_changed = |change: &Change| match change {
-            Change::Firing => {
-                self.firing.count > 0
-                    || self.status == Some(AlertStatus::Firing)
-                    || self.resized.is_some_and(Resized::has_more)
-            }
-            Change::Severity => self.severity.is_some(),
-            Change::Resolved => {
-                let is_smaller = self.resized.is_some_and(|resized| !resized.has_more());
-                self.resolved.count > 0 || self.status == Some(AlertStatus::Resolved) || is_smaller
-            }
-        };
-        Change::ALL.into_iter().filter(is_changed)
+        Change::ALL
+            .into_iter()
+            .filter(|change: &Change| match change {
+                Change::Firing => {
+                    self.firing.count > 0
+                        || self.status == Some(AlertStatus::Firing)
+                        || self.resized.is_some_and(Resized::has_more)
+                }
+                Change::Severity => self.severity.is_some(),
+                Change::Resolved => {
+                    let is_smaller = self.resized.is_some_and(|resized| !resized.has_more());
+                    self.resolved.count > 0
+                        || self.status == Some(AlertStatus::Resolved)
+                        || is_smaller
+                }
+            })
     }
 
-    /// One line: `3 more alerts fire; the severity is now critical`.
+    /// The update in one line: `3 more alerts fire; the severity is now critical`.
     pub fn headline(&self) -> String {
         let fires = match (self.firing.count, self.status) {
             (0, Some(AlertStatus::Firing)) => Some("the alert fires again".to_owned()),

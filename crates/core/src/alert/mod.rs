@@ -20,9 +20,9 @@ pub struct Alert {
     pub source: String,
     /// Chains are chosen by it.
     pub alert_type: String,
-    /// For people: the alert's name and what it is about.
+    /// The title for people: the alert's name and its subject.
     pub title: String,
-    /// From the body; otherwise from the priority of its queue.
+    /// The severity that the body gives; otherwise that of the priority of its queue.
     pub severity: Severity,
     /// Firing if one of its alerts is.
     pub status: AlertStatus,
@@ -49,13 +49,13 @@ pub struct Alert {
     pub text: String,
 }
 
-/// One alert of a group.
+/// A report about one alert of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberReport {
-    /// Its hash among [`Alert::members`].
+    /// The hash of this alert in [`Alert::members`].
     pub member: Uuid,
     pub status: AlertStatus,
-    /// One clean and masked line.
+    /// The report as one clean and masked line.
     pub text: String,
 }
 

@@ -29,7 +29,7 @@ pub use stop_reason::StopReason;
 pub use summary::Summary;
 pub use usage::Usage;
 
-/// One record of the journal, appended once and never changed.
+/// A record of the journal, appended once and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
@@ -177,7 +177,7 @@ pub struct Answer {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Unmasked {
     pub text: String,
-    /// In the order of the masked calls.
+    /// The calls with their unmasked arguments, in the order of the masked ones.
     pub calls: Vec<ToolCall>,
 }
 
@@ -196,10 +196,10 @@ pub struct ParsedReply {
     /// The reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
-    /// For people: the fault of the answer, or the lines of its arguments that were not understood.
+    /// The fault of the answer, for people, or the lines of its arguments that were not understood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Its call or final answer is an exact quotation of an untrusted text. If the model repeats it, it counts.
+    /// The call or final answer is an exact quotation of an untrusted text. If the model repeats it, it counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quotes: bool,
 }
@@ -213,7 +213,7 @@ pub struct ToolCall {
     pub tool: String,
     /// A JSON object as a string: the text of the model where it wrote JSON.
     pub arguments: String,
-    /// From the frozen plan, not from the current tool list of the server.
+    /// Whether the frozen plan calls the tool read-only; the current tool list of the server does not matter.
     pub read_only: bool,
 }
 

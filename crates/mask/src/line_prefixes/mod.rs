@@ -32,9 +32,9 @@ struct Reach {
     after: usize,
 }
 
-/// The lines of one source.
+/// A decoded text whose lines are read as the lines of one log.
 #[derive(Debug)]
-struct Source {
+struct LineSource {
     identity: u64,
     view: DecodedView,
     /// A prefix of at least one line is left out.
@@ -128,7 +128,7 @@ fn is_opening(text: &str, name: usize) -> bool {
 }
 
 fn sources(text: &str, start: usize, end: usize) -> Vec<DecodedView> {
-    let mut sources: Vec<Source> = Vec::new();
+    let mut sources: Vec<LineSource> = Vec::new();
     let mut current = 0;
     let mut at = start;
     while at < end {
@@ -160,7 +160,7 @@ fn sources(text: &str, start: usize, end: usize) -> Vec<DecodedView> {
 }
 
 /// The index of the source with this prefix.
-fn source(sources: &mut Vec<Source>, prefix: Prefix) -> usize {
+fn source(sources: &mut Vec<LineSource>, prefix: Prefix) -> usize {
     let identity = prefix.identity;
     // The newest ones first: lines of the same source often follow each other.
     if let Some(index) = sources
@@ -172,7 +172,7 @@ fn source(sources: &mut Vec<Source>, prefix: Prefix) -> usize {
     if sources.len() >= MAX_SOURCES {
         return sources.len() - 1;
     }
-    sources.push(Source {
+    sources.push(LineSource {
         identity,
         view: DecodedView::default(),
         is_stripped: false,

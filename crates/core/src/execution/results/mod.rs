@@ -11,7 +11,7 @@ pub struct ToolOutput {
     pub content: String,
     /// The tool reports a failure.
     pub is_error: bool,
-    /// As in [`ToolResult`].
+    /// The size of the whole result, as in [`ToolResult`].
     pub whole_bytes: u64,
 }
 
@@ -325,7 +325,9 @@ fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
         is_error,
         whole_bytes,
     } = output;
-    let (call_id, tool) = (call.id.clone(), call.tool.clone());
+    let call_id = call.id.clone();
+    let tool = call.tool.clone();
+
     let result = ToolResult {
         call_id,
         tool,

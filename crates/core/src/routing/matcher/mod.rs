@@ -15,7 +15,7 @@ const SEVERITY: &str = "@severity";
 /// Compares one fact of an alert with a value. An absent label has the empty value.
 #[derive(Clone, Debug)]
 pub struct Matcher {
-    /// As it was written.
+    /// The matcher as the configuration has it.
     text: String,
     name: String,
     test: Test,

@@ -10,11 +10,11 @@ use super::spans::SecretSpan;
 /// The reach of a value without quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// To the next white space.
+    /// The value ends at the next white space.
     Word,
-    /// To the comma or bracket of a list in a line.
+    /// The value ends at the comma or bracket of a list in a line.
     Flow,
-    /// To the end of the line or to the next pair.
+    /// The value ends at the end of the line or at the next pair.
     Line,
 }
 
@@ -98,7 +98,9 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
     }
     if byte(text, at) == b'[' {
         let line = part(text, at, near_line_end(text, at, 4_096));
-        if let Some(close) = line.find(']').filter(|_| !line.starts_with("[masked]")) {
+        if let Some(close) = line.find(']')
+            && !line.starts_with("[masked]")
+        {
             return (at, at + close + 1);
         }
     }
@@ -395,13 +397,14 @@ pub(super) fn is_harmless(value: &str, secrecy: Secrecy) -> bool {
 
 /// Whether a value is a UUID, or small letters and digits with hyphens, as names of objects have.
 pub(super) fn is_name_or_uuid(value: &str) -> bool {
-    let is_lower = |piece: &str| {
-        piece
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-    };
     let is_uuid = value.len() == 36 && value.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    is_uuid || value.contains('-') && value.split('-').all(is_lower)
+    is_uuid
+        || value.contains('-')
+            && value.split('-').all(|piece: &str| {
+                piece
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            })
 }
 
 fn is_long_word(value: &str) -> bool {

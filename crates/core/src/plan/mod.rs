@@ -30,7 +30,7 @@ pub struct Plan {
     /// The route that matched the alert; absent in older plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
-    /// In order; never empty.
+    /// The stages in order; at least one.
     pub stages: Vec<StagePlan>,
     /// MCP servers of the chain that were unavailable when the session was opened: no agent has their tools. A later
     /// alert cannot be covered by the cooldown of such a session (`store/sql/open.sql`).
@@ -48,7 +48,7 @@ pub struct StagePlan {
     pub name: String,
     /// The condition for the stage to count as completed.
     pub success_policy: SuccessPolicy,
-    /// In order; never empty. An execution shares its part.
+    /// The agents in order; at least one. An execution shares its agent's part.
     pub agents: Vec<Arc<AgentPlan>>,
 }
 
@@ -85,7 +85,7 @@ fn numbered<T>(all: &[T], number: u32) -> Option<&T> {
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum SuccessPolicy {
-    /// One completed agent is enough.
+    /// The stage completes when one agent has completed.
     #[default]
     Any,
     /// Every agent has to complete.
@@ -94,7 +94,7 @@ pub enum SuccessPolicy {
 
 crate::words!(pub SuccessPolicy, pub ALL);
 
-/// One agent's run.
+/// The plan of an agent's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentPlan {
     pub name: String,
@@ -116,8 +116,8 @@ pub struct AgentPlan {
     /// The form of results in prompts; absent in plans older than format 4.
     #[serde(default, skip_serializing_if = "is_default")]
     pub result_form: ResultForm,
-    /// For a follow-up question: numbers of events of the investigation that it is about. The answer may cite these,
-    /// although the conversation does not show their results, and none of its own.
+    /// The numbers of the events that the answer to a follow-up question may cite: those of the investigation that it
+    /// is about. The conversation does not show their results. The answer cites no results of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citable: Option<Vec<u32>>,
     /// The results that are summarised; `None` for none.
@@ -135,7 +135,7 @@ pub struct AgentPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerCheck {
-    /// No, and the analysis gets no mark for what it lacks: a plan of an older version.
+    /// The analysis is not asked again, and gets no mark for what it lacks: a plan of an older version.
     #[default]
     Off,
     /// The first faulty answer is asked for once more; the one that counts is marked.
@@ -160,7 +160,7 @@ pub enum ResultForm {
     /// Unchanged: the form of plans older than format 4.
     #[default]
     Bare,
-    /// With every line indented, so that the model cannot mistake a line of a result for a line of tarsy.
+    /// The result has all lines indented, so that the model cannot mistake a line of a result for a line of tarsy.
     Indented,
 }
 
@@ -169,14 +169,14 @@ pub enum ResultForm {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Strategy {
-    /// One model call without tools (the empty strategy of a configuration).
+    /// The agent makes a single model call without tools (the empty strategy of a configuration).
     #[strum(serialize = "")]
     SingleCall,
     /// Tool calls that the model writes as text, until a final answer.
     React,
     /// Structured tool calls until an answer without any.
     NativeThinking,
-    /// One model call without tools, over the findings of the stage before.
+    /// The agent makes a single model call without tools, over the findings of the previous stage.
     Synthesis,
     /// The same, for a provider with native thinking.
     SynthesisNativeThinking,

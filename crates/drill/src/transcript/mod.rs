@@ -28,32 +28,33 @@ pub struct Transcript {
     pub name: String,
     /// A request whose prompt contains this text also gets the transcript.
     pub matches: Option<String>,
-    /// Only for the agent of this name. A transcript that names the agent is preferred to one that names none.
+    /// The agent to which the transcript belongs. A transcript that names the agent is preferred to one that names
+    /// none.
     pub agent: Option<String>,
     /// The pause between two pieces of streamed text.
     pub pace: Duration,
-    /// Each answer carries provider state, and the next request has to return all of it byte for byte.
+    /// Whether each answer carries provider state, which the next request has to return byte for byte.
     pub provider_state: bool,
     /// The largest request that is accepted, in tokens; `None` for no limit.
     pub context_window: Option<u64>,
     /// Indexed by the number of assistant messages in the request; never empty. The last answer repeats.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<RecordedAnswer>,
     /// The answers to follow-up questions about the investigation.
     pub questions: Vec<Question>,
 }
 
-/// One recorded answer.
+/// The answer to one request, in the parts that a stream would have.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct RecordedAnswer {
     pub chunks: Vec<Chunk>,
     /// An error instead of the answer.
     pub fail: Option<Fail>,
     pub usage: Option<Usage>,
     /// Replaces this answer if it calls tools and the request offers none.
-    pub conclusion: Option<Box<Answer>>,
+    pub conclusion: Option<Box<RecordedAnswer>>,
 }
 
-impl Answer {
+impl RecordedAnswer {
     pub fn calls_tools(&self) -> bool {
         self.chunks
             .iter()
@@ -61,7 +62,7 @@ impl Answer {
     }
 }
 
-/// One part of an answer.
+/// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chunk {
@@ -225,7 +226,7 @@ struct AnswerLayer {
     conclusion: Option<Value>,
 }
 
-fn answers(path: &str, values: Vec<Value>) -> Result<Vec<Answer>, TranscriptError> {
+fn answers(path: &str, values: Vec<Value>) -> Result<Vec<RecordedAnswer>, TranscriptError> {
     if values.is_empty() {
         return Err(invalid(path, "needs at least one answer"));
     }
@@ -238,10 +239,10 @@ fn answers(path: &str, values: Vec<Value>) -> Result<Vec<Answer>, TranscriptErro
         .collect()
 }
 
-fn answer(path: &str, value: Value) -> Result<Answer, TranscriptError> {
+fn answer(path: &str, value: Value) -> Result<RecordedAnswer, TranscriptError> {
     let layer: AnswerLayer = read(path, value)?;
     let chunks = layer.chunks.into_iter().enumerate();
-    Ok(Answer {
+    Ok(RecordedAnswer {
         chunks: chunks
             .map(|(i, value)| read(&format!("{path}.chunks[{i}]"), value))
             .collect::<Result<_, _>>()?,
@@ -267,8 +268,9 @@ fn invalid(path: &str, message: &str) -> TranscriptError {
 
 fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let wrong = || D::Error::custom(format!("'{text}' is not a duration such as 300ms, 2s, 1m"));
-    parse_duration(&text).ok_or_else(wrong)
+    parse_duration(&text).ok_or_else(|| {
+        D::Error::custom(format!("'{text}' is not a duration such as 300ms, 2s, 1m"))
+    })
 }
 
 fn optional_duration<'de, D: serde::Deserializer<'de>>(

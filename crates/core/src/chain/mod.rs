@@ -31,13 +31,13 @@ use super::timeline::{EventDraft, EventType};
 /// A session as the store returns it when a worker resumes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRecord {
-    /// As frozen when the session was opened.
+    /// The plan as it was frozen when the session was opened.
     pub plan: Plan,
     /// Number of the last committed step, 0 before the first.
     pub step: u32,
     /// Number of the last update of its alert, 0 before the first.
     pub updates: u32,
-    /// In order of their numbers.
+    /// The stages that have begun, in order of their numbers.
     pub stages: Vec<StageRecord>,
     /// Detected losses of commits, in order.
     pub recoveries: Vec<Recovery>,
@@ -46,11 +46,11 @@ pub struct SessionRecord {
 /// A stage that has begun.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageRecord {
-    /// Counted from 1.
+    /// The number of the stage in its session, from 1.
     pub stage_no: u32,
     /// Running until the step that ends it.
     pub status: RunStatus,
-    /// In order of their numbers.
+    /// The executions of the stage, in order of their numbers.
     pub executions: Vec<ExecutionRecord>,
 }
 
@@ -58,7 +58,7 @@ pub struct StageRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionRecord {
     pub execution_id: ExecutionId,
-    /// Counted from 1.
+    /// The number of the agent in its stage, from 1.
     pub agent_no: u32,
     /// Running until the checkpoint that ends it.
     pub status: RunStatus,
@@ -184,17 +184,17 @@ pub enum Next {
 /// A stage with executions that have not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenStage {
-    /// Counted from 1.
+    /// The number of the stage in its session, from 1.
     pub stage_no: u32,
-    /// Those that have not ended.
+    /// The executions that have not ended.
     pub executions: Vec<ExecutionRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageEnd {
-    /// Counted from 1.
+    /// The number of the stage in its session, from 1.
     pub stage_no: u32,
-    /// Never running.
+    /// The status with which the stage ends; never running.
     pub status: RunStatus,
     /// The errors of its executions; of several, each with its agent's name.
     pub error: Option<String>,
@@ -203,7 +203,7 @@ pub struct StageEnd {
 /// The end of a session whose chain has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
-    /// Never running.
+    /// The status with which the session ends; never running.
     pub status: RunStatus,
     /// The analyses of the last stage; several under their agents' names.
     pub analysis: Option<String>,
