@@ -9,6 +9,7 @@ check() {
   # These need seconds, so they are before the lints.
   check_scripts
   check_commits
+  check_mutants
   foreground cargo_with clippy --locked --workspace --all-targets -- -D warnings
   RUSTDOCFLAGS="-D warnings" foreground cargo_with doc --locked --no-deps --workspace --document-private-items
   need_deny
@@ -81,6 +82,16 @@ check_commits() {
   cat "$run/commits" >&3
   while IFS= read -r line; do skipped+=("${line#SKIPPED: }"); done < <(grep '^SKIPPED: ' "$run/commits")
   return "$code"
+}
+
+# A mutant whose text or test is gone switches nothing off. `.ci/mutants` without --list runs them, for hours.
+check_mutants() {
+  if ! command -v python3 >/dev/null; then
+    skipped+=("the list of mutants (python3 is missing)")
+    return
+  fi
+  foreground .ci/mutants --list >"$run/mutants"
+  say "texts and tests of $(wc -l <"$run/mutants" | tr -d ' ') mutants: ok"
 }
 
 # Sets `deny` to a cargo-deny, which is built if it is not installed.

@@ -5,12 +5,12 @@
 //! ones have a share of the permits of their own, and give way first: whatever clients without credentials do, those
 //! with credentials get the rest.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -90,7 +90,7 @@ impl ConnectionLimiter {
     /// may lose it: the new one has to be closed.
     pub fn acquire(&self, from: IpAddr) -> Option<Arc<ConnectionPermit>> {
         let (address, now) = (network(from), Instant::now());
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         let Some(superseded) = open.superseded_by(address, self.limits, now) else {
             self.count("refused");
             return None;
@@ -227,10 +227,6 @@ impl OpenConnection {
     }
 }
 
-fn lock(open: &Mutex<OpenConnections>) -> MutexGuard<'_, OpenConnections> {
-    open.lock()
-}
-
 /// The unit that `per_address` counts: an IPv4 address, or the IPv6 network that a provider gives to one customer.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -273,7 +269,7 @@ impl ConnectionPermit {
     }
 
     fn change(&self, change: impl FnOnce(State) -> State) {
-        if let Some(connection) = lock(&self.open).by_number.get_mut(&self.number) {
+        if let Some(connection) = self.open.lock().by_number.get_mut(&self.number) {
             connection.state = change(connection.state);
         }
     }
@@ -281,7 +277,7 @@ impl ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        lock(&self.open).by_number.remove(&self.number);
+        self.open.lock().by_number.remove(&self.number);
     }
 }
 

@@ -15,9 +15,12 @@ async fn words(browser: &mut Browser, selector: &str) -> String {
     browser.eval(&line).await.as_str().unwrap().to_owned()
 }
 
-async fn is_well_made(browser: &mut Browser) {
+/// axe answers by a promise, which never ends in a page without script.
+async fn is_well_made(browser: &mut Browser, is_scripted: bool) {
     assert_eq!(browser.eval(OVERFLOW).await, 0);
-    assert_eq!(accessible::of_state(browser).await, [""; 0]);
+    if is_scripted {
+        assert_eq!(accessible::of_state(browser).await, [""; 0]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,7 +58,7 @@ async fn a_person_finds_the_alerts_above_the_limit_of_a_route() {
         ] {
             assert!(row.contains(shown), "{shown}: {row}");
         }
-        is_well_made(&mut browser).await;
+        is_well_made(&mut browser, is_scripted).await;
 
         follow(&mut browser, "document.querySelector('.sr > a')").await;
         let head = words(&mut browser, ".meta").await;
@@ -77,7 +80,7 @@ async fn a_person_finds_the_alerts_above_the_limit_of_a_route() {
         let is_broken = "(() => { const word = document.createRange(); word.setStart(document.querySelector('.why h2').firstChild, 4); \
                          word.setEnd(document.querySelector('.why h2').firstChild, 16); return word.getClientRects().length; })()";
         assert_eq!(browser.eval(is_broken).await, 1, "a word is on one line");
-        is_well_made(&mut browser).await;
+        is_well_made(&mut browser, is_scripted).await;
 
         follow(&mut browser, "document.querySelector('details.raw li a')").await;
         let answer = words(&mut browser, "#answer").await;
@@ -85,7 +88,7 @@ async fn a_person_finds_the_alerts_above_the_limit_of_a_route() {
             answer.contains("lists this alert with the others."),
             "{answer}"
         );
-        is_well_made(&mut browser).await;
+        is_well_made(&mut browser, is_scripted).await;
     }
     pictures::of_state(&mut browser, "limited-alert").await;
 }
