@@ -3,10 +3,12 @@
 //! It comes from the schemas that the reader goes along. An editor sees the text of the file: each value may be a text
 //! with `${NAME}`, and a key without a value counts as an absent one.
 
+use std::time::Duration;
+
 use serde_json::{Map as Object, Value, json};
 
 use crate::Config;
-use crate::declared::{FORM, RANGE, REQUIRED, kind, schema_of, words};
+use crate::declared::{FORM, REQUIRED, kind, range_of_form, schema_of, words};
 use crate::read::units::{show_bytes, show_duration, show_tokens};
 
 /// The pattern of a text with a variable.
@@ -38,12 +40,16 @@ fn for_editors(schema: &Value) -> Value {
         let is_shown =
             !value.is_null() && !value.is_object() && *value != "" && *value != json!([]);
         if is_shown {
-            described[key] = value.clone();
+            set(&mut described, key, value.clone());
         }
     }
     // A line of a comment is no line of its text.
     if let Some(text) = schema["description"].as_str() {
-        described["description"] = json!(text.replace('\n', " "));
+        set(
+            &mut described,
+            "description",
+            json!(text.replace('\n', " ")),
+        );
     }
     described
 }
@@ -100,10 +106,10 @@ fn object(schema: &Value, properties: &Object<String, Value>) -> Value {
         .filter(|(_, property)| is_required(property));
     let required: Vec<&String> = required.map(|(key, _)| key).collect();
     if !required.is_empty() {
-        object["required"] = json!(required);
+        set(&mut object, "required", json!(required));
     }
     if !schema["anyOf"].is_null() {
-        object["anyOf"] = schema["anyOf"].clone();
+        set(&mut object, "anyOf", schema["anyOf"].clone());
     }
     object
 }
@@ -132,33 +138,39 @@ fn number(schema: &Value, pattern: &str) -> Value {
     let mut number = json!({"type": kind(schema)});
     for bound in ["minimum", "maximum"] {
         if !schema[bound].is_null() {
-            number[bound] = schema[bound].clone();
+            set(&mut number, bound, schema[bound].clone());
         }
     }
     any_of(vec![number, text(pattern)])
 }
 
 fn of_form(form: &str, schema: &Value) -> Value {
-    let bound = |index: usize| schema[RANGE][index].as_u64().unwrap_or_default();
-    let number = json!({"type": "integer", "minimum": bound(0), "maximum": bound(1)});
+    let (from, to) = range_of_form(schema).unwrap_or_default();
+    let number = json!({"type": "integer", "minimum": from, "maximum": to});
     match form {
         "duration" => {
-            let secs = |index| show_duration(std::time::Duration::from_secs(bound(index)));
-            let mut value = any_of(vec![text(r"^\s*([0-9]+\s*(ms|s|m|h|d)|0)\s*$")]);
-            if bound(0) == 0 {
-                value = any_of(vec![value["anyOf"][0].clone(), json!({"const": 0})]);
+            let mut accepted = vec![text(r"^\s*([0-9]+\s*(ms|s|m|h|d)|0)\s*$")];
+            if from == 0 {
+                accepted.push(json!({"const": 0}));
             }
-            with_range(value, &secs(0), &secs(1))
+            let show = |secs| show_duration(Duration::from_secs(secs));
+            with_range(any_of(accepted), &show(from), &show(to))
         }
         "bytes" => {
             let size = text(r"^\s*[0-9]+\s*(B|KiB|MiB|GiB)?\s*$");
-            let (from, to) = (show_bytes(bound(0)), show_bytes(bound(1)));
-            with_range(any_of(vec![number, size]), &from, &to)
+            with_range(
+                any_of(vec![number, size]),
+                &show_bytes(from),
+                &show_bytes(to),
+            )
         }
         "tokens" => {
             let tokens = text(r"^\s*[0-9]+\s*(k|M)?\s*( tokens)?\s*$");
-            let (from, to) = (show_tokens(bound(0)), show_tokens(bound(1)));
-            with_range(any_of(vec![number, tokens]), &from, &to)
+            with_range(
+                any_of(vec![number, tokens]),
+                &show_tokens(from),
+                &show_tokens(to),
+            )
         }
         "mapping" => json!({"type": "object", "additionalProperties": true}),
         _ => json!({"type": "string"}),
@@ -167,8 +179,15 @@ fn of_form(form: &str, schema: &Value) -> Value {
 
 /// Says which values of a unit are accepted.
 fn with_range(mut value: Value, from: &str, to: &str) -> Value {
-    value["title"] = json!(format!("from {from} to {to}"));
+    set(&mut value, "title", json!(format!("from {from} to {to}")));
     value
+}
+
+/// Gives an object a key.
+fn set(object: &mut Value, key: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value);
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,10 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
 /// The keys that a type declares.
 pub(crate) fn keys_of<T: JsonSchema>() -> Vec<String> {
     let schema = schema_of::<T>();
-    let keys = schema["properties"].as_object().into_iter();
+    let keys = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter();
     keys.flat_map(Object::keys).cloned().collect()
 }
 
@@ -113,7 +116,7 @@ impl Field<'_> {
         let mut fitting = alternatives.iter();
         let fits = fitting.find(|known| known["properties"].is_object() == self.is_map());
         fits.filter(|known| kind(known) != "null")
-            .or(alternatives.first())
+            .or_else(|| alternatives.first())
             .unwrap_or(schema)
     }
 
@@ -163,8 +166,7 @@ impl Field<'_> {
     }
 
     fn of_form(&self, form: &str, schema: &Value) -> Option<Value> {
-        let bound = |index: usize| schema[RANGE][index].as_u64();
-        let range = bound(0).zip(bound(1)).map(|(from, to)| from..=to);
+        let range = range_of_form(schema).map(|(from, to)| from..=to);
         match (form, range) {
             ("duration", Some(range)) => self.duration(range).map(forms::duration_value),
             ("bytes", Some(range)) => self.bytes(range).map(Value::from),
@@ -206,12 +208,16 @@ fn object(
             map.missing(key, &map.field().accepted(property));
         }
     }
-    let first = schema["anyOf"][0]["required"][0].as_str();
-    if let Some(first) = first.filter(|_| read.values().all(|value| *value == json!([]))) {
-        let accepted = schema["properties"][first][ACCEPTED]
-            .as_str()
-            .unwrap_or_default();
-        map.missing(first, accepted);
+    let first = schema
+        .pointer("/anyOf/0/required/0")
+        .and_then(Value::as_str);
+    if let Some(first) = first
+        && read.values().all(|value| *value == json!([]))
+    {
+        let accepted = properties
+            .get(first)
+            .and_then(|key| key.get(ACCEPTED)?.as_str());
+        map.missing(first, accepted.unwrap_or_default());
     }
     read
 }
@@ -244,9 +250,14 @@ fn position(schema: &Value, path: &str) -> Vec<usize> {
         let keys = schema["properties"].as_object();
         let known = keys.and_then(|keys| keys.keys().position(|key| key == part));
         positions.push(known.unwrap_or(usize::MAX));
-        schema = &schema["properties"][part];
+        schema = keys.and_then(|keys| keys.get(part)).unwrap_or(&Value::Null);
     }
     positions
+}
+
+/// The smallest and the largest value of a form.
+pub(crate) fn range_of_form(schema: &Value) -> Option<(u64, u64)> {
+    serde_json::from_value(schema[RANGE].clone()).ok()
 }
 
 /// The words of an enumeration.
