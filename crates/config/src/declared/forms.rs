@@ -136,7 +136,7 @@ impl<T: Words> Form for Word<T> {
     }
 }
 
-/// A strategy of a synthesis.
+/// The strategies that can write the synthesis of parallel agents.
 pub(crate) struct SynthesisStrategy;
 
 impl Words for SynthesisStrategy {

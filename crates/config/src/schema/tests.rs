@@ -23,7 +23,7 @@ fn validator() -> &'static Validator {
     })
 }
 
-/// What the schema refuses in a text.
+/// The faults that the schema finds in a text.
 pub(crate) fn refused(text: &str) -> Vec<String> {
     let root = yaml::to_node(text).unwrap();
     let context = Context::new(&|_| None);

@@ -17,7 +17,7 @@ use tarsy_core::plan::Strategy;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Settings {
-    /// How an agent works; by default `native-thinking`.
+    /// The way in which an agent works; by default `native-thinking`.
     #[serde(with = "As::<Word<Strategy>>", skip_serializing_if = "is_default")]
     pub iteration_strategy: Option<Strategy>,
     /// The name of a provider.

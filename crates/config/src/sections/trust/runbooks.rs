@@ -69,7 +69,7 @@ enum WrittenSource {
 /// A host with the bearer token of requests to it.
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct WithToken {
-    /// The host.
+    /// A host such as runbooks.example.com, without a port.
     #[serde(with = "As::<RunbookHostName>")]
     #[schemars(extend("x-required" = "a host such as runbooks.example.com"))]
     host: RunbookHost,
