@@ -397,6 +397,8 @@ pub enum ConfigCommand {
     Show(JsonArgs),
     /// Print a configuration to begin with
     Example(ExampleArgs),
+    /// Print the JSON Schema of the file, for editors
+    Schema,
 }
 
 #[cfg(test)]

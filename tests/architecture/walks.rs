@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use tarsy_core::vocabulary::provider::{self, PROVIDERS};
+use tarsy_core::vocabulary::provider::PROVIDERS;
 use tarsy_core::vocabulary::{Protocol, Provider};
 
 /// An addition with its example, and the files that it takes.
@@ -63,16 +63,6 @@ fn the_page_lists_every_provider_as_the_table_has_it() {
         .take_while(|line| line.starts_with('|'))
         .collect();
     assert_eq!(rows, PROVIDERS.iter().map(row).collect::<Vec<_>>());
-}
-
-#[test]
-fn the_chart_accepts_the_providers_of_the_table() {
-    let words = provider::names().join("\" \"");
-    let template = read("deploy/helm/tarsy/templates/_references.tpl").unwrap();
-    assert!(
-        template.text.contains(&format!("list \"{words}\" -}}}}")),
-        "$known of the chart has to be: {words}"
-    );
 }
 
 /// The row of a provider in the documentation.

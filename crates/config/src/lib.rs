@@ -1,8 +1,9 @@
 //! The configuration: values that are parsed once and passed down.
 //!
 //! `load` reads a file into a [`Config`]. `read` turns YAML into a tree with lines and reads typed values from it, so
-//! that all faults are reported at once. `sections` knows the keys of each section, `write` the form of values in a
-//! file, and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an
+//! that all faults are reported at once. `sections` has the types of each section, which declare their keys; `declared`
+//! reads values along the schemas of these types, `write` has the form of values in a file, `schema` the schema for
+//! editors, and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an
 //! environment variable.
 
 #![cfg_attr(
@@ -15,14 +16,17 @@
 
 mod examples;
 mod compose;
+mod declared;
 pub mod default_models;
 mod load;
 mod secret;
 pub mod read;
 pub mod samples;
 pub mod sections;
+mod schema;
 mod show;
 mod hints;
+mod tool_pattern;
 mod write;
 pub mod url_pattern;
 #[cfg(test)]
@@ -31,8 +35,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use declared::forms::{As, words};
+use declared::texts::ChainName;
 use tarsy_core::notification::route::{Filters, NamedFilter};
 use tarsy_core::plan::SuccessPolicy;
 
@@ -42,14 +49,14 @@ pub use hints::hints;
 pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Resolved, Template, TemplateError};
-pub use secret::{Secret, SecretError, environment_fault};
+pub use schema::schema;
+pub use secret::{Secret, SecretError, SecretSource, environment_fault};
 pub use sections::agents::Agent;
+use sections::chains::WrittenChain;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
-pub use sections::notifications::{
-    NotificationRoute, NotificationSecret, RouteKind, WebhookAddress,
-};
+pub use sections::notifications::{NotificationRoute, RouteKind, WebhookAddress};
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::routes::{AlertRoute, Routes};
@@ -57,17 +64,17 @@ pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
 pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
 pub use sections::settings::Settings;
 pub use sections::sources::{
-    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth, SourceSecret,
+    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth,
     builtin_sources, parse_source, source_name_fault,
 };
 pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;
-pub use sections::tool_pattern::ToolPattern;
-pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
+pub use sections::trust::runbooks::{RunbookSource, Runbooks};
 pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
 pub use sections::web::{Web, WebAllow, WebAuth, WebProxyHeaders};
 pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show, yaml};
+pub use tool_pattern::ToolPattern;
 
 /// The commented example that `config example` prints. It has no faults, whichever variables are set.
 pub const EXAMPLE: &str = include_str!("../../../examples/tarsy.yaml");
@@ -88,16 +95,18 @@ pub mod builtin {
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The complete configuration; absent keys of the file have their defaults.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Config {
-    /// Never empty.
+    /// The models by their names. By default a recording answers.
     pub llm_providers: BTreeMap<String, LlmProvider>,
+    /// The servers of tools by their names.
     pub mcp_servers: BTreeMap<String, McpServer>,
-    /// Never empty.
+    /// The agents by their names. By default there is one, `sre`.
     pub agents: BTreeMap<String, Agent>,
-    /// Never empty.
+    /// The chains by their names. By default there is one that runs the only agent.
+    #[schemars(with = "BTreeMap<String, WrittenChain>")]
     pub agent_chains: BTreeMap<String, AgentChain>,
-    /// The routes: rules that decide about the treatment of alerts.
+    /// Rules that decide about the treatment of alerts, in their order.
     #[serde(skip_serializing_if = "write::is_default")]
     pub routes: Routes,
     pub defaults: Defaults,
@@ -109,9 +118,11 @@ pub struct Config {
     pub web: Web,
     /// The routes of notifications by their names.
     #[serde(skip_serializing_if = "write::is_default")]
+    #[schemars(schema_with = "sections::notifications::schema")]
     pub notifications: BTreeMap<String, NotificationRoute>,
-    /// The sources of alerts that the file defines.
+    /// The sources of alerts that the file defines, by their names.
     #[serde(skip_serializing_if = "write::is_default")]
+    #[schemars(schema_with = "sections::sources::schema")]
     pub sources: ConfiguredSources,
     pub runbooks: Runbooks,
     pub database: Database,
@@ -144,11 +155,14 @@ impl Config {
 }
 
 /// The lowest layer of all settings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Defaults {
-    /// The chain for alert types that no chain lists; always a defined chain.
-    #[serde(serialize_with = "write::written")]
+    /// The chain for alert types that no chain lists; by default the only one, or the one with `default: true`.
+    #[serde(with = "As::<ChainName>")]
     pub chain: String,
+    /// The condition for a stage to count as completed.
+    #[schemars(schema_with = "words::<SuccessPolicy>")]
     pub success_policy: SuccessPolicy,
     #[serde(skip_serializing_if = "write::is_default")]
     pub synthesis: Synthesis,

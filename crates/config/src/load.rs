@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use super::read::context::Context;
+use super::read::names::Names;
 use super::read::reader::{Field, Map};
 use super::read::yaml;
 use super::sections::chains;
-use super::sections::names::Names;
 use super::sections::settings::Settings;
-use super::sections::synthesis::Synthesis;
 use super::{
-    Agent, AgentChain, Config, ConfiguredSources, Database, Dedupe, Defaults, Env, Fault, Faults,
-    LlmProvider, LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive,
-    Retention, Routes, Runbooks, Streams, Web, Worker, builtin,
+    Agent, AgentChain, Config, ConfiguredSources, Defaults, Env, Fault, Faults, LlmProvider,
+    LlmService, McpServer, NativeTools, NotificationRoute, Routes, Runbooks, Web, Worker, builtin,
 };
-use tarsy_core::plan::{Limits, Strategy, SuccessPolicy};
+use tarsy_core::plan::{Limits, Strategy};
 
 /// An environment variable of this process.
 pub fn process_env(name: &str) -> Option<String> {
@@ -53,10 +54,17 @@ impl Config {
     /// All faults of the text.
     pub fn parse(file: &str, text: &str, env: Env<'_>) -> Result<Self, Faults> {
         let root = yaml::to_node(text).map_err(|error| single(file, error.line, error.message))?;
-        let context = Context::new(env);
-        let config = Field::root(&context, &root).section(|map| read(map, &Names::of(&root)));
+        let context = Context::new(env).with_names(Names::of(&root));
+        let config = Field::root(&context, &root).section(|map| read(map, &context.names));
         let faults = context.into_faults();
         if faults.is_empty() {
+            // Each file that a test loads is valid for editors.
+            #[cfg(test)]
+            assert_eq!(
+                crate::schema::tests::refused(text),
+                Vec::<String>::new(),
+                "{text}"
+            );
             Ok(config)
         } else {
             Err(Faults {
@@ -74,7 +82,7 @@ impl LlmService {
     /// # Errors
     /// All faults of the section; an unreadable file has one fault.
     pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
-        load_section(path, env, "llm_service", Self::read)
+        load_section(path, env, "llm_service")
     }
 }
 
@@ -84,16 +92,15 @@ impl Web {
     /// # Errors
     /// All faults of the section; an unreadable file has one fault.
     pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
-        load_section(path, env, "web", Self::read)
+        load_section(path, env, "web")
     }
 }
 
 /// Loads one section of a file; the default without a file or without the section.
-fn load_section<T: Default>(
+fn load_section<T: DeserializeOwned + JsonSchema + Default>(
     path: Option<&Path>,
     env: Env<'_>,
     name: &str,
-    read: impl FnOnce(&mut Map<'_>) -> T,
 ) -> Result<T, Faults> {
     let Some(path) = path else {
         return Ok(T::default());
@@ -106,7 +113,7 @@ fn load_section<T: Default>(
     let sections = Field::root(&context, &root).entries();
     let section = sections.iter().find(|(key, _)| key == name);
     let read = section
-        .map(|(_, field)| field.section(read))
+        .map(|(_, field)| field.declared())
         .unwrap_or_default();
     let faults = context.into_faults();
     if faults.is_empty() {
@@ -129,21 +136,21 @@ fn single(file: &str, line: usize, problem: String) -> Faults {
 
 fn read(map: &mut Map<'_>, names: &Names) -> Config {
     let mut llm_providers = named(map, "llm_providers", |_, field| {
-        field.section(LlmProvider::read)
+        field.declared_and_checked(LlmProvider::check)
     });
     if llm_providers.is_empty() {
         llm_providers.insert(builtin::PROVIDER.to_owned(), LlmProvider::scripted());
     }
     let mcp_servers = named(map, "mcp_servers", McpServer::read);
     let mut agents = named(map, "agents", |_, field| {
-        field.section(|map| Agent::read(map, names))
+        field.declared_and_checked(Agent::check)
     });
     if agents.is_empty() {
         agents.insert(builtin::AGENT.to_owned(), Agent::default());
     }
     let (mut agent_chains, marked) = map
         .get("agent_chains")
-        .map(|field| chains::read(&field, names))
+        .map(|field| chains::read(&field))
         .unwrap_or_default();
     if agent_chains.is_empty() {
         match names.agents.as_slice() {
@@ -158,24 +165,33 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
     }
     Config {
         defaults: read_defaults(map, names, marked),
-        routes: Routes::read(map, names),
-        worker: map.section("worker", Worker::read),
-        streams: map.section("streams", Streams::read),
-        dedupe: map.section("dedupe", Dedupe::read),
-        receive: map.section("receive", Receive::read),
-        llm_service: map.section("llm_service", LlmService::read),
-        web: map.section("web", Web::read),
+        routes: Routes::read(map),
+        worker: checked(map, "worker", Worker::check),
+        streams: map.declared("streams"),
+        dedupe: map.declared("dedupe"),
+        receive: map.declared("receive"),
+        llm_service: map.declared("llm_service"),
+        web: map.declared("web"),
         notifications: notifications(map, &names.chains),
         sources: ConfiguredSources::read(map),
-        runbooks: map.section("runbooks", Runbooks::read),
-        database: map.section("database", Database::read),
-        retention: map.section("retention", Retention::read),
-        masking: map.section("masking", Masking::read),
+        runbooks: checked(map, "runbooks", Runbooks::check),
+        database: map.declared("database"),
+        retention: map.declared("retention"),
+        masking: map.declared("masking"),
         llm_providers,
         mcp_servers,
         agents,
         agent_chains,
     }
+}
+
+fn checked<T: DeserializeOwned + JsonSchema + Default>(
+    map: &mut Map<'_>,
+    key: &str,
+    check: fn(&mut T, &Field<'_>),
+) -> T {
+    let field = map.get(key);
+    field.map_or_else(T::default, |field| field.declared_and_checked(check))
 }
 
 fn notifications(map: &mut Map<'_>, chains: &[String]) -> BTreeMap<String, NotificationRoute> {
@@ -205,57 +221,38 @@ fn named<'c, T>(
     items
 }
 
-/// The keys of `defaults`.
-#[derive(Default)]
-struct DefaultsSection {
-    /// A provider is named, be it defined or not.
-    names_provider: bool,
-    names_chain: bool,
-    settings: Settings,
-    success_policy: Option<SuccessPolicy>,
-    synthesis: Synthesis,
-    chain: Option<String>,
-}
-
 /// `marked` is the chain that is marked as the default.
 fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> Defaults {
-    let mut read = root.section("defaults", |map| DefaultsSection {
-        names_provider: map.has("llm_provider"),
-        names_chain: map.has("chain"),
-        settings: Settings::read(map, names),
-        success_policy: chains::success_policy(map),
-        synthesis: Synthesis::read(map, names),
-        chain: map
-            .get("chain")
-            .and_then(|field| default_chain(&field, names, marked.as_deref())),
-    });
-    if !read.names_provider {
-        read.settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
-    }
-    let unnamed = || {
-        if read.names_chain {
-            None
-        } else {
-            only(&names.chains, root, "defaults.chain")
+    let mut defaults = Defaults::default();
+    let mut names_provider = false;
+    let mut names_chain = false;
+    if let Some(field) = root.get("defaults") {
+        defaults =
+            field.declared_and_checked(|read: &mut Defaults, field| read.settings.check(field));
+        names_provider = field.has("llm_provider");
+        names_chain = field.has("chain");
+        let chain = &defaults.chain;
+        if let Some(marked) = marked
+            .as_ref()
+            .filter(|marked| !chain.is_empty() && *marked != chain)
+        {
+            field.at("chain").fault(format!(
+                "{chain:?}, but the chain {marked} is marked as the default"
+            ));
         }
-    };
-    let chain = read.chain.or(marked).or_else(unnamed);
-    Defaults {
-        chain: chain.unwrap_or_default(),
-        success_policy: read.success_policy.unwrap_or_default(),
-        synthesis: read.synthesis,
-        settings: read.settings.over(&built_in()),
     }
-}
-
-fn default_chain(field: &Field<'_>, names: &Names, marked: Option<&str>) -> Option<String> {
-    let chain = field.reference(&names.chains)?;
-    if let Some(marked) = marked.filter(|marked| *marked != chain) {
-        field.fault(format!(
-            "{chain:?}, but the chain {marked} is marked as the default"
-        ));
+    if !names_provider {
+        defaults.settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
     }
-    Some(chain)
+    if defaults.chain.is_empty() {
+        let chain = marked.or_else(|| {
+            // A name with a fault is no missing one.
+            (!names_chain).then(|| only(&names.chains, root, "defaults.chain"))?
+        });
+        defaults.chain = chain.unwrap_or_default();
+    }
+    defaults.settings = defaults.settings.over(&built_in());
+    defaults
 }
 
 /// The only name; reports a missing key if there are several.

@@ -20,6 +20,14 @@ pub struct Secret {
     source: Source,
 }
 
+/// The place of a secret that a key of the configuration names. It is read for each use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretSource {
+    File(String),
+    /// The name of a variable.
+    Variable(String),
+}
+
 #[derive(Clone, PartialEq, Eq)]
 enum Source {
     Value(String),

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 
-use super::read::units::{show_bytes, show_duration, show_tokens};
+use super::read::units::{parse_duration, show_bytes, show_duration, show_tokens};
+use super::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
 use tarsy_core::plan::Strategy;
 use tarsy_core::public_url::PublicUrl;
@@ -14,9 +16,14 @@ use tarsy_mask::OwnPattern;
 
 /// A value whose form in a file differs from its own.
 pub(super) trait Written {
-    type Form: Serialize;
+    type Form: Serialize + DeserializeOwned;
 
     fn form(&self) -> Self::Form;
+
+    /// The value of a form whose variables are resolved.
+    fn of(form: Self::Form) -> Option<Self>
+    where
+        Self: Sized;
 }
 
 /// Writes a value in its form of a file.
@@ -46,77 +53,40 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-impl Written for String {
-    type Form = Self;
+/// The text of each type in a file, and the value of a text whose variables are resolved.
+macro_rules! texts {
+    ($($type:ty: $form:expr, $of:expr;)*) => {$(
+        impl Written for $type {
+            type Form = String;
 
-    /// A `${` in a text was written as `$${` and must not become a reference.
-    fn form(&self) -> Self {
-        self.replace("${", "$${")
-    }
+            fn form(&self) -> String {
+                let form: fn(&Self) -> String = $form;
+                form(self)
+            }
+
+            fn of(form: String) -> Option<Self> {
+                let of: fn(&str) -> Option<Self> = $of;
+                of(&form)
+            }
+        }
+    )*};
 }
 
-impl Written for OwnPattern {
-    type Form = String;
-
-    fn form(&self) -> String {
-        self.as_str().to_owned().form()
-    }
+/// A `${` in a text was written as `$${` and must not become a reference.
+fn escaped(text: &str) -> String {
+    text.replace("${", "$${")
 }
 
-impl Written for Duration {
-    type Form = String;
-
-    fn form(&self) -> String {
-        show_duration(*self)
-    }
-}
-
-impl Written for Matcher {
-    type Form = String;
-
-    fn form(&self) -> String {
-        self.to_string().form()
-    }
-}
-
-impl Written for Strategy {
-    type Form = &'static str;
-
-    fn form(&self) -> &'static str {
-        self.as_str()
-    }
-}
-
-impl Written for RunbookHost {
-    type Form = String;
-
-    fn form(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Written for PublicUrl {
-    type Form = String;
-
-    fn form(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl<T: Written> Written for &T {
-    type Form = T::Form;
-
-    fn form(&self) -> T::Form {
-        T::form(self)
-    }
-}
-
-impl Written for UrlPattern {
-    type Form = String;
-
-    fn form(&self) -> String {
-        self.to_string()
-    }
+texts! {
+    String: |text| escaped(text), |text| Some(text.to_owned());
+    OwnPattern: |pattern| escaped(pattern.as_str()), |text| Self::new(text).ok();
+    Duration: |duration| show_duration(*duration), parse_duration;
+    ToolPattern: |pattern| escaped(&pattern.to_string()), Self::parse;
+    Matcher: |matcher| escaped(&matcher.to_string()), |text| Self::parse(text).ok();
+    Strategy: |strategy| strategy.as_str().to_owned(), |text| Self::ALL.into_iter().find(|known| known.as_str() == text);
+    RunbookHost: RunbookHost::to_string, Self::parse;
+    PublicUrl: PublicUrl::to_string, Self::parse;
+    UrlPattern: UrlPattern::to_string, |text| Self::parse(text).ok();
 }
 
 impl<T: Written> Written for Option<T> {
@@ -125,6 +95,10 @@ impl<T: Written> Written for Option<T> {
     fn form(&self) -> Self::Form {
         self.as_ref().map(T::form)
     }
+
+    fn of(form: Self::Form) -> Option<Self> {
+        form.map(T::of).map_or(Some(None), |value| value.map(Some))
+    }
 }
 
 impl<T: Written> Written for Vec<T> {
@@ -132,5 +106,9 @@ impl<T: Written> Written for Vec<T> {
 
     fn form(&self) -> Self::Form {
         self.iter().map(T::form).collect()
+    }
+
+    fn of(form: Self::Form) -> Option<Self> {
+        form.into_iter().map(T::of).collect()
     }
 }

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
-use tarsy_config::{NotificationSecret, process_env};
+use tarsy_config::{SecretSource, process_env};
 use tarsy_mask::Mask;
 
 /// A secret is shorter.
@@ -18,10 +18,10 @@ impl Secrets {
     ///
     /// # Errors
     /// When it cannot be read, or is empty. The text shows neither the secret nor its file.
-    pub(super) async fn text(&self, secret: &NotificationSecret) -> Result<String, String> {
+    pub(super) async fn text(&self, secret: &SecretSource) -> Result<String, String> {
         let text = match secret {
-            NotificationSecret::File(file) => read(file).await?,
-            NotificationSecret::Variable(name) => {
+            SecretSource::File(file) => read(file).await?,
+            SecretSource::Variable(name) => {
                 process_env(name).ok_or_else(|| format!("the variable {name} is not set"))?
             }
         };
@@ -37,7 +37,7 @@ impl Secrets {
     ///
     /// # Errors
     /// As [`Self::text`]; also when it is no URL.
-    pub(super) async fn url(&self, secret: &NotificationSecret) -> Result<Url, String> {
+    pub(super) async fn url(&self, secret: &SecretSource) -> Result<Url, String> {
         parsed(&self.text(secret).await?)
     }
 
@@ -45,7 +45,7 @@ impl Secrets {
     ///
     /// # Errors
     /// As [`Self::text`]; also when no header can have it.
-    pub(super) async fn bearer(&self, secret: &NotificationSecret) -> Result<HeaderValue, String> {
+    pub(super) async fn bearer(&self, secret: &SecretSource) -> Result<HeaderValue, String> {
         let token = self.text(secret).await?;
         let header = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut header =

@@ -8,7 +8,7 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 
 use super::location::{GITHUB, GITHUB_RAW};
-use tarsy_config::{RunbookSource, RunbookToken, process_env};
+use tarsy_config::{RunbookSource, SecretSource, process_env};
 use tarsy_core::runbook::{RunbookHost, is_listed};
 use tarsy_mask::Mask;
 
@@ -19,7 +19,7 @@ const NO_TOKEN: &str = "the token of its host is empty or has blanks or letters 
 /// The hosts with a token.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tokens {
-    hosts: Vec<(RunbookHost, RunbookToken)>,
+    hosts: Vec<(RunbookHost, SecretSource)>,
     /// Learns each token before it is sent, because a page may repeat it.
     mask: Mask,
 }
@@ -47,15 +47,15 @@ impl Tokens {
             );
         }
         let text = match token {
-            RunbookToken::File(file) => read_file(Path::new(file)).await?,
-            RunbookToken::Variable(name) => process_env(name).unwrap_or_default(),
+            SecretSource::File(file) => read_file(Path::new(file)).await?,
+            SecretSource::Variable(name) => process_env(name).unwrap_or_default(),
         };
         let header = header(&text).ok_or_else(|| NO_TOKEN.to_owned())?;
         self.mask.learn([text.trim().to_owned()]);
         Ok(Some(header))
     }
 
-    fn token(&self, url: &Url) -> Option<&RunbookToken> {
+    fn token(&self, url: &Url) -> Option<&SecretSource> {
         let of = |url: &str| {
             self.hosts
                 .iter()
@@ -99,7 +99,7 @@ mod tests {
                 .map(|(host, file): &(&str, &Path)| {
                     (
                         RunbookHost::parse(host).unwrap(),
-                        RunbookToken::File(file.display().to_string()),
+                        SecretSource::File(file.display().to_string()),
                     )
                 })
                 .collect(),

@@ -24,7 +24,7 @@ const fn help(
     }
 }
 
-const HELPS: [Help; 40] = [
+const HELPS: [Help; 41] = [
     help(
         &[],
         &[
@@ -207,6 +207,12 @@ const HELPS: [Help; 40] = [
         &["config", "show"],
         &["tarsy config show", "tarsy config show --json"],
         "",
+    ),
+    help(
+        &["config", "schema"],
+        &["tarsy config schema > tarsy.schema.json"],
+        "An editor with a language server for YAML then completes and checks the file whose first line is\n\
+         # yaml-language-server: $schema=tarsy.schema.json",
     ),
     help(
         &["config", "example"],

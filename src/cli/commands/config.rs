@@ -1,4 +1,4 @@
-//! `tarsy config`: checks and shows the configuration, and prints an example.
+//! `tarsy config`: checks and shows the configuration, and prints an example or the schema.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::cli::render::json::line;
 use crate::process::secrets::may_be_secret;
 use tarsy_config::{
     Composed, Config, EXAMPLE, EXAMPLES, Fault, Resolved, Template, compose, describe, example_of,
-    find, hints, process_env, show,
+    find, hints, process_env, schema, show,
 };
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
@@ -34,6 +34,7 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
             };
             (secrets_in(file.as_deref())?.unresolved(&shown), Exit::Done)
         }
+        ConfigCommand::Schema => (schema(), Exit::Done),
         ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args)?,
     };
     let mut out = std::io::stdout();

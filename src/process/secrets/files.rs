@@ -8,10 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{add_named, add_passwords, is_harmless, is_named_secret};
-use tarsy_config::{
-    Config, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret,
-    process_env,
-};
+use tarsy_config::{Config, McpServer, McpTransport, SecretSource, SourceAuth, process_env};
 use tarsy_mask::Mask;
 
 /// A larger file is not a list of secrets.
@@ -89,7 +86,7 @@ impl SecretFiles {
             .values()
             .flat_map(|route| route.kind.secrets())
         {
-            if let NotificationSecret::File(file) = secret {
+            if let SecretSource::File(file) = secret {
                 files.add_all([file.as_str()]);
             }
         }
@@ -100,14 +97,14 @@ impl SecretFiles {
             .flat_map(SourceAuth::secrets)
         {
             match secret {
-                SourceSecret::File(file) => files.add_all([file.as_str()]),
-                SourceSecret::Variable(name) => {
+                SecretSource::File(file) => files.add_all([file.as_str()]),
+                SecretSource::Variable(name) => {
                     files.add_all(process_env(&format!("{name}_FILE")).as_deref())
                 }
             }
         }
         for source in config.runbooks.sources() {
-            if let Some(RunbookToken::File(file)) = &source.token {
+            if let Some(SecretSource::File(file)) = &source.token {
                 files.add_all([file.as_str()]);
             }
         }

@@ -12,8 +12,7 @@ use std::sync::LazyLock;
 
 pub use self::files::SecretFiles;
 use tarsy_config::{
-    Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth,
-    SourceSecret, Template, process_env,
+    Config, McpAddress, McpServer, McpTransport, SecretSource, SourceAuth, Template, process_env,
 };
 use tarsy_mask::Mask;
 
@@ -57,7 +56,7 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
         of_server(server, &mut values);
     }
     for source in config.runbooks.sources() {
-        if let Some(RunbookToken::Variable(name)) = &source.token {
+        if let Some(SecretSource::Variable(name)) = &source.token {
             values.extend(process_env(name));
         }
     }
@@ -66,7 +65,7 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
         .values()
         .flat_map(|route| route.kind.secrets())
     {
-        if let NotificationSecret::Variable(name) = secret {
+        if let SecretSource::Variable(name) = secret {
             values.extend(process_env(name));
         }
     }
@@ -76,7 +75,7 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
         .filter_map(|source| source.auth.as_ref())
         .flat_map(SourceAuth::secrets)
     {
-        if let SourceSecret::Variable(name) = secret {
+        if let SecretSource::Variable(name) = secret {
             values.extend(process_env(name));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hyper::header::HeaderName;
 
 use super::token::READ_INTERVAL;
-use tarsy_config::{Config, Env, Secret, SecretError, SourceAuth, SourceSecret, environment_fault};
+use tarsy_config::{Config, Env, Secret, SecretError, SecretSource, SourceAuth, environment_fault};
 use tarsy_http::listener::Token;
 use tarsy_receiver::proof::sns::{self, Certificates, Confirm, Sns, Topic};
 use tarsy_receiver::proof::{Hmac, HmacKeys, Proof};
@@ -130,7 +130,7 @@ impl Hooks {
     fn token(
         &mut self,
         source: &str,
-        secret: &SourceSecret,
+        secret: &SecretSource,
         place: Place,
         reading: &Reading<'_>,
     ) -> anyhow::Result<Token> {
@@ -158,12 +158,12 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn place(&self, source: &str, secret: &SourceSecret) -> anyhow::Result<Secret> {
+    fn place(&self, source: &str, secret: &SecretSource) -> anyhow::Result<Secret> {
         match secret {
-            SourceSecret::File(file) => {
+            SecretSource::File(file) => {
                 Ok(Secret::in_file(&format!("sources.{source}.auth"), file))
             }
-            SourceSecret::Variable(name) => Secret::find(name, self.env)?.ok_or_else(|| {
+            SecretSource::Variable(name) => Secret::find(name, self.env)?.ok_or_else(|| {
                 let problem = format!(
                     "is not set, and sources.{source}.auth names it; accepted: it or {name}_FILE"
                 );

@@ -124,7 +124,6 @@ fn references() -> Vec<Reference> {
         Reference::new("/defaults", "chain", "default"),
         Reference::list(route, "chains", "default"),
         Reference::new("/llm_providers/main", "api_key_env", "GEMINI_API_KEY"),
-        Reference::new("/llm_providers/main", "provider", "anthropic"),
         Reference::new("/mcp_servers/k8s", "token_env", "K8S_TOKEN"),
         Reference::new("/mcp_servers/k8s", "url", "http://localhost:8080/mcp")
             .with("http://127.0.0.1:8081/mcp"),
@@ -165,8 +164,8 @@ fn a_key_in_a_config_map_and_a_program_that_no_image_has_are_refused() {
     let Some(helm) = Helm::find() else { return };
     let set = [
         (
-            json!({"config": {"llm_providers": {"a": {"provider": "google", "api_key": "abc"}}}}),
-            "a.api_key would be a key",
+            json!({"config": {"llm_providers": {"a": {"provider": "google", "model": "m", "api_key": "abc"}}}}),
+            "additional properties 'api_key' not allowed",
         ),
         (
             json!({"config": {"mcp_servers": {"k": {"command": "kubernetes-mcp-server"}}}}),

@@ -107,7 +107,7 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         ),
         (
             "production",
-            json!({"config": {"llm_service": {"tls": {"key": "/k"}}}}),
+            json!({"config": {"llm_service": {"tls": {"certificate": "/c", "key": "/k"}}}}),
             "config.llm_service.tls are both set",
         ),
         (

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use super::fault::Fault;
+use super::names::Names;
 use super::template::{Resolved, Template, TemplateError};
 use crate::Env;
 
@@ -12,6 +13,7 @@ pub struct Context<'e> {
     env: Env<'e>,
     faults: RefCell<Vec<Fault>>,
     resolved: RefCell<Resolved>,
+    pub(crate) names: Names,
 }
 
 impl<'e> Context<'e> {
@@ -20,7 +22,13 @@ impl<'e> Context<'e> {
             env,
             faults: RefCell::default(),
             resolved: RefCell::default(),
+            names: Names::default(),
         }
+    }
+
+    /// The context of a file that defines these names.
+    pub(crate) fn with_names(self, names: Names) -> Self {
+        Self { names, ..self }
     }
 
     /// A text with its variables replaced, whose values no fault shows.
@@ -40,6 +48,18 @@ impl<'e> Context<'e> {
         }
         faults.sort_by_key(|fault| fault.line);
         faults
+    }
+
+    /// The number of faults so far.
+    pub(super) fn faults(&self) -> usize {
+        self.faults.borrow().len()
+    }
+
+    /// Sorts the faults after the first `from` ones.
+    pub(super) fn sort_by_key<K: Ord>(&self, from: usize, key: impl FnMut(&Fault) -> K) {
+        if let Some(faults) = self.faults.borrow_mut().get_mut(from..) {
+            faults.sort_by_key(key);
+        }
     }
 
     pub(super) fn fault(&self, key: String, line: usize, problem: String) {

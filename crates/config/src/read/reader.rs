@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::context::Context;
-use super::fault::did_you_mean;
+use super::fault::{Fault, did_you_mean};
+pub use super::map::Map;
+use super::names::Names;
 use super::template::{Template, is_variable_name};
 use super::units::{
     parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens,
@@ -14,10 +16,10 @@ use super::yaml::{Data, Node};
 /// A node with its path. A method that returns `None` has reported the fault.
 #[derive(Clone, Debug)]
 pub struct Field<'c> {
-    context: &'c Context<'c>,
-    path: String,
-    line: usize,
-    node: Option<&'c Node>,
+    pub(super) context: &'c Context<'c>,
+    pub(super) path: String,
+    pub(super) line: usize,
+    pub(super) node: Option<&'c Node>,
 }
 
 impl<'c> Field<'c> {
@@ -121,8 +123,13 @@ impl<'c> Field<'c> {
     }
 
     /// One of the accepted words.
-    pub(crate) fn word(&self, accepted: &[&'static str]) -> Option<String> {
-        self.choice(accepted, |word| word).map(str::to_owned)
+    pub(crate) fn word(&self, accepted: &[&str]) -> Option<String> {
+        let text = self.text()?;
+        if accepted.contains(&text.as_str()) {
+            return Some(text);
+        }
+        self.not_accepted(accepted);
+        None
     }
 
     /// The value that the text names; `word` gives the word of each value.
@@ -188,6 +195,10 @@ impl<'c> Field<'c> {
         None
     }
 
+    pub(crate) fn flag(&self) -> Option<bool> {
+        self.parsed(|text| text.parse().ok(), "true, false")
+    }
+
     pub fn number(&self, range: RangeInclusive<u32>) -> Option<u32> {
         self.within(
             |text| text.trim().parse().ok(),
@@ -205,6 +216,15 @@ impl<'c> Field<'c> {
             range,
             show_duration,
             "a duration such as 30s, 2m, 1h",
+        )
+    }
+
+    pub(crate) fn bytes(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        self.within(
+            parse_bytes,
+            range,
+            show_bytes,
+            "a size such as 512KiB, 8MiB",
         )
     }
 
@@ -302,13 +322,81 @@ impl<'c> Field<'c> {
 
     /// A mapping with free keys; empty for an absent value and after a fault.
     pub(crate) fn entries(&self) -> Vec<(String, Self)> {
-        let map = self.map();
         let entry = |(name, value): &'c (Node, Node)| {
             let key = key_text(name);
-            let field = map.child(&key, name, value);
+            let field = self.below(&key, name, value);
             (key, field)
         };
-        map.pairs.iter().map(entry).collect()
+        self.map().pairs.iter().map(entry).collect()
+    }
+
+    /// The value of a key; `None` when it is absent or null.
+    pub(crate) fn get(&self, key: &str) -> Option<Self> {
+        let Data::Map(pairs) = self.data() else {
+            return None;
+        };
+        let (name, value) = pairs.iter().find(|(name, _)| key_text(name) == key)?;
+        (value.data != Data::Null).then(|| self.below(key, name, value))
+    }
+
+    /// Whether the key is present and not null.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The value of a key; itself if the key is absent.
+    pub(crate) fn at(&self, key: &str) -> Self {
+        self.get(key).unwrap_or_else(|| self.clone())
+    }
+
+    /// The items of a list below this value; empty for anything else.
+    pub(crate) fn items(&self, key: &str) -> Vec<Self> {
+        let field = self.get(key);
+        let list = field.filter(|field| matches!(field.data(), Data::List(_)));
+        list.and_then(|field| field.list()).unwrap_or_default()
+    }
+
+    /// Reports a required key as missing. A value that is no mapping has that fault only.
+    pub(crate) fn missing(&self, key: &str, accepted: &str) {
+        if matches!(self.data(), Data::Map(_) | Data::Null) {
+            let problem = format!("missing; accepted: {accepted}");
+            self.context
+                .fault(join(&self.path, key), self.line, problem);
+        }
+    }
+
+    fn below(&self, key: &str, name: &Node, value: &'c Node) -> Self {
+        Self {
+            context: self.context,
+            path: join(&self.path, key),
+            line: name.line,
+            node: Some(value),
+        }
+    }
+
+    /// The names that the file defines.
+    pub(crate) fn names(&self) -> &'c Names {
+        &self.context.names
+    }
+
+    /// The text with its variables resolved, without a fault.
+    pub(crate) fn resolved(&self) -> Option<String> {
+        if let Data::Text(text) = self.data() {
+            self.context.resolve(&Template::new(text)).ok()
+        } else {
+            None
+        }
+    }
+
+    /// The number of faults of the file so far.
+    pub(crate) fn faults(&self) -> usize {
+        self.context.faults()
+    }
+
+    /// Sorts the faults after the first `from` ones by the position of their paths below this one.
+    pub(crate) fn in_order(&self, from: usize, position: impl Fn(&str) -> Vec<usize>) {
+        let of = |fault: &Fault| position(fault.key.strip_prefix(&self.path).unwrap_or_default());
+        self.context.sort_by_key(from, of);
     }
 
     fn map(&self) -> Map<'c> {
@@ -320,144 +408,7 @@ impl<'c> Field<'c> {
                 &[]
             }
         };
-        Map {
-            field: self.clone(),
-            pairs,
-            known: Vec::new(),
-        }
-    }
-}
-
-/// A mapping that remembers which keys were read.
-#[derive(Debug)]
-pub struct Map<'c> {
-    field: Field<'c>,
-    pairs: &'c [(Node, Node)],
-    known: Vec<&'static str>,
-}
-
-impl<'c> Map<'c> {
-    /// The value of a key; `None` when it is absent or null.
-    pub(crate) fn get(&mut self, key: &'static str) -> Option<Field<'c>> {
-        self.known.push(key);
-        let (name, value) = self.pairs.iter().find(|(name, _)| key_text(name) == key)?;
-        (value.data != Data::Null).then(|| self.child(key, name, value))
-    }
-
-    /// Whether the key is present and not null.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.pairs
-            .iter()
-            .any(|(name, value)| key_text(name) == key && value.data != Data::Null)
-    }
-
-    /// The value of a required key; reports the key if it is missing.
-    pub fn required(&mut self, key: &'static str, accepted: &str) -> Option<Field<'c>> {
-        let field = self.get(key);
-        if field.is_none() {
-            self.missing(key, accepted);
-        }
-        field
-    }
-
-    /// Reports a required key as missing. A value that is no mapping has that fault only.
-    pub fn missing(&self, key: &str, accepted: &str) {
-        if !matches!(self.field.data(), Data::Map(_) | Data::Null) {
-            return;
-        }
-        let path = join(&self.field.path, key);
-        self.field.context.fault(
-            path,
-            self.field.line,
-            format!("missing; accepted: {accepted}"),
-        );
-    }
-
-    pub fn text(&mut self, key: &'static str) -> Option<String> {
-        self.get(key)?.text()
-    }
-
-    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?
-            .parsed(|text| text.parse().ok(), "true, false")
-    }
-
-    pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
-        self.get(key)?.number(range)
-    }
-
-    /// `secs` is the accepted range in seconds.
-    pub(crate) fn duration(
-        &mut self,
-        key: &'static str,
-        secs: RangeInclusive<u64>,
-    ) -> Option<Duration> {
-        self.get(key)?.duration(secs)
-    }
-
-    pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.within(
-            parse_bytes,
-            range,
-            show_bytes,
-            "a size such as 512KiB, 8MiB",
-        )
-    }
-
-    pub(crate) fn tokens(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.tokens(range)
-    }
-
-    /// A name that is defined elsewhere in the file.
-    pub(crate) fn reference(&mut self, key: &'static str, defined: &[String]) -> Option<String> {
-        self.get(key)?.reference(defined)
-    }
-
-    /// The items of a list that `read` accepts.
-    pub fn list<T>(
-        &mut self,
-        key: &'static str,
-        read: impl Fn(&Field<'c>) -> Option<T>,
-    ) -> Option<Vec<T>> {
-        Some(self.get(key)?.list()?.iter().filter_map(read).collect())
-    }
-
-    pub fn texts(&mut self, key: &'static str) -> Vec<String> {
-        self.list(key, Field::text).unwrap_or_default()
-    }
-
-    /// A mapping; the default for an absent one.
-    pub fn section<T: Default>(
-        &mut self,
-        key: &'static str,
-        read: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        self.get(key)
-            .map(|field| field.section(read))
-            .unwrap_or_default()
-    }
-
-    /// Reports the keys that were not read as unknown.
-    fn finish(self) {
-        for (name, _) in self.pairs {
-            let key = key_text(name);
-            if !self.known.contains(&key.as_str()) {
-                let hint = hint(&key, &self.known);
-                let problem = format!("unknown key; accepted: {}{hint}", self.known.join(", "));
-                self.field
-                    .context
-                    .fault(join(&self.field.path, &key), name.line, problem);
-            }
-        }
-    }
-
-    fn child(&self, key: &str, name: &Node, value: &'c Node) -> Field<'c> {
-        Field {
-            context: self.field.context,
-            path: join(&self.field.path, key),
-            line: name.line,
-            node: Some(value),
-        }
+        Map::new(self.clone(), pairs)
     }
 }
 
@@ -472,7 +423,7 @@ pub(crate) fn key_text(name: &Node) -> String {
     }
 }
 
-fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
     } else {
@@ -480,7 +431,7 @@ fn join(path: &str, key: &str) -> String {
     }
 }
 
-fn hint(word: &str, known: &[&str]) -> String {
+pub(super) fn hint(word: &str, known: &[&str]) -> String {
     did_you_mean(word, known)
         .map(|meant| format!(" (did you mean {meant}?)"))
         .unwrap_or_default()

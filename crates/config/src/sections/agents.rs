@@ -1,20 +1,23 @@
 //! `agents`: their instructions and settings.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::names::Names;
 use super::settings::Settings;
-use crate::read::reader::Map;
-use crate::write::{is_default, written};
+use crate::declared::forms::As;
+use crate::declared::texts::Text;
+use crate::read::reader::Field;
+use crate::write::is_default;
 
 /// An agent of the configuration.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Agent {
     /// Shown to people only.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub description: String,
     /// Text for the system prompt; may be empty.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub instructions: String,
     /// The agent's layer of settings.
     #[serde(flatten)]
@@ -22,11 +25,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        Self {
-            description: map.text("description").unwrap_or_default(),
-            instructions: map.text("instructions").unwrap_or_default(),
-            settings: Settings::read(map, names),
-        }
+    pub(crate) fn check(&mut self, field: &Field<'_>) {
+        self.settings.check(field);
     }
 }

@@ -2,30 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::names::Names;
 use super::settings::Settings;
 use super::synthesis::Synthesis;
 use super::trust::Questions;
-use crate::read::reader::{Field, Map};
-use crate::write::{is_default, written};
+use crate::declared::forms::{As, words};
+use crate::declared::texts::{AgentName, Text};
+use crate::read::reader::Field;
+use crate::write::is_default;
 use tarsy_core::plan::SuccessPolicy;
 
 /// More replicas of one agent cost more without further insight.
 const MAX_REPLICAS: u32 = 10;
 
 /// Stages that run one after another for certain types of alerts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct AgentChain {
     /// Shown to people only.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub description: String,
     /// The types of alerts that choose this chain; no other chain has one of them.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Vec<Text>>")]
     pub alert_types: Vec<String>,
     /// The condition for a stage of the chain to count as completed.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "words::<SuccessPolicy>")]
     pub success_policy: Option<SuccessPolicy>,
     /// The chain's layer of the synthesis settings.
     #[serde(skip_serializing_if = "is_default")]
@@ -33,40 +37,70 @@ pub struct AgentChain {
     /// The rules for questions about its investigations.
     #[serde(skip_serializing_if = "is_default")]
     pub questions: Questions,
-    /// Never empty.
-    pub stages: Vec<Stage>,
     /// The chain's layer of settings.
     #[serde(flatten)]
     pub settings: Settings,
+    /// The stages in their order, at least one.
+    #[schemars(length(min = 1), extend("x-required" = "a list of stages with their agents"))]
+    pub stages: Vec<Stage>,
+}
+
+/// A chain as a file has it.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct WrittenChain {
+    /// Whether it is the chain for alert types that no chain lists, as `defaults.chain` names it.
+    default: bool,
+    #[serde(flatten)]
+    chain: AgentChain,
 }
 
 /// One or more agents that run in parallel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Stage {
     /// Shown on the timeline.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Text>")]
     pub name: String,
     /// The condition for the stage to count as completed; by default when one agent has completed.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "words::<SuccessPolicy>")]
     pub success_policy: Option<SuccessPolicy>,
-    /// The number of copies of a single agent; 1 for several agents.
-    #[serde(skip_serializing_if = "is_one")]
-    pub replicas: u32,
-    /// Never empty.
-    pub agents: Vec<StageAgent>,
-    /// The highest layer of the settings of the synthesis after the stage.
-    #[serde(skip_serializing_if = "is_default")]
-    pub synthesis: Synthesis,
     /// The stage's layer of settings.
     #[serde(flatten)]
     pub settings: Settings,
+    /// The agents of the stage, at least one.
+    #[schemars(length(min = 1), extend("x-required" = "a list of agents"))]
+    pub agents: Vec<StageAgent>,
+    /// The number of copies of a single agent; 1 for several agents.
+    #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = MAX_REPLICAS))]
+    pub replicas: u32,
+    /// The highest layer of the settings of the synthesis after the stage.
+    #[serde(skip_serializing_if = "is_default")]
+    pub synthesis: Synthesis,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self {
+            name: "investigation".to_owned(),
+            success_policy: None,
+            settings: Settings::default(),
+            agents: Vec::new(),
+            replicas: 1,
+            synthesis: Synthesis::default(),
+        }
+    }
 }
 
 /// An agent in a stage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct StageAgent {
     /// The name of a defined agent.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<AgentName>")]
+    #[schemars(extend("x-required" = ""))]
     pub name: String,
     /// The highest layer of settings.
     #[serde(flatten)]
@@ -76,74 +110,54 @@ pub struct StageAgent {
 impl AgentChain {
     /// One stage with one agent, for every type of alert.
     pub(crate) fn of_agent(agent: &str) -> Self {
-        let stage = Stage {
-            name: "investigation".to_owned(),
-            success_policy: None,
-            synthesis: Synthesis::default(),
+        let agent = StageAgent {
+            name: agent.to_owned(),
             settings: Settings::default(),
-            agents: vec![StageAgent {
-                name: agent.to_owned(),
-                settings: Settings::default(),
-            }],
-            replicas: 1,
+        };
+        let stage = Stage {
+            agents: vec![agent],
+            ..Stage::default()
         };
         Self {
             stages: vec![stage],
             ..Self::default()
         }
     }
+}
 
-    /// The chain, and whether it is marked as the default.
-    fn read(map: &mut Map<'_>, names: &Names) -> (Self, bool) {
-        let is_default = map.flag("default").unwrap_or_default();
-        let chain = Self {
-            description: map.text("description").unwrap_or_default(),
-            alert_types: map.texts("alert_types"),
-            success_policy: success_policy(map),
-            synthesis: Synthesis::read(map, names),
-            questions: map.section("questions", Questions::read),
-            settings: Settings::read(map, names),
-            stages: non_empty(map, "stages", "a list of stages with their agents")
-                .iter()
-                .zip(1..)
-                .map(|(field, number)| field.section(|map| Stage::read(number, map, names)))
-                .collect(),
-        };
-        (chain, is_default)
+impl WrittenChain {
+    fn check(&mut self, field: &Field<'_>) {
+        self.chain.settings.check(field);
+        let stages = self.chain.stages.iter_mut().zip(field.items("stages"));
+        for ((stage, field), number) in stages.zip(1..) {
+            stage.check(number, &field);
+        }
     }
 }
 
 impl Stage {
-    fn read(number: u32, map: &mut Map<'_>, names: &Names) -> Self {
-        let name = map
-            .text("name")
-            .unwrap_or_else(|| format!("stage-{number}"));
-        let success_policy = success_policy(map);
-        let settings = Settings::read(map, names);
-        let agents: Vec<StageAgent> = non_empty(map, "agents", "a list of agents")
-            .iter()
-            .map(|field| StageAgent::item(field, names))
-            .collect();
-        let replicas = map
-            .get("replicas")
-            .and_then(|field| replicas(&field, agents.len()))
-            .unwrap_or(1);
-        let synthesis = map.get("synthesis").map(|field| {
-            if agents.len() == 1 && replicas == 1 {
-                field.fault(
-                    "this stage has one agent; a synthesis follows several agents or replicas"
-                        .to_owned(),
-                );
-            }
-            field.section(|map| Synthesis::of(map, names))
-        });
-        Self {
-            name,
-            success_policy,
-            synthesis: synthesis.unwrap_or_default(),
-            settings,
-            agents,
-            replicas,
+    fn check(&mut self, number: u32, field: &Field<'_>) {
+        self.settings.check(field);
+        if !field.has("name") {
+            self.name = format!("stage-{number}");
+        }
+        let agents = self.agents.len();
+        for (agent, field) in self.agents.iter().zip(field.items("agents")) {
+            agent.settings.check(&field);
+        }
+        if agents > 1 && self.replicas > 1 {
+            field.at("replicas").fault(format!(
+                "this stage has {agents} agents; replicas are of a single one"
+            ));
+        }
+        if let Some(field) = field
+            .get("synthesis")
+            .filter(|_| agents == 1 && self.replicas == 1)
+        {
+            field.fault(
+                "this stage has one agent; a synthesis follows several agents or replicas"
+                    .to_owned(),
+            );
         }
     }
 }
@@ -153,71 +167,17 @@ fn is_one(replicas: &u32) -> bool {
     *replicas == 1
 }
 
-/// The number of replicas; reports a fault if the stage has several agents.
-fn replicas(field: &Field<'_>, agents: usize) -> Option<u32> {
-    let replicas = field.number(1..=MAX_REPLICAS)?;
-    if agents > 1 && replicas > 1 {
-        field.fault(format!(
-            "this stage has {agents} agents; replicas are of a single one"
-        ));
-        return None;
-    }
-    Some(replicas)
-}
-
-/// The success policy of a layer, if it has one.
-pub(crate) fn success_policy(map: &mut Map<'_>) -> Option<SuccessPolicy> {
-    map.get("success_policy")?
-        .choice(&SuccessPolicy::ALL, SuccessPolicy::as_str)
-}
-
-impl StageAgent {
-    /// An item of the list of agents; a plain name is a frequent mistake.
-    fn item(field: &Field<'_>, names: &Names) -> Self {
-        if !field.is_text() {
-            return field.section(|map| Self::read(map, names));
-        }
-        if let Some(name) = field.text() {
-            field.wrong_kind(&format!("a mapping, written as \"- name: {name}\""));
-        }
-        Self {
-            name: String::new(),
-            settings: Settings::default(),
-        }
-    }
-
-    fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        let name = map
-            .required("name", &names.agents.join(", "))
-            .and_then(|field| field.reference(&names.agents));
-        Self {
-            name: name.unwrap_or_default(),
-            settings: Settings::read(map, names),
-        }
-    }
-}
-
-fn non_empty<'c>(map: &mut Map<'c>, key: &'static str, accepted: &str) -> Vec<Field<'c>> {
-    let Some(field) = map.required(key, accepted) else {
-        return Vec::new();
-    };
-    let items = field.list();
-    if items.as_ref().is_some_and(Vec::is_empty) {
-        field.fault(format!("an empty list; accepted: {accepted}"));
-    }
-    items.unwrap_or_default()
-}
-
 /// All chains, and the name of the chain that is marked as the default.
-pub(crate) fn read(
-    section: &Field<'_>,
-    names: &Names,
-) -> (BTreeMap<String, AgentChain>, Option<String>) {
+pub(crate) fn read(section: &Field<'_>) -> (BTreeMap<String, AgentChain>, Option<String>) {
     let mut chains = BTreeMap::new();
     let mut default: Option<String> = None;
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     for (name, field) in section.entries() {
-        let (chain, is_default) = field.section(|map| AgentChain::read(map, names));
+        let written = field.declared_and_checked(WrittenChain::check);
+        let WrittenChain {
+            default: is_default,
+            chain,
+        } = written;
         if is_default && let Some(other) = &default {
             field.fault(format!("a second default chain; {other} is one already"));
         } else if is_default {

@@ -3,57 +3,71 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map as Object, json};
 
-use crate::read::reader::{Field, Map};
+use crate::declared::forms::{As, Bytes, Secs};
+use crate::declared::texts::{File, UrlPattern as UrlPatternForm, VariablePattern};
 use crate::url_pattern::UrlPattern;
-use crate::write::{bytes, is_default, written};
+use crate::write::is_default;
 use tarsy_core::vocabulary::provider;
 
 /// The settings of `tarsy llm-service`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct LlmService {
     /// Patterns of variables that requests may use as keys, in addition to those of known providers.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(
+        with = "As::<Vec<VariablePattern>>",
+        skip_serializing_if = "is_default"
+    )]
     pub allow_key_env: Vec<String>,
     /// Patterns of addresses that requests may name, in addition to those of known providers.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<UrlPatternForm>>", skip_serializing_if = "is_default")]
     pub allow_base_url: Vec<UrlPattern>,
     /// The file with the bearer tokens that clients may send, one on each line.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<File>", skip_serializing_if = "is_default")]
     pub token_file: Option<String>,
     #[serde(skip_serializing_if = "is_default")]
     pub tls: Option<LlmServiceTls>,
     /// The number of calls of each provider that may run at the same time.
+    #[schemars(schema_with = "concurrency")]
     pub concurrency: Concurrency,
     /// The longest time that running answers may continue after a stop signal.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<0, 3_600>>")]
     pub drain_timeout: Duration,
     /// The size of the largest request.
-    #[serde(serialize_with = "bytes")]
+    #[serde(with = "Bytes::<MIB, { 1024 * MIB }>")]
     pub max_request_bytes: u64,
     /// The number of messages that a request may have.
+    #[schemars(range(min = 1, max = MAX_ITEMS))]
     pub max_messages: u32,
     /// The number of tools that a request may have.
+    #[schemars(range(min = 1, max = MAX_ITEMS))]
     pub max_tools: u32,
 }
 
 /// The files of TLS, in PEM.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Default, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct LlmServiceTls {
     /// The certificate of the service, followed by those of its issuers.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<File>")]
+    #[schemars(extend("x-required" = PEM_FILE))]
     pub certificate: String,
     /// The private key of the certificate.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<File>")]
+    #[schemars(extend("x-required" = PEM_FILE))]
     pub key: String,
     /// The authorities whose certificates clients have to show; absent: clients need none.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(default)]
+    #[serde(with = "As::<File>", skip_serializing_if = "is_default")]
     pub client_ca: Option<String>,
 }
 
 /// The limits of calls that run at the same time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Concurrency {
     /// The limit of a provider that has none of its own.
     pub default: u32,
@@ -91,70 +105,7 @@ const MIB: u64 = 1024 * 1024;
 const MAX_CALLS: u32 = 65_536;
 const MAX_ITEMS: u32 = 1_000_000;
 
-impl LlmService {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let built_in = Self::default();
-        Self {
-            allow_key_env: map
-                .list("allow_key_env", variable_pattern)
-                .unwrap_or_default(),
-            allow_base_url: map.list("allow_base_url", url_pattern).unwrap_or_default(),
-            token_file: map.get("token_file").and_then(|field| file(&field)),
-            tls: map
-                .get("tls")
-                .map(|field| field.section(LlmServiceTls::read)),
-            concurrency: map.section("concurrency", Concurrency::read),
-            drain_timeout: map
-                .duration("drain_timeout", 0..=3_600)
-                .unwrap_or(built_in.drain_timeout),
-            max_request_bytes: map
-                .bytes("max_request_bytes", MIB..=1024 * MIB)
-                .unwrap_or(built_in.max_request_bytes),
-            max_messages: map
-                .number("max_messages", 1..=MAX_ITEMS)
-                .unwrap_or(built_in.max_messages),
-            max_tools: map
-                .number("max_tools", 1..=MAX_ITEMS)
-                .unwrap_or(built_in.max_tools),
-        }
-    }
-}
-
-impl LlmServiceTls {
-    fn read(map: &mut Map<'_>) -> Self {
-        let mut required = |key| {
-            map.required(key, PEM_FILE)
-                .and_then(|field| file(&field))
-                .unwrap_or_default()
-        };
-        let (certificate, key) = (required("certificate"), required("key"));
-        Self {
-            certificate,
-            key,
-            client_ca: map.get("client_ca").and_then(|field| file(&field)),
-        }
-    }
-}
-
-const PEM_FILE: &str = "the path of a PEM file";
-
 impl Concurrency {
-    fn read(map: &mut Map<'_>) -> Self {
-        let default = map
-            .number("default", 1..=MAX_CALLS)
-            .unwrap_or_else(|| Self::default().default);
-        let mut by_provider = BTreeMap::new();
-        for provider in provider::counted() {
-            if let Some(limit) = map.number(provider.name, 1..=MAX_CALLS) {
-                by_provider.insert(provider.name.to_owned(), limit);
-            }
-        }
-        Self {
-            default,
-            by_provider,
-        }
-    }
-
     /// The limit of a provider.
     pub fn of(&self, provider: &str) -> u32 {
         self.by_provider
@@ -164,39 +115,22 @@ impl Concurrency {
     }
 }
 
-fn file(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    if text.trim().is_empty() {
-        field.expected("the path of a file");
-        return None;
-    }
-    Some(text)
-}
+const PEM_FILE: &str = "the path of a PEM file";
 
-/// A pattern of names of variables. Any other text may be a key itself, so it is not shown.
-fn variable_pattern(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    if !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*')
-    {
-        return Some(text);
-    }
-    field.fault(
-        "not a pattern of variables; accepted: a name such as TEAM_*_KEY, * for any characters"
-            .to_owned(),
-    );
-    None
-}
-
-fn url_pattern(field: &Field<'_>) -> Option<UrlPattern> {
-    let text = field.text()?;
-    let pattern = UrlPattern::parse(&text);
-    if pattern.is_err() {
-        field.expected("scheme://host[:port][/path] with http or https, * for any characters");
-    }
-    pattern.ok()
+/// A limit for each provider that may have one.
+fn concurrency(_: &mut SchemaGenerator) -> Schema {
+    let keys = std::iter::once("default").chain(provider::counted().map(|provider| provider.name));
+    let limit = |key: &str| {
+        let whose = if key == "default" {
+            "a provider without its own"
+        } else {
+            key
+        };
+        let description = format!("The limit of {whose}.");
+        json!({"type": "integer", "minimum": 1, "maximum": MAX_CALLS, "description": description})
+    };
+    let properties = keys.map(|key| (key.to_owned(), limit(key)));
+    json_schema!({"type": "object", "properties": properties.collect::<Object<_, _>>()})
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
-//! Agents are put together from `providers`, `native_tools`, `servers`, `tool_pattern`, `settings` and `agents`;
+//! Agents are put together from `providers`, `native_tools`, `servers`, `settings` and `agents`;
 //! `chains` and `synthesis` say which of them run, `routes` for which alerts. `worker`, `streams`, `retention`,
 //! `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system around them.
 
-pub(crate) mod names;
 pub(crate) mod native_tools;
 pub(crate) mod providers;
 pub(crate) mod servers;
-pub(crate) mod tool_pattern;
 pub(crate) mod settings;
 pub(crate) mod agents;
 pub(crate) mod chains;

@@ -1,13 +1,14 @@
 //! `native_tools`: the tools that a provider runs by itself. Part of a provider, and of every layer of settings.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::read::reader::{Field, Map};
 use crate::write::is_default;
 use tarsy_core::plan::NativeTool;
 
 /// One layer of switches; an absent one comes from the layer below.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct NativeTools {
     /// Whether the model may search the web.
     #[serde(skip_serializing_if = "is_default")]
@@ -43,18 +44,6 @@ impl NativeTools {
             .filter(|(switch, _)| *switch == Some(true))
             .map(|(_, tool)| tool)
             .collect()
-    }
-
-    pub(crate) fn read(field: &Field<'_>) -> Self {
-        field.section(Self::of)
-    }
-
-    fn of(map: &mut Map<'_>) -> Self {
-        Self {
-            google_search: map.flag(NativeTool::GoogleSearch.as_str()),
-            url_context: map.flag(NativeTool::UrlContext.as_str()),
-            code_execution: map.flag(NativeTool::CodeExecution.as_str()),
-        }
     }
 }
 

@@ -5,41 +5,47 @@ mod connection;
 mod generation;
 mod vertex_ai;
 
-use std::ops::RangeInclusive;
-
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
 pub use self::backend::Backend;
 pub use self::connection::Connection;
 pub use self::generation::Generation;
 pub use self::vertex_ai::VertexAi;
-use crate::read::reader::Map;
-use crate::write::{is_default, tokens, written};
+use crate::declared::forms::{As, tokens as tokens_form};
+use crate::declared::texts::{Text, Url, VariableName};
+use crate::read::reader::Field;
+use crate::write::{is_default, tokens};
 use tarsy_core::vocabulary::provider;
 
 /// A model and the service that runs it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct LlmProvider {
     /// The service: `google`, `openai`, …; a server that speaks the protocol of OpenAI is `openai-compatible`, or the
     /// name of its program.
+    #[schemars(schema_with = "services", extend("x-required" = ""))]
     pub provider: String,
-    /// The backend of the LLM service that sends the requests; `None`: the one that fits the provider and the strategy.
+    /// The backend of the LLM service that sends the requests; by default the one that fits the provider and the
+    /// strategy.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "backend::words")]
     pub backend: Option<Backend>,
     /// The provider's name for the model.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Text>")]
     pub model: String,
-    /// The environment variable of the LLM service with the key; empty for none.
-    #[serde(skip_serializing_if = "is_default")]
-    pub api_key_env: String,
-    /// Replaces the provider's endpoint; may be empty. It is stored in plans, so it must not contain a secret.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
-    pub base_url: String,
-    /// The name of the recording for `scripted`; empty for the recording that matches the alert.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    /// The name of the recording for `scripted`; by default the recording that matches the alert.
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub transcript: String,
-    /// The context window of the model in tokens; 0 if it is unknown.
+    /// The environment variable of the LLM service with the key; by default none.
+    #[serde(with = "As::<VariableName>", skip_serializing_if = "is_default")]
+    pub api_key_env: String,
+    /// Replaces the provider's endpoint. It is stored in plans, so it must not contain a secret.
+    #[serde(with = "As::<Url>", skip_serializing_if = "is_default")]
+    pub base_url: String,
+    /// The context window of the model in tokens; by default it is unknown.
     #[serde(serialize_with = "tokens", skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "tokens_form::<4_000, 100_000_000>")]
     pub context_window: u64,
     /// Whether the record of each call keeps the provider's HTML for search suggestions.
     #[serde(skip_serializing_if = "is_default")]
@@ -57,35 +63,35 @@ pub struct LlmProvider {
 }
 
 /// Prices in US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Price {
     /// Input tokens that are not cached.
+    #[schemars(range(min = 0.0), extend("x-required" = DOLLARS))]
     pub input: f64,
-    /// Input tokens that are read from the provider's cache.
+    /// Input tokens that are read from the provider's cache; by default the price of the others.
+    #[schemars(range(min = 0.0))]
     pub cached_input: f64,
     /// Output and reasoning tokens.
+    #[schemars(range(min = 0.0), extend("x-required" = DOLLARS))]
     pub output: f64,
 }
 
-/// The accepted context windows, in tokens.
-const CONTEXT_WINDOWS: RangeInclusive<u64> = 4_000..=100_000_000;
+const DOLLARS: &str = "US dollars for a million tokens";
+/// The model of a provider that replays recordings.
+const RECORDING: &str = "recording";
+
+fn services(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": provider::names()})
+}
 
 impl LlmProvider {
     /// A provider that replays the recording that matches the alert.
     pub fn scripted() -> Self {
         Self {
             provider: "scripted".to_owned(),
-            backend: None,
-            model: "recording".to_owned(),
-            api_key_env: String::new(),
-            base_url: String::new(),
-            transcript: String::new(),
-            context_window: 0,
-            keep_search_widget: false,
-            generation: Generation::default(),
-            connection: Connection::default(),
-            vertex_ai: VertexAi::default(),
-            price: None,
+            model: RECORDING.to_owned(),
+            ..Self::default()
         }
     }
 
@@ -95,77 +101,32 @@ impl LlmProvider {
             .unwrap_or_else(|| Backend::of_provider(&self.provider))
     }
 
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let provider = map
-            .required("provider", &provider::names().join(", "))
-            .and_then(|field| field.word(&provider::names()));
-        let row = provider.as_deref().and_then(provider::named);
-        let backend = map
-            .get("backend")
-            .and_then(|field| backend::read(&field, provider.as_deref()));
-        let selected = backend
-            .or_else(|| provider.as_deref().map(Backend::of_provider))
-            .unwrap_or(Backend::Genai);
+    pub(crate) fn check(&mut self, field: &Field<'_>) {
+        let named = Some(self.provider.as_str()).filter(|provider| !provider.is_empty());
+        let row = named.and_then(provider::named);
+        let selected = self.backend();
         let recorded = selected == Backend::Scripted;
-        let model = map.text("model");
-        if model.is_none() && !recorded && provider.is_some() && !map.has("model") {
-            map.missing("model", "the provider's name for the model");
+        backend::check(self.backend, field, named);
+        if !recorded && named.is_some() && !field.has("model") {
+            field.missing("model", "the provider's name for the model");
         }
-        let transcript = map.get("transcript").and_then(|field| {
-            if !recorded {
-                field.fault("only a scripted provider replays a recording".to_owned());
-            }
-            field.text()
-        });
-        let api_key_env = map
-            .get("api_key_env")
-            .and_then(|field| field.variable_name());
-        let base_url = map.get("base_url").and_then(|field| field.url());
+        if let Some(field) = field.get("transcript").filter(|_| !recorded) {
+            field.fault("only a scripted provider replays a recording".to_owned());
+        }
         let needed = row.map_or("", |row| row.needed_base_url);
-        if !needed.is_empty() && !map.has("base_url") {
-            map.missing("base_url", needed);
+        if !needed.is_empty() && !field.has("base_url") {
+            field.missing("base_url", needed);
         }
-        let context_window = map.tokens("context_window", CONTEXT_WINDOWS);
-        let keep_search_widget = map.flag("keep_search_widget");
-        let generation = Generation::read(map, provider.is_some().then_some(selected));
-        let connection = Connection::read(map, row);
-        let vertex_ai = VertexAi::read(map, provider.as_deref());
-        Self {
-            provider: provider.unwrap_or_default(),
-            backend,
-            model: model.unwrap_or_else(|| "recording".to_owned()),
-            api_key_env: api_key_env.unwrap_or_default(),
-            base_url: base_url.unwrap_or_default(),
-            transcript: transcript.unwrap_or_default(),
-            context_window: context_window.unwrap_or_default(),
-            keep_search_widget: keep_search_widget.unwrap_or_default(),
-            generation,
-            connection,
-            vertex_ai,
-            price: map.get("price").map(|field| field.section(Price::read)),
+        self.generation.check(field, named.map(|_| selected));
+        self.connection.check(field, row);
+        VertexAi::check(field, named);
+        if !field.has("model") {
+            self.model = RECORDING.to_owned();
         }
-    }
-}
-
-impl Price {
-    fn read(map: &mut Map<'_>) -> Self {
-        let dollars = "US dollars for a million tokens";
-        let input = map
-            .required("input", dollars)
-            .and_then(|field| field.amount())
-            .unwrap_or_default();
-        let cached_input = map
-            .get("cached_input")
-            .and_then(|field| field.amount())
-            .unwrap_or(input);
-        let output = map
-            .required("output", dollars)
-            .and_then(|field| field.amount())
-            .unwrap_or_default();
-        Self {
-            input,
-            cached_input,
-            output,
+        if let Some(price) = &mut self.price
+            && !field.at("price").has("cached_input")
+        {
+            price.cached_input = price.input;
         }
     }
 }

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::read::reader::Map;
-use crate::write::{is_default, written};
+use crate::declared::forms::{As, Secs};
+use crate::write::is_default;
 
 /// A worker's use of the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Database {
     /// The number of connections that the sessions of a worker share. Lease renewals have another one of their own.
+    #[schemars(range(min = 1, max = 500))]
     pub pool_size: u32,
 }
 
@@ -20,38 +23,29 @@ impl Default for Database {
     }
 }
 
-impl Database {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let pool_size = map.number("pool_size", 1..=500);
-        Self {
-            pool_size: pool_size.unwrap_or_else(|| Self::default().pool_size),
-        }
-    }
-}
-
-/// The age at which rows are deleted, counted from the settlement of the investigation; `None` keeps them forever.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// The age at which rows are deleted, counted from the settlement of the investigation; by default never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Retention {
     /// Sessions with all their rows.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub sessions: Option<Duration>,
     /// Alerts that opened no session.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub alerts: Option<Duration>,
     /// The journals of sessions that are kept longer.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub entries: Option<Duration>,
     /// Records of model calls of sessions that are kept longer.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub llm_interactions: Option<Duration>,
     /// Records of tool calls of sessions that are kept longer.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub tool_interactions: Option<Duration>,
 }
 
 /// Redeliveries, running commands and cooldown decisions still need rows of this age.
-const MIN_HOURS: u64 = 1;
-const MAX_DAYS: u64 = 3_650;
+type Age = Secs<3_600, { 3_650 * 24 * 3_600 }>;
 /// Longer than a decision about a cooldown takes.
 const COOLDOWN_MARGIN: Duration = Duration::from_secs(60);
 
@@ -78,17 +72,6 @@ impl Retention {
                 .sessions
                 .map(|age| age.max(cooldown.saturating_add(COOLDOWN_MARGIN))),
             ..self
-        }
-    }
-
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let mut age = |key| map.duration(key, MIN_HOURS * 3_600..=MAX_DAYS * 24 * 3_600);
-        Self {
-            sessions: age("sessions"),
-            alerts: age("alerts"),
-            entries: age("entries"),
-            llm_interactions: age("llm_interactions"),
-            tool_interactions: age("tool_interactions"),
         }
     }
 }

@@ -6,53 +6,65 @@ pub(crate) mod transport;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use self::probe::ToolProbe;
 pub use self::scope::ServerScope;
-use self::transport::McpTransport;
-use super::settings::summarize_over;
-use crate::read::reader::{Field, Map};
-use crate::write::{is_default, written};
+use self::transport::{McpProgram, McpTransport, TransportKeys};
+use crate::declared::forms::{As, Secs, tokens};
+use crate::declared::texts::Text;
+use crate::read::reader::Field;
+use crate::write::is_default;
 use tarsy_core::read_result;
 
 /// An MCP server: how the worker reaches it, and which of its tools models may call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct McpServer {
     #[serde(flatten)]
+    #[schemars(with = "TransportKeys")]
     pub transport: McpTransport,
+    /// The time limit of a call without an answer or a report of progress.
+    #[serde(with = "As::<Secs<1, 3_600>>")]
+    pub tool_timeout: Duration,
     /// The sessions that share a connection.
     pub scope: ServerScope,
     /// Whether no investigation that uses the server begins while it is unavailable.
     pub required: bool,
-    /// The time limit of a call without an answer or a report of progress.
-    #[serde(serialize_with = "written")]
-    pub tool_timeout: Duration,
     /// The time limit of a call whose server reports progress.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<1, 3_600>>")]
     pub max_tool_timeout: Duration,
     /// Calls of a worker that are in flight at the same time; further ones wait.
+    #[schemars(range(min = 1, max = 1_000))]
     pub max_concurrent_calls: u32,
     /// Tools (without the server's name) that count as read-only even if the server does not declare it.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Vec<Text>>")]
     pub read_only: Vec<String>,
     /// Tools that a model may call although they may change something. Each such call is sent at most once.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Vec<Text>>")]
     pub allow: Vec<String>,
     /// If present, only these tools are offered, as far as the other keys permit.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
     pub tools: Option<Vec<String>>,
     /// Tools that are never offered; overrides the other keys.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Vec<Text>>")]
     pub deny: Vec<String>,
     /// Whether a tool counts as read-only if its server declares it.
     pub trust_hints: bool,
     /// A longer result is summarised by a model, in tokens; 0 for no summaries. By default the value of the agent.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "tokens::<0, 1_000_000>")]
     pub summarize_over: Option<u32>,
     /// The tool that `tarsy doctor` calls; by default a read-only one without required arguments.
     #[serde(skip_serializing_if = "is_default")]
     pub probe: Option<ToolProbe>,
+}
+
+impl Default for McpServer {
+    fn default() -> Self {
+        Self::new(McpTransport::Stdio(McpProgram::default()))
+    }
 }
 
 impl McpServer {
@@ -92,47 +104,18 @@ impl McpServer {
                 "{name:?}: {fault}: the name becomes a part of tool names"
             ));
         }
-        field.section(Self::of)
+        field.declared_and_checked(Self::check)
     }
 
-    fn of(map: &mut Map<'_>) -> Self {
-        let transport = McpTransport::of(map);
-        let tool_timeout = map
-            .duration("tool_timeout", 1..=3_600)
-            .unwrap_or(Self::TOOL_TIMEOUT);
-        Self {
-            transport,
-            scope: ServerScope::read(map),
-            required: map.flag("required").unwrap_or(false),
-            tool_timeout,
-            max_tool_timeout: Self::max_tool_timeout(map, tool_timeout),
-            max_concurrent_calls: map
-                .number("max_concurrent_calls", 1..=1_000)
-                .unwrap_or(Self::MAX_CONCURRENT_CALLS),
-            read_only: map.texts("read_only"),
-            allow: map.texts("allow"),
-            tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
-            deny: map.texts("deny"),
-            trust_hints: map.flag("trust_hints").unwrap_or(true),
-            summarize_over: summarize_over(map),
-            probe: ToolProbe::read(map),
-        }
-    }
-
-    fn max_tool_timeout(map: &mut Map<'_>, tool_timeout: Duration) -> Duration {
-        let default = Self::MAX_TOOL_TIMEOUT.max(tool_timeout);
-        let Some(field) = map.get("max_tool_timeout") else {
-            return default;
-        };
-        let Some(longest) = field.duration(1..=3_600) else {
-            return default;
-        };
-        if longest < tool_timeout {
-            field.fault(
+    fn check(&mut self, field: &Field<'_>) {
+        self.transport.check(field);
+        if !field.has("max_tool_timeout") {
+            self.max_tool_timeout = Self::MAX_TOOL_TIMEOUT.max(self.tool_timeout);
+        } else if self.max_tool_timeout < self.tool_timeout {
+            field.at("max_tool_timeout").fault(
                 "less than tool_timeout; accepted: the same or more, because progress extends a call".to_owned(),
             );
         }
-        longest
     }
 }
 

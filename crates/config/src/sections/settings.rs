@@ -2,57 +2,66 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::names::Names;
 use super::native_tools::NativeTools;
-use super::tool_pattern::ToolPattern;
-use crate::read::reader::{Field, Map};
-use crate::write::{is_default, written};
+use crate::declared::forms::{As, Secs, Word, tokens};
+use crate::declared::texts::{ProviderName, ServerName, ToolPattern as ToolName};
+use crate::read::reader::Field;
+use crate::tool_pattern::ToolPattern;
+use crate::write::is_default;
 use tarsy_core::plan::Strategy;
 
 /// One layer of an agent's settings; an absent value comes from the layer below.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Settings {
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    /// The way in which an agent works; by default `native-thinking`.
+    #[serde(with = "As::<Word<Strategy>>", skip_serializing_if = "is_default")]
     pub iteration_strategy: Option<Strategy>,
     /// The name of a provider.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<ProviderName>", skip_serializing_if = "is_default")]
     pub llm_provider: Option<String>,
     /// The names of the providers that take over, one after another, when `llm_provider` has failed; replaces the list
     /// of the layer below. By default none.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<ProviderName>>", skip_serializing_if = "is_default")]
     pub fallback_providers: Option<Vec<String>>,
     /// Above the provider's own layer; without effect for providers that have no native tools.
     #[serde(skip_serializing_if = "is_default")]
     pub native_tools: NativeTools,
     /// The MCP servers whose tools the agent may call; replaces the list of the layer below. By default all servers.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<ServerName>>", skip_serializing_if = "is_default")]
     pub mcp_servers: Option<Vec<String>>,
     /// The tools of these servers that the agent may call, as far as the servers' own keys permit; replaces the list of
     /// the layer below. By default all of them.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<ToolName>>", skip_serializing_if = "is_default")]
     pub tools: Option<Vec<ToolPattern>>,
     /// The number of model calls after which the conclusion is forced.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 1, max = 1_000))]
     pub max_iterations: Option<u32>,
     /// The time limit of one iteration, for its model call and its tool calls together.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Secs<1, 3_600>>", skip_serializing_if = "is_default")]
     pub iteration_timeout: Option<Duration>,
     /// The number of consecutive time-outs that ends the execution.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 1, max = 100))]
     pub max_timeouts: Option<u32>,
     /// The longest tool result that the model gets, in tokens.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 100, max = 1_000_000))]
     pub max_tool_result_tokens: Option<u32>,
     /// A longer tool result is summarised by a model, in tokens; 0 for no summaries. A server may have its own value.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "tokens::<0, 1_000_000>")]
     pub summarize_over: Option<u32>,
     /// The name of the provider that summarises; by default the agent's own.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<ProviderName>", skip_serializing_if = "is_default")]
     pub summarize_with: Option<String>,
     /// The total of tokens after which the conclusion is forced; 0 for no limit.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(max = 1_000_000_000))]
     pub max_tokens: Option<u32>,
 }
 
@@ -89,64 +98,35 @@ impl Settings {
         }
     }
 
-    pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        let strategy = map.get("iteration_strategy");
-        let llm_provider = map.reference("llm_provider", &names.providers);
-        let fallbacks = map.get("fallback_providers");
-        Self {
-            iteration_strategy: strategy
-                .and_then(|field| field.choice(&Strategy::ALL, Strategy::as_str)),
-            fallback_providers: fallbacks
-                .and_then(|field| fallback_providers(&field, llm_provider.as_deref(), names)),
-            llm_provider,
-            native_tools: map
-                .get("native_tools")
-                .map(|field| NativeTools::read(&field))
-                .unwrap_or_default(),
-            mcp_servers: map.list("mcp_servers", |field| field.reference(&names.servers)),
-            tools: map.list("tools", |field| ToolPattern::read(field, names)),
-            max_iterations: map.number("max_iterations", 1..=1_000),
-            iteration_timeout: map.duration("iteration_timeout", 1..=3_600),
-            max_timeouts: map.number("max_timeouts", 1..=100),
-            max_tool_result_tokens: map.number("max_tool_result_tokens", 100..=1_000_000),
-            summarize_over: summarize_over(map),
-            summarize_with: map.reference("summarize_with", &names.providers),
-            max_tokens: map.number("max_tokens", 0..=1_000_000_000),
+    /// Reports a fallback provider that is repeated, and the one that the list is for: `llm_provider` of the same
+    /// layer, or the only one.
+    pub(crate) fn check(&self, field: &Field<'_>) {
+        if self.fallback_providers.is_none() {
+            return;
         }
-    }
-}
-
-/// The size of results that are summarised, in tokens: `5k`, `5k tokens`, 0 for none.
-pub(crate) fn summarize_over(map: &mut Map<'_>) -> Option<u32> {
-    map.tokens("summarize_over", 0..=1_000_000)
-        .and_then(|tokens| u32::try_from(tokens).ok())
-}
-
-/// The defined names of a list. Reports a name that is repeated, and the provider that the list is for: `main` of the
-/// same layer, or the only one.
-fn fallback_providers(list: &Field<'_>, main: Option<&str>, names: &Names) -> Option<Vec<String>> {
-    let only = if let [only] = names.providers.as_slice() {
-        Some(only.as_str())
-    } else {
-        None
-    };
-    let main = main.or(only);
-    let mut read: Vec<String> = Vec::new();
-    for field in list.list()? {
-        let Some(name) = field.reference(&names.providers) else {
-            continue;
-        };
-        if main == Some(name.as_str()) {
-            field.fault(format!(
-                "{name:?} is the llm_provider that the others take over from"
-            ));
-        } else if read.contains(&name) {
-            field.fault(format!("{name:?} is in the list already"));
+        let known = &field.names().providers;
+        let only = if let [only] = known.as_slice() {
+            Some(only)
         } else {
-            read.push(name);
+            None
+        };
+        let main = self.llm_provider.as_ref().or(only);
+        let mut read: Vec<String> = Vec::new();
+        for item in field.items("fallback_providers") {
+            let Some(name) = item.resolved().filter(|name| known.contains(name)) else {
+                continue;
+            };
+            if main == Some(&name) {
+                item.fault(format!(
+                    "{name:?} is the llm_provider that the others take over from"
+                ));
+            } else if read.contains(&name) {
+                item.fault(format!("{name:?} is in the list already"));
+            } else {
+                read.push(name);
+            }
         }
     }
-    Some(read)
 }
 
 #[cfg(test)]

@@ -2,23 +2,26 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::read::reader::Map;
-use crate::write::{bytes, is_default, written};
+use crate::declared::forms::{As, Bytes, Secs};
+use crate::declared::texts::Text;
+use crate::write::is_default;
 
-const HOUR: u64 = 3_600;
-/// Ten years.
-const MAX_SECS: u64 = 87_600 * HOUR;
-const MIB: u64 = 1024 * 1024;
-/// A pebibyte.
-const MAX_BYTES: u64 = 1024 * 1024 * 1024 * MIB;
+/// An hour to ten years.
+type Age = Secs<3_600, { 87_600 * 3_600 }>;
+/// A mebibyte to a pebibyte.
+type Size = Bytes<{ 1 << 20 }, { 1 << 50 }>;
 
 /// The configured settings of the streams. An absent limit has a default, which an existing stream may exceed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Streams {
     /// The smallest number of copies of each message.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 1, max = 5))]
     pub replicas: Option<u32>,
     /// The storage of each stream without its own.
     #[serde(skip_serializing_if = "is_default")]
@@ -28,6 +31,7 @@ pub struct Streams {
     pub placement: Option<StreamPlacement>,
     /// The queue of alerts. It has no age: an alert waits until it is settled.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "without_age")]
     pub alerts: StreamLimits,
     /// The stream of timeline events.
     #[serde(skip_serializing_if = "is_default")]
@@ -41,13 +45,14 @@ pub struct Streams {
 }
 
 /// The settings of one stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct StreamLimits {
     /// Older messages are deleted.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub max_age: Option<Duration>,
     /// The size at which the queue of alerts refuses new ones; other streams delete their oldest messages.
-    #[serde(serialize_with = "bytes", skip_serializing_if = "is_default")]
+    #[serde(with = "Size", skip_serializing_if = "is_default")]
     pub max_bytes: Option<u64>,
     #[serde(skip_serializing_if = "is_default")]
     pub storage: Option<StreamStorage>,
@@ -56,7 +61,7 @@ pub struct StreamLimits {
 }
 
 /// The storage of a stream. NATS cannot change it later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamStorage {
     File,
@@ -65,13 +70,16 @@ pub enum StreamStorage {
 }
 
 /// The servers that may have the copies of a stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("anyOf" = [{"required": ["tags"]}, {"required": ["cluster"]}]))]
 pub struct StreamPlacement {
     /// The name of their cluster, in a super-cluster.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub cluster: Option<String>,
     /// Each server has all of these `server_tags`.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
+    #[schemars(extend("x-accepted" = "the `server_tags` that each server has to have, or `cluster`"))]
     pub tags: Vec<String>,
 }
 
@@ -85,59 +93,11 @@ impl StreamStorage {
     }
 }
 
-impl Streams {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        Self {
-            replicas: map.number("replicas", 1..=5),
-            storage: storage(map),
-            placement: placement(map),
-            alerts: map.section("alerts", StreamLimits::read),
-            timeline: map.section("timeline", StreamLimits::read_with_age),
-            dead_letters: map.section("dead_letters", StreamLimits::read_with_age),
-            control: map.section("control", StreamLimits::read_with_age),
-        }
+/// The queue of alerts has no age.
+fn without_age(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = StreamLimits::json_schema(generator);
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.shift_remove("max_age");
     }
-}
-
-impl StreamLimits {
-    fn read(map: &mut Map<'_>) -> Self {
-        let max_bytes = map.bytes("max_bytes", MIB..=MAX_BYTES);
-        Self {
-            max_age: None,
-            max_bytes,
-            storage: storage(map),
-            placement: placement(map),
-        }
-    }
-
-    fn read_with_age(map: &mut Map<'_>) -> Self {
-        Self {
-            max_age: map.duration("max_age", HOUR..=MAX_SECS),
-            ..Self::read(map)
-        }
-    }
-}
-
-fn storage(map: &mut Map<'_>) -> Option<StreamStorage> {
-    map.get("storage")?.choice(
-        &[StreamStorage::File, StreamStorage::Memory],
-        StreamStorage::as_str,
-    )
-}
-
-fn placement(map: &mut Map<'_>) -> Option<StreamPlacement> {
-    map.get("placement")?.section(|map| {
-        let placement = StreamPlacement {
-            cluster: map.text("cluster"),
-            tags: map.texts("tags"),
-        };
-        if placement == StreamPlacement::default() {
-            map.missing(
-                "tags",
-                "the `server_tags` that each server has to have, or `cluster`",
-            );
-            return None;
-        }
-        Some(placement)
-    })
+    schema
 }

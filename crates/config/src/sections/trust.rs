@@ -2,9 +2,8 @@
 
 pub(crate) mod runbooks;
 
-use serde::Serialize;
-
-use crate::read::reader::Map;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
 /// The headers that a webhook may set. `Tarsy-Parent-Id` is not among them, because a webhook is never a question.
 pub const RECEIVE_HEADERS: [&str; 11] = [
@@ -25,14 +24,22 @@ pub const RECEIVE_HEADERS: [&str; 11] = [
 const DESCRIBING: usize = 6;
 
 /// The headers that `tarsy receive` accepts and the connections that it permits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Receive {
-    /// The headers that are published with an alert, each one of [`RECEIVE_HEADERS`].
+    /// The headers of a request that are published with an alert.
+    #[schemars(schema_with = "receive_headers")]
     pub headers: Vec<String>,
     /// The number of connections that may be open at the same time. Each may hold a body of the maximum size in memory.
+    #[schemars(range(min = 1, max = 65_536))]
     pub connections: u32,
     /// The number of connections that one address may open. A proxy in front of the receiver is one address.
+    #[schemars(range(min = 1, max = 65_536))]
     pub connections_per_address: u32,
+}
+
+fn receive_headers(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array", "items": {"enum": RECEIVE_HEADERS}})
 }
 
 impl Default for Receive {
@@ -50,35 +57,10 @@ impl Default for Receive {
     }
 }
 
-impl Receive {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let built_in = Self::default();
-        let headers = map
-            .list("headers", |field| field.word(&RECEIVE_HEADERS))
-            .unwrap_or(built_in.headers);
-        let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
-        let connections = number("connections", built_in.connections);
-        let connections_per_address =
-            number("connections_per_address", built_in.connections_per_address);
-        Self {
-            headers,
-            connections,
-            connections_per_address,
-        }
-    }
-}
-
 /// The rules for follow-up questions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Questions {
     /// Whether the agent that answers may also call the allowed tools that change something.
     pub changes: bool,
-}
-
-impl Questions {
-    pub(super) fn read(map: &mut Map<'_>) -> Self {
-        Self {
-            changes: map.flag("changes").unwrap_or_default(),
-        }
-    }
 }

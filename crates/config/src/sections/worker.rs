@@ -2,43 +2,49 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::read::reader::{Field, Map};
-use crate::write::{bytes, written};
+use crate::declared::forms::{As, Bytes, Secs, words};
+use crate::declared::texts::{Pattern, Text, VariableName};
+use crate::read::reader::Field;
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy_mask::{Emails, OwnPattern, OwnRules};
 
 /// The limits and intervals of a worker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Worker {
     /// The number of sessions that the worker runs at the same time.
+    #[schemars(range(min = 1, max = MAX_SLOTS))]
     pub slots: u32,
     /// The number of slots that are reserved for critical alerts.
+    #[schemars(range(max = MAX_SLOTS))]
     pub reserved_critical_slots: u32,
     /// The time after which a lease expires without a renewal.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<1, 600>>")]
     pub lease: Duration,
     /// The number of crashes at one checkpoint after which the alert is given up.
+    #[schemars(range(min = 1, max = 100))]
     pub attempts: u32,
     /// The time that a draining worker waits for running calls.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<0, 3_600>>")]
     pub drain_timeout: Duration,
     /// The time limit of a session.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<1, 604_800>>")]
     pub session_timeout: Duration,
     /// The interval between sweeps. Work that is untouched for four intervals counts as orphaned.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<1, 600>>")]
     pub sweep_interval: Duration,
     /// The time that an alert waits after its first delivery for an unavailable MCP server of its chain. Then it is
     /// investigated without the tools of that server. Zero disables the wait.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<0, 3_600>>")]
     pub tool_wait: Duration,
     /// Whether the worker checks its providers and asks each model that it uses for a word before it claims its first
     /// alert. A missing or refused key or an unknown model then keeps it from claiming.
     pub probe_models: bool,
     /// An alert with a larger body becomes a dead letter.
-    #[serde(serialize_with = "bytes")]
+    #[serde(with = "Bytes::<1_024, 67_108_864>")]
     pub max_alert_bytes: u64,
 }
 
@@ -63,53 +69,28 @@ impl Default for Worker {
 const MAX_SLOTS: u32 = 20_000;
 
 impl Worker {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let built_in = Self::default();
-        let slots = map.number("slots", 1..=MAX_SLOTS).unwrap_or(built_in.slots);
-        let reserved = map.get("reserved_critical_slots").and_then(|field| {
-            let number = field.number(0..=MAX_SLOTS)?;
-            if number >= slots {
-                field.fault(format!(
-                    "{number} of {slots} slots; at least one slot must remain for other alerts"
-                ));
-            }
-            Some(number)
-        });
-        let max_alert_bytes = 1_024..=64 * 1024 * 1024;
-        Self {
-            slots,
-            reserved_critical_slots: reserved.unwrap_or(built_in.reserved_critical_slots),
-            lease: map.duration("lease", 1..=600).unwrap_or(built_in.lease),
-            attempts: map.number("attempts", 1..=100).unwrap_or(built_in.attempts),
-            drain_timeout: map
-                .duration("drain_timeout", 0..=3_600)
-                .unwrap_or(built_in.drain_timeout),
-            session_timeout: map
-                .duration("session_timeout", 1..=7 * 24 * 3_600)
-                .unwrap_or(built_in.session_timeout),
-            sweep_interval: map
-                .duration("sweep_interval", 1..=600)
-                .unwrap_or(built_in.sweep_interval),
-            tool_wait: map
-                .duration("tool_wait", 0..=3_600)
-                .unwrap_or(built_in.tool_wait),
-            probe_models: map.flag("probe_models").unwrap_or(built_in.probe_models),
-            max_alert_bytes: map
-                .bytes("max_alert_bytes", max_alert_bytes)
-                .unwrap_or(built_in.max_alert_bytes),
+    pub(crate) fn check(&mut self, field: &Field<'_>) {
+        let (slots, reserved) = (self.slots, self.reserved_critical_slots);
+        if reserved >= slots {
+            field.at("reserved_critical_slots").fault(format!(
+                "{reserved} of {slots} slots; at least one slot must remain for other alerts"
+            ));
         }
     }
 }
 
 /// The cooldown after a completed session, and the effects of alert statuses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Dedupe {
     /// The time that a completed session covers later alerts of its fingerprint; zero disables the cooldown.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Secs<0, 2_592_000>>")]
     pub cooldown: Duration,
     /// The effect on a running investigation when its alert is resolved.
+    #[schemars(schema_with = "words::<OnResolved>")]
     pub on_resolved: OnResolved,
     /// The handling of an acknowledged alert that has no open investigation.
+    #[schemars(schema_with = "words::<OnAcknowledged>")]
     pub on_acknowledged: OnAcknowledged,
 }
 
@@ -123,55 +104,24 @@ impl Default for Dedupe {
     }
 }
 
-impl Dedupe {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let cooldown = map
-            .duration("cooldown", 0..=30 * 24 * 3_600)
-            .unwrap_or_else(|| Self::default().cooldown);
-        let on_resolved = map
-            .get("on_resolved")
-            .and_then(|field| field.choice(&OnResolved::ALL, OnResolved::as_str));
-        let on_acknowledged = map.get("on_acknowledged");
-        let on_acknowledged = on_acknowledged
-            .and_then(|field| field.choice(&OnAcknowledged::ALL, OnAcknowledged::as_str));
-        Self {
-            cooldown,
-            on_resolved: on_resolved.unwrap_or_default(),
-            on_acknowledged: on_acknowledged.unwrap_or_default(),
-        }
-    }
-}
-
 /// Further secrets for the mask.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Masking {
     /// Environment variables whose values are masked in every text.
+    #[serde(with = "As::<Vec<VariableName>>")]
     pub variables: Vec<String>,
     /// Files whose contents and lines are masked in every text. They are read again when they change.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Vec<Text>>")]
     pub files: Vec<String>,
     /// Regular expressions whose matches are masked in every text.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<Vec<Pattern>>")]
     pub patterns: Vec<OwnPattern>,
     /// Whether e-mail addresses are masked in every text.
     pub emails: bool,
 }
 
 impl Masking {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let variables = map
-            .list("variables", Field::variable_name)
-            .unwrap_or_default();
-        let files = map.texts("files");
-        let patterns = map.list("patterns", pattern).unwrap_or_default();
-        Self {
-            variables,
-            files,
-            patterns,
-            emails: map.flag("emails").unwrap_or_default(),
-        }
-    }
-
     /// The rules for the mask.
     pub fn rules(&self) -> OwnRules {
         let emails = if self.emails {
@@ -182,17 +132,6 @@ impl Masking {
         OwnRules {
             patterns: self.patterns.clone(),
             emails,
-        }
-    }
-}
-
-fn pattern(field: &Field<'_>) -> Option<OwnPattern> {
-    let written = field.text()?;
-    match OwnPattern::new(&written) {
-        Ok(pattern) => Some(pattern),
-        Err(fault) => {
-            field.fault(format!("{written:?}; {fault}"));
-            None
         }
     }
 }

@@ -18,11 +18,11 @@ fn a_host_may_have_a_token_of_a_file_or_a_variable() {
         named("a.example", None),
         named(
             "github.com",
-            Some(RunbookToken::File("/run/${x}".to_owned())),
+            Some(SecretSource::File("/run/${x}".to_owned())),
         ),
         named(
             "wiki.corp:8443",
-            Some(RunbookToken::Variable("WIKI_TOKEN".to_owned())),
+            Some(SecretSource::Variable("WIKI_TOKEN".to_owned())),
         ),
         named("b.corp", None),
     ];

@@ -86,7 +86,6 @@
 
 {{- define "tarsy.faultsOfProviders" -}}
 {{- $faults := list -}}
-{{- $known := list "google" "openai" "anthropic" "ollama" "xai" "azure" "bedrock" "mistral" "groq" "deepseek" "openrouter" "together" "fireworks" "cohere" "vllm" "llamacpp" "lmstudio" "litellm" "openai-compatible" "scripted" -}}
 {{- $variables := list -}}
 {{- range .Values.llmService.keys -}}
 {{- $variables = append $variables .variable -}}
@@ -97,12 +96,6 @@
 {{- range $name, $provider := .Values.config.llm_providers | default dict -}}
 {{- $path := printf "config.llm_providers.%s" $name -}}
 {{- $provider = $provider | default dict -}}
-{{- if and $provider.provider (not (has ($provider.provider | toString) $known)) -}}
-{{- $faults = append $faults (printf "%s.provider is %q: accepted are %s" $path ($provider.provider | toString) (join ", " $known)) -}}
-{{- end -}}
-{{- if hasKey $provider "api_key" -}}
-{{- $faults = append $faults (printf "%s.api_key would be a key in a ConfigMap: name a variable with api_key_env, and its Secret in llmService.keys" $path) -}}
-{{- end -}}
 {{- if and $provider.api_key_env $.Values.llmService.enabled (not (has ($provider.api_key_env | toString) $variables)) -}}
 {{- $faults = append $faults (printf "%s.api_key_env is %q, which llmService.keys does not have: the service would have no key" $path ($provider.api_key_env | toString)) -}}
 {{- end -}}

@@ -2,35 +2,28 @@
 //! from a file or a variable; both are read again for every message.
 
 use crate::read::reader::{Field, Map};
+use crate::secret::SecretSource;
 
 const SLACK_API: &str = "https://slack.com/api";
 /// The words of `kind`.
 const KINDS: [&str; 3] = ["slack", "teams", "webhook"];
-
-/// The source of a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotificationSecret {
-    File(String),
-    /// The name of a variable.
-    Variable(String),
-}
 
 /// The address of a generic webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookAddress {
     /// An address without a secret.
     Plain(String),
-    Secret(NotificationSecret),
+    Secret(SecretSource),
 }
 
 /// The kind of a route, with its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteKind {
     /// An incoming webhook of Slack, which is bound to a channel.
-    SlackWebhook { url: NotificationSecret },
+    SlackWebhook { url: SecretSource },
     /// The API of Slack with a bot's token: a thread for each session.
     SlackBot {
-        token: NotificationSecret,
+        token: SecretSource,
         /// The id of a channel.
         channel: String,
         /// Other channels, in the threads of whose messages about alerts it may reply.
@@ -39,12 +32,12 @@ pub enum RouteKind {
         api_url: String,
     },
     /// A workflow of Microsoft Teams that posts an Adaptive Card.
-    Teams { url: NotificationSecret },
+    Teams { url: SecretSource },
     /// JSON for a program.
     Webhook {
         url: WebhookAddress,
         /// Signs the requests.
-        secret: Option<NotificationSecret>,
+        secret: Option<SecretSource>,
     },
 }
 
@@ -62,7 +55,7 @@ impl RouteKind {
     }
 
     /// The secrets that a message of this route needs.
-    pub fn secrets(&self) -> Vec<&NotificationSecret> {
+    pub fn secrets(&self) -> Vec<&SecretSource> {
         match self {
             Self::SlackWebhook { url } | Self::Teams { url } => vec![url],
             Self::SlackBot { token, .. } => vec![token],
@@ -242,15 +235,15 @@ impl Keys {
         variable: "secret_env",
     };
 
-    fn of(self, secret: &NotificationSecret) -> (&'static str, &str) {
+    fn of(self, secret: &SecretSource) -> (&'static str, &str) {
         match secret {
-            NotificationSecret::File(file) => (self.file, file),
-            NotificationSecret::Variable(name) => (self.variable, name),
+            SecretSource::File(file) => (self.file, file),
+            SecretSource::Variable(name) => (self.variable, name),
         }
     }
 }
 
-fn required(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
+fn required(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {
     let found = secret(map, keys);
     if found.is_none() && !map.has(keys.file) && !map.has(keys.variable) {
         map.missing(
@@ -264,7 +257,7 @@ fn required(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
     found
 }
 
-fn secret(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
+fn secret(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {
     let (file, variable) = (map.get(keys.file), map.get(keys.variable));
     if let Some(variable) = variable.as_ref().filter(|_| file.is_some()) {
         variable.fault(format!(
@@ -272,9 +265,9 @@ fn secret(map: &mut Map<'_>, keys: Keys) -> Option<NotificationSecret> {
             keys.file, keys.variable
         ));
     }
-    let path = |field: &Field<'_>| field.text().map(NotificationSecret::File);
+    let path = |field: &Field<'_>| field.text().map(SecretSource::File);
     match file {
         Some(file) => path(&file),
-        None => variable?.variable_name().map(NotificationSecret::Variable),
+        None => variable?.variable_name().map(SecretSource::Variable),
     }
 }

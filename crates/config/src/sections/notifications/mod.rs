@@ -4,10 +4,12 @@ mod kind;
 
 use std::time::Duration;
 
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
-pub use self::kind::{NotificationSecret, RouteKind, WebhookAddress};
+pub use self::kind::{RouteKind, WebhookAddress};
 use crate::read::reader::{Field, Map};
 use crate::write::Written;
 use tarsy_core::alert::Severity;
@@ -51,13 +53,13 @@ impl NotificationRoute {
                     })
                     .unwrap_or_default(),
             };
-            let timeout = map.duration("timeout", 1..=60).unwrap_or(DEFAULT_TIMEOUT);
+            let timeout = map.get("timeout").and_then(|field| field.duration(1..=60));
             let (template, started_template) =
                 (template(map, "template"), template(map, "started_template"));
             Some(Self {
                 kind: RouteKind::read(map)?,
                 filter,
-                timeout,
+                timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
                 template,
                 started_template,
             })
@@ -75,6 +77,52 @@ fn template(map: &mut Map<'_>, key: &'static str) -> Option<Template> {
     Template::parse(&text)
         .inspect_err(|fault| field.fault(fault.to_string()))
         .ok()
+}
+
+/// The schema of the section. Which keys go together depends on `kind`, and the reader reports it.
+pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
+    let words = |words: Vec<&str>, description: &str| json!({"type": "array", "items": {"enum": words}, "description": description});
+    let moments = Moment::ALL.map(Moment::as_str).to_vec();
+    let severities = Severity::ALL.map(Severity::as_str).to_vec();
+    let outcomes = Outcome::ALL.map(Outcome::as_str).to_vec();
+    json_schema!({
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                "kind": {"enum": RouteKind::WORDS, "x-required": "", "description": "The chat or program."},
+                "url": {"type": "string", "description": "The address of a webhook, without a secret."},
+                "url_file": {"type": "string", "description": "The file with the address."},
+                "url_env": {"type": "string", "description": "The variable with the address."},
+                "token_file": {"type": "string", "description": "The file with the token of a bot of Slack."},
+                "token_env": {"type": "string", "description": "The variable with the token of a bot of Slack."},
+                "channel": {"type": "string", "description": "The id of a channel of Slack, not its name."},
+                "thread_channels": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Other channels, in the threads of whose messages about alerts it may reply."
+                },
+                "api_url": {"type": "string", "description": "The API of another cloud of Slack."},
+                "secret_file": {"type": "string", "description": "The file with the secret that signs requests."},
+                "secret_env": {"type": "string", "description": "The variable with the secret that signs requests."},
+                "when": words(moments, "When a message is sent; by default at the end."),
+                "chains": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Investigations of these chains only."
+                },
+                "severities": words(severities, "Alerts of these severities only."),
+                "outcomes": words(outcomes, "Investigations with these outcomes only."),
+                "timeout": {
+                    "x-form": "duration",
+                    "x-range": [1, 60],
+                    "description": "The time limit for one attempt with all its requests."
+                },
+                "template": {"type": "string", "description": "The words about an ended investigation."},
+                "started_template": {"type": "string", "description": "The words about one that begins."}
+            }
+        }
+    })
 }
 
 impl Serialize for NotificationRoute {

@@ -1,6 +1,7 @@
 //! Routes in whole files: values, output of `show`, faults.
 
 use super::*;
+use crate::SecretSource;
 use crate::{Config, show};
 
 const ROUTES: &str = "\
@@ -26,7 +27,7 @@ fn parse(text: &str) -> Result<Config, String> {
 fn routes_are_read_with_their_secrets_as_references_and_shown_again() {
     let config = parse(ROUTES).unwrap();
     let on_call = &config.notifications["on-call"];
-    let token = NotificationSecret::File("/run/secrets/slack".to_owned());
+    let token = SecretSource::File("/run/secrets/slack".to_owned());
     let api_url = "https://slack.com/api".to_owned();
     assert_eq!(
         on_call.kind,

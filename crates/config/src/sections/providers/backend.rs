@@ -1,12 +1,13 @@
 //! The backend of the LLM service that sends the requests for a provider.
 
-use serde::Serialize;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
 use crate::read::reader::Field;
 use tarsy_core::vocabulary::{Protocol, provider};
 
 /// A backend of the LLM service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Backend {
@@ -15,6 +16,7 @@ pub enum Backend {
     /// Uses Gemini's own protocol.
     GoogleNative,
     /// Supports all other providers. `langchain` is its older name.
+    #[serde(alias = "langchain")]
     Genai,
 }
 
@@ -31,26 +33,27 @@ impl Backend {
     }
 }
 
-const BACKENDS: [(&str, Backend); 4] = [
-    ("google-native", Backend::GoogleNative),
-    ("genai", Backend::Genai),
-    ("langchain", Backend::Genai),
-    ("scripted", Backend::Scripted),
-];
+/// The words of backends.
+pub(super) fn words(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["google-native", "genai", "langchain", "scripted"]})
+}
 
-/// The configured backend; reports a fault if it does not support the provider.
-pub(super) fn read(field: &Field<'_>, provider: Option<&str>) -> Option<Backend> {
-    let (word, backend) = field.choice(&BACKENDS, |known| known.0)?;
-    let fits = match backend {
-        Backend::GoogleNative => provider == Some("google"),
-        Backend::Scripted => provider == Some("scripted"),
-        Backend::Genai => provider != Some("scripted"),
+/// Reports a backend that does not support the provider.
+pub(super) fn check(backend: Option<Backend>, field: &Field<'_>, provider: Option<&str>) {
+    let (Some(backend), Some(provider)) = (backend, provider) else {
+        return;
     };
-    if let (false, Some(provider)) = (fits, provider) {
+    let fits = match backend {
+        Backend::GoogleNative => provider == "google",
+        Backend::Scripted => provider == "scripted",
+        Backend::Genai => provider != "scripted",
+    };
+    if !fits {
+        let field = field.at("backend");
+        let word = field.resolved().unwrap_or_default();
         field.fault(format!(
             "backend {word:?} does not support {provider}; accepted: {}",
             Backend::of_provider(provider).as_str()
         ));
     }
-    Some(backend)
 }

@@ -1,41 +1,52 @@
 //! The connection to a provider's model: the interface, the field of the output limit, and the time-outs of answers.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::read::reader::{Field, Map};
+use crate::declared::forms::{As, Secs};
+use crate::read::reader::Field;
 use crate::read::units::show_duration;
 use crate::write::is_default;
 use tarsy_core::vocabulary::{Protocol, Provider};
 
 /// The accepted times. A local model may load for an hour before its first word.
-const SECS: RangeInclusive<u64> = 1..=86_400;
+type Time = Secs<1, 86_400>;
 
 /// The keys of a provider for its connection; absent ones have the defaults of the LLM service.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Connection {
-    /// The interface of the requests; `None`: by provider and model.
+    /// The interface of the requests; by default the one that fits provider and model.
     #[serde(skip_serializing_if = "is_default")]
     pub api: Option<Interface>,
-    /// The field of the output limit in chat completions; `None`: by the name of the model.
+    /// The field of the output limit in chat completions; by default the one that fits the name of the model.
     #[serde(skip_serializing_if = "is_default")]
     pub output_limit_field: Option<OutputLimitField>,
     /// The time from the request to the first part of its answer.
-    #[serde(serialize_with = "time", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Time>", skip_serializing_if = "is_default")]
     pub first_chunk_timeout: Option<Duration>,
     /// The time between two parts of an answer.
-    #[serde(serialize_with = "time", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Time>", skip_serializing_if = "is_default")]
     pub stall_timeout: Option<Duration>,
     /// The time from the request to the end of its answer.
-    #[serde(serialize_with = "time", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Time>", skip_serializing_if = "is_default")]
     pub answer_timeout: Option<Duration>,
 }
 
 /// An interface that several providers offer.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "snake_case")]
@@ -62,7 +73,16 @@ impl Interface {
 
 /// A field of chat completions.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -80,88 +100,56 @@ impl Connection {
     pub const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// `provider` is `None` if it is not known.
-    pub(super) fn read(map: &mut Map<'_>, provider: Option<&Provider>) -> Self {
-        let asked = |field: &Field<'_>| {
-            if provider.is_some_and(|row| row.protocol == Protocol::Recording) {
+    pub(super) fn check(&self, field: &Field<'_>, provider: Option<&Provider>) {
+        if let (Some(api), Some(provider)) = (self.api, provider) {
+            check_interface(api, &field.at("api"), provider);
+        }
+        if let Some(provider) = provider.filter(|row| !row.protocol.has_chat())
+            && let Some(field) = field.get("output_limit_field")
+        {
+            field.fault(format!("{} has no chat completions", provider.name));
+        }
+        let is_recording = provider.is_some_and(|row| row.protocol == Protocol::Recording);
+        for key in ["first_chunk_timeout", "stall_timeout", "answer_timeout"] {
+            if let Some(field) = field.get(key).filter(|_| is_recording) {
                 field.fault("a scripted provider asks no model".to_owned());
             }
-        };
-        let api = map.get("api").and_then(|field| interface(&field, provider));
-        let output_limit_field = map.get("output_limit_field").and_then(|field| {
-            if let Some(provider) = provider.filter(|row| !row.protocol.has_chat()) {
-                field.fault(format!("{} has no chat completions", provider.name));
+        }
+        let parts = [
+            ("first_chunk_timeout", self.first_chunk_timeout),
+            ("stall_timeout", self.stall_timeout),
+        ];
+        // A default that is longer ends with the whole.
+        for (key, part) in parts {
+            if let (Some(part), Some(whole)) = (part, self.answer_timeout)
+                && part > whole
+            {
+                let (time, limit) = (show_duration(part), show_duration(whole));
+                let fault = format!("{time}; accepted: at most answer_timeout ({limit})");
+                field.at(key).fault(fault);
             }
-            field.choice(&OutputLimitField::ALL, OutputLimitField::as_str)
-        });
-        let mut time = |name| {
-            map.get(name).inspect(asked).and_then(|field| {
-                Some(Time {
-                    value: field.duration(SECS)?,
-                    field,
-                })
-            })
-        };
-        let (first, stall, whole) = (
-            time("first_chunk_timeout"),
-            time("stall_timeout"),
-            time("answer_timeout"),
-        );
-        for part in [&first, &stall] {
-            check(part.as_ref(), whole.as_ref());
-        }
-        let value = |time: Option<Time<'_>>| time.map(|time| time.value);
-        Self {
-            api,
-            output_limit_field,
-            first_chunk_timeout: value(first),
-            stall_timeout: value(stall),
-            answer_timeout: value(whole),
         }
     }
 }
 
-/// A time that was read, and where.
-struct Time<'c> {
-    value: Duration,
-    field: Field<'c>,
-}
-
-/// Reports a part of an answer that may take longer than the whole. A default that is longer ends with the whole.
-fn check(part: Option<&Time<'_>>, whole: Option<&Time<'_>>) {
-    let (Some(part), Some(whole)) = (part, whole) else {
+/// Reports an interface that the provider does not have.
+fn check_interface(interface: Interface, field: &Field<'_>, provider: &Provider) {
+    if interface.fits(provider) {
         return;
+    }
+    let mut fitting = Interface::ALL.to_vec();
+    fitting.retain(|interface| interface.fits(provider));
+    let fitting: Vec<_> = fitting.into_iter().map(Interface::as_str).collect();
+    let accepted = if fitting.is_empty() {
+        "none".to_owned()
+    } else {
+        fitting.join(", ")
     };
-    if part.value > whole.value {
-        let (time, limit) = (show_duration(part.value), show_duration(whole.value));
-        part.field.fault(format!(
-            "{time}; accepted: at most answer_timeout ({limit})"
-        ));
-    }
-}
-
-fn interface(field: &Field<'_>, provider: Option<&Provider>) -> Option<Interface> {
-    let interface = field.choice(&Interface::ALL, Interface::as_str)?;
-    if let Some(provider) = provider.filter(|provider| !interface.fits(provider)) {
-        let fitting = Interface::ALL
-            .into_iter()
-            .filter(|interface| interface.fits(provider));
-        let fitting: Vec<_> = fitting.map(Interface::as_str).collect();
-        let accepted = if fitting.is_empty() {
-            "none".to_owned()
-        } else {
-            fitting.join(", ")
-        };
-        field.fault(format!(
-            "{} has no interface {:?}; accepted: {accepted}",
-            provider.name,
-            interface.as_str()
-        ));
-    }
-    Some(interface)
-}
-
-fn time<S: serde::Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.map(show_duration).serialize(serializer)
+    field.fault(format!(
+        "{} has no interface {:?}; accepted: {accepted}",
+        provider.name,
+        interface.as_str()
+    ));
 }
 
 #[cfg(test)]

@@ -4,55 +4,60 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::names::Names;
-use super::tool_pattern::ToolPattern;
+use crate::declared::forms::{As, Secs, words};
+use crate::declared::texts::{ChainName, Reason, RouteMatcher, RouteName, ToolPattern as ToolName};
 use crate::read::reader::{Field, Map};
-use crate::write::{is_default, written};
+use crate::tool_pattern::ToolPattern;
+use crate::write::is_default;
 use tarsy_core::alert::Severity;
 use tarsy_core::routing::{Facts, Matcher};
 
 /// Each route is the value of a label in metrics.
 const MAX_ROUTES: usize = 64;
-const MAX_NAME_CHARS: usize = 40;
-const MAX_REASON_CHARS: usize = 120;
 const MAX_PER_HOUR: u32 = 10_000;
 
 /// The routes in the order of the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Routes(Vec<AlertRoute>);
 
 /// A route: its settings apply to the alerts that meet all of its matchers. An absent key changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct AlertRoute {
     /// Shown on the timeline, and a value of the metric.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "As::<RouteName>")]
+    #[schemars(extend("x-required" = "a name"))]
     pub name: String,
     /// All of them have to hold; an empty list holds for every alert.
-    #[serde(rename = "match", serialize_with = "written")]
+    #[serde(rename = "match", with = "As::<Vec<RouteMatcher>>")]
+    #[schemars(extend("x-required" = MATCHERS))]
     pub matchers: Vec<Matcher>,
-    /// The chain that investigates it, unless its header names one.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
-    pub chain: Option<String>,
     /// Of the tools that the chain offers, those that one of these patterns names.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<ToolName>>", skip_serializing_if = "is_default")]
     pub tools: Option<Vec<ToolPattern>>,
     /// The queue that `tarsy receive` chooses, unless the request names one. A worker ignores it.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "words::<Severity>")]
     pub priority: Option<Severity>,
+    /// The chain that investigates it, unless its header names one.
+    #[serde(with = "As::<ChainName>", skip_serializing_if = "is_default")]
+    pub chain: Option<String>,
     /// Instead of `dedupe.cooldown`.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Secs<0, 2_592_000>>", skip_serializing_if = "is_default")]
     pub cooldown: Option<Duration>,
     /// Investigations that it opens in an hour, at least 1. Alerts above that are listed in a session.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 1, max = MAX_PER_HOUR))]
     pub max_per_hour: Option<u32>,
     /// Whether it ends without an investigation.
     #[serde(skip_serializing_if = "is_default")]
     pub ignore: bool,
     /// The reason why it is ignored, for people.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Reason>", skip_serializing_if = "is_default")]
     pub reason: Option<String>,
 }
 
@@ -81,27 +86,14 @@ impl AlertRoute {
         })
     }
 
-    fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        let name = map
-            .required("name", "a name")
-            .and_then(|field| name(&field));
-        let matchers = map.required("match", "a list of matchers, such as ['team=\"storage\"']");
-        let matchers = matchers.and_then(|field| field.list()).unwrap_or_default();
-        let tools = map.list("tools", |field| ToolPattern::read(field, names));
-        let priority = map.get("priority");
-        let route = Self {
-            name: name.unwrap_or_default(),
-            matchers: matchers.iter().filter_map(matcher).collect(),
-            chain: map.reference("chain", &names.chains),
-            tools: tools.filter(|tools| !tools.is_empty()),
-            priority: priority.and_then(|field| field.choice(&Severity::ALL, Severity::as_str)),
-            cooldown: map.duration("cooldown", 0..=30 * 24 * 3_600),
-            max_per_hour: map.number("max_per_hour", 1..=MAX_PER_HOUR),
-            ignore: map.flag("ignore").unwrap_or_default(),
-            reason: None,
-        };
-        let reason = map.get("reason").and_then(|field| reason(&field, &route));
-        Self { reason, ..route }
+    fn check(&mut self, field: &Field<'_>) {
+        self.tools = self.tools.take().filter(|tools| !tools.is_empty());
+        if let Some(field) = field.get("reason").filter(|_| !self.ignore) {
+            field.fault("a reason without ignore: true".to_owned());
+        }
+        if let Some(key) = self.without_effect() {
+            field.fault(format!("{key} has no effect beside ignore: true"));
+        }
     }
 
     /// The first key of an action that has no effect on an ignored alert.
@@ -119,39 +111,11 @@ impl AlertRoute {
     }
 }
 
-fn name(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if (1..=MAX_NAME_CHARS).contains(&text.len()) && text.chars().all(is_name) {
-        return Some(text);
-    }
-    field.expected("a name of at most 40 letters, digits, - and _");
-    None
-}
-
-fn matcher(field: &Field<'_>) -> Option<Matcher> {
-    let text = field.text()?;
-    Matcher::parse(&text)
-        .inspect_err(|fault| field.fault(format!("{text:?}: {fault}")))
-        .ok()
-}
-
-fn reason(field: &Field<'_>, route: &AlertRoute) -> Option<String> {
-    let text = field.text()?;
-    if !route.ignore {
-        field.fault("a reason without ignore: true".to_owned());
-    }
-    if text.trim().is_empty()
-        || text.chars().count() > MAX_REASON_CHARS
-        || text.contains(char::is_control)
-    {
-        field.expected("one line of at most 120 characters");
-    }
-    Some(text)
-}
+/// The words of what the key `match` accepts.
+const MATCHERS: &str = "a list of matchers, such as ['team=\"storage\"']";
 
 impl Routes {
-    pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let Some(section) = map.get("routes") else {
             return Self::default();
         };
@@ -165,10 +129,7 @@ impl Routes {
         let mut known = BTreeSet::new();
         let mut routes = Vec::new();
         for field in fields {
-            let route = field.section(|map| AlertRoute::read(map, names));
-            if let Some(key) = route.without_effect() {
-                field.fault(format!("{key} has no effect beside ignore: true"));
-            }
+            let route: AlertRoute = field.declared_and_checked(AlertRoute::check);
             if !route.name.is_empty() && !known.insert(route.name.clone()) {
                 field.fault(format!("a second route {:?}", route.name));
             }

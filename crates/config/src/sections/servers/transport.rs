@@ -2,32 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::read::reader::{Field, Map};
+use crate::declared::forms::{As, Bytes, entries, form};
+use crate::declared::keys_of;
+use crate::declared::texts::{HeaderValue, Proxy, Templated, Text, VariableName};
+use crate::read::reader::Field;
 use crate::read::template::Template;
-use crate::write::{bytes, is_default, written};
+use crate::write::is_default;
 
-/// The keys of a server over stdio.
-const PROGRAM_KEYS: [&str; 7] = [
-    "command",
-    "args",
-    "env",
-    "user",
-    "directory",
-    "max_memory",
-    "max_open_files",
-];
-/// The keys of a server over HTTP.
-const ADDRESS_KEYS: [&str; 7] = [
-    "url",
-    "headers",
-    "token_env",
-    "token_file",
-    "ca_file",
-    "proxy",
-    "not_run_on",
-];
 /// Headers that the protocol or the connection sets.
 const RESERVED_HEADERS: [&str; 10] = [
     "accept",
@@ -46,109 +30,132 @@ const SSE: &str = "the transport sse of 2024 is not supported; use `type: http` 
                    streamable HTTP (often the same with /mcp instead of /sse), or its program with `command`";
 
 /// The transport to a server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "TransportKeys", untagged)]
 pub enum McpTransport {
     Stdio(McpProgram),
     Http(McpAddress),
 }
 
+/// The keys of both transports.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct TransportKeys {
+    /// The transport; by default the one that `command` or `url` needs.
+    #[serde(rename = "type")]
+    kind: Option<Kind>,
+    #[serde(flatten)]
+    program: McpProgram,
+    #[serde(flatten)]
+    address: McpAddress,
+}
+
 /// A program that the worker runs as a child process and that communicates over its standard streams.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct McpProgram {
+    /// The program.
+    #[schemars(schema_with = "form::<Templated>")]
     pub command: Template,
+    /// Its arguments.
+    #[schemars(schema_with = "form::<Vec<Templated>>")]
     pub args: Vec<Template>,
     /// Variables that are added to the few that the worker passes on.
+    #[schemars(schema_with = "entries::<Templated>")]
     pub env: BTreeMap<String, Template>,
     /// The user that runs it: a name, or `uid:gid`. Only a worker of the user root can change the user.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub user: Option<String>,
     /// The working directory.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub directory: Option<String>,
     /// The most memory in bytes that one process of it may have.
-    #[serde(serialize_with = "bytes", skip_serializing_if = "is_default")]
+    #[serde(
+        with = "Bytes::<{ 16 << 20 }, { 1 << 40 }>",
+        skip_serializing_if = "is_default"
+    )]
     pub max_memory: Option<u64>,
     /// The most files that one process of it may have open.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 16, max = 1_048_576))]
     pub max_open_files: Option<u32>,
 }
 
 /// The address of a server over streamable HTTP.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct McpAddress {
-    #[serde(serialize_with = "written")]
+    /// The address, such as `https://tools.example.com/mcp`.
+    #[serde(with = "As::<Text>")]
     pub url: String,
     /// Sent with each request.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "entries::<HeaderValue>")]
     pub headers: BTreeMap<String, Template>,
     /// The variable with the bearer token.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<VariableName>", skip_serializing_if = "is_default")]
     pub token_env: Option<String>,
     /// The file with the bearer token. It is read again when the server refuses the token.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub token_file: Option<String>,
     /// Certificate authorities in PEM, in addition to those of the system.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub ca_file: Option<String>,
     /// The address of a proxy; without one those of the environment are used.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "form::<Proxy>")]
     pub proxy: Option<Template>,
     /// The statuses with which the server has run no tool.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(inner(range(min = 400, max = 599)))]
     pub not_run_on: Vec<u16>,
 }
 
 /// The words of the key `type`.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 enum Kind {
     Stdio,
     Http,
     Sse,
 }
 
-impl Kind {
-    const ALL: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdio => "stdio",
-            Self::Http => "http",
-            Self::Sse => "sse",
+impl From<TransportKeys> for McpTransport {
+    fn from(keys: TransportKeys) -> Self {
+        let is_remote = match keys.kind {
+            Some(kind) => kind != Kind::Stdio,
+            None => !keys.address.url.is_empty() && keys.program.command.as_str().is_empty(),
+        };
+        if is_remote {
+            Self::Http(keys.address)
+        } else {
+            Self::Stdio(keys.program)
         }
     }
 }
 
 impl McpTransport {
-    pub(super) fn of(map: &mut Map<'_>) -> Self {
-        let named = map.get("type");
-        let kind = named
-            .as_ref()
-            .and_then(|field| field.choice(&Kind::ALL, Kind::as_str));
-        if let Some(field) = named.filter(|_| kind == Some(Kind::Sse)) {
+    pub(super) fn check(&self, field: &Field<'_>) {
+        let kind = field.get("type");
+        let kind = kind.filter(|field| field.resolved().as_deref() == Some("sse"));
+        if let Some(field) = kind {
             field.fault(SSE.to_owned());
         }
-        let is_remote = match kind {
-            Some(kind) => kind != Kind::Stdio,
-            None => map.has("url") && !map.has("command"),
+        let (foreign, needed, accepted) = match self {
+            Self::Http(_) => (keys_of::<McpProgram>(), "url", ADDRESS),
+            Self::Stdio(_) => (keys_of::<McpAddress>(), "command", PROGRAM),
         };
-        let (transport, foreign, needed) = if is_remote {
-            (Self::Http(McpAddress::of(map)), &PROGRAM_KEYS[..], "url")
-        } else {
-            (
-                Self::Stdio(McpProgram::of(map)),
-                &ADDRESS_KEYS[..],
-                "command",
-            )
-        };
-        for key in foreign {
-            if let Some(field) = map.get(key) {
-                field.fault(format!(
-                    "not for a server with `{needed}`; a server has either `command` or `url`"
-                ));
-            }
+        if !field.has(needed) {
+            field.missing(needed, accepted);
         }
-        transport
+        for field in foreign.iter().filter_map(|key| field.get(key)) {
+            field.fault(format!(
+                "not for a server with `{needed}`; a server has either `command` or `url`"
+            ));
+        }
+        if let Self::Http(_) = self {
+            check_address(field);
+        }
     }
 
     /// The program of a server over stdio.
@@ -168,65 +175,20 @@ impl McpTransport {
     }
 }
 
-impl McpProgram {
-    fn of(map: &mut Map<'_>) -> Self {
-        let command = map.required(
-            "command",
-            "the program that serves MCP on its standard streams, or url",
-        );
-        Self {
-            command: command
-                .and_then(|field| field.template())
-                .unwrap_or_default(),
-            args: map.list("args", Field::template).unwrap_or_default(),
-            env: map
-                .get("env")
-                .map(|field| templates(&field))
-                .unwrap_or_default(),
-            user: map.text("user"),
-            directory: map.text("directory"),
-            max_memory: map.bytes("max_memory", 16 << 20..=1 << 40),
-            max_open_files: map.number("max_open_files", 16..=1 << 20),
-        }
+const PROGRAM: &str = "the program that serves MCP on its standard streams, or url";
+const ADDRESS: &str = "the address of the server, such as https://tools.example.com/mcp";
+
+/// Reports a text that is no address, a second token, and names of headers that cannot be sent.
+fn check_address(field: &Field<'_>) {
+    // A fault of its variables is reported already.
+    if let Some(url) = field.get("url").filter(|url| url.resolved().is_some()) {
+        url.url();
     }
-}
-
-impl McpAddress {
-    fn of(map: &mut Map<'_>) -> Self {
-        let url = map.required(
-            "url",
-            "the address of the server, such as https://tools.example.com/mcp",
-        );
-        let (token_env, token_file) = (map.get("token_env"), map.get("token_file"));
-        if let Some(file) = token_file.as_ref().filter(|_| token_env.is_some()) {
-            file.fault("a second token; accepted: either token_env or token_file".to_owned());
-        }
-        Self {
-            url: url.and_then(|field| field.url()).unwrap_or_default(),
-            headers: map
-                .get("headers")
-                .map(|field| headers(&field))
-                .unwrap_or_default(),
-            token_env: token_env.and_then(|field| field.variable_name()),
-            token_file: token_file.and_then(|field| field.text()),
-            ca_file: map.text("ca_file"),
-            proxy: map.get("proxy").and_then(|field| proxy(&field)),
-            not_run_on: map.list("not_run_on", status).unwrap_or_default(),
-        }
+    if let Some(file) = field.get("token_file").filter(|_| field.has("token_env")) {
+        file.fault("a second token; accepted: either token_env or token_file".to_owned());
     }
-}
-
-fn templates(field: &Field<'_>) -> BTreeMap<String, Template> {
-    field
-        .entries()
-        .into_iter()
-        .filter_map(|(name, field)| Some((name, field.template()?)))
-        .collect()
-}
-
-/// The headers that may be sent. No fault shows a value, which may be a secret.
-fn headers(field: &Field<'_>) -> BTreeMap<String, Template> {
-    let header = |(name, field): (String, Field<'_>)| {
+    let headers = field.get("headers").filter(Field::is_map);
+    for (name, field) in headers.iter().flat_map(Field::entries) {
         let is_name = !name.is_empty()
             && name
                 .chars()
@@ -236,31 +198,5 @@ fn headers(field: &Field<'_>) -> BTreeMap<String, Template> {
         } else if RESERVED_HEADERS.contains(&name.to_lowercase().as_str()) {
             field.fault("the protocol sets this header; leave it out".to_owned());
         }
-        let value = field.text()?;
-        if value.chars().any(|c| !(c.is_ascii_graphic() || c == ' ')) {
-            field.fault(
-                "not the value of a header; accepted: visible ASCII characters and blanks"
-                    .to_owned(),
-            );
-        }
-        Some((name, field.template()?))
-    };
-    field.entries().into_iter().filter_map(header).collect()
-}
-
-/// The address of a proxy; its fault shows no value, because it may contain a password.
-fn proxy(field: &Field<'_>) -> Option<Template> {
-    let address = field.text()?;
-    if address.starts_with("http://") || address.starts_with("https://") {
-        return field.template();
     }
-    field.fault("not the address of a proxy; accepted: http://… or https://…".to_owned());
-    None
-}
-
-/// A status that is no success.
-fn status(field: &Field<'_>) -> Option<u16> {
-    field
-        .number(400..=599)
-        .and_then(|number| u16::try_from(number).ok())
 }

@@ -1,6 +1,7 @@
 //! `auth` of a source: how its senders prove who they are. The receiver checks it.
 
 use crate::read::reader::{Field, Map};
+use crate::secret::SecretSource;
 
 const KINDS: [&str; 6] = ["bearer", "basic", "path", "header", "hmac_sha256", "sns"];
 const TOPIC: &str = "the ARN of a topic, such as arn:aws:sns:eu-central-1:123456789012:alarms";
@@ -13,18 +14,18 @@ pub enum SourceAuth {
     /// The token of the receiver, as a bearer token or as the password of Basic.
     Receiver,
     /// A token of this source, as a bearer token or as the password of Basic.
-    Token(SourceSecret),
+    Token(SecretSource),
     /// A token after the name of the source in the path.
-    Path(SourceSecret),
+    Path(SecretSource),
     /// A header whose value is the secret.
-    Header { name: String, secret: SourceSecret },
+    Header { name: String, secret: SecretSource },
     /// A header with the HMAC-SHA256 of the body, in hexadecimal digits.
     HmacSha256 {
         header: String,
         /// Before the digits.
         prefix: String,
         /// One or two: during a rotation either of them is accepted.
-        secrets: Vec<SourceSecret>,
+        secrets: Vec<SecretSource>,
         /// With this header, `<its value>:<body>` is signed.
         time_header: Option<String>,
     },
@@ -37,17 +38,9 @@ pub enum SourceAuth {
     },
 }
 
-/// The source of a secret, which is read for each use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SourceSecret {
-    File(String),
-    /// The name of a variable.
-    Variable(String),
-}
-
 impl SourceAuth {
     /// The secrets that the proof needs.
-    pub fn secrets(&self) -> &[SourceSecret] {
+    pub fn secrets(&self) -> &[SecretSource] {
         match self {
             Self::Receiver | Self::Sns { .. } => &[],
             Self::Token(secret) | Self::Path(secret) | Self::Header { secret, .. } => {
@@ -121,7 +114,7 @@ fn hmac(map: &mut Map<'_>) -> Option<SourceAuth> {
 
 fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
     let topics = map.required("topics", TOPIC)?;
-    let confirm = map.flag("confirm").unwrap_or_default();
+    let confirm = map.get("confirm").and_then(|field| field.flag());
     let topic = |field: &Field<'_>| {
         let arn = field.text()?;
         if !is_topic(&arn) {
@@ -137,7 +130,7 @@ fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
     }
     Some(SourceAuth::Sns {
         topics: listed.iter().filter_map(topic).collect(),
-        confirm,
+        confirm: confirm.unwrap_or_default(),
     })
 }
 
@@ -177,7 +170,7 @@ fn header_name(field: &Field<'_>) -> Option<String> {
     Some(name)
 }
 
-fn required_secret(map: &mut Map<'_>) -> Option<SourceSecret> {
+fn required_secret(map: &mut Map<'_>) -> Option<SecretSource> {
     let has = map.has("secret_env") || map.has("secret_file");
     let secret = secret(map, "secret_env", "secret_file");
     if !has {
@@ -189,7 +182,7 @@ fn required_secret(map: &mut Map<'_>) -> Option<SourceSecret> {
     secret
 }
 
-fn secret(map: &mut Map<'_>, variable: &'static str, file: &'static str) -> Option<SourceSecret> {
+fn secret(map: &mut Map<'_>, variable: &'static str, file: &'static str) -> Option<SecretSource> {
     match (map.get(variable), map.get(file)) {
         (Some(_), Some(file)) => {
             file.fault(format!(
@@ -197,8 +190,8 @@ fn secret(map: &mut Map<'_>, variable: &'static str, file: &'static str) -> Opti
             ));
             None
         }
-        (Some(name), None) => Some(SourceSecret::Variable(name.variable_name()?)),
-        (None, Some(file)) => Some(SourceSecret::File(file.text()?)),
+        (Some(name), None) => Some(SecretSource::Variable(name.variable_name()?)),
+        (None, Some(file)) => Some(SecretSource::File(file.text()?)),
         (None, None) => None,
     }
 }

@@ -1,12 +1,13 @@
 //! `sources`: the systems that send alerts, and the form of their bodies. The same reader reads the built-in sources.
 //!
 //! `fields` reads pointers, expressions and words, `declaration` the keys of a source, `auth` the proof of its sender.
-//! `builtin` has the table of the built-in sources.
+//! `builtin` has the table of the built-in sources, `schema` the keys for editors.
 
 mod fields;
 mod declaration;
 mod auth;
 mod builtin;
+mod schema;
 
 use std::sync::Arc;
 
@@ -14,9 +15,10 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-pub use self::auth::{SourceAuth, SourceSecret};
+pub use self::auth::SourceAuth;
 pub use self::builtin::{BUILTIN, BUILTIN_SOURCE_NAMES, builtin_sources, parse_source};
 use self::declaration::Origin;
+pub(crate) use self::schema::schema;
 use crate::read::reader::{Field, Map};
 use tarsy_core::sources::{NamedSource, Reader, Source, Sources};
 
@@ -128,7 +130,9 @@ fn read(name: &str, field: &Field<'_>) -> Option<ConfiguredSource> {
             None => declared(map, Source::default()),
         };
         let auth = map.get("auth").and_then(|field| SourceAuth::read(&field));
-        let max_body = map.bytes("max_body", 1_024..=MAX_BODY_BYTES);
+        let max_body = map
+            .get("max_body")
+            .and_then(|field| field.bytes(1_024..=MAX_BODY_BYTES));
         let source = NamedSource {
             name: name.to_owned(),
             reader,

@@ -83,7 +83,7 @@ fn a_source_of_ten_lines_reads_its_alerts() {
     let expected = SourceAuth::HmacSha256 {
         header: "X-Signature".to_owned(),
         prefix: "v1=".to_owned(),
-        secrets: vec![SourceSecret::Variable("SHOP_SECRET".to_owned())],
+        secrets: vec![SecretSource::Variable("SHOP_SECRET".to_owned())],
         time_header: None,
     };
     assert_eq!(config.sources.auth("shop-watch"), Some(&expected));

@@ -1,32 +1,40 @@
 //! `runbooks`: the hosts whose runbooks are fetched, and the bearer tokens that they get.
 
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::read::reader::{Field, Map};
-use crate::write::{is_default, written};
+use crate::declared::forms::As;
+use crate::declared::texts::{RunbookHostName, Text, VariableName};
+use crate::read::reader::Field;
+use crate::secret::SecretSource;
+use crate::write::is_default;
 use tarsy_core::runbook::RunbookHost;
 
 /// The hosts whose runbooks are fetched and shown to the agents.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Runbooks {
     /// A runbook URL of any other host counts as an unverified claim of the alert. The names of these hosts must lead
     /// to public addresses.
+    #[schemars(with = "Vec<WrittenSource>")]
     pub hosts: Vec<RunbookSource>,
     /// Hosts as well, whose names may lead to addresses of a private network.
+    #[schemars(with = "Vec<WrittenSource>")]
     pub private_hosts: Vec<RunbookSource>,
     /// Certificate authorities in PEM, in addition to those of the system.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub ca_file: Option<String>,
 }
 
 impl Runbooks {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        Self {
-            hosts: map.list("hosts", RunbookSource::read).unwrap_or_default(),
-            private_hosts: map
-                .list("private_hosts", RunbookSource::read)
-                .unwrap_or_default(),
-            ca_file: map.text("ca_file"),
+    pub(crate) fn check(&mut self, field: &Field<'_>) {
+        for (list, key) in [
+            (&self.hosts, "hosts"),
+            (&self.private_hosts, "private_hosts"),
+        ] {
+            for (source, field) in list.iter().zip(field.items(key)) {
+                source.check(&field);
+            }
         }
     }
 
@@ -42,84 +50,80 @@ impl Runbooks {
 }
 
 /// A listed host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "WrittenSource", into = "WrittenSource")]
 pub struct RunbookSource {
     pub host: RunbookHost,
-    /// The bearer token of requests to this host; it names one host, never those below a name.
-    pub token: Option<RunbookToken>,
+    /// The bearer token of requests to this host, read at each fetch; it names one host, never those below a name.
+    pub token: Option<SecretSource>,
 }
 
-/// The source of a bearer token, which is read at each fetch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunbookToken {
-    File(String),
-    /// The name of a variable.
-    Variable(String),
+/// A host, or a mapping of a host and its token.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum WrittenSource {
+    Host(#[serde(with = "As::<RunbookHostName>")] RunbookHost),
+    WithToken(WithToken),
 }
 
-impl RunbookSource {
-    /// Reads a host, or a mapping of a host and its token.
-    fn read(field: &Field<'_>) -> Option<Self> {
-        if field.is_map() {
-            field.section(Self::with_token)
-        } else {
-            Some(Self {
-                host: host(field)?,
-                token: None,
-            })
-        }
-    }
-
-    fn with_token(map: &mut Map<'_>) -> Option<Self> {
-        let field = map.required("host", "a host such as runbooks.example.com");
-        let (file, variable) = (map.get("token_file"), map.get("token_env"));
-        if let Some(variable) = variable.as_ref().filter(|_| file.is_some()) {
-            variable.fault("a second token; accepted: either token_file or token_env".to_owned());
-        }
-        let file = file.and_then(|field| field.text()).map(RunbookToken::File);
-        let token = file.or_else(|| variable?.variable_name().map(RunbookToken::Variable));
-        let field = field?;
-        let host = host(&field)?;
-        if token.is_some() && !host.is_one_host() {
-            field.expected("one host, because its token must reach no other one");
-        }
-        Some(Self { host, token })
-    }
-}
-
-fn host(field: &Field<'_>) -> Option<RunbookHost> {
-    let text = field.text()?;
-    let host = RunbookHost::parse(&text);
-    if host.is_none() {
-        field.expected("a host such as runbooks.example.com, wiki.example.com:8443, *.example.com, without a scheme");
-    }
-    host
-}
-
-/// The written form of an entry with a token.
-#[derive(Serialize)]
-struct WithToken<'a> {
-    #[serde(serialize_with = "written")]
-    host: &'a RunbookHost,
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+/// A host with the bearer token of requests to it.
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct WithToken {
+    /// A host such as runbooks.example.com, without a port.
+    #[serde(with = "As::<RunbookHostName>")]
+    #[schemars(extend("x-required" = "a host such as runbooks.example.com"))]
+    host: RunbookHost,
+    /// The file with the token.
+    #[serde(with = "As::<Text>", default, skip_serializing_if = "is_default")]
     token_file: Option<String>,
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    /// The variable with the token.
+    #[serde(
+        with = "As::<VariableName>",
+        default,
+        skip_serializing_if = "is_default"
+    )]
     token_env: Option<String>,
 }
 
-impl Serialize for RunbookSource {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let with = |token_file, token_env| WithToken {
-            host: &self.host,
-            token_file,
-            token_env,
-        };
-        match &self.token {
-            None => written(&self.host, serializer),
-            Some(RunbookToken::File(file)) => with(Some(file.clone()), None).serialize(serializer),
-            Some(RunbookToken::Variable(name)) => {
-                with(None, Some(name.clone())).serialize(serializer)
+impl RunbookSource {
+    fn check(&self, field: &Field<'_>) {
+        if let Some(variable) = field.get("token_env").filter(|_| field.has("token_file")) {
+            variable.fault("a second token; accepted: either token_file or token_env".to_owned());
+        }
+        if self.token.is_some() && !self.host.is_one_host() {
+            let field = field.at("host");
+            field.expected("one host, because its token must reach no other one");
+        }
+    }
+}
+
+impl From<WrittenSource> for RunbookSource {
+    fn from(written: WrittenSource) -> Self {
+        match written {
+            WrittenSource::Host(host) => Self { host, token: None },
+            WrittenSource::WithToken(keys) => {
+                let file = keys.token_file.map(SecretSource::File);
+                let token = file.or_else(|| keys.token_env.map(SecretSource::Variable));
+                Self {
+                    host: keys.host,
+                    token,
+                }
             }
         }
+    }
+}
+
+impl From<RunbookSource> for WrittenSource {
+    fn from(source: RunbookSource) -> Self {
+        let (token_file, token_env) = match source.token {
+            None => return Self::Host(source.host),
+            Some(SecretSource::File(file)) => (Some(file), None),
+            Some(SecretSource::Variable(name)) => (None, Some(name)),
+        };
+        Self::WithToken(WithToken {
+            host: source.host,
+            token_file,
+            token_env,
+        })
     }
 }

@@ -1,20 +1,23 @@
 //! `web`: the web server, and the address that leads people to it.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::read::reader::{Field, Map};
-use crate::write::{is_default, written};
+use crate::declared::forms::As;
+use crate::declared::texts::{HostName, PublicAddress, Text};
+use crate::write::is_default;
 use tarsy_core::public_url::PublicUrl;
 
 /// The web server. The token and the secret of a proxy are in the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct Web {
     /// The public address of the pages, such as `https://tarsy.example.com`: links lead there, and requests have to
     /// name its host. Absent: nothing carries a link.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<PublicAddress>", skip_serializing_if = "is_default")]
     pub public_url: Option<PublicUrl>,
     /// Further host names, without ports, under which programs reach the server.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<HostName>>", skip_serializing_if = "is_default")]
     pub hosts: Vec<String>,
     /// The authentication of users; by default `token` if there is one in the environment, else `none`.
     #[serde(skip_serializing_if = "is_default")]
@@ -25,15 +28,18 @@ pub struct Web {
     #[serde(skip_serializing_if = "is_default")]
     pub allow: WebAllow,
     /// The number of connections that may be open at the same time. Each open page of a running session has one.
+    #[schemars(range(min = 1, max = 65_536))]
     pub connections: u32,
     /// The number of connections that one address may open. A proxy in front of the server is one address.
+    #[schemars(range(min = 1, max = 65_536))]
     pub connections_per_address: u32,
     /// The number of streams of events that one user, or one address without users, may have open.
+    #[schemars(range(min = 1, max = 65_536))]
     pub streams_per_user: u32,
 }
 
 /// The authentication of web users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WebAuth {
     /// Everyone may read. Only on a loopback address.
@@ -44,20 +50,8 @@ pub enum WebAuth {
     Proxy,
 }
 
-impl WebAuth {
-    const ALL: [Self; 3] = [Self::None, Self::Token, Self::Proxy];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Token => "token",
-            Self::Proxy => "proxy",
-        }
-    }
-}
-
 /// The headers in which a proxy names the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebProxyHeaders {
     /// `X-Forwarded-User`, `-Email`, `-Preferred-Username` and `-Groups`.
@@ -66,34 +60,24 @@ pub enum WebProxyHeaders {
     XAuthRequest,
 }
 
-impl WebProxyHeaders {
-    const ALL: [Self; 2] = [Self::XForwarded, Self::XAuthRequest];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::XForwarded => "x-forwarded",
-            Self::XAuthRequest => "x-auth-request",
-        }
-    }
-}
-
 /// The groups that may do more than read, and those that may see what models were asked; `*` is every user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
 pub struct WebAllow {
     /// May ask questions about investigations.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
     pub ask: Vec<String>,
     /// May cancel investigations.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
     pub cancel: Vec<String>,
     /// May investigate an alert again.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
     pub rerun: Vec<String>,
     /// May submit an alert.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
     pub submit: Vec<String>,
     /// May see the requests to models, which have the instructions of operators. By default every reader.
-    #[serde(serialize_with = "written", skip_serializing_if = "is_everyone")]
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_everyone")]
     pub prompts: Vec<String>,
 }
 
@@ -118,21 +102,6 @@ fn is_everyone(groups: &[String]) -> bool {
     groups == everyone()
 }
 
-impl WebAllow {
-    fn read(map: &mut Map<'_>) -> Self {
-        let prompts = map.list("prompts", Field::text).unwrap_or_else(everyone);
-        let [ask, cancel, rerun, submit] =
-            ["ask", "cancel", "rerun", "submit"].map(|right| map.texts(right));
-        Self {
-            ask,
-            cancel,
-            rerun,
-            submit,
-            prompts,
-        }
-    }
-}
-
 impl Default for Web {
     fn default() -> Self {
         Self {
@@ -146,56 +115,6 @@ impl Default for Web {
             streams_per_user: 64,
         }
     }
-}
-
-impl Web {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        let built_in = Self::default();
-        let public_url = map.get("public_url").and_then(|field| {
-            // The fault shows no value that may have a password.
-            let url = PublicUrl::parse(&field.url()?);
-            if url.is_none() {
-                field.expected("a URL such as https://tarsy.example.com");
-            }
-            url
-        });
-        let hosts = map.list("hosts", |field| host(field)).unwrap_or_default();
-        let auth = map
-            .get("auth")
-            .and_then(|field| field.choice(&WebAuth::ALL, WebAuth::as_str));
-        let families = &WebProxyHeaders::ALL;
-        let proxy_headers = map
-            .get("proxy_headers")
-            .and_then(|field| field.choice(families, WebProxyHeaders::as_str));
-        let allow = map.section("allow", WebAllow::read);
-        let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
-        let connections = number("connections", built_in.connections);
-        let connections_per_address =
-            number("connections_per_address", built_in.connections_per_address);
-        let streams_per_user = number("streams_per_user", built_in.streams_per_user);
-        Self {
-            public_url,
-            hosts,
-            auth,
-            proxy_headers,
-            allow,
-            connections,
-            connections_per_address,
-            streams_per_user,
-        }
-    }
-}
-
-fn host(field: &Field<'_>) -> Option<String> {
-    let text = field.text()?;
-    let is_name = !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-    if !is_name {
-        field.expected("a host name without a port");
-    }
-    is_name.then(|| text.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -2,10 +2,6 @@
 
 use std::fmt;
 
-use super::names::Names;
-use crate::read::reader::Field;
-use crate::write::Written;
-
 /// A pattern of full names, `server.tool`; each `*` represents any characters of its part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolPattern {
@@ -14,31 +10,6 @@ pub struct ToolPattern {
 }
 
 impl ToolPattern {
-    /// Reads a pattern whose server is defined.
-    pub(super) fn read(field: &Field<'_>, names: &Names) -> Option<Self> {
-        let text = field.text()?;
-        let Some(pattern) = Self::parse(&text) else {
-            field.expected("a tool as server.tool, where * stands for any characters: k8s.pods_*");
-            return None;
-        };
-        if !names
-            .servers
-            .iter()
-            .any(|server| matches(&pattern.server, server))
-        {
-            let defined = if names.servers.is_empty() {
-                "none".to_owned()
-            } else {
-                names.servers.join(", ")
-            };
-            field.fault(format!(
-                "{text:?}: there is no MCP server {:?}; defined: {defined}",
-                pattern.server
-            ));
-        }
-        Some(pattern)
-    }
-
     /// Reads a pattern; `None` if it is none. Its server may be unknown.
     pub fn parse(text: &str) -> Option<Self> {
         let (server, tool) = text.split_once('.')?;
@@ -54,17 +25,14 @@ impl ToolPattern {
         matches(&self.server, server)
     }
 
+    /// Its part before the dot.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// Whether it names this tool of this server. A tool has the name that its server gives it.
     pub fn names(&self, server: &str, tool: &str) -> bool {
         matches(&self.server, server) && matches(&self.tool, tool)
-    }
-}
-
-impl Written for ToolPattern {
-    type Form = String;
-
-    fn form(&self) -> String {
-        self.to_string().form()
     }
 }
 

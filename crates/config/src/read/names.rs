@@ -1,8 +1,8 @@
 //! The names that a file defines. They are read first, because sections refer to each other.
 
+use super::reader::key_text;
+use super::yaml::{Data, Node};
 use crate::builtin;
-use crate::read::reader::key_text;
-use crate::read::yaml::{Data, Node};
 
 /// The names that the configuration defines, the built-in ones included.
 #[derive(Clone, Debug, Default)]
