@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use tarsy_bus::{
-    Bound, ConnectRetry, Layout, Layouts, Nats, NatsCredentials, Options, TopologySettings,
-};
-use tarsy_config::{Config, Env, Faults, Secret, StreamLimits, environment_fault};
+use tarsy_bus::{ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
+use tarsy_config::{Config, Env, Faults, Secret, environment_fault};
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::client::{Client, ClientCertificate, Credentials};
 use tarsy_llm::pem::FileError;
-use tarsy_llm::token::TokenSource;
 use tarsy_store::{ConnectOptions, Error, Schema, Secrets, check_for_worker};
 
 /// The addresses of the servers.
@@ -269,42 +267,9 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
 
 /// The settings of streams and consumers for a configuration.
 pub fn topology(config: &Config) -> TopologySettings {
-    let (streams, minimum) = (&config.streams, TopologySettings::default());
-    let bytes = |configured: Option<u64>, minimum| match configured {
-        Some(bytes) => Bound::Exactly(i64::try_from(bytes).unwrap_or(i64::MAX)),
-        None => minimum,
-    };
-    let age = |configured: Option<Duration>, minimum| configured.map_or(minimum, Bound::Exactly);
-    let layout = |stream: &StreamLimits| Layout {
-        storage: stream.storage.or(streams.storage),
-        placement: stream
-            .placement
-            .clone()
-            .or_else(|| streams.placement.clone()),
-    };
-    let layouts = Layouts {
-        alerts: layout(&streams.alerts),
-        timeline: layout(&streams.timeline),
-        dead_letters: layout(&streams.dead_letters),
-        control: layout(&streams.control),
-    };
     TopologySettings {
-        layouts,
-        replicas: streams
-            .replicas
-            .and_then(|count| usize::try_from(count).ok())
-            .unwrap_or(minimum.replicas),
-        alerts_max_bytes: bytes(streams.alerts.max_bytes, minimum.alerts_max_bytes),
+        streams: config.streams.clone(),
         ack_wait: config.worker.lease,
-        timeline_max_age: age(streams.timeline.max_age, minimum.timeline_max_age),
-        timeline_max_bytes: bytes(streams.timeline.max_bytes, minimum.timeline_max_bytes),
-        dead_letters_max_age: age(streams.dead_letters.max_age, minimum.dead_letters_max_age),
-        dead_letters_max_bytes: bytes(
-            streams.dead_letters.max_bytes,
-            minimum.dead_letters_max_bytes,
-        ),
-        control_max_age: age(streams.control.max_age, minimum.control_max_age),
-        control_max_bytes: bytes(streams.control.max_bytes, minimum.control_max_bytes),
     }
 }
 

@@ -16,10 +16,9 @@ use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::{Limits, ToolSpec};
 use tarsy_core::readable::cut::{ReadBack, cut};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_mask::Mask;
-use tarsy_mcp::{
-    HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
-};
+use tarsy_mcp::{HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, Transport};
 
 use super::{secrets, users};
 

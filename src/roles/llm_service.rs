@@ -13,6 +13,7 @@ use tarsy_config::{LlmService, environment_fault};
 use tarsy_drill::gate::Gates;
 use tarsy_drill::transcript::Transcript;
 use tarsy_drill::transcript_files;
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::service::backend::{Backend, Backends};
 use tarsy_llm::service::genai::Genai;
 use tarsy_llm::service::google::Google;
@@ -21,8 +22,7 @@ use tarsy_llm::service::provider::key::Environment;
 use tarsy_llm::service::provider::timeouts::Timeouts;
 use tarsy_llm::service::scripted::{self, Scripted};
 use tarsy_llm::service::security::{Security, TlsFiles};
-use tarsy_llm::service::{self, RequestLimits, Service};
-use tarsy_llm::token::TokenSource;
+use tarsy_llm::service::{self, Service};
 use tarsy_mask::Mask;
 use tarsy_telemetry::http::Readiness;
 use tarsy_telemetry::metrics::Configured;
@@ -86,13 +86,12 @@ pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
         unknown: options.unknown,
     })?;
     let settings = options.settings;
-    let limits = RequestLimits {
-        bytes: usize::try_from(settings.max_request_bytes)?,
-        messages: usize::try_from(settings.max_messages)?,
-        tools: usize::try_from(settings.max_tools)?,
-    };
     let environment = Environment::of_process().masking(options.mask);
-    let access = Access::new(settings.allow_key_env, settings.allow_base_url, environment);
+    let access = Access::new(
+        settings.allow_key_env.clone(),
+        settings.allow_base_url.clone(),
+        environment,
+    );
     let listener = TcpListener::bind(options.listen)
         .await
         .with_context(|| format!("listen on {}", options.listen))?;
@@ -123,11 +122,9 @@ pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
             Backend::Scripted(scripted),
         ]),
         service::Options {
-            drain_timeout: settings.drain_timeout,
+            settings,
             stop_now: now,
             security,
-            concurrency: settings.concurrency,
-            limits,
         },
     );
     let served = tokio::select! {
@@ -196,6 +193,7 @@ fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
 mod tests {
     use super::*;
     use tarsy_config::LlmServiceTls;
+    use tarsy_llm::proto::MAX_MESSAGE_BYTES;
 
     fn options(listen: &str, token: Option<&str>) -> Options {
         Options {
@@ -273,22 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_has_the_defaults_of_the_service() {
-        let (settings, service) = (LlmService::default(), service::Options::default());
-        let bytes = usize::try_from(settings.max_request_bytes).unwrap();
-        let [messages, tools] = [settings.max_messages, settings.max_tools]
-            .map(|count| usize::try_from(count).unwrap());
+    fn the_configuration_has_the_limit_of_the_protocol() {
         assert_eq!(
-            service.limits,
-            RequestLimits {
-                bytes,
-                messages,
-                tools
-            }
-        );
-        assert_eq!(
-            (service.drain_timeout, service.concurrency),
-            (settings.drain_timeout, settings.concurrency)
+            usize::try_from(LlmService::default().max_request_bytes),
+            Ok(MAX_MESSAGE_BYTES)
         );
     }
 }

@@ -65,6 +65,6 @@ pub use timeline::follow::{Follower, TimelineUpdate};
 pub use timeline::follow_all::AllFollower;
 pub use timeline::wire::MAX_EVENT_BYTES;
 pub use topology::{
-    Bound, CopyBehind, Difference, Layout, Layouts, StreamCopies, TopologyChanges, TopologyReport,
-    TopologySettings, TopologyStatus, Weakness,
+    CopyBehind, Difference, StreamCopies, TopologyChanges, TopologyReport, TopologySettings,
+    TopologyStatus, Weakness,
 };

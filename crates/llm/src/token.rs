@@ -1,43 +1,24 @@
-//! The source of the bearer token for the connection between worker and LLM service.
+//! The bearer tokens for the connection between worker and LLM service.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::pem::{self, FileError};
+use tarsy_http::outgoing::token::TokenSource;
 
-/// The source of the token. Its text appears in no debug output.
-#[derive(Clone, PartialEq, Eq)]
-pub enum TokenSource {
-    /// A variable had it. It does not change while the process runs.
-    Value(String),
-    /// A file, which is read again while the process runs. Each line of it is a token.
-    File(PathBuf),
-}
-
-impl fmt::Debug for TokenSource {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(_) => formatter.write_str("Value"),
-            Self::File(file) => formatter.debug_tuple("File").field(file).finish(),
+/// The tokens of a source, at least one: each line of a file is a token. A client sends the first, and a service
+/// accepts each.
+///
+/// # Errors
+/// When the file cannot be read, or a line is no token. The message does not show it.
+pub fn tokens(source: &TokenSource) -> Result<Vec<String>, FileError> {
+    match source {
+        TokenSource::Value(text) => {
+            lines(text).map_err(|reason| FileError::new(Path::new("TARSY_LLM_TOKEN"), reason))
         }
-    }
-}
-
-impl TokenSource {
-    /// The tokens, at least one. A client sends the first, and a service accepts each.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or a line is no token. The message does not show it.
-    pub fn read(&self) -> Result<Vec<String>, FileError> {
-        match self {
-            Self::Value(text) => {
-                lines(text).map_err(|reason| FileError::new(Path::new("TARSY_LLM_TOKEN"), reason))
-            }
-            Self::File(file) => {
-                let text = String::from_utf8(pem::read(file)?)
-                    .map_err(|_error| FileError::new(file, NO_TOKEN))?;
-                lines(&text).map_err(|reason| FileError::new(file, reason))
-            }
+        TokenSource::File(file) => {
+            let text = String::from_utf8(pem::read(file)?)
+                .map_err(|_error| FileError::new(file, NO_TOKEN))?;
+            lines(&text).map_err(|reason| FileError::new(file, reason))
         }
     }
 }
@@ -68,19 +49,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("token");
         let source = TokenSource::File(file.clone());
-        let missing = source.read().unwrap_err().to_string();
+        let missing = tokens(&source).unwrap_err().to_string();
         assert!(
             missing.starts_with(&file.display().to_string()),
             "{missing}"
         );
         std::fs::write(&file, "new-1\n\n old-1 \n").unwrap();
         assert_eq!(
-            source.read(),
+            tokens(&source),
             Ok(vec!["new-1".to_owned(), "old-1".to_owned()])
         );
         for text in ["", "\n", "two words", "sécret"] {
             std::fs::write(&file, text).unwrap();
-            let error = source.read().unwrap_err().to_string();
+            let error = tokens(&source).unwrap_err().to_string();
             assert!(
                 error.contains("is empty or has spaces") && !error.contains("words"),
                 "{error}"
@@ -88,7 +69,7 @@ mod tests {
         }
         let value = TokenSource::Value("s3cret".to_owned());
         assert_eq!(
-            (format!("{value:?}"), value.read()),
+            (format!("{value:?}"), tokens(&value)),
             ("Value".to_owned(), Ok(vec!["s3cret".to_owned()]))
         );
     }

@@ -35,9 +35,7 @@ use tokio_util::task::TaskTracker;
 
 use self::calls::arguments::{ArgumentChecks, Comparison};
 use self::calls::pending::RequestTimeouts;
-pub use self::config::{
-    Account, HttpConfig, ServerConfig, StdioConfig, TokenSource, Transport, User,
-};
+pub use self::config::{Account, HttpConfig, ServerConfig, StdioConfig, Transport, User};
 use self::connection::{CallFailure, Connection};
 use self::context::ConnectionContext;
 pub use self::listing::{Inventory, Listed};

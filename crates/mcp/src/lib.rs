@@ -16,6 +16,6 @@ pub mod evidence_server;
 
 pub use client::{
     Account, ArgumentFit, HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig,
-    TokenSource, Transport, User, fit_arguments,
+    Transport, User, fit_arguments,
 };
 pub use error::Error;

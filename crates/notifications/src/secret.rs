@@ -1,13 +1,13 @@
 //! The secrets of routes: read for each message, and learnt by the mask before they are sent.
 
+use std::path::Path;
+
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
 use tarsy_config::{SecretSource, process_env};
+use tarsy_http::outgoing::token::{self, FileFault};
 use tarsy_mask::Mask;
-
-/// A secret is shorter.
-const MAX_BYTES: u64 = 16 * 1024;
 
 /// Reads secrets. The mask learns each of them.
 #[derive(Debug)]
@@ -47,23 +47,17 @@ impl Secrets {
     /// As [`Self::text`]; also when no header can have it.
     pub(super) async fn bearer(&self, secret: &SecretSource) -> Result<HeaderValue, String> {
         let token = self.text(secret).await?;
-        let header = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut header =
-            header.map_err(|_| "its token has characters that no header can have".to_owned())?;
-        header.set_sensitive(true);
-        Ok(header)
+        token::bearer(&token)
+            .ok_or_else(|| "its token has characters that no header can have".to_owned())
     }
 }
 
 async fn read(file: &str) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("its secret cannot be read: {error}");
-    let size = tokio::fs::metadata(file).await.map_err(unreadable)?.len();
-    if size > MAX_BYTES {
-        return Err(format!(
-            "its secret has {size} bytes; at most {MAX_BYTES} are read"
-        ));
-    }
-    tokio::fs::read_to_string(file).await.map_err(unreadable)
+    let read = token::read_file(Path::new(file)).await;
+    read.map_err(|fault| match fault {
+        FileFault::Unreadable(error) => format!("its secret cannot be read: {error}"),
+        FileFault::TooLong(_) => format!("its secret has {fault}"),
+    })
 }
 
 /// A URL with `http` or `https`.

@@ -10,10 +10,9 @@ use reqwest::header::HeaderValue;
 use super::location::{GITHUB, GITHUB_RAW};
 use tarsy_config::{RunbookSource, SecretSource, process_env};
 use tarsy_core::runbook::{RunbookHost, is_listed};
+use tarsy_http::outgoing::token::{self, FileFault};
 use tarsy_mask::Mask;
 
-/// A token is shorter.
-const MAX_TOKEN_BYTES: usize = 16 * 1024;
 const NO_TOKEN: &str = "the token of its host is empty or has blanks or letters beyond ASCII";
 
 /// The hosts with a token.
@@ -47,10 +46,10 @@ impl Tokens {
             );
         }
         let text = match token {
-            SecretSource::File(file) => read_file(Path::new(file)).await?,
+            SecretSource::File(file) => read(file).await?,
             SecretSource::Variable(name) => process_env(name).unwrap_or_default(),
         };
-        let header = header(&text).ok_or_else(|| NO_TOKEN.to_owned())?;
+        let header = token::bearer(&text).ok_or_else(|| NO_TOKEN.to_owned())?;
         self.mask.learn([text.trim().to_owned()]);
         Ok(Some(header))
     }
@@ -69,23 +68,12 @@ impl Tokens {
     }
 }
 
-async fn read_file(file: &Path) -> Result<String, String> {
-    let read = tokio::fs::read_to_string(file).await;
-    let text = read.map_err(|error| format!("the token of its host cannot be read: {error}"))?;
-    if text.len() > MAX_TOKEN_BYTES {
-        Err("the token of its host is too long".to_owned())
-    } else {
-        Ok(text)
-    }
-}
-
-fn header(text: &str) -> Option<HeaderValue> {
-    let token = text.trim();
-    let is_sendable = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-    let mut header =
-        is_sendable.then(|| HeaderValue::from_str(&format!("Bearer {token}")).ok())??;
-    header.set_sensitive(true);
-    Some(header)
+async fn read(file: &str) -> Result<String, String> {
+    let read = token::read_file(Path::new(file)).await;
+    read.map_err(|fault| match fault {
+        FileFault::Unreadable(error) => format!("the token of its host cannot be read: {error}"),
+        FileFault::TooLong(_) => "the token of its host is too long".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -174,7 +162,7 @@ mod tests {
                 format!("Bearer {text}").as_str()
             );
         }
-        let too_long = "x".repeat(MAX_TOKEN_BYTES + 1);
+        let too_long = "x".repeat(17 * 1024);
         for text in ["", " \n", "two w0rds", &too_long] {
             std::fs::write(&file, text).unwrap();
             let fault = sent(&tokens, url).await.unwrap_err();

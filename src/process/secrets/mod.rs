@@ -14,6 +14,7 @@ pub use self::files::SecretFiles;
 use tarsy_config::{
     Config, McpAddress, McpServer, McpTransport, SecretSource, SourceAuth, Template, process_env,
 };
+use tarsy_llm::token::tokens;
 use tarsy_mask::Mask;
 
 use super::connect::Addresses;
@@ -115,7 +116,7 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
         let token = addresses.llm_credentials.token.as_ref();
         values.extend(
             token
-                .and_then(|source| source.read().ok())
+                .and_then(|source| tokens(source).ok())
                 .unwrap_or_default(),
         );
     }

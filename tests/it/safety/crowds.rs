@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
 use ring::hmac;
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::client::{Client, Credentials};
-use tarsy_llm::token::TokenSource;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;

@@ -8,6 +8,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod jwt;
+pub(crate) mod topology;
 
 pub(crate) use cluster::NatsCluster;
 

@@ -24,7 +24,7 @@ pub use crate::difference::Difference;
 pub use copies::{CopyBehind, StreamCopies};
 pub use ensure::TopologyChanges;
 pub use inspect::{TopologyReport, TopologyStatus, Weakness};
-pub use settings::{Bound, Layout, Layouts, TopologySettings};
+pub use settings::TopologySettings;
 
 impl Nats {
     /// Compares the streams and consumers with the expected ones; replicas, ages and sizes may be larger.

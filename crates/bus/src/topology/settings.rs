@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_nats::jetstream::stream::{Placement, StorageType};
 
 use crate::names::{ALERTS, DEAD_LETTERS, TIMELINE};
-use tarsy_config::{StreamPlacement, StreamStorage};
+use tarsy_config::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 
 /// A bound of a stream: an age, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound<T> {
+pub(super) enum Bound<T> {
     /// `tarsy migrate` sets this value, even if it is smaller than the current one.
     Exactly(T),
     /// `tarsy migrate` raises a smaller value to this one, and sets it where no limit of bytes exists; a larger value
@@ -18,96 +18,91 @@ pub enum Bound<T> {
 }
 
 impl<T> Bound<T> {
-    pub fn value(self) -> T {
+    pub(super) fn value(self) -> T {
         match self {
             Self::Exactly(value) | Self::AtLeast(value) => value,
         }
     }
 }
 
-/// The placement of a stream's copies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// `None` represents files. NATS cannot change it.
-    pub storage: Option<StreamStorage>,
-    /// `None` leaves the servers to NATS and to the operator.
-    pub placement: Option<StreamPlacement>,
+/// The settings of the streams that an operator may choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopologySettings {
+    /// The configured limits; an absent one has a default, which an existing stream may exceed.
+    pub streams: Streams,
+    /// The lease: a claimed alert without a heartbeat is delivered again after this time.
+    pub ack_wait: Duration,
 }
 
-/// The layout of each stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layouts {
-    pub alerts: Layout,
-    pub timeline: Layout,
-    pub dead_letters: Layout,
-    pub control: Layout,
-}
-
-impl Layouts {
-    pub(super) fn of(&self, stream: &str) -> &Layout {
-        match stream {
-            ALERTS => &self.alerts,
-            TIMELINE => &self.timeline,
-            DEAD_LETTERS => &self.dead_letters,
-            _ => &self.control,
+impl Default for TopologySettings {
+    fn default() -> Self {
+        Self {
+            streams: Streams::default(),
+            ack_wait: Duration::from_secs(30),
         }
     }
 }
 
-impl Layout {
-    pub(super) fn storage_type(&self) -> StorageType {
-        match self.storage {
+impl TopologySettings {
+    /// The least number of replicas, 1 to 5; a stream with more keeps them. Three in production.
+    pub(super) fn replicas(&self) -> usize {
+        let configured = self.streams.replicas;
+        configured
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(1)
+    }
+
+    /// NATS cannot change the storage of a stream.
+    pub(super) fn storage(&self, stream: &str) -> StorageType {
+        match self.limits(stream).storage.or(self.streams.storage) {
             None | Some(StreamStorage::File) => StorageType::File,
             Some(StreamStorage::Memory) => StorageType::Memory,
         }
     }
 
-    pub(super) fn servers(&self) -> Option<Placement> {
-        let StreamPlacement { cluster, tags } = self.placement.clone()?;
+    /// `None` leaves the servers to NATS and to the operator.
+    pub(super) fn placement(&self, stream: &str) -> Option<Placement> {
+        let own = self.limits(stream).placement.as_ref();
+        let StreamPlacement { cluster, tags } = own.or(self.streams.placement.as_ref())?.clone();
         Some(Placement { cluster, tags })
     }
-}
 
-/// The settings of the streams that an operator may choose.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopologySettings {
-    /// The least number of replicas, 1 to 5; a stream with more keeps them. Three in production.
-    pub replicas: usize,
-    pub layouts: Layouts,
-    /// The size at which the queue of alerts is full.
-    pub alerts_max_bytes: Bound<i64>,
-    /// The lease: a claimed alert without a heartbeat is delivered again after this time.
-    pub ack_wait: Duration,
-    /// The time that timeline events stay on the stream.
-    pub timeline_max_age: Bound<Duration>,
-    /// The size at which the stream drops its oldest timeline events; the store keeps them.
-    pub timeline_max_bytes: Bound<i64>,
-    /// The time that dead letters are kept.
-    pub dead_letters_max_age: Bound<Duration>,
-    /// The size at which the stream drops its oldest dead letters.
-    pub dead_letters_max_bytes: Bound<i64>,
-    /// The time that cancel requests are kept.
-    pub control_max_age: Bound<Duration>,
-    /// The size at which the stream drops its oldest cancel requests.
-    pub control_max_bytes: Bound<i64>,
-}
-
-impl Default for TopologySettings {
-    fn default() -> Self {
-        const HOUR: Duration = Duration::from_secs(60 * 60);
+    /// The size at which the queue of alerts is full, and at which other streams drop their oldest messages.
+    pub(super) fn max_bytes(&self, stream: &str) -> Bound<i64> {
         // NATS reserves the maximum of each stream. Together 1 GiB, so that a small disk is enough for a first try.
         const MIB: i64 = 1024 * 1024;
-        Self {
-            replicas: 1,
-            layouts: Layouts::default(),
-            alerts_max_bytes: Bound::AtLeast(256 * MIB),
-            ack_wait: Duration::from_secs(30),
-            timeline_max_age: Bound::AtLeast(72 * HOUR),
-            timeline_max_bytes: Bound::AtLeast(512 * MIB),
-            dead_letters_max_age: Bound::AtLeast(30 * 24 * HOUR),
-            dead_letters_max_bytes: Bound::AtLeast(192 * MIB),
-            control_max_age: Bound::AtLeast(24 * HOUR),
-            control_max_bytes: Bound::AtLeast(64 * MIB),
+        let default = match stream {
+            ALERTS => 256 * MIB,
+            TIMELINE => 512 * MIB,
+            DEAD_LETTERS => 192 * MIB,
+            _ => 64 * MIB,
+        };
+        match self.limits(stream).max_bytes {
+            Some(bytes) => Bound::Exactly(i64::try_from(bytes).unwrap_or(i64::MAX)),
+            None => Bound::AtLeast(default),
+        }
+    }
+
+    /// The time that the messages of a stream are kept; zero has no end.
+    pub(super) fn max_age(&self, stream: &str) -> Bound<Duration> {
+        const HOUR: Duration = Duration::from_secs(60 * 60);
+        let default = match stream {
+            // An alert waits until it is settled.
+            ALERTS => return Bound::Exactly(Duration::ZERO),
+            TIMELINE => 72 * HOUR,
+            DEAD_LETTERS => 30 * 24 * HOUR,
+            _ => 24 * HOUR,
+        };
+        let configured = self.limits(stream).max_age;
+        configured.map_or(Bound::AtLeast(default), Bound::Exactly)
+    }
+
+    fn limits(&self, stream: &str) -> &StreamLimits {
+        match stream {
+            ALERTS => &self.streams.alerts,
+            TIMELINE => &self.streams.timeline,
+            DEAD_LETTERS => &self.streams.dead_letters,
+            _ => &self.streams.control,
         }
     }
 }

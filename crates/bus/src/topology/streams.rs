@@ -108,28 +108,24 @@ const FIELDS: [Field; 22] = [
 
 /// The expected streams on a server with this `max_payload`.
 pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Config; 4] {
-    let stream = |name: &str, description: &str, subjects: Vec<String>| {
-        let (bytes, age) = bounds(name, settings);
-        let layout = settings.layouts.of(name);
-        Config {
-            name: name.to_owned(),
-            description: Some(description.to_owned()),
-            subjects,
-            storage: layout.storage_type(),
-            placement: layout.servers(),
-            retention: RetentionPolicy::Limits,
-            discard: DiscardPolicy::Old,
-            max_bytes: bytes.value(),
-            max_age: age.value(),
-            max_messages: -1,
-            max_messages_per_subject: -1,
-            max_message_size: -1,
-            max_consumers: -1,
-            num_replicas: settings.replicas,
-            duplicate_window: DUPLICATE_WINDOW,
-            allow_direct: true,
-            ..Config::default()
-        }
+    let stream = |name: &str, description: &str, subjects: Vec<String>| Config {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        subjects,
+        storage: settings.storage(name),
+        placement: settings.placement(name),
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::Old,
+        max_bytes: settings.max_bytes(name).value(),
+        max_age: settings.max_age(name).value(),
+        max_messages: -1,
+        max_messages_per_subject: -1,
+        max_message_size: -1,
+        max_consumers: -1,
+        num_replicas: settings.replicas(),
+        duplicate_window: DUPLICATE_WINDOW,
+        allow_direct: true,
+        ..Config::default()
     };
     let queue = Priority::ALL
         .into_iter()
@@ -164,19 +160,6 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
     ]
 }
 
-/// The bounds of the bytes of a stream and of the age of its messages.
-fn bounds(name: &str, settings: &TopologySettings) -> (Bound<i64>, Bound<Duration>) {
-    match name {
-        ALERTS => (settings.alerts_max_bytes, Bound::Exactly(Duration::ZERO)),
-        TIMELINE => (settings.timeline_max_bytes, settings.timeline_max_age),
-        DEAD_LETTERS => (
-            settings.dead_letters_max_bytes,
-            settings.dead_letters_max_age,
-        ),
-        _ => (settings.control_max_bytes, settings.control_max_age),
-    }
-}
-
 /// The expected configuration, with the larger values and the placement of the server accepted: a worker needs no
 /// certain servers, and must not stop when an operator moves a stream.
 pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
@@ -193,14 +176,13 @@ pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
 /// is not configured stays. A default limit may be larger, but must exist; a new limit drops no message that the stream
 /// has already.
 pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings) -> Config {
-    let (bytes, age) = bounds(&expected.name, settings);
     let held = i64::try_from(found.state.bytes).unwrap_or(i64::MAX);
-    let max_bytes = match bytes {
+    let max_bytes = match settings.max_bytes(&expected.name) {
         Bound::AtLeast(least) if found.config.max_bytes <= 0 => least.max(held),
         Bound::AtLeast(least) => least.max(found.config.max_bytes),
         Bound::Exactly(bytes) => bytes,
     };
-    let max_age = match age {
+    let max_age = match settings.max_age(&expected.name) {
         Bound::AtLeast(least) => longer(found.config.max_age, least),
         Bound::Exactly(age) => age,
     };

@@ -1,10 +1,11 @@
 //! The HTTP client for requests to addresses that operators configure: one TLS configuration, and no redirect without
-//! a check; the reader of events in a response; TLS connections for gRPC.
+//! a check; the reader of events in a response; TLS connections for gRPC; tokens.
 //!
 //! A proxy of the environment is used.
 
 pub mod events;
 pub mod tls;
+pub mod token;
 
 use std::error::Error as _;
 use std::time::Duration;

@@ -9,7 +9,8 @@ use rustls::{ClientConfig, RootCertStore};
 use tonic::metadata::AsciiMetadataValue;
 
 use crate::pem::{self, FileError};
-use crate::token::TokenSource;
+use crate::token::tokens;
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_mask::Mask;
 
 /// HTTP/2, the only protocol of gRPC.
@@ -55,7 +56,7 @@ impl Credentials {
         let Some(source) = &self.token else {
             return Ok(None);
         };
-        let tokens = source.read()?;
+        let tokens = tokens(source)?;
         mask.learn(tokens.iter().cloned());
         let value = tokens
             .first()

@@ -48,7 +48,6 @@ use crate::proto::{
     CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse,
     MAX_MESSAGE_BYTES,
 };
-use tarsy_config::Concurrency;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::TRACEPARENT;
 use tarsy_core::trace_context::TraceContext;
@@ -73,65 +72,16 @@ pub enum Error {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// The settings of a service.
-#[derive(Clone, Debug)]
+/// What a service is started with.
+#[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The longest time that answers may continue after a stop; then their streams end with UNAVAILABLE.
-    pub drain_timeout: Duration,
+    /// The section of the configuration: limits, and the longest time that answers may continue after a stop; then
+    /// their streams end with UNAVAILABLE.
+    pub settings: tarsy_config::LlmService,
     /// Cancelled when a stop should not wait for the answers.
     pub stop_now: CancellationToken,
     /// The clients that may call the service.
     pub security: Security,
-    pub concurrency: Concurrency,
-    pub limits: RequestLimits,
-}
-
-/// The size of the largest request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestLimits {
-    pub bytes: usize,
-    pub messages: usize,
-    pub tools: usize,
-}
-
-impl Default for RequestLimits {
-    fn default() -> Self {
-        Self {
-            bytes: MAX_MESSAGE_BYTES,
-            messages: 10_000,
-            tools: 1_024,
-        }
-    }
-}
-
-impl RequestLimits {
-    /// The fault of a request that has more than the limits allow.
-    fn check(self, request: &GenerateRequest) -> Result<(), ProviderError> {
-        let counts = [
-            (request.messages.len(), self.messages, "messages"),
-            (request.tools.len(), self.tools, "tools"),
-        ];
-        let Some((count, limit, what)) = counts.into_iter().find(|(count, limit, _)| count > limit)
-        else {
-            return Ok(());
-        };
-        let message = format!(
-            "The request has {count} {what}; llm_service.max_{what} of this service allows {limit}"
-        );
-        Err(ProviderError::new(ErrorCode::InvalidRequest, message))
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            drain_timeout: Duration::from_secs(30),
-            stop_now: CancellationToken::new(),
-            security: Security::default(),
-            concurrency: Concurrency::default(),
-            limits: RequestLimits::default(),
-        }
-    }
 }
 
 /// The LLM service.
@@ -158,21 +108,21 @@ impl Service {
         let answers = TaskTracker::new();
         let stop = CancellationToken::new();
         let Options {
-            drain_timeout,
+            settings,
             stop_now,
             security,
-            concurrency,
-            limits,
         } = self.options;
+        let max_request_bytes = usize::try_from(settings.max_request_bytes).unwrap_or(usize::MAX);
         let calls = Calls {
             backends: self.backends,
             answers: answers.clone(),
             stop: stop.clone(),
-            running: Running::new(concurrency),
-            limits,
+            running: Running::new(settings.concurrency),
+            max_messages: settings.max_messages,
+            max_tools: settings.max_tools,
         };
         let llm = LlmServiceServer::new(calls)
-            .max_decoding_message_size(limits.bytes)
+            .max_decoding_message_size(max_request_bytes)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         let reflection = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -207,7 +157,7 @@ impl Service {
         let drained = async {
             tokio::select! {
                 () = answers.wait() => {}
-                () = tokio::time::sleep(drain_timeout) => {}
+                () = tokio::time::sleep(settings.drain_timeout) => {}
                 () = stop_now.cancelled() => {}
             }
             stop.cancel();
@@ -228,7 +178,28 @@ struct Calls {
     answers: TaskTracker,
     stop: CancellationToken,
     running: Running,
-    limits: RequestLimits,
+    max_messages: u32,
+    max_tools: u32,
+}
+
+impl Calls {
+    /// The fault of a request that has more than the limits allow.
+    fn check(&self, request: &GenerateRequest) -> Result<(), ProviderError> {
+        let counts = [
+            (request.messages.len(), self.max_messages, "messages"),
+            (request.tools.len(), self.max_tools, "tools"),
+        ];
+        for (count, limit, what) in counts {
+            if u32::try_from(count).is_ok_and(|count| count <= limit) {
+                continue;
+            }
+            let message = format!(
+                "The request has {count} {what}; llm_service.max_{what} of this service allows {limit}"
+            );
+            return Err(ProviderError::new(ErrorCode::InvalidRequest, message));
+        }
+        Ok(())
+    }
 }
 
 #[tonic::async_trait]
@@ -279,14 +250,15 @@ impl LlmService for Calls {
             Status::resource_exhausted(refusal)
         })?;
         let counted = CountedRequest::begin(writer, backend_name, provider, permit);
-        let (stop, limits) = (self.stop.clone(), self.limits);
+        let stop = self.stop.clone();
+        let checked = self.check(&request);
         let answering = async move {
             let writer = &counted.writer;
             tokio::select! {
                 () = writer.client_gone() => {}
                 () = stop.cancelled() => writer.abort(Status::unavailable("shutting down")),
                 () = async {
-                    match (limits.check(&request), backend) {
+                    match (checked, backend) {
                         (Err(fault), _) => writer.fail(fault).await,
                         (Ok(()), Ok(backend)) => backend.generate(&Call { request: &request, deadline, writer }).await,
                         (Ok(()), Err(unknown)) => {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tarsy_config::{McpAddress, McpServer, McpTransport, Worker};
+use tarsy_http::outgoing::token::TokenSource;
 
 /// An MCP server: its section of the configuration, with the values that the section refers to.
 #[derive(Clone, Debug)]
@@ -86,24 +87,6 @@ pub struct HttpConfig {
     pub proxy: Option<String>,
     /// The statuses of HTTP with which the server has run no tool, so that any call is sent once more.
     pub not_run_on: Vec<u16>,
-}
-
-/// The source of a bearer token.
-#[derive(Clone, PartialEq, Eq)]
-pub enum TokenSource {
-    /// A variable had it. It does not change while the process runs.
-    Value(String),
-    /// A file, which is read again when the server refuses the token.
-    File(PathBuf),
-}
-
-impl fmt::Debug for TokenSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(_) => f.write_str("Value"),
-            Self::File(file) => f.debug_tuple("File").field(file).finish(),
-        }
-    }
 }
 
 impl fmt::Debug for HttpConfig {

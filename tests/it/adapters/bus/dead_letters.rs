@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tarsy_bus::{
-    Bound, CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority,
-    Published, RETRY_OF, SESSION_ID, StoredDeadLetter, TopologySettings,
+    CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority,
+    Published, RETRY_OF, SESSION_ID, StoredDeadLetter,
 };
 use tarsy_engine::ports::{DeadLetter, DeadReason, Feed};
 
@@ -13,6 +13,7 @@ use super::claims::{next, start};
 use super::table::{Table, new_session};
 use super::{connect, outsider, prepared};
 use crate::support::nats::NatsServer;
+use crate::support::nats::topology::full_at;
 
 async fn publish_all(nats: &Nats, letters: impl IntoIterator<Item = DeadLetter>) {
     let feed = JetStreamFeed::new(nats, Arc::new(Table::default()), FeedSettings::default());
@@ -173,11 +174,7 @@ async fn a_retry_without_a_chain_keeps_the_original_one() {
 async fn a_dead_letter_that_cannot_be_queued_is_kept() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
-    let small = TopologySettings {
-        alerts_max_bytes: Bound::Exactly(1000),
-        ..TopologySettings::default()
-    };
-    nats.ensure_topology(&small).await.unwrap();
+    nats.ensure_topology(&full_at(1000)).await.unwrap();
     let too_large = DeadLetter {
         reason: DeadReason::TooLarge,
         body: Vec::new(),

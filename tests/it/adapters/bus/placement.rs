@@ -1,23 +1,21 @@
 //! Servers and storage of streams that NATS refuses: each error names the setting.
 
-use tarsy_bus::{Layout, Layouts, TopologySettings, TopologyStatus, Weakness};
-use tarsy_config::{StreamPlacement, StreamStorage};
+use tarsy_bus::{TopologySettings, TopologyStatus, Weakness};
+use tarsy_config::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 
 use super::{connect, connect_to};
+use crate::support::nats::topology::with_streams;
 use crate::support::nats::{NatsCluster, NatsServer};
 
 fn placed(placement: StreamPlacement) -> TopologySettings {
-    let alerts = Layout {
-        storage: None,
+    let alerts = StreamLimits {
         placement: Some(placement),
+        ..StreamLimits::default()
     };
-    TopologySettings {
-        layouts: Layouts {
-            alerts,
-            ..Layouts::default()
-        },
-        ..TopologySettings::default()
-    }
+    with_streams(Streams {
+        alerts,
+        ..Streams::default()
+    })
 }
 
 fn on_tags(tags: &[&str]) -> StreamPlacement {
@@ -27,11 +25,9 @@ fn on_tags(tags: &[&str]) -> StreamPlacement {
     }
 }
 
-fn copies(replicas: usize, settings: TopologySettings) -> TopologySettings {
-    TopologySettings {
-        replicas,
-        ..settings
-    }
+fn copies(replicas: u32, mut settings: TopologySettings) -> TopologySettings {
+    settings.streams.replicas = Some(replicas);
+    settings
 }
 
 #[tokio::test]
@@ -108,18 +104,14 @@ async fn copies_and_servers_that_do_not_exist_are_errors_that_name_the_setting()
 async fn another_storage_is_refused_with_the_two_ways_to_go_on() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
-    let memory = Layout {
+    let memory = StreamLimits {
         storage: Some(StreamStorage::Memory),
-        placement: None,
+        ..StreamLimits::default()
     };
-    let layouts = Layouts {
+    let in_memory = with_streams(Streams {
         timeline: memory.clone(),
-        ..Layouts::default()
-    };
-    let in_memory = TopologySettings {
-        layouts,
-        ..TopologySettings::default()
-    };
+        ..Streams::default()
+    });
     nats.ensure_topology(&in_memory).await.unwrap();
     nats.verify_topology(&in_memory).await.unwrap();
     let error = nats
@@ -144,14 +136,10 @@ async fn another_storage_is_refused_with_the_two_ways_to_go_on() {
         inspected[1]
     );
 
-    let layouts = Layouts {
+    let letters = with_streams(Streams {
         dead_letters: memory,
-        ..Layouts::default()
-    };
-    let letters = TopologySettings {
-        layouts,
-        ..TopologySettings::default()
-    };
+        ..Streams::default()
+    });
     let error = nats
         .ensure_topology(&letters)
         .await

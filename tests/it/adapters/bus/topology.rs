@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 use tarsy_bus::TopologyStatus::{self, Differs, Fine, Missing, Unreadable, Weak};
 use tarsy_bus::{
-    Bound, Difference, Error, Nats, NewAlert, Priority, TopologyChanges, TopologyReport,
-    TopologySettings, Weakness,
+    Difference, Error, Nats, NewAlert, Priority, TopologyChanges, TopologyReport, TopologySettings,
+    Weakness,
 };
+use tarsy_config::{StreamLimits, Streams};
 use tarsy_engine::ports::Delivery;
 
 use super::{connect, outsider, prepared, request_api};
 use crate::support::nats::NatsServer;
+use crate::support::nats::topology::{full_at, with_streams};
 
 fn edited(config: &Value, edit: &Value) -> Value {
     let mut config = config.clone();
@@ -423,10 +425,10 @@ async fn every_edited_field_of_a_stream_is_found() {
     nats.ensure_topology(&TopologySettings::default())
         .await
         .unwrap();
-    let three = TopologySettings {
-        replicas: 3,
-        ..TopologySettings::default()
-    };
+    let three = with_streams(Streams {
+        replicas: Some(3),
+        ..Streams::default()
+    });
     let message = nats.verify_topology(&three).await.unwrap_err().to_string();
     assert!(
         message.contains("TARSY_CONTROL: num_replicas is 1, must be at least 3 "),
@@ -560,11 +562,7 @@ async fn a_publish_that_is_not_stored_is_an_error_with_the_cause() {
     let error = nats.publish_alert(alert(10)).await.unwrap_err();
     assert!(matches!(error, Error::NoStream(_)), "{error}");
 
-    let small = TopologySettings {
-        alerts_max_bytes: Bound::Exactly(100_000),
-        ..TopologySettings::default()
-    };
-    nats.ensure_topology(&small).await.unwrap();
+    nats.ensure_topology(&full_at(100_000)).await.unwrap();
     let published = nats.publish_alert(alert(60_000)).await.unwrap();
     assert_eq!(
         (published.subject.as_str(), published.sequence),
@@ -630,11 +628,15 @@ async fn larger_replicas_ages_and_sizes_than_expected_are_accepted_and_kept() {
         (std::time::Duration::ZERO, 201_326_592)
     );
 
-    let configured = TopologySettings {
-        timeline_max_age: Bound::Exactly(hours(2)),
-        timeline_max_bytes: Bound::Exactly(1 << 20),
-        ..TopologySettings::default()
+    let timeline = StreamLimits {
+        max_age: Some(hours(2)),
+        max_bytes: Some(1 << 20),
+        ..StreamLimits::default()
     };
+    let configured = with_streams(Streams {
+        timeline,
+        ..Streams::default()
+    });
     nats.verify_topology(&configured)
         .await
         .expect("a worker accepts larger values than its configuration has");
@@ -664,19 +666,17 @@ async fn a_stream_of_an_older_version_gets_a_limit_that_drops_no_message() {
             .await
             .unwrap();
     }
-    for number in 0..4 {
+    // More than the default of 192 MiB.
+    for number in 0..204 {
         let subject = format!("tarsy.dead.empty.{number}");
         jetstream
-            .publish(subject, vec![b'x'; 500_000].into())
+            .publish(subject, vec![b'x'; 1_000_000].into())
             .await
             .unwrap()
             .await
             .unwrap();
     }
-    let settings = TopologySettings {
-        dead_letters_max_bytes: Bound::AtLeast(1_000_000),
-        ..TopologySettings::default()
-    };
+    let settings = TopologySettings::default();
     nats.verify_topology(&settings)
         .await
         .expect("a worker does not need the bound");
@@ -706,8 +706,8 @@ async fn a_stream_of_an_older_version_gets_a_limit_that_drops_no_message() {
         &letters.cached_info().state,
         letters.cached_info().config.max_bytes,
     );
-    assert_eq!(state.messages, 4, "no dead letter is lost");
-    assert!((2_000_000..3_000_000).contains(&bound), "{bound}");
+    assert_eq!(state.messages, 204, "no dead letter is lost");
+    assert!((204_000_000..205_000_000).contains(&bound), "{bound}");
     let timeline = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
     assert_eq!(timeline.cached_info().config.max_bytes, 512 << 20);
 }
@@ -715,13 +715,9 @@ async fn a_stream_of_an_older_version_gets_a_limit_that_drops_no_message() {
 #[tokio::test]
 async fn a_stream_without_room_on_the_server_is_an_error_that_names_the_setting() {
     let server = NatsServer::start().await;
-    let large = TopologySettings {
-        alerts_max_bytes: Bound::Exactly(1 << 40),
-        ..TopologySettings::default()
-    };
     let error = connect(&server)
         .await
-        .ensure_topology(&large)
+        .ensure_topology(&full_at(1 << 40))
         .await
         .unwrap_err()
         .to_string();

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use tarsy_config::LlmService;
 use tarsy_core::execution::entry::{Answer, Role};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{ProviderPlan, ToolSpec};
@@ -46,7 +47,10 @@ impl Server {
             address,
             options,
             service::Options {
-                drain_timeout,
+                settings: LlmService {
+                    drain_timeout,
+                    ..LlmService::default()
+                },
                 ..service::Options::default()
             },
         )

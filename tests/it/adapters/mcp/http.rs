@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_mask::Mask;
-use tarsy_mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
+use tarsy_mcp::{HttpConfig, ServerConfig, Servers, Transport};
 use tokio_util::sync::CancellationToken;
 
 use super::{TEST_TIMEOUT, call, within};

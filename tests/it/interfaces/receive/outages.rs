@@ -1,17 +1,14 @@
 //! The receiver while the queue is full or the broker is unavailable.
-
-use tarsy_bus::{Bound, TopologySettings};
+use tarsy_bus::TopologySettings;
 
 use super::{Receiver, make_streams};
 use crate::support::http;
 use crate::support::nats::NatsServer;
+use crate::support::nats::topology::full_at;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alerts_are_answered_with_503_while_the_queue_is_full() {
-    let settings = TopologySettings {
-        alerts_max_bytes: Bound::Exactly(16 * 1024),
-        ..TopologySettings::default()
-    };
+    let settings = full_at(16 * 1024);
     let receiver = Receiver::start_with(&settings, &[]).await;
     let body = [b'x'; 1024];
     let mut accepted = 0;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tarsy_mcp::{HttpConfig, ServerConfig, TokenSource, Transport};
+use tarsy_http::outgoing::token::TokenSource;
+use tarsy_mcp::{HttpConfig, ServerConfig, Transport};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};

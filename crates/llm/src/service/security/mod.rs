@@ -15,7 +15,7 @@ pub(super) use self::tls::ServerTls;
 pub use self::tls::TlsFiles;
 use self::tokens::Tokens;
 use crate::pem::FileError;
-use crate::token::TokenSource;
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_mask::Mask;
 
 const RELOAD_INTERVAL: Duration = Duration::from_secs(2);

@@ -5,8 +5,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tonic::codegen::http::HeaderMap;
 
 use crate::pem::FileError;
-use crate::token::TokenSource;
+use crate::token::tokens;
 use tarsy_http::listener::Token;
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_mask::Mask;
 
 /// The tokens as they were read last.
@@ -70,7 +71,7 @@ impl Tokens {
 }
 
 fn accepted(source: &TokenSource, mask: &Mask) -> Result<Vec<Token>, FileError> {
-    let texts = source.read()?;
+    let texts = tokens(source)?;
     mask.learn(texts.iter().cloned());
     Ok(texts.iter().filter_map(|text| Token::new(text)).collect())
 }

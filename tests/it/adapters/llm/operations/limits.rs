@@ -3,16 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tarsy_config::Concurrency;
+use tarsy_config::{Concurrency, LlmService};
 use tarsy_core::execution::entry::Role;
 use tarsy_engine::ports::ModelError;
+use tarsy_llm::service;
 use tarsy_llm::service::scripted::Options;
-use tarsy_llm::service::{self, RequestLimits};
 use tokio_util::sync::CancellationToken;
 
 use super::super::gates::Gatekeeper;
 use super::super::harness::{Server, ask, failed, message, request, script, within_timeout};
 use super::start;
+
+fn with_settings(settings: LlmService) -> service::Options {
+    service::Options {
+        settings,
+        ..service::Options::default()
+    }
+}
 
 fn start_gated(answers: &str, gatekeeper: &Gatekeeper, options: service::Options) -> Server {
     let scripted = Options {
@@ -29,10 +36,10 @@ async fn a_call_over_the_limit_of_its_provider_is_unavailable_until_another_one_
         default: 9,
         by_provider: BTreeMap::from([("scripted".to_owned(), 1)]),
     };
-    let options = service::Options {
+    let options = with_settings(LlmService {
         concurrency,
-        ..service::Options::default()
-    };
+        ..LlmService::default()
+    });
     let server = start_gated(
         "  - {chunks: [{text: first}, {gate: hold}]}\n",
         &gatekeeper,
@@ -88,15 +95,12 @@ async fn a_worker_has_a_call_for_every_slot_on_its_one_connection() {
 
 #[tokio::test]
 async fn a_request_with_too_many_messages_or_tools_or_bytes_fails_with_the_limit() {
-    let limits = RequestLimits {
-        bytes: 1 << 20,
-        messages: 3,
-        tools: 2,
-    };
-    let server = start(service::Options {
-        limits,
-        ..service::Options::default()
-    });
+    let server = start(with_settings(LlmService {
+        max_request_bytes: 1 << 20,
+        max_messages: 3,
+        max_tools: 2,
+        ..LlmService::default()
+    }));
     let client = server.client();
     let mut asked = request("test", "x");
     assert_eq!(ask(&client, &asked).await.unwrap().text, "fine");
@@ -121,10 +125,12 @@ async fn a_request_with_too_many_messages_or_tools_or_bytes_fails_with_the_limit
 async fn a_second_signal_breaks_the_answers_off_that_a_drain_would_wait_for() {
     let mut gatekeeper = Gatekeeper::new();
     let stop_now = CancellationToken::new();
-    let (drain_timeout, now) = (Duration::from_secs(600), stop_now.clone());
     let options = service::Options {
-        drain_timeout,
-        stop_now: now,
+        settings: LlmService {
+            drain_timeout: Duration::from_secs(600),
+            ..LlmService::default()
+        },
+        stop_now: stop_now.clone(),
         ..service::Options::default()
     };
     let mut server = start_gated(

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::client::{Client, ClientCertificate, Credentials};
-use tarsy_llm::token::TokenSource;
 
 use super::super::gates::Gatekeeper;
 use super::super::harness::{ask, continued, failed, request, within_timeout};

@@ -1,8 +1,8 @@
 //! Reflection, read as its clients do.
 
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::service;
 use tarsy_llm::service::security::Security;
-use tarsy_llm::token::TokenSource;
 use tarsy_mask::Mask;
 use tokio_stream::StreamExt as _;
 use tonic::transport::Channel;

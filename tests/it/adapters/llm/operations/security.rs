@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use tarsy_engine::ports::ModelError;
+use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::client::{Client, ClientCertificate, Credentials, ServiceFault};
 use tarsy_llm::proto::GenerateRequest;
 use tarsy_llm::proto::llm_service_client::LlmServiceClient;
 use tarsy_llm::service;
 use tarsy_llm::service::security::{Security, TlsFiles};
-use tarsy_llm::token::TokenSource;
 use tarsy_mask::Mask;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;

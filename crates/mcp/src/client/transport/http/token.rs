@@ -6,11 +6,8 @@ use std::path::Path;
 use reqwest::header::HeaderValue;
 
 use super::HttpFault;
-use crate::client::config::TokenSource;
+use tarsy_http::outgoing::token::{self, FileFault, TokenSource};
 use tarsy_mask::Mask;
-
-/// A token is shorter.
-const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
 /// The token that is sent now. Its text appears in no debug output.
 pub(in crate::client) struct BearerToken {
@@ -62,10 +59,10 @@ impl BearerToken {
     async fn read(&self) -> Result<HeaderValue, HttpFault> {
         let text = match &self.source {
             TokenSource::Value(text) => text.clone(),
-            TokenSource::File(file) => read_file(file).await?,
+            TokenSource::File(file) => read(file).await?,
         };
         self.mask.learn([text.trim().to_owned()]);
-        let header = header(&text).ok_or_else(|| HttpFault::Token(NO_TOKEN.to_owned()))?;
+        let header = token::bearer(&text).ok_or_else(|| HttpFault::Token(NO_TOKEN.to_owned()))?;
         *self.current() = Some(header.clone());
         Ok(header)
     }
@@ -77,29 +74,19 @@ impl BearerToken {
 
 const NO_TOKEN: &str = "the bearer token is empty or has blanks or letters beyond ASCII";
 
-async fn read_file(file: &Path) -> Result<String, HttpFault> {
-    let read = tokio::fs::read_to_string(file).await;
-    let text = read.map_err(|error| {
-        HttpFault::Token(format!(
-            "the file of the bearer token cannot be read ({}): {error}",
-            file.display()
-        ))
-    })?;
-    if text.len() > MAX_TOKEN_BYTES {
-        return Err(HttpFault::Token(format!(
-            "the file of the bearer token is too long ({})",
-            file.display()
-        )));
-    }
-    Ok(text)
-}
-
-fn header(text: &str) -> Option<HeaderValue> {
-    let token = text.trim();
-    let sendable = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-    let mut header = sendable.then(|| HeaderValue::from_str(&format!("Bearer {token}")).ok())??;
-    header.set_sensitive(true);
-    Some(header)
+async fn read(file: &Path) -> Result<String, HttpFault> {
+    let file_name = file.display();
+    let read = token::read_file(file).await;
+    read.map_err(|fault| {
+        HttpFault::Token(match fault {
+            FileFault::Unreadable(error) => {
+                format!("the file of the bearer token cannot be read ({file_name}): {error}")
+            }
+            FileFault::TooLong(_) => {
+                format!("the file of the bearer token is too long ({file_name})")
+            }
+        })
+    })
 }
 
 #[cfg(test)]
