@@ -59,11 +59,11 @@ pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration
 
 /// The cooldown of another session covers the alert; that session completed `ago`.
 pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
-    let (session, ago) = (
-        short(session),
-        ago.map(|ago| format!(" {} ago", format::span(ago)))
-            .unwrap_or_default(),
-    );
+    let session = short(session);
+    let ago = ago
+        .map(|ago| format!(" {} ago", format::span(ago)))
+        .unwrap_or_default();
+
     format!(
         "session {session} investigated the same fingerprint{ago} and completed (cooldown); \
          tarsy submit --force investigates again. Following it."
@@ -109,6 +109,15 @@ pub fn workers(workers: Workers) -> String {
         String::new()
     };
     format!("{count}, {slots}, {} busy{paused}", workers.busy)
+}
+
+/// ` (since 5 s)`, the end of a sentence about a state; empty for one that has just begun.
+pub fn since(state_ms: u64) -> String {
+    if state_ms == 0 {
+        return String::new();
+    }
+    let span = format::span(Duration::from_millis(state_ms));
+    format!(" (since {span})")
 }
 
 /// The message for an id that neither the queue nor the database knows.

@@ -58,11 +58,10 @@ fn read(
         }
     };
     // The masked body is repaired already, so its reading has no such notes.
-    let is_repair = |note: &&Note| matches!(note, Note::Repaired(_));
     let repairs: Vec<String> = part
         .notes
         .iter()
-        .filter(is_repair)
+        .filter(|note| matches!(note, Note::Repaired(_)))
         .map(ToString::to_string)
         .collect();
     let facts = Facts::of(&part, &hints.suffix);
@@ -136,11 +135,14 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
         Cow::Owned(masked) if masked == alert.fingerprint => masked,
         Cow::Owned(_) => hashed(&alert.fingerprint),
     };
-    let masked = |report: MemberReport| MemberReport {
-        text: text(report.text),
-        ..report
-    };
-    let reports = alert.reports.into_iter().map(masked).collect();
+    let reports = alert
+        .reports
+        .into_iter()
+        .map(|report| MemberReport {
+            text: text(report.text),
+            ..report
+        })
+        .collect();
     Alert {
         title: text(alert.title),
         text: text(alert.text),
@@ -189,7 +191,9 @@ mod tests {
     use tarsy_core::alert::refs::{Refs, am_group};
 
     fn masked(body: &Value) -> Alert {
-        let (mask, body) = (Mask::new(["known-val5e".to_owned()]), body.to_string());
+        let mask = Mask::new(["known-val5e".to_owned()]);
+        let body = body.to_string();
+
         alert(
             &mask,
             &Intake::default(),
@@ -292,10 +296,9 @@ mod tests {
         let of = |key: &str| {
             masked(&json!({"alertname": "A", "groupKey": key, "message": "m"})).fingerprint
         };
-        let (one, other) = (
-            of("url=postgres://a:w0rd-one@h/d"),
-            of("url=postgres://a:w0rd-two@h/d"),
-        );
+        let one = of("url=postgres://a:w0rd-one@h/d");
+        let other = of("url=postgres://a:w0rd-two@h/d");
+
         assert!(
             one != other
                 && [&one, &other]

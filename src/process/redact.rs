@@ -37,12 +37,14 @@ impl Addresses {
         if url.contains("://") {
             return redacted_url(url);
         }
-        let is_shown = |word: &&str| {
-            ["host=", "hostaddr=", "port=", "dbname="]
-                .iter()
-                .any(|key| word.starts_with(key))
-        };
-        let words: Vec<&str> = url.split_whitespace().filter(is_shown).collect();
+        let words: Vec<&str> = url
+            .split_whitespace()
+            .filter(|word| {
+                ["host=", "hostaddr=", "port=", "dbname="]
+                    .iter()
+                    .any(|key| word.starts_with(key))
+            })
+            .collect();
         if words.is_empty() {
             "the database".to_owned()
         } else {

@@ -18,7 +18,7 @@ use tarsy_core::readable::cut::{ReadBack, cut};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
 use tarsy_mcp::{
-    HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
+    HttpConfig, Inventory, ServerConfig, Servers, StdioConfig, TokenSource, Transport,
 };
 
 use super::{secrets, users};
@@ -75,11 +75,6 @@ fn stdio(program: &McpProgram) -> anyhow::Result<StdioConfig> {
 }
 
 fn http(address: &McpAddress) -> anyhow::Result<HttpConfig> {
-    let of_variable = |name: &String| {
-        process_env(name)
-            .map(TokenSource::Value)
-            .with_context(|| format!("token_env: variable {name} is not set"))
-    };
     let of_file = address
         .token_file
         .as_ref()
@@ -90,7 +85,11 @@ fn http(address: &McpAddress) -> anyhow::Result<HttpConfig> {
         token: address
             .token_env
             .as_ref()
-            .map(of_variable)
+            .map(|name| {
+                process_env(name)
+                    .map(TokenSource::Value)
+                    .with_context(|| format!("token_env: variable {name} is not set"))
+            })
             .transpose()?
             .or(of_file),
         ca_file: address.ca_file.as_ref().map(PathBuf::from),
@@ -173,13 +172,12 @@ fn harmless(inventory: &Inventory) -> Option<&ToolSpec> {
         .offered
         .iter()
         .filter(|spec| spec.read_only && !has_required_arguments(spec));
-    let rank = |spec: &&ToolSpec| {
+    callable.min_by_key(|spec| {
         let words = PROBING
             .iter()
             .position(|word| spec.tool().to_lowercase().contains(word));
         words.unwrap_or(PROBING.len())
-    };
-    callable.min_by_key(rank)
+    })
 }
 
 fn has_required_arguments(spec: &ToolSpec) -> bool {
@@ -385,8 +383,11 @@ fn permitted(
     let own_name = wanted
         .strip_prefix(server)
         .and_then(|rest| rest.strip_prefix('.'));
-    let named = |tool: &&Listed| tool.name == *wanted || Some(tool.tool.as_str()) == own_name;
-    let Some(listed) = inventory.tools.iter().find(named) else {
+    let Some(listed) = inventory
+        .tools
+        .iter()
+        .find(|tool| tool.name == *wanted || Some(tool.tool.as_str()) == own_name)
+    else {
         bail!("{server} has no tool {wanted:?}: tarsy tools {server} lists them");
     };
     if let Some(why) = &listed.withheld {

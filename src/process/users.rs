@@ -42,7 +42,10 @@ fn of_accounts(accounts: &str, name: &str) -> Option<User> {
     let [_, _, uid, gid, _, home, ..] = account.as_slice() else {
         return None;
     };
-    let (uid, gid, home) = (uid.parse().ok()?, gid.parse().ok()?, PathBuf::from(home));
+    let uid = uid.parse().ok()?;
+    let gid = gid.parse().ok()?;
+    let home = PathBuf::from(home);
+
     Some(User {
         uid,
         gid,

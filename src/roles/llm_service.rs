@@ -185,11 +185,13 @@ fn warn_if_exposed(address: SocketAddr, security: &Security) {
 fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
     let files = transcript_files(directory)
         .with_context(|| format!("transcripts in {}", directory.display()))?;
-    let read = |file: PathBuf| {
-        let text = std::fs::read_to_string(&file)?;
-        Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))
-    };
-    files.into_iter().map(read).collect()
+    files
+        .into_iter()
+        .map(|file| {
+            let text = std::fs::read_to_string(&file)?;
+            Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -274,7 +276,9 @@ mod tests {
 
     #[test]
     fn the_configuration_has_the_defaults_of_the_service() {
-        let (settings, service) = (LlmService::default(), service::Options::default());
+        let settings = LlmService::default();
+        let service = service::Options::default();
+
         let bytes = usize::try_from(settings.max_request_bytes).unwrap();
         let [messages, tools] = [settings.max_messages, settings.max_tools]
             .map(|count| usize::try_from(count).unwrap());

@@ -48,15 +48,16 @@ fn not_checked(check: &str) -> Check {
 
 /// Checks the version, the round trip and the largest message of the server.
 pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Checked {
-    let failed = |detail: String| Check::new("nats", Verdict::Fail, detail);
     let nats = nats.await?;
     let info = nats.server();
     let about = format!("{} at {}", info.version, addresses.redacted_nats());
     let rtt = nats
         .rtt()
         .await
-        .map_err(|error| failed(format!("{about}: {error}")))?;
-    let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
+        .map_err(|error| Check::new("nats", Verdict::Fail, format!("{about}: {error}")))?;
+    let rtt = rtt.as_secs_f64() * 1000.0;
+    let payload = info.max_payload / 1024;
+
     let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
     let verdict = if info.max_payload < MIN_PAYLOAD_BYTES {
         Verdict::Warn
@@ -83,25 +84,25 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
         "{} streams, {consumers} consumers",
         examined.len() - consumers
     );
-    let weak = |(weakness, risk, fix): (tarsy_bus::Weakness, &str, &str)| {
-        let names = examined
-            .iter()
-            .filter(|object| object.status == tarsy_bus::TopologyStatus::Weak(weakness));
-        let names = names
-            .map(|object| object.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ");
-        let found = || {
-            Check::new(
-                "streams",
-                Verdict::Warn,
-                format!("{detail}; {risk}: {names}"),
-            )
-            .fix(fix)
-        };
-        (!names.is_empty()).then(found)
-    };
-    let first = WEAKNESSES.into_iter().find_map(weak);
+    let first = WEAKNESSES.into_iter().find_map(
+        |(weakness, risk, fix): (tarsy_bus::Weakness, &str, &str)| {
+            let names = examined
+                .iter()
+                .filter(|object| object.status == tarsy_bus::TopologyStatus::Weak(weakness));
+            let names = names
+                .map(|object| object.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ");
+            (!names.is_empty()).then(|| {
+                Check::new(
+                    "streams",
+                    Verdict::Warn,
+                    format!("{detail}; {risk}: {names}"),
+                )
+                .fix(fix)
+            })
+        },
+    );
     Ok(vec![first.unwrap_or_else(|| {
         Check::new("streams", Verdict::Ok, detail.clone())
     })])
@@ -164,12 +165,14 @@ pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings
             .fix("start these servers, or connect them"));
     }
     if !behind.is_empty() {
-        let line = |(server, objects): (&&str, &Vec<String>)| {
-            let detail = format!("{server} is not up to date: {}", objects.join(", "));
-            Check::new("replicas", Verdict::Warn, detail)
-                .fix(format!("start {server}, or look at its log"))
-        };
-        return Ok(behind.iter().map(line).collect());
+        return Ok(behind
+            .iter()
+            .map(|(server, objects): (&&str, &Vec<String>)| {
+                let detail = format!("{server} is not up to date: {}", objects.join(", "));
+                Check::new("replicas", Verdict::Warn, detail)
+                    .fix(format!("start {server}, or look at its log"))
+            })
+            .collect());
     }
     let made = groups.iter().filter(|group| group.copies < group.wanted);
     let made: Vec<String> = made

@@ -29,8 +29,9 @@ pub(super) async fn check_of_reader(addresses: Arc<Addresses>) -> Checked {
 }
 
 fn options(addresses: &Addresses) -> Result<ConnectOptions, Check> {
-    let failed = |error: anyhow::Error| Check::new("postgres", Verdict::Fail, error.to_string());
-    addresses.database_for_command("doctor").map_err(failed)
+    addresses
+        .database_for_command("doctor")
+        .map_err(|error: anyhow::Error| Check::new("postgres", Verdict::Fail, error.to_string()))
 }
 
 async fn examined(options: ConnectOptions) -> Result<DatabaseReport, Check> {
@@ -38,10 +39,9 @@ async fn examined(options: ConnectOptions) -> Result<DatabaseReport, Check> {
 }
 
 fn described(found: &DatabaseReport) -> Check {
-    let (skew, rtt) = (
-        found.clock_ahead_ms.unsigned_abs(),
-        found.round_trip.as_secs_f64() * 1000.0,
-    );
+    let skew = found.clock_ahead_ms.unsigned_abs();
+    let rtt = found.round_trip.as_secs_f64() * 1000.0;
+
     let schema = match (&found.schema, &found.fit) {
         (None, _) => "no schema".to_owned(),
         (Some(version), Ok(Schema::Current)) => format!("schema {version} (current)"),

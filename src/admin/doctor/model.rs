@@ -42,10 +42,13 @@ pub(super) async fn check(
 
 async fn providers(config: &Config, client: &Client, ask: Ask) -> Vec<Check> {
     // The answer of a recording, or of a model that is not used, proves nothing.
-    let proves = |(name, llm): &(&String, &LlmProvider)| {
-        !uses(config, name).is_empty() && llm.backend() != Backend::Scripted
-    };
-    let (asked, rest): (Vec<_>, Vec<_>) = config.llm_providers.iter().partition(proves);
+    let (asked, rest): (Vec<_>, Vec<_>) =
+        config
+            .llm_providers
+            .iter()
+            .partition(|(name, llm): &(&String, &LlmProvider)| {
+                !uses(config, name).is_empty() && llm.backend() != Backend::Scripted
+            });
     let mut reports = report(config, &names(&asked), client, ask).await;
     reports.extend(report(config, &names(&rest), client, Ask::Nothing).await);
     reports.iter().map(checked).collect()

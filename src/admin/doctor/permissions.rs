@@ -27,10 +27,9 @@ pub fn run(addresses: &Addresses) -> impl Stream<Item = Check> + use<> {
 }
 
 async fn of_nats(addresses: Arc<Addresses>) -> Checked {
-    let failed = |detail: String| Check::new("nats", Verdict::Fail, detail);
     let nats = broker::connect(Arc::clone(&addresses)).await?;
     let granted = nats.granted().await.map_err(|error| {
-        failed(error.to_string())
+        Check::new("nats", Verdict::Fail, error.to_string())
             .fix("permit publish on $SYS.REQ.USER.INFO and subscribe to _INBOX_doctor.>")
     })?;
     let about = format!("{} at {}", named(&granted), addresses.redacted_nats());
@@ -67,42 +66,43 @@ fn of_roles(granted: &Granted) -> Vec<Check> {
     let best = fitting
         .min_by_key(|fit| fit.extra.len())
         .map(|fit| fit.extra.len());
-    let check = |fit: &Fit| {
-        let name = format!("nats {}", fit.role.as_str());
-        let more = fit
-            .extra
-            .iter()
-            .copied()
-            .map(Ability::describe)
-            .collect::<Vec<_>>()
-            .join(", ");
-        if !fit.missing.is_empty() {
-            let verdict = if best.is_none() {
-                Verdict::Fail
+    fits.iter()
+        .map(|fit| {
+            let name = format!("nats {}", fit.role.as_str());
+            let more = fit
+                .extra
+                .iter()
+                .copied()
+                .map(Ability::describe)
+                .collect::<Vec<_>>()
+                .join(", ");
+            if !fit.missing.is_empty() {
+                let verdict = if best.is_none() {
+                    Verdict::Fail
+                } else {
+                    Verdict::Info
+                };
+                return Check::new(
+                    name,
+                    verdict,
+                    format!("does not fit: lacks {}", listed(&fit.missing)),
+                );
+            }
+            if more.is_empty() {
+                return Check::new(
+                    name,
+                    Verdict::Ok,
+                    "fits, and permits no more than the role needs",
+                );
+            }
+            let verdict = if best == Some(fit.extra.len()) {
+                Verdict::Warn
             } else {
                 Verdict::Info
             };
-            return Check::new(
-                name,
-                verdict,
-                format!("does not fit: lacks {}", listed(&fit.missing)),
-            );
-        }
-        if more.is_empty() {
-            return Check::new(
-                name,
-                Verdict::Ok,
-                "fits, and permits no more than the role needs",
-            );
-        }
-        let verdict = if best == Some(fit.extra.len()) {
-            Verdict::Warn
-        } else {
-            Verdict::Info
-        };
-        Check::new(name, verdict, format!("fits, and may also: {more}"))
-    };
-    fits.iter().map(check).collect()
+            Check::new(name, verdict, format!("fits, and may also: {more}"))
+        })
+        .collect()
 }
 
 /// Lists at most three subjects.

@@ -86,17 +86,16 @@ fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
 }
 
 fn chains_with(config: &Config, server: &str) -> String {
-    let uses = |chain: &&String| {
-        route::choose(config, "", Some(chain.as_str())).is_ok_and(|route| {
-            route::servers_of(config, &route)
-                .iter()
-                .any(|name| name == server)
-        })
-    };
     config
         .agent_chains
         .keys()
-        .filter(uses)
+        .filter(|chain| {
+            route::choose(config, "", Some(chain.as_str())).is_ok_and(|route| {
+                route::servers_of(config, &route)
+                    .iter()
+                    .any(|name| name == server)
+            })
+        })
         .cloned()
         .collect::<Vec<_>>()
         .join(", ")

@@ -219,20 +219,23 @@ fn cluster_section(cluster: &Cluster, folder: &Path) -> Vec<String> {
     } else {
         CLUSTER_SERVER_FILE
     };
-    let with_files = |line: &str| {
-        let line = line.replace(SETTINGS_OF_EXAMPLE, settings);
-        match &cluster.access {
-            ClusterAccess::Kubeconfig(file) => {
-                let file = file.display().to_string();
-                Some(line.replace(
-                    KUBECONFIG_OF_EXAMPLE,
-                    if is_plain(&file) { &file } else { "" },
-                ))
+    section
+        .filter_map(|line| {
+            let line = line.replace(SETTINGS_OF_EXAMPLE, settings);
+            match &cluster.access {
+                ClusterAccess::Kubeconfig(file) => {
+                    let file = file.display().to_string();
+                    Some(line.replace(
+                        KUBECONFIG_OF_EXAMPLE,
+                        if is_plain(&file) { &file } else { "" },
+                    ))
+                }
+                ClusterAccess::Pod => {
+                    Some(line).filter(|line| !line.contains(KUBECONFIG_OF_EXAMPLE))
+                }
             }
-            ClusterAccess::Pod => Some(line).filter(|line| !line.contains(KUBECONFIG_OF_EXAMPLE)),
-        }
-    };
-    section.filter_map(with_files).collect()
+        })
+        .collect()
 }
 
 /// Whether a path can be the default of a reference. One with other characters could end it.
@@ -244,9 +247,10 @@ fn is_plain(path: &str) -> bool {
 /// A text as a value of YAML in which no reference is resolved.
 fn text(value: &str) -> String {
     let begins = value.starts_with(|first: char| first.is_ascii_alphabetic());
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/:-".contains(c);
     if begins
-        && value.chars().all(is_plain)
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._/:-".contains(c))
         && !value.ends_with(':')
         && !["true", "false", "null"].contains(&value)
     {

@@ -135,10 +135,11 @@ fn variable(env: Env<'_>, name: &str) -> Option<String> {
 }
 
 fn vertex_ai(env: Env<'_>) -> VertexAi {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let Some(project) =
-        variable(env, "GOOGLE_CLOUD_PROJECT").filter(|project| project.bytes().all(is_plain))
-    else {
+    let Some(project) = variable(env, "GOOGLE_CLOUD_PROJECT").filter(|project| {
+        project
+            .bytes()
+            .all(|byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    }) else {
         return VertexAi::Absent;
     };
     match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {

@@ -144,14 +144,14 @@ mod tests {
     #[test]
     fn a_model_with_tools_is_preferred_and_an_embedding_model_is_no_choice() {
         let choice = |models: &[(&str, &[&str])]| {
-            let shown = |words: &[&str]| Shown {
-                capabilities: words.iter().map(|word| (*word).to_owned()).collect(),
-            };
-            choose(
-                models
-                    .iter()
-                    .map(|(name, words)| ((*name).to_owned(), shown(words))),
-            )
+            choose(models.iter().map(|(name, words)| {
+                (
+                    (*name).to_owned(),
+                    Shown {
+                        capabilities: words.iter().map(|word| (*word).to_owned()).collect(),
+                    },
+                )
+            }))
         };
         let model = |name: &str, tools| Ollama::Model {
             name: name.to_owned(),

@@ -10,17 +10,21 @@ use tarsy_config::default_models::LOCAL;
 /// One line for each finding: its name and what follows from it.
 pub fn found(findings: &Findings) -> Vec<(String, String)> {
     let chosen = providers(findings);
-    let role = |name: &str| match chosen.iter().position(|chosen| chosen.name == name) {
-        Some(0) => "the default",
-        Some(_) => "takes over when the providers before it fail",
-        None => "not used",
-    };
     let mut lines = Vec::new();
     for key in &findings.keys {
-        let (name, model) = (key.starter.name, key.starter.default.model);
+        let name = key.starter.name;
+        let model = key.starter.default.model;
+
         lines.push((
             key.variable.to_owned(),
-            format!("provider {name}, model {model}: {}", role(name)),
+            format!(
+                "provider {name}, model {model}: {}",
+                match chosen.iter().position(|chosen| chosen.name == name) {
+                    Some(0) => "the default",
+                    Some(_) => "takes over when the providers before it fail",
+                    None => "not used",
+                }
+            ),
         ));
     }
     lines.extend(findings.other_keys.iter().map(|(variable, provider)| {

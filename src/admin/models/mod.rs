@@ -180,7 +180,9 @@ async fn of_tool_call(
         State::Ready | State::Unknown => {
             let plan =
                 |strategy| provider_plan(&report.name, llm, backend(llm, strategy), Vec::new());
-            let (native, react) = (plan(Strategy::NativeThinking), plan(Strategy::React));
+            let native = plan(Strategy::NativeThinking);
+            let react = plan(Strategy::React);
+
             let timeout = timeout.unwrap_or_else(|| own_timeout(&llm.connection));
             Box::pin(strategy::probe(
                 report,

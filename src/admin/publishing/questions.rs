@@ -96,7 +96,9 @@ mod tests {
     fn the_reason_why_an_alert_was_not_investigated_is_the_stored_one() {
         let ended = |dead_detail: Option<&str>| {
             let dead_detail = dead_detail.map(str::to_owned);
-            let (disposition, session) = (DispositionKind::Ended, None);
+            let disposition = DispositionKind::Ended;
+            let session = None;
+
             let report = AlertReport {
                 disposition,
                 session,

@@ -66,7 +66,9 @@ pub fn message(
     let body = stored_text(old)?;
     let stored = |name: &str| old.headers.get(name).and_then(Value::as_str);
     let parent = old.parent_id.map(|parent| parent.to_string());
-    let (own_id, retried_id) = (session.to_string(), old.alert_id.to_string());
+    let own_id = session.to_string();
+    let retried_id = old.alert_id.to_string();
+
     let headers = [
         (tarsy_bus::ALERT_TYPE, old.alert_type.as_deref()),
         (tarsy_bus::TITLE, old.title.as_deref()),
@@ -79,10 +81,12 @@ pub fn message(
         (tarsy_bus::FORCE, Some("true")),
     ];
     // A value from a body may have line breaks, which a header may not.
-    let in_one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let headers = headers
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), in_one_line(value?))));
+    let headers = headers.into_iter().filter_map(|(name, value)| {
+        Some((
+            name.to_owned(),
+            value?.split_whitespace().collect::<Vec<_>>().join(" "),
+        ))
+    });
     let headers: Map<_, _> = headers
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| (name, value.into()))

@@ -91,7 +91,9 @@ impl Rules {
             .map_err(refused)?;
         let (body, hints, left_out) = match reduced {
             Some(reduced) => {
-                let (hints, left_out) = (reduced.hints(hints), reduced.left_out.header());
+                let hints = reduced.hints(hints);
+                let left_out = reduced.left_out.header();
+
                 (reduced.body.into_bytes(), hints, left_out)
             }
             None => (body.to_vec(), hints, None),
@@ -137,30 +139,33 @@ impl Rules {
 /// The message of each alert of a body.
 pub fn messages(parts: &[Part], body: &[u8], draft: &Draft) -> Vec<Outgoing> {
     let has_several = parts.len() > 1;
-    let message = |(at, part): (usize, &Part)| {
-        let session = if at == 0 {
-            draft.session
-        } else {
-            draft.session.of_part(part.index)
-        };
-        let mut headers = draft.headers.clone();
-        headers.insert(SESSION_ID.to_owned(), session.to_string().into());
-        if has_several {
-            headers.insert(PART.to_owned(), part.index.to_string().into());
-        }
-        let priority = Priority::from(draft.priority.unwrap_or(part.alert.severity));
-        let headers = Value::Object(headers);
-        Outgoing {
-            session,
-            alert: NewAlert {
-                priority,
-                suffix: draft.suffix.clone(),
-                body: body.to_vec(),
-                headers,
-            },
-        }
-    };
-    parts.iter().enumerate().map(message).collect()
+    parts
+        .iter()
+        .enumerate()
+        .map(|(at, part): (usize, &Part)| {
+            let session = if at == 0 {
+                draft.session
+            } else {
+                draft.session.of_part(part.index)
+            };
+            let mut headers = draft.headers.clone();
+            headers.insert(SESSION_ID.to_owned(), session.to_string().into());
+            if has_several {
+                headers.insert(PART.to_owned(), part.index.to_string().into());
+            }
+            let priority = Priority::from(draft.priority.unwrap_or(part.alert.severity));
+            let headers = Value::Object(headers);
+            Outgoing {
+                session,
+                alert: NewAlert {
+                    priority,
+                    suffix: draft.suffix.clone(),
+                    body: body.to_vec(),
+                    headers,
+                },
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -64,10 +64,10 @@ fn show(all: &Pruned, args: PruneArgs) -> anyhow::Result<()> {
     if all.rows.is_empty() {
         return note(&format!("nothing is old enough: no row {outcome}"));
     }
-    print(
-        &all.rows
-            .iter()
-            .map(|(table, count)| format!("{count:>10}  {table} {outcome}"))
-            .collect::<Vec<_>>(),
-    )
+    let lines: Vec<String> = all
+        .rows
+        .iter()
+        .map(|(table, count)| format!("{count:>10}  {table} {outcome}"))
+        .collect();
+    print(&lines)
 }

@@ -4,13 +4,12 @@ use anyhow::ensure;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::output::{json_lines, note, print, print_json};
+use super::output::{json_lines, note, print, print_json, style};
 use super::{load_config, one_line_error, write_error};
 use crate::cli::args::{GlobalArgs, ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::render::text;
-use crate::cli::view::TerminalEnv;
 use crate::process::tools::{self, CallOutcome, Changes, ToolCallRequest};
 use tarsy_config::Config;
 use tarsy_core::plan::ToolSpec;
@@ -26,12 +25,11 @@ pub(super) async fn run(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<
 
 async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
-    let style = TerminalEnv::of_process().style();
+    let style = style();
     let mut names: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
     if let Some(wanted) = &args.server {
         ensure!(
             names.contains(&wanted.as_str()),
-            "{}",
             tools::unknown_server(&config, wanted)
         );
         names.retain(|name| name == wanted);
@@ -41,7 +39,9 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
         return Ok(Exit::Done);
     }
     let listed = join_all(names.iter().map(|name| tools::list(&config, name))).await;
-    let (mut exit, mut offered) = (Exit::Done, Vec::new());
+    let mut exit = Exit::Done;
+    let mut offered = Vec::new();
+
     for (name, listed) in names.into_iter().zip(listed) {
         match listed {
             Ok(Inventory {
@@ -76,11 +76,12 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
 /// Notes the agents that do not get every tool of their servers.
 fn note_agents(config: &Config, offered: &[ToolSpec]) -> anyhow::Result<()> {
     for share in agents_with_tools(config, offered) {
-        let (agent, tools) = (
-            format!("agent {} of chain {}", share.agent, share.chain),
-            share.tools.tools.len(),
-        );
-        let (not_named, left_out) = (share.not_named(), share.tools.left_out.len());
+        let agent = format!("agent {} of chain {}", share.agent, share.chain);
+        let tools = share.tools.tools.len();
+
+        let not_named = share.not_named();
+        let left_out = share.tools.left_out.len();
+
         if not_named > 0 {
             note(&format!(
                 "{agent} gets {tools} tools: its key tools does not name {not_named} others"
@@ -97,24 +98,15 @@ fn note_agents(config: &Config, offered: &[ToolSpec]) -> anyhow::Result<()> {
 
 async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
-    let ToolsCallArgs {
-        tool,
-        args: arguments,
-        allow_changes,
-        timeout,
-        whole,
-        json,
-    } = args;
-    let changes = if allow_changes {
-        Changes::Allowed
-    } else {
-        Changes::Refused
-    };
     let request = ToolCallRequest {
-        tool,
-        arguments,
-        changes,
-        timeout,
+        tool: args.tool,
+        arguments: args.args,
+        changes: if args.allow_changes {
+            Changes::Allowed
+        } else {
+            Changes::Refused
+        },
+        timeout: args.timeout,
     };
     let CallOutcome {
         tool,
@@ -124,20 +116,20 @@ async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> 
         is_error,
         duration,
     } = tools::call(&config, request).await?;
-    let cut = shown.filter(|_| !whole);
-    let is_cut = cut.is_some();
     let bytes = result.len();
-    let text = cut.unwrap_or(result);
-    if json {
+    // A result that fits has no shorter form for a model.
+    let is_cut = shown.is_some() && !args.whole;
+    let text = match shown {
+        Some(shown) if is_cut => shown,
+        Some(_) | None => result,
+    };
+    if args.json {
         print_json(&json!({
             "tool": tool, "read_only": read_only, "is_error": is_error, "bytes": bytes, "cut": is_cut,
             "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), "result": text,
         }))?;
     } else {
-        print(&[text::clean(
-            &text,
-            TerminalEnv::of_process().style().charset,
-        )])?;
+        print(&[text::clean(&text, style().charset)])?;
         if is_cut {
             note(&format!(
                 "cut as for a model: {bytes} bytes in all; --whole prints them"

@@ -137,11 +137,9 @@ fn of_answer(answer: &AnswerReport, style: &Style) -> Vec<String> {
 
 /// The calls of an answer, and the size of its own form.
 fn calls(calls: &[RequestedCall], own: Option<&OwnForm>, style: &Style) -> Vec<String> {
-    let call =
-        |call: &RequestedCall| format!("  calls {} ({}): {}", call.tool, call.id, call.arguments);
     let lines = calls
         .iter()
-        .map(call)
+        .map(|call| format!("  calls {} ({}): {}", call.tool, call.id, call.arguments))
         .chain(own.map(|own| format!("  {}", own_form(own))));
     lines
         .map(|line| format!("  {}", text::one_line(&line, style.charset)))

@@ -38,7 +38,9 @@ struct Case {
 }
 
 fn case(options: Options) -> Case {
-    let (out, notes) = (Shared::default(), Shared::default());
+    let out = Shared::default();
+    let notes = Shared::default();
+
     Case {
         watch: Watch::new(out.clone(), notes.clone(), options),
         out,
@@ -277,7 +279,9 @@ async fn the_reason_for_a_wait_is_noted_again_only_if_it_changes_or_after_an_eve
         });
         let feed = stream::iter(items()).chain(stream::pending());
         case.watch.follow(session(), feed, pending()).await.unwrap();
-        let (out, notes) = (case.out.text(), case.notes.text());
+        let out = case.out.text();
+        let notes = case.notes.text();
+
         if live == Live::Redraw {
             assert!(
                 out.contains("no database again") && !notes.contains("database"),

@@ -114,17 +114,15 @@ fn message(
 pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
     let forbidden = vec![PARENT_ID, ASKED_BY];
     // The receiver itself sets these.
-    let is_own = |name: &str| [SOURCE, PART, LEFT_OUT].contains(&name);
     // These describe the bytes and not the alert.
-    let of_body = |name: &&str| [CONTENT_TYPE, CONTENT_ENCODING].contains(name);
     let is_listed = |name: &str| {
         !forbidden.contains(&name)
-            && !is_own(name)
+            && ![SOURCE, PART, LEFT_OUT].contains(&name)
             && receive.headers.iter().any(|listed| listed == name)
     };
     let (forwarded, rest): (Vec<_>, Vec<_>) = tarsy_bus::ALLOWED
         .into_iter()
-        .filter(|name| !of_body(name))
+        .filter(|name| ![CONTENT_TYPE, CONTENT_ENCODING].contains(name))
         .partition(|name| is_listed(name));
     let ignored = rest
         .into_iter()

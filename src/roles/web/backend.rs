@@ -257,13 +257,15 @@ impl Queue for Backend {
                 ));
             }
         };
-        let lane = |of: Backlog| Lane {
-            priority: of.priority.as_str(),
-            waiting: of.pending,
-            in_work: of.in_progress,
-            oldest: of.oldest,
-        };
-        let lanes: Vec<Lane> = backlog.into_iter().map(lane).collect();
+        let lanes: Vec<Lane> = backlog
+            .into_iter()
+            .map(|of| Lane {
+                priority: of.priority.as_str(),
+                waiting: of.pending,
+                in_work: of.in_progress,
+                oldest: of.oldest,
+            })
+            .collect();
         *self.lanes.lock() = Some((Instant::now(), lanes.clone()));
         Ok(lanes)
     }
@@ -273,12 +275,16 @@ impl Queue for Backend {
     }
 
     async fn checks(&self) -> Vec<Check> {
-        let part = || Part {
-            nats: self.broker().map_err(|Unavailable(reason)| reason),
-            addresses: self.addresses.clone(),
-            topology: self.alerts.topology.clone(),
-            workers: self.workers.current(),
-        };
-        self.checks.get(|| checks_of_web(part()).boxed()).await
+        self.checks
+            .get(|| {
+                checks_of_web(Part {
+                    nats: self.broker().map_err(|Unavailable(reason)| reason),
+                    addresses: self.addresses.clone(),
+                    topology: self.alerts.topology.clone(),
+                    workers: self.workers.current(),
+                })
+                .boxed()
+            })
+            .await
     }
 }

@@ -49,7 +49,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_readers_cost_one_check_in_ten_seconds() {
-        let (recent, begun) = (RecentChecks::default(), AtomicU32::new(0));
+        let recent = RecentChecks::default();
+        let begun = AtomicU32::new(0);
+
         let ask = || {
             recent.get(|| {
                 begun.fetch_add(1, Ordering::Relaxed);

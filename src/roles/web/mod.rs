@@ -25,7 +25,7 @@ use self::workers::Workers;
 use crate::admin::publishing::submissions::Rules;
 use crate::process::connect::{Addresses, topology};
 use crate::process::shutdown::print_ready_and_metrics;
-use tarsy_bus::{Error, Nats};
+use tarsy_bus::Nats;
 use tarsy_config::Config;
 use tarsy_http::listener::Limits;
 use tarsy_store::{ConnectOptions, Schema, Store, check_schema};
@@ -132,8 +132,14 @@ fn database(addresses: &Addresses) -> anyhow::Result<ConnectOptions> {
 
 /// Connects, however long it takes; the client reconnects by itself. Returns only when retrying cannot help.
 async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> anyhow::Result<()> {
-    let report = |error: &Error| tracing::debug!(%error, "nats unavailable: retrying");
-    broker.send_replace(Some(addresses.nats_for_role("web", &report).await?));
+    broker.send_replace(Some(
+        addresses
+            .nats_for_role(
+                "web",
+                &|error| tracing::debug!(%error, "nats unavailable: retrying"),
+            )
+            .await?,
+    ));
     std::future::pending().await
 }
 

@@ -238,7 +238,9 @@ mod tests {
 
     #[test]
     fn a_request_has_one_session_however_often_and_another_one_for_other_words() {
-        let (request, other) = (SessionId(Uuid::now_v7()), SessionId(Uuid::now_v7()));
+        let request = SessionId(Uuid::now_v7());
+        let other = SessionId(Uuid::now_v7());
+
         let session = session_of(request, &[b"submit", b"disk full"]);
         assert_eq!(session, session_of(request, &[b"submit", b"disk full"]));
         assert_ne!(session, session_of(request, &[b"submit", b"disk fuller"]));

@@ -46,7 +46,9 @@ pub(super) struct Dependencies {
 
 /// The remedies for each service of a worker.
 fn remedies(addresses: &Addresses) -> Remedies {
-    let (nats, database) = (addresses.redacted_nats(), addresses.redacted_database());
+    let nats = addresses.redacted_nats();
+    let database = addresses.redacted_database();
+
     Remedies(BTreeMap::from([
         ("nats", format!("start NATS at {nats}, or set NATS_URL")),
         (
@@ -166,7 +168,9 @@ pub(super) async fn connect_dependencies(
         mask.clone(),
         &CancellationToken::new(),
     )?);
-    let (mask, remedies) = (mask.clone(), remedies(addresses));
+    let mask = mask.clone();
+    let remedies = remedies(addresses);
+
     Ok(Dependencies {
         nats,
         cancel_requests,

@@ -88,7 +88,10 @@ impl ConfiguredIntake {
     /// Reads the body on a separate thread: a large or hostile one takes a second, in which a thread of the runtime
     /// would renew no lease.
     async fn read(&self, received: &Received) -> Result<MaskedAlert, IntakeError> {
-        let (mask, intake, hints) = (self.mask.clone(), self.intake.clone(), hints(received));
+        let mask = self.mask.clone();
+        let intake = self.intake.clone();
+        let hints = hints(received);
+
         let body = received.body.clone().unwrap_or_default();
         let permit = Arc::clone(&self.readers).acquire_owned().await;
         let reading = tokio::task::spawn_blocking(move || {
@@ -131,7 +134,9 @@ impl ConfiguredIntake {
         let thread = self.thread(parent).await?;
         let asked =
             question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
-        let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
+        let alert = masked::texts(&self.mask, asked);
+        let retry_of = retry_of(received);
+
         Ok(PreparedAlert {
             alert,
             other_parts: Vec::new(),

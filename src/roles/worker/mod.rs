@@ -285,8 +285,10 @@ impl<I: Intake> Worker<I> {
             .dispatcher
             .inherited(&self.predecessors, slots.available_permits())
             .await;
-        let with_slot = |session| Some((session, Arc::clone(slots).try_acquire_owned().ok()?));
-        sessions.into_iter().filter_map(with_slot).collect()
+        sessions
+            .into_iter()
+            .filter_map(|session| Some((session, Arc::clone(slots).try_acquire_owned().ok()?)))
+            .collect()
     }
 
     /// Goes on with these sessions, each in a job of its own.
@@ -352,7 +354,9 @@ impl<I: Intake> Worker<I> {
             self.config.worker.sweep_interval,
             retention,
         );
-        let (link, monitor) = (nats.clone(), QueueMonitor::new(nats));
+        let link = nats.clone();
+        let monitor = QueueMonitor::new(nats);
+
         let available = monitor.available();
         let broker = move || link.connection_state().connected && *available.borrow();
         let check = Arc::new(ProviderCheck::new(
@@ -360,15 +364,14 @@ impl<I: Intake> Worker<I> {
             self.dependencies.client.clone(),
         ));
         let providers = check.why();
-        let passes = move || {
-            let check = Arc::clone(&check);
-            async move { check.passes().await }
-        };
         let remedies = self.dependencies.remedies.clone();
         let probes = Probes {
             dispatcher: dispatcher(),
             broker,
-            providers: passes,
+            providers: move || {
+                let check = Arc::clone(&check);
+                async move { check.passes().await }
+            },
             state,
             remedies,
         };

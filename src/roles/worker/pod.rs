@@ -208,7 +208,9 @@ mod tests {
     #[test]
     fn a_worker_of_another_pod_inherits_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let (first, second) = (pod("a", directory.path()), pod("b", directory.path()));
+        let first = pod("a", directory.path());
+        let second = pod("b", directory.path());
+
         drop(enters(1, &first));
         assert_eq!(enters(2, &second).1, Vec::<u128>::new());
         assert_eq!(enters(3, &second).1, [2]);

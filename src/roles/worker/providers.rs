@@ -55,7 +55,9 @@ impl ProviderCheck {
         let Some(why) = self.check().await else {
             return false;
         };
-        let (passes, changed) = (why.is_none(), *self.why.borrow() != why);
+        let passes = why.is_none();
+        let changed = *self.why.borrow() != why;
+
         if let Some(why) = why.as_ref().filter(|_| changed) {
             tracing::error!("no alert is claimed: {why}");
         }
@@ -104,7 +106,10 @@ impl ProviderCheck {
         let answers = report(&self.config, &real, &self.client, Ask::OneWord(ASK_TIMEOUT)).await;
         for answer in &answers {
             if let Some(problem) = &answer.problem {
-                let (provider, code, fix) = (&answer.name, &problem.code, problem.fix.as_deref());
+                let provider = &answer.name;
+                let code = &problem.code;
+                let fix = problem.fix.as_deref();
+
                 tracing::warn!(
                     provider,
                     code,
@@ -132,13 +137,14 @@ fn choices(config: &Config) -> Vec<Vec<String>> {
 /// The reason why an agent has no provider that can be called.
 fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
     let of = |name: &String| reports.iter().find(|report| report.name == *name);
-    let is_broken = |report: &&ModelReport| {
-        report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
-    };
     let dead = choices.iter().find(|names| {
-        names
-            .iter()
-            .all(|name| of(name).filter(is_broken).is_some())
+        names.iter().all(|name| {
+            of(name)
+                .filter(|report| {
+                    report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
+                })
+                .is_some()
+        })
     })?;
     let why = dead.iter().filter_map(of).map(|report| {
         let problem = report.problem.as_ref();

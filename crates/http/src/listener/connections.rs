@@ -89,7 +89,9 @@ impl ConnectionLimiter {
     /// A permit for a connection from this address. At a limit another connection loses its permit; `None` when none
     /// may lose it: the new one has to be closed.
     pub fn acquire(&self, from: IpAddr) -> Option<Arc<ConnectionPermit>> {
-        let (address, now) = (network(from), Instant::now());
+        let address = network(from);
+        let now = Instant::now();
+
         let mut open = self.open.lock();
         let Some(superseded) = open.superseded_by(address, self.limits, now) else {
             self.count("refused");
@@ -101,7 +103,9 @@ impl ConnectionLimiter {
                 self.count("evicted");
             }
         }
-        let (number, revoked) = (open.next_number, CancellationToken::new());
+        let number = open.next_number;
+        let revoked = CancellationToken::new();
+
         open.next_number += 1;
         let connection = OpenConnection {
             address,
@@ -138,11 +142,11 @@ impl OpenConnections {
                 .or_else(|| self.longest_idle(now, is_own))?;
             superseded.push(own);
         }
-        let is_counted = |connection: &OpenConnection| {
-            let since = connection.unauthenticated_since();
-            since.is_some_and(|since| now.duration_since(since) >= MAX_UNCOUNTED)
-        };
-        let unauthenticated = self.waiting(now, OpenConnection::unauthenticated_since, is_counted);
+        let unauthenticated =
+            self.waiting(now, OpenConnection::unauthenticated_since, |connection| {
+                let since = connection.unauthenticated_since();
+                since.is_some_and(|since| now.duration_since(since) >= MAX_UNCOUNTED)
+            });
         let excess = (unauthenticated.len() + 1).saturating_sub(limits.unauthenticated());
         superseded.extend(unauthenticated.into_iter().take(excess));
         if self.by_number.len() - superseded.len() >= limits.connections {
@@ -319,10 +323,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_longest_waiting_connection_is_revoked_and_one_in_use_is_kept() {
         let limiter = limiter(9, 2);
-        let (first, second) = (
-            limiter.acquire(address(1)).unwrap(),
-            limiter.acquire(address(1)).unwrap(),
-        );
+        let first = limiter.acquire(address(1)).unwrap();
+        let second = limiter.acquire(address(1)).unwrap();
+
         assert!(
             limiter.acquire(address(1)).is_none(),
             "both were opened just now"
@@ -361,10 +364,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_full_listener_revokes_the_permit_of_any_idle_connection() {
         let limiter = limiter(2, 2);
-        let (first, second) = (
-            limiter.acquire(address(1)).unwrap(),
-            limiter.acquire(address(2)).unwrap(),
-        );
+        let first = limiter.acquire(address(1)).unwrap();
+        let second = limiter.acquire(address(2)).unwrap();
+
         assert!(limiter.acquire(address(3)).is_none());
         tokio::time::advance(MIN_WAIT).await;
         let _in_use = first.begin();
@@ -447,15 +449,14 @@ mod tests {
 
     #[test]
     fn a_quarter_of_the_permits_needs_no_authentication_but_sixteen_at_least() {
-        let of = |connections| {
-            Limits {
-                connections,
-                per_address: connections,
-            }
-            .unauthenticated()
-        };
         assert_eq!(
-            [1, 16, 40, 64, 256, 1_024].map(of),
+            [1, 16, 40, 64, 256, 1_024].map(|connections| {
+                Limits {
+                    connections,
+                    per_address: connections,
+                }
+                .unauthenticated()
+            }),
             [1, 16, 16, 16, 64, 256]
         );
     }

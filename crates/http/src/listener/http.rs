@@ -154,7 +154,9 @@ impl Connection {
             request
                 .extensions_mut()
                 .insert(Permit(Arc::clone(&of_requests)));
-            let (exchange, response) = (of_requests.begin(), router.call(request));
+            let exchange = of_requests.begin();
+            let response = router.call(request);
+
             async move {
                 let response = response.await?;
                 Ok::<_, Infallible>(response.map(|body| Answer {

@@ -130,11 +130,12 @@ impl Asked {
 
     /// Whether a call as text may succeed where a structured one did not.
     fn needs_react(&self) -> bool {
-        let is_about_tools =
-            |problem: &Problem| ABOUT_TOOLS.contains(&ErrorCode::of(&problem.code));
         !self.reading.fits()
             && self.reading.reason.as_deref() != Some(Finish::MaxTokens.as_str())
-            && self.problem.as_ref().is_none_or(is_about_tools)
+            && self
+                .problem
+                .as_ref()
+                .is_none_or(|problem| ABOUT_TOOLS.contains(&ErrorCode::of(&problem.code)))
     }
 }
 

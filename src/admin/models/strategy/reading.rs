@@ -55,7 +55,9 @@ pub struct Reading {
 
 impl Reading {
     fn of(outcome: Outcome, observed: &Observed) -> Self {
-        let (reasoning_tag, is_unsure) = (observed.reasoning_tag.clone(), observed.is_unsure);
+        let reasoning_tag = observed.reasoning_tag.clone();
+        let is_unsure = observed.is_unsure;
+
         Self {
             outcome,
             called: None,
@@ -89,12 +91,11 @@ pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading 
         has_text_call: markup.is_some(),
         before: 0,
     };
-    let of = |outcome| Reading {
-        markup: markup.clone(),
-        ..Reading::of(outcome, observed)
-    };
     if verdict(ended, Strategy::NativeThinking, Purpose::Iteration) != Verdict::Take {
-        return not_counted(ended, of);
+        return not_counted(ended, |outcome| Reading {
+            markup: markup.clone(),
+            ..Reading::of(outcome, observed)
+        });
     }
     match (called(observed), fit) {
         (Some(call), Some(fit)) => of_call(&call.tool, fit, observed),

@@ -25,16 +25,11 @@ const SESSION: &str = "session";
 
 /// Answers the question of a shell and ends the process; does nothing if no shell asks.
 pub fn answer_shell() {
-    CompleteEnv::with_factory(proposing)
+    CompleteEnv::with_factory(|| with_sessions(Cli::shown()))
         .var(VARIABLE)
         .bin(PROGRAM)
         .completer(PROGRAM)
         .complete();
-}
-
-/// The command line as a shell completes it.
-fn proposing() -> Command {
-    with_sessions(Cli::shown())
 }
 
 fn with_sessions(command: Command) -> Command {
@@ -61,9 +56,8 @@ pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
 
 pub(super) fn man(args: ManArgs) -> anyhow::Result<Exit> {
     if let Some(directory) = &args.directory {
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("cannot create {}", directory.display()))?;
         let shown = directory.display();
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot create {shown}"))?;
         clap_mangen::generate_to(Cli::shown(), directory)
             .with_context(|| format!("cannot write to {shown}"))?;
         note(&format!(

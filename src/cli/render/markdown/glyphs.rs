@@ -81,7 +81,9 @@ pub(super) fn wrap(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
     let columns = columns.max(2);
     let mut lines = Vec::new();
     for line in text.split(|(c, _)| *c == '\n') {
-        let (mut current, mut used) = (Vec::new(), 0);
+        let mut current = Vec::new();
+        let mut used = 0;
+
         let mut space = None;
         for word in line.split_inclusive(|(c, _)| *c == ' ') {
             let (word, next_space) = match word.split_last() {
@@ -117,7 +119,10 @@ pub(super) fn wrap(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
 /// `text` in pieces of at most `columns`, broken anywhere; spaces stay.
 pub(super) fn pieces(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
     let columns = columns.max(2);
-    let (mut lines, mut current, mut used) = (Vec::new(), Vec::new(), 0);
+    let mut lines = Vec::new();
+    let mut current = Vec::new();
+    let mut used = 0;
+
     for glyph in text {
         let own = columns_of(glyph.0);
         if used + own > columns {

@@ -40,7 +40,9 @@ impl Table {
         let room = room
             .checked_sub(3 * count.checked_sub(1)?)
             .filter(|room| *room >= count)?;
-        let (mut widths, mut floors) = (vec![1; count], vec![1; count]);
+        let mut widths = vec![1; count];
+        let mut floors = vec![1; count];
+
         for row in &self.rows {
             for ((width, floor), cell) in widths.iter_mut().zip(&mut floors).zip(row) {
                 *width = glyphs::natural_width(cell).min(room).max(*width);
@@ -88,34 +90,35 @@ impl Table {
             .map(|(cell, width)| glyphs::wrap(cell, *width))
             .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or_default();
-        let line = |index: usize| {
-            let mut line = Vec::new();
-            for (column, width) in widths.iter().enumerate() {
-                if column > 0 {
-                    line.extend(glyphs::glyphs(
-                        charset.pick(" │ ", " | "),
-                        &Look::dim(),
-                        charset,
-                    ));
+        (0..height)
+            .map(|index| {
+                let mut line = Vec::new();
+                for (column, width) in widths.iter().enumerate() {
+                    if column > 0 {
+                        line.extend(glyphs::glyphs(
+                            charset.pick(" │ ", " | "),
+                            &Look::dim(),
+                            charset,
+                        ));
+                    }
+                    let cell = cells
+                        .get(column)
+                        .and_then(|cell| cell.get(index))
+                        .map(Vec::as_slice)
+                        .unwrap_or_default();
+                    let fill = width.saturating_sub(glyphs::width(cell));
+                    let before = match self.alignments.get(column) {
+                        Some(Alignment::Right) => fill,
+                        Some(Alignment::Center) => fill / 2,
+                        Some(Alignment::Left | Alignment::None) | None => 0,
+                    };
+                    line.extend(vec![(' ', Look::default()); before]);
+                    line.extend_from_slice(cell);
+                    line.extend(vec![(' ', Look::default()); fill - before]);
                 }
-                let cell = cells
-                    .get(column)
-                    .and_then(|cell| cell.get(index))
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
-                let fill = width.saturating_sub(glyphs::width(cell));
-                let before = match self.alignments.get(column) {
-                    Some(Alignment::Right) => fill,
-                    Some(Alignment::Center) => fill / 2,
-                    Some(Alignment::Left | Alignment::None) | None => 0,
-                };
-                line.extend(vec![(' ', Look::default()); before]);
-                line.extend_from_slice(cell);
-                line.extend(vec![(' ', Look::default()); fill - before]);
-            }
-            line
-        };
-        (0..height).map(line).collect()
+                line
+            })
+            .collect()
     }
 
     /// Each cell as `name: value`, with an empty line between rows.

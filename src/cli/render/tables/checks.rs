@@ -63,31 +63,36 @@ pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
         Column::Left("may be called"),
         Column::Rest("why, and what it does"),
     ];
-    let row = |tool: &Listed| {
-        let (may, paint) = match (tool.offered, tool.read_only) {
-            (true, true) => ("yes, read-only", Paint::Plain),
-            (true, false) => ("yes, once", Paint::Yellow),
-            (false, _) => ("no", Paint::Dim),
-        };
-        let why = tool
-            .withheld
-            .as_ref()
-            .or(tool.because.as_ref())
-            .map(String::as_str)
-            .unwrap_or_default();
-        let described = text::first_sentence(&text::clean(&tool.description, style.charset));
-        [
-            Cell::indented(&tool.name, style),
-            Cell::new(may, style).painted(paint),
-            Cell::new(
-                &text::one_line(&format!("{why}. {described}"), style.charset),
-                style,
-            ),
-        ]
-    };
     let mut lines = vec![head];
     if !tools.is_empty() {
-        lines.extend(table(columns, &[], tools.iter().map(row), style));
+        lines.extend(table(
+            columns,
+            &[],
+            tools.iter().map(|tool| {
+                let (may, paint) = match (tool.offered, tool.read_only) {
+                    (true, true) => ("yes, read-only", Paint::Plain),
+                    (true, false) => ("yes, once", Paint::Yellow),
+                    (false, _) => ("no", Paint::Dim),
+                };
+                let why = tool
+                    .withheld
+                    .as_ref()
+                    .or(tool.because.as_ref())
+                    .map(String::as_str)
+                    .unwrap_or_default();
+                let described =
+                    text::first_sentence(&text::clean(&tool.description, style.charset));
+                [
+                    Cell::indented(&tool.name, style),
+                    Cell::new(may, style).painted(paint),
+                    Cell::new(
+                        &text::one_line(&format!("{why}. {described}"), style.charset),
+                        style,
+                    ),
+                ]
+            }),
+            style,
+        ));
     }
     for tool in tools.iter().filter(|tool| {
         tool.name
@@ -101,10 +106,9 @@ pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
         ));
     }
     for tool in tools.iter().filter(|tool| !tool.left_out.is_empty()) {
-        let (name, odd) = (
-            text::one_line(&tool.name, style.charset),
-            tool.left_out.join(", "),
-        );
+        let name = text::one_line(&tool.name, style.charset);
+        let odd = tool.left_out.join(", ");
+
         lines.push(format!(
             "  {name}: the server declares {odd} in a form that MCP does not have; left out"
         ));

@@ -15,22 +15,21 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
         Column::Rest("what"),
         Column::Right("size"),
     ];
-    let row = |letter: &StoredDeadLetter| {
-        [
-            Cell::new(&letter.alert_id.short(), style),
-            Cell::new(&short_moment(letter.stored_at), style),
-            Cell::new(&letter.reason, style).painted(Paint::Red),
-            Cell::new(
-                &title(letter).unwrap_or_else(|| letter.detail.clone()),
-                style,
-            ),
-            Cell::new(&format::bytes(letter.body.len()), style),
-        ]
-    };
     table(
         columns,
         &["size", "when (utc)"],
-        letters.iter().map(row),
+        letters.iter().map(|letter| {
+            [
+                Cell::new(&letter.alert_id.short(), style),
+                Cell::new(&short_moment(letter.stored_at), style),
+                Cell::new(&letter.reason, style).painted(Paint::Red),
+                Cell::new(
+                    &title(letter).unwrap_or_else(|| letter.detail.clone()),
+                    style,
+                ),
+                Cell::new(&format::bytes(letter.body.len()), style),
+            ]
+        }),
         style,
     )
 }
@@ -110,7 +109,9 @@ pub fn named(letter: &StoredDeadLetter) -> String {
         .unwrap_or_default();
     let [reason, subject] =
         [&letter.reason, &letter.subject].map(|text| text::one_line(text, Charset::Unicode));
-    let (short, size) = (letter.alert_id.short(), format::bytes(letter.body.len()));
+    let short = letter.alert_id.short();
+    let size = format::bytes(letter.body.len());
+
     format!("alert {short} ({reason}, from {subject}{title}, {size})")
 }
 

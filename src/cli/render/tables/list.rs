@@ -10,7 +10,6 @@ use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::text;
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
-use tarsy_core::ids::SessionId;
 use tarsy_reports::words::status_word;
 use tarsy_store::SessionLine;
 
@@ -53,10 +52,11 @@ enum Place {
 /// The sessions, each with the questions about it below it in the order in which they were asked. A question about an
 /// investigation that is not in the list keeps its place.
 fn in_threads(sessions: &[SessionLine]) -> impl Iterator<Item = Listed<'_>> {
-    let is_listed = |id: SessionId| sessions.iter().any(|session| session.session_id == id);
-    let own = sessions
-        .iter()
-        .filter(move |session| !session.parent_id.is_some_and(is_listed));
+    let own = sessions.iter().filter(move |session| {
+        !session
+            .parent_id
+            .is_some_and(|id| sessions.iter().any(|session| session.session_id == id))
+    });
     own.flat_map(|session| {
         let about = sessions
             .iter()

@@ -28,7 +28,9 @@ fn block(report: &ModelReport, style: &Style) -> Vec<String> {
     };
     let clean = |text: &str| text::one_line(text, style.charset);
     let name = Paint::Bold.over(&clean(&report.name), style);
-    let (model, provider) = (clean(&report.model), clean(&report.provider));
+    let model = clean(&report.model);
+    let provider = clean(&report.provider);
+
     let front = format!("{}{}", paint.over(word, style), " ".repeat(6 - word.len()));
     let mut lines = vec![format!(
         "{front}{name}  {model} ({provider}, backend {})",

@@ -104,12 +104,7 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
     ];
     let rows = workers.iter().map(|worker| {
         let services: Vec<&str> = worker.unavailable.iter().map(String::as_str).collect();
-        let since = Some(worker.state_ms)
-            .filter(|ms| *ms > 0)
-            .map(Duration::from_millis);
-        let since = since
-            .map(|since| format!(" (since {})", format::span(since)))
-            .unwrap_or_default();
+        let since = messages::since(worker.state_ms);
         let (state, paint) = match worker.state.as_str() {
             "paused" => (
                 format!("paused: {}{since}", unavailable_in_short(&services)),
@@ -126,13 +121,12 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
     });
     let mut lines = table(columns, &["slots", "busy"], rows, style);
     // Below the table, whose cells a narrow terminal cuts.
-    let waits = |worker: &WorkerStatus| {
+    if workers.iter().any(|worker| {
         worker
             .unavailable
             .iter()
             .any(|service| lacks_provider(&[service]))
-    };
-    if workers.iter().any(waits) {
+    }) {
         lines.push(format!(
             "no provider of models can be called: {WHY_NO_PROVIDER}"
         ));

@@ -461,8 +461,12 @@ fn next(report: &AlertReport, short: &str, style: &Style) -> Vec<String> {
                 format!("Rerun: tarsy sessions rerun {short}"),
             ]));
             // Without an analysis there is little to ask about.
-            let ask = || format!("Ask about it: tarsy ask {short} 'your question'");
-            lines.extend(session.final_analysis.as_ref().map(|_| ask()));
+            lines.extend(
+                session
+                    .final_analysis
+                    .as_ref()
+                    .map(|_| format!("Ask about it: tarsy ask {short} 'your question'")),
+            );
             lines
         }
         (None, Some(joined), _) => vec![format!("Details: tarsy sessions show {}", joined.short())],

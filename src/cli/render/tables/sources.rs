@@ -28,20 +28,24 @@ pub fn list(sources: &[ListedSource], style: &Style) -> Vec<String> {
         Column::Left("proof"),
         Column::Rest("statuses"),
     ];
-    let row = |source: &ListedSource| {
-        let statuses: Vec<&str> = source
-            .statuses
-            .iter()
-            .map(|status| status.as_str())
-            .collect();
-        [
-            Cell::new(&source.name, style).painted(Paint::Bold),
-            Cell::new(source.from, style),
-            Cell::new(&source.proof, style),
-            Cell::new(&statuses.join(", "), style),
-        ]
-    };
-    table(columns, &["proof"], sources.iter().map(row), style)
+    table(
+        columns,
+        &["proof"],
+        sources.iter().map(|source| {
+            let statuses: Vec<&str> = source
+                .statuses
+                .iter()
+                .map(|status| status.as_str())
+                .collect();
+            [
+                Cell::new(&source.name, style).painted(Paint::Bold),
+                Cell::new(source.from, style),
+                Cell::new(&source.proof, style),
+                Cell::new(&statuses.join(", "), style),
+            ]
+        }),
+        style,
+    )
 }
 
 /// The result of a sample.
@@ -65,12 +69,15 @@ pub fn tested(sample: &TestedSample<'_>, style: &Style) -> Vec<String> {
             clean(&sample.alerts.join("; "))
         )];
     }
-    let line = |problem: &String| {
-        format!(
-            "{}  {path}  {}",
-            Paint::Red.over("FAIL", style),
-            clean(problem)
-        )
-    };
-    sample.problems.iter().map(line).collect()
+    sample
+        .problems
+        .iter()
+        .map(|problem| {
+            format!(
+                "{}  {path}  {}",
+                Paint::Red.over("FAIL", style),
+                clean(problem)
+            )
+        })
+        .collect()
 }

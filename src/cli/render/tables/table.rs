@@ -130,11 +130,10 @@ fn wanted(columns: &[Column], widths: &[usize]) -> usize {
 fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> String {
     let mut out = String::new();
     let mut room = style.width;
-    let is_shown = |(cell, width): (&Cell, &usize)| *width > 0 && !cell.text.is_empty();
     let last = row
         .iter()
         .zip(widths)
-        .rposition(is_shown)
+        .rposition(|(cell, width)| *width > 0 && !cell.text.is_empty())
         .unwrap_or_default();
     let cells = row
         .iter()

@@ -93,12 +93,11 @@ impl Timeline {
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
         let (execution, _) = live::status(&self.live, room, self.style.charset)?;
-        let before_its_first_event = || {
+        let agent = self.roster.agent(execution).or_else(|| {
             self.live
                 .agent(execution)
                 .filter(|_| self.roster.column.is_some())
-        };
-        let agent = self.roster.agent(execution).or_else(before_its_first_event);
+        });
         let agent = agent.map(|agent| format!("{}  ", text::one_line(agent, self.style.charset)));
         let head = format!("{indent}{}", agent.unwrap_or_default());
         let (_, status) = live::status(

@@ -266,9 +266,10 @@ impl<'a> Columns<'a> {
 
     /// Like [`Self::whole`], for a text of a model.
     fn prose(&self, text: &Footnotes, limit: Option<usize>, room: usize) -> Laid {
-        let below =
-            || Laid::Below(self.limited(prose::lines(text, self.block_width(), self.style), limit));
-        prose::short(text, room, self.style).map_or_else(below, Laid::Beside)
+        prose::short(text, room, self.style).map_or_else(
+            || Laid::Below(self.limited(prose::lines(text, self.block_width(), self.style), limit)),
+            Laid::Beside,
+        )
     }
 
     /// Limits the lines to `limit`, with a note about the rest; `-v` shows all of them.
@@ -409,10 +410,12 @@ mod tests {
             let lines = Columns::new(&style, None)
                 .of_row(seq, None)
                 .lines(&front, row);
-            let is_whole = |line: &String| {
-                line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80
-            };
-            assert!(lines.iter().all(is_whole), "{lines:#?}");
+            assert!(
+                lines.iter().all(|line| {
+                    line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80
+                }),
+                "{lines:#?}"
+            );
         }
     }
 }
