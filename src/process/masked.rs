@@ -10,7 +10,7 @@ use tarsy_core::routing::Facts;
 use tarsy_core::sources::Note;
 use tarsy_mask::{HIDDEN, Mask};
 
-/// A masked alert, and the places of the others of its body that have no message of their own.
+/// A masked alert, and the numbers of the other parts of its body, if no message names one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaskedAlert {
     pub alert: Alert,
@@ -33,12 +33,10 @@ pub fn alert(
     hints: &Hints,
 ) -> Result<MaskedAlert, IntakeError> {
     match intake.reduced(body, hints, intake.max_alert_bytes())? {
-        Some(reduced) => read(
-            mask,
-            intake,
-            reduced.body.as_bytes(),
-            &reduced.hints(hints.clone()),
-        ),
+        Some(reduced) => {
+            let hints = reduced.hints(hints.clone());
+            read(mask, intake, reduced.body.as_bytes(), &hints)
+        }
         None => read(mask, intake, body, hints),
     }
 }
@@ -76,8 +74,7 @@ fn read(
         content_encoding: None,
         ..hints.clone()
     };
-    let shown = intake.normalise(&masked, &hints);
-    let mut shown = shown.unwrap_or_else(|_| Alert {
+    let mut shown = intake.normalise(&masked, &hints).unwrap_or_else(|_| Alert {
         text: HIDDEN.to_owned(),
         ..written.clone()
     });
@@ -86,27 +83,17 @@ fn read(
     }
     let reports = masked_reports(written.reports, &shown.reports);
     let refs = shown.refs.clone().with_group_of(&written.refs);
-    let Alert {
-        fingerprint,
-        members,
-        status,
-        at,
-        ..
-    } = written;
-    let alert = texts(
-        mask,
-        Alert {
-            fingerprint,
-            members,
-            status,
-            at,
-            reports,
-            refs,
-            ..shown
-        },
-    );
+    let alert = Alert {
+        fingerprint: written.fingerprint,
+        members: written.members,
+        status: written.status,
+        at: written.at,
+        reports,
+        refs,
+        ..shown
+    };
     Ok(MaskedAlert {
-        alert,
+        alert: texts(mask, alert),
         other_parts,
         facts,
     })
@@ -114,11 +101,13 @@ fn read(
 
 /// The reports of the body as it was written, with the texts of the masked body.
 fn masked_reports(written: Vec<MemberReport>, shown: &[MemberReport]) -> Vec<MemberReport> {
-    let is_same = written.len() == shown.len();
-    let texts = shown
-        .iter()
-        .map(|report| report.text.clone())
-        .filter(|_| is_same);
+    // Reports of another number cannot be matched, so none of their texts is shown.
+    let shown = if shown.len() == written.len() {
+        shown
+    } else {
+        &[]
+    };
+    let texts = shown.iter().map(|report| report.text.clone());
     let texts = texts.chain(std::iter::repeat(HIDDEN.to_owned()));
     written
         .into_iter()

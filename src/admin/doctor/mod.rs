@@ -25,6 +25,7 @@ use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use super::models::Ask;
 use crate::process::connect::{Addresses, topology};
 use tarsy_config::{Config, Faults, describe, process_env};
+use tarsy_core::readable::format;
 pub use tarsy_reports::{Check, Verdict};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
@@ -81,21 +82,31 @@ pub fn run(
         }
     }
     checks.push_back(bounded("workers", broker::workers(nats)));
-    checks.flat_map(move |group| {
-        let addresses = Arc::clone(&addresses);
-        futures_util::stream::iter(group.into_iter().map(move |check| tidy(check, &addresses)))
-    })
+    all_tidy(checks, addresses)
+}
+
+/// The checks of all groups, each as [`tidy`] returns it.
+fn all_tidy(
+    groups: impl Stream<Item = Vec<Check>>,
+    addresses: Arc<Addresses>,
+) -> impl Stream<Item = Check> {
+    groups
+        .flat_map(futures_util::stream::iter)
+        .map(move |check| tidy(check, &addresses))
 }
 
 /// The check with each text on one line and without passwords of the addresses.
 fn tidy(check: Check, addresses: &Addresses) -> Check {
-    let tidied =
-        |text: &str| addresses.redact(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let tidied = |text: &str| addresses.redact(&in_one_line(text));
     Check {
         detail: tidied(&check.detail),
         fix: check.fix.as_deref().map(tidied),
         ..check
     }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
@@ -113,19 +124,13 @@ fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
             (check, Some(config))
         }
         Err(Faults { faults, .. }) => {
-            let count = faults.len();
+            let count = format::count(faults.len(), "fault");
             let first = faults
                 .first()
                 .map(|fault| format!("{} {}", fault.key, fault.problem))
                 .unwrap_or_default();
-            let detail = format!(
-                "{name}: {count} fault{}: {first}",
-                if count == 1 { "" } else { "s" }
-            );
-            (
-                Check::new("config", Verdict::Fail, detail).fix("run: tarsy config check"),
-                None,
-            )
+            let check = Check::new("config", Verdict::Fail, format!("{name}: {count}: {first}"));
+            (check.fix("run: tarsy config check"), None)
         }
     }
 }
@@ -148,11 +153,9 @@ fn bounded_by(
         format!("no answer within {} s", limit.as_secs()),
     );
     let bounded = tokio::time::timeout(limit, check);
-    async move {
-        bounded
-            .await
-            .unwrap_or(Err(too_late))
-            .unwrap_or_else(|check| vec![check])
-    }
-    .boxed()
+    let checks = async move {
+        let checked = bounded.await.unwrap_or(Err(too_late));
+        checked.unwrap_or_else(|check| vec![check])
+    };
+    checks.boxed()
 }

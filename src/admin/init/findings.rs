@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::ollama::{self, Ollama, Place};
+use super::ollama::{self, AddressSource, Ollama};
 use super::starters::{STARTERS, Starter};
 use tarsy_config::Env;
 use tarsy_config::default_models::LOCAL;
@@ -28,7 +28,7 @@ pub struct Findings {
     pub(super) other_keys: Vec<(&'static str, &'static str)>,
     pub(super) vertex_ai: VertexAi,
     pub(super) ollama: Ollama,
-    pub(super) ollama_place: Place,
+    pub(super) ollama_source: AddressSource,
     pub(super) cluster: Option<Cluster>,
 }
 
@@ -81,8 +81,9 @@ pub(super) enum ServerProgram {
 /// Looks at variables, files and the Ollama at `OLLAMA_HOST`, otherwise at this address, which is written as
 /// `http://host:port`.
 pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
-    let set = |name: &str| variable(env, name).is_some();
-    let is_key_set = |name: &str| set(name) || set(&format!("{name}_FILE"));
+    let is_key_set = |name: &str| {
+        variable(env, name).is_some() || variable(env, &format!("{name}_FILE")).is_some()
+    };
     let keys = STARTERS.iter().filter_map(|starter| {
         let keys = known::by_name(starter.default.provider)?.keys;
         let variable = keys.iter().copied().find(|name| is_key_set(name))?;
@@ -90,23 +91,18 @@ pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
     });
     let named = known::by_name(LOCAL.provider)
         .and_then(|known| Some(known::address_of(known, &variable(env, OLLAMA_HOST)?)));
-    let (ollama, ollama_place) = match named {
-        Some(address) => (
-            ollama::ask(&address, Place::Variable).await,
-            Place::Variable,
-        ),
-        None => (
-            ollama::ask(local_ollama, Place::Machine).await,
-            Place::Machine,
-        ),
+    let (address, ollama_source) = match &named {
+        Some(address) => (address.as_str(), AddressSource::Variable),
+        None => (local_ollama, AddressSource::Default),
     };
+    let ollama = ollama::ask(address, ollama_source).await;
     Findings {
         keys: keys.collect(),
         other_keys: other_keys(is_key_set),
         vertex_ai: vertex_ai(env),
         cluster: cluster(env),
         ollama,
-        ollama_place,
+        ollama_source,
     }
 }
 
@@ -135,13 +131,14 @@ fn variable(env: Env<'_>, name: &str) -> Option<String> {
 }
 
 fn vertex_ai(env: Env<'_>) -> VertexAi {
-    let Some(project) = variable(env, "GOOGLE_CLOUD_PROJECT").filter(|project| {
-        project
-            .bytes()
-            .all(|byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-    }) else {
+    let Some(project) = variable(env, "GOOGLE_CLOUD_PROJECT") else {
         return VertexAi::Absent;
     };
+    // A text with other characters is no id of a project, and could break the written file.
+    let is_id_byte = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if !project.bytes().all(is_id_byte) {
+        return VertexAi::Absent;
+    }
     match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {
         Some(file) if is_service_account(Path::new(&file)) => VertexAi::Project(project),
         Some(_) | None => VertexAi::WithoutCredentials,
@@ -150,13 +147,12 @@ fn vertex_ai(env: Env<'_>) -> VertexAi {
 
 /// Whether a file is the key of a service account, the only kind of file that the LLM service can use.
 fn is_service_account(file: &Path) -> bool {
-    let text = file
+    let is_small = file
         .metadata()
-        .ok()
-        .filter(|metadata| metadata.len() <= MAX_CREDENTIALS_BYTES);
-    let text = text
-        .and_then(|_| std::fs::read(file).ok())
-        .unwrap_or_default();
+        .is_ok_and(|metadata| metadata.len() <= MAX_CREDENTIALS_BYTES);
+    let Some(text) = is_small.then(|| std::fs::read(file).ok()).flatten() else {
+        return false;
+    };
     serde_json::from_slice::<CredentialsKind>(&text)
         .is_ok_and(|credentials| credentials.kind == "service_account")
 }

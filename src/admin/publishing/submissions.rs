@@ -99,14 +99,12 @@ impl Rules {
             None => (body.to_vec(), hints, None),
         };
         let parts = self.intake.read(&body, &hints).map_err(refused)?;
-        if parts
-            .iter()
-            .all(|part| part.alert.status == AlertStatus::Ignored)
-        {
+        let is_ignored = |part: &Part| part.alert.status == AlertStatus::Ignored;
+        if parts.iter().all(is_ignored) {
             let reason = parts
                 .first()
-                .and_then(|part| part.alert.ignored_because.as_deref());
-            let reason = reason.unwrap_or("it is no alert");
+                .and_then(|part| part.alert.ignored_because.as_deref())
+                .unwrap_or("it is no alert");
             return Err(format!(
                 "{named} asks for no investigation: {reason}; nothing was published"
             ));
@@ -153,15 +151,13 @@ pub fn messages(parts: &[Part], body: &[u8], draft: &Draft) -> Vec<Outgoing> {
             if has_several {
                 headers.insert(PART.to_owned(), part.index.to_string().into());
             }
-            let priority = Priority::from(draft.priority.unwrap_or(part.alert.severity));
-            let headers = Value::Object(headers);
             Outgoing {
                 session,
                 alert: NewAlert {
-                    priority,
+                    priority: Priority::from(draft.priority.unwrap_or(part.alert.severity)),
                     suffix: draft.suffix.clone(),
                     body: body.to_vec(),
-                    headers,
+                    headers: Value::Object(headers),
                 },
             }
         })
