@@ -71,12 +71,10 @@ pub enum Unauthenticated {
 /// could call without authentication, or the server fails.
 pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
     let security = security(&options)?;
-    let transcripts = options
-        .transcripts
-        .as_deref()
-        .map(transcripts)
-        .transpose()?
-        .unwrap_or_default();
+    let transcripts = match &options.transcripts {
+        Some(directory) => transcripts(directory)?,
+        None => Vec::new(),
+    };
     let scripted = Scripted::new(scripted::Options {
         transcripts,
         gate_every_answer: options.gates.is_some(),

@@ -26,15 +26,14 @@ impl RecentChecks {
     ) -> Vec<Check> {
         let running = {
             let mut recent = self.0.lock();
-            let known = recent
-                .as_ref()
-                .filter(|(at, _)| at.elapsed() < MAX_AGE)
-                .map(|(_, running)| running.clone());
-            known.unwrap_or_else(|| {
-                let running = begin().shared();
-                *recent = Some((Instant::now(), running.clone()));
-                running
-            })
+            match &*recent {
+                Some((at, running)) if at.elapsed() < MAX_AGE => running.clone(),
+                Some(_) | None => {
+                    let running = begin().shared();
+                    *recent = Some((Instant::now(), running.clone()));
+                    running
+                }
+            }
         };
         running.await
     }

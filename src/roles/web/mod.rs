@@ -25,7 +25,7 @@ use self::workers::Workers;
 use crate::admin::publishing::submissions::Rules;
 use crate::process::connect::{Addresses, topology};
 use crate::process::shutdown::print_ready_and_metrics;
-use tarsy_bus::Nats;
+use tarsy_bus::{Error, Nats};
 use tarsy_config::Config;
 use tarsy_http::listener::Limits;
 use tarsy_store::{ConnectOptions, Schema, Store, check_schema};
@@ -86,23 +86,17 @@ pub async fn run(
     let (broker, nats) = watch::channel(None);
     let workers = Workers::default();
     let store = Store::new(&database)?.linking(config.web.public_url.clone());
-    let alerts = Alerts {
-        rules: Rules::of(config),
-        topology: topology(config),
-    };
-    let backend = Backend::new(
+    let backend = Arc::new(Backend::new(
         store.clone(),
         nats.clone(),
         workers.clone(),
         addresses.clone(),
-        alerts,
-    );
-    let serving = tokio::spawn(serve(
-        listener,
-        settings,
-        Arc::new(backend),
-        shutdown.clone(),
+        Alerts {
+            rules: Rules::of(config),
+            topology: topology(config),
+        },
     ));
+    let serving = tokio::spawn(serve(listener, settings, backend, shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker) => result,
         never = workers.collect(nats.clone()) => match never {},
@@ -132,14 +126,9 @@ fn database(addresses: &Addresses) -> anyhow::Result<ConnectOptions> {
 
 /// Connects, however long it takes; the client reconnects by itself. Returns only when retrying cannot help.
 async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> anyhow::Result<()> {
-    broker.send_replace(Some(
-        addresses
-            .nats_for_role(
-                "web",
-                &|error| tracing::debug!(%error, "nats unavailable: retrying"),
-            )
-            .await?,
-    ));
+    let report = |error: &Error| tracing::debug!(%error, "nats unavailable: retrying");
+    let nats = addresses.nats_for_role("web", &report).await?;
+    broker.send_replace(Some(nats));
     std::future::pending().await
 }
 

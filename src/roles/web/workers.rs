@@ -40,12 +40,8 @@ impl Workers {
     /// Collects statuses as long as the process lasts.
     pub(super) async fn collect(&self, mut nats: watch::Receiver<Option<Nats>>) -> Infallible {
         loop {
-            let connected = nats
-                .wait_for(Option::is_some)
-                .await
-                .ok()
-                .and_then(|nats| nats.clone());
-            if let Some(nats) = connected
+            let connected = nats.wait_for(Option::is_some).await.ok();
+            if let Some(nats) = connected.and_then(|nats| nats.clone())
                 && let Ok(mut statuses) = nats.worker_statuses().await
             {
                 while let Some(status) = statuses.next().await {

@@ -48,24 +48,16 @@ pub(super) struct Dependencies {
 fn remedies(addresses: &Addresses) -> Remedies {
     let nats = addresses.redacted_nats();
     let database = addresses.redacted_database();
-
+    let llm = &addresses.llm_addr;
+    let nats = format!("start NATS at {nats}, or set NATS_URL");
+    let database = format!("start Postgres at {database}, or set DATABASE_URL");
+    let llm = format!("start tarsy llm-service at {llm}, or set TARSY_LLM_ADDR");
+    let providers = "tarsy models --probe says why no model can be called".to_owned();
     Remedies(BTreeMap::from([
-        ("nats", format!("start NATS at {nats}, or set NATS_URL")),
-        (
-            "database",
-            format!("start Postgres at {database}, or set DATABASE_URL"),
-        ),
-        (
-            "llm-service",
-            format!(
-                "start tarsy llm-service at {}, or set TARSY_LLM_ADDR",
-                addresses.llm_addr
-            ),
-        ),
-        (
-            PROVIDERS,
-            "tarsy models --probe says why no model can be called".to_owned(),
-        ),
+        ("nats", nats),
+        ("database", database),
+        ("llm-service", llm),
+        (PROVIDERS, providers),
     ]))
 }
 
@@ -93,10 +85,9 @@ impl<'a> Missing<'a> {
     /// The worker waits for the broker because of this error.
     fn waits_for_nats(&self, error: &Error) {
         let needs_person = matches!(error, Error::Refused { .. } | Error::NoJetStream { .. });
-        let why = needs_person.then(|| {
-            error
-                .fix()
-                .map_or_else(|| error.to_string(), |fix| format!("{error}. Fix: {fix}"))
+        let why = needs_person.then(|| match error.fix() {
+            Some(fix) => format!("{error}. Fix: {fix}"),
+            None => error.to_string(),
         });
         for (name, reason) in self.services.lock().iter_mut() {
             if *name == "nats" {
@@ -110,9 +101,9 @@ impl<'a> Missing<'a> {
         let services = self.services.lock();
         let each: Vec<String> = services
             .iter()
-            .map(|(name, why)| {
-                why.as_ref()
-                    .map_or_else(|| (*name).to_owned(), |why| format!("{name} ({why})"))
+            .map(|(name, why)| match why {
+                Some(why) => format!("{name} ({why})"),
+                None => (*name).to_owned(),
             })
             .collect();
         let text = if each.is_empty() {
@@ -132,9 +123,8 @@ pub(super) async fn connect_dependencies(
     mask: &Mask,
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<Dependencies> {
-    let pool_size = usize::try_from(config.database.pool_size)?;
     let database = ConnectOptions {
-        pool_size,
+        pool_size: usize::try_from(config.database.pool_size)?,
         ..addresses.database(&format!("tarsy worker {name}"))?
     };
     let client = addresses.llm()?.masking(mask.clone());
@@ -155,32 +145,21 @@ pub(super) async fn connect_dependencies(
     let ((nats, cancel_requests), ()) = tokio::try_join!(broker, schema)?;
     let store = Store::new(&database)?
         .masking(mask.clone())
-        .linking(config.web.public_url.clone());
-    let store = Arc::new(store.notifying(config.notification_filters()));
-    let feed = Arc::new(JetStreamFeed::new(
-        &nats,
-        Arc::clone(&store),
-        FeedSettings::default(),
-    ));
-    let model = Arc::new(Masked::new(client.clone(), mask.clone()));
-    let tools = Arc::new(tools::start(
-        config,
-        mask.clone(),
-        &CancellationToken::new(),
-    )?);
-    let mask = mask.clone();
-    let remedies = remedies(addresses);
-
+        .linking(config.web.public_url.clone())
+        .notifying(config.notification_filters());
+    let store = Arc::new(store);
+    let feed = JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default());
+    let tools = tools::start(config, mask.clone(), &CancellationToken::new())?;
     Ok(Dependencies {
         nats,
         cancel_requests,
         store,
-        feed,
-        model,
+        feed: Arc::new(feed),
+        model: Arc::new(Masked::new(client.clone(), mask.clone())),
         client,
-        tools,
-        mask,
-        remedies,
+        tools: Arc::new(tools),
+        mask: mask.clone(),
+        remedies: remedies(addresses),
     })
 }
 

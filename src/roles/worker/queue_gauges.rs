@@ -113,17 +113,12 @@ impl Election {
 }
 
 fn set(backlog: &[Backlog]) {
-    for Backlog {
-        priority,
-        pending,
-        in_progress,
-        oldest,
-    } in backlog
-    {
-        let priority = priority.as_str();
-        let oldest = oldest.unwrap_or_default().as_secs_f64();
-        metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(count(*pending));
-        metrics::gauge!("tarsy_queue_in_progress", "priority" => priority).set(count(*in_progress));
+    for queue in backlog {
+        let priority = queue.priority.as_str();
+        let oldest = queue.oldest.unwrap_or_default().as_secs_f64();
+        metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(count(queue.pending));
+        metrics::gauge!("tarsy_queue_in_progress", "priority" => priority)
+            .set(count(queue.in_progress));
         metrics::gauge!("tarsy_queue_oldest_alert_age_seconds", "priority" => priority).set(oldest);
     }
     let now = u64::try_from(Utc::now().timestamp_millis()).unwrap_or_default();

@@ -28,9 +28,9 @@ const MIN_UNAUTHENTICATED: usize = 16;
 /// The limits of concurrent connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of the listener.
+    /// The connections of the listener.
     pub connections: usize,
-    /// From one IPv4 address, or from one IPv6 network of 64 bits.
+    /// The connections from one IPv4 address, or from one IPv6 network of 64 bits.
     pub per_address: usize,
 }
 
@@ -68,11 +68,11 @@ struct OpenConnection {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Since the connection was opened, or since a new request came after an answered one.
+    /// No request has proven its sender since the connection was opened, or since its last answer.
     Unauthenticated(Instant),
     /// An authenticated request is being answered.
     InUse,
-    /// Since the answer to an authenticated request ended.
+    /// The answer to an authenticated request has ended at this time.
     Idle(Instant),
 }
 
@@ -130,13 +130,8 @@ impl OpenConnections {
     fn superseded_by(&self, address: IpAddr, limits: Limits, now: Instant) -> Option<Vec<u64>> {
         let mut superseded = Vec::new();
         let is_own = |connection: &OpenConnection| connection.address == address;
-        if self
-            .by_number
-            .values()
-            .filter(|connection| is_own(connection))
-            .count()
-            >= limits.per_address
-        {
+        let own = self.by_number.values().filter(|other| is_own(other));
+        if own.count() >= limits.per_address {
             let own = self
                 .longest_unauthenticated(now, is_own)
                 .or_else(|| self.longest_idle(now, is_own))?;
@@ -201,13 +196,11 @@ impl OpenConnections {
         since: fn(&OpenConnection) -> Option<Instant>,
         is_candidate: impl Fn(&OpenConnection) -> bool,
     ) -> Vec<u64> {
-        let candidates = self
+        let mut waiting: Vec<(Instant, u64)> = self
             .by_number
             .iter()
-            .filter(|(_, connection)| is_candidate(connection));
-        let since =
-            candidates.filter_map(|(number, connection)| Some((since(connection)?, *number)));
-        let mut waiting: Vec<_> = since
+            .filter(|(_, connection)| is_candidate(connection))
+            .filter_map(|(number, connection)| Some((since(connection)?, *number)))
             .filter(|(since, _)| now.duration_since(*since) >= MIN_WAIT)
             .collect();
         waiting.sort_unstable();
