@@ -38,15 +38,12 @@ pub fn nothing_yet(session: SessionId) -> String {
 
 /// The alert joined another session, which has been running for `running`.
 pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
-    let shown = |f| {
-        text::cut(
-            &text::one_line(f, Charset::Unicode),
-            FINGERPRINT_COLUMNS,
-            Charset::Ascii,
-        )
-    };
     let fingerprint = fingerprint
-        .map(|fingerprint| format!(" ({})", shown(fingerprint)))
+        .map(|fingerprint| {
+            let line = text::one_line(fingerprint, Charset::Unicode);
+            let shown = text::cut(&line, FINGERPRINT_COLUMNS, Charset::Ascii);
+            format!(" ({shown})")
+        })
         .unwrap_or_default();
     let running = running
         .map(|running| format!(", running for {}", format::span(running)))
@@ -72,10 +69,7 @@ pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
 
 /// The alert was above the limit of its route.
 pub fn limited(session: &str, route: &str, max_per_hour: u64) -> String {
-    let most = format::count(
-        usize::try_from(max_per_hour).unwrap_or(usize::MAX),
-        "investigation",
-    );
+    let most = format::count(max_per_hour, "investigation");
     format!(
         "not investigated: route {route} opens at most {most} an hour. Session {} lists the alert.",
         short(session)
@@ -99,10 +93,8 @@ pub fn workers(workers: Workers) -> String {
     if workers.count == 0 {
         return "no worker is running: tarsy worker starts one".to_owned();
     }
-    let (count, slots) = (
-        format::count(workers.count, "worker"),
-        format::count(workers.slots, "slot"),
-    );
+    let count = format::count(workers.count, "worker");
+    let slots = format::count(workers.slots, "slot");
     let paused = if workers.paused > 0 {
         format!(", {} paused", workers.paused)
     } else {

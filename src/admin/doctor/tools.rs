@@ -80,14 +80,13 @@ fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
 }
 
 fn chains_with(config: &Config, server: &str) -> String {
-    let uses_server = |chain: &str| {
+    let mut chains: Vec<&str> = config.agent_chains.keys().map(String::as_str).collect();
+    chains.retain(|chain| {
         route::choose(config, "", Some(chain)).is_ok_and(|route| {
             route::servers_of(config, &route)
                 .iter()
                 .any(|name| name == server)
         })
-    };
-    let mut chains: Vec<&str> = config.agent_chains.keys().map(String::as_str).collect();
-    chains.retain(|chain| uses_server(chain));
+    });
     chains.join(", ")
 }

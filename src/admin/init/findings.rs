@@ -135,8 +135,10 @@ fn vertex_ai(env: Env<'_>) -> VertexAi {
         return VertexAi::Absent;
     };
     // A text with other characters is no id of a project, and could break the written file.
-    let is_id_byte = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if !project.bytes().all(is_id_byte) {
+    let is_id = project
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if !is_id {
         return VertexAi::Absent;
     }
     match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {

@@ -99,8 +99,10 @@ impl Rules {
             None => (body.to_vec(), hints, None),
         };
         let parts = self.intake.read(&body, &hints).map_err(refused)?;
-        let is_ignored = |part: &Part| part.alert.status == AlertStatus::Ignored;
-        if parts.iter().all(is_ignored) {
+        let all_ignored = parts
+            .iter()
+            .all(|part| part.alert.status == AlertStatus::Ignored);
+        if all_ignored {
             let reason = parts
                 .first()
                 .and_then(|part| part.alert.ignored_because.as_deref())

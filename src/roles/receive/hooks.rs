@@ -136,16 +136,17 @@ impl Hooks {
     ) -> anyhow::Result<Token> {
         let secret = reading.place(source, secret)?;
         let text = secret.read().map_err(|error| unreadable(source, &error))?;
-        let token = Token::new(&text).filter(|_| place.accepts(&text));
-        let token = token.ok_or_else(|| unreadable(source, &secret.fault(place.problem())))?;
-        let target = Target::Token {
-            token: token.clone(),
-            place,
+        let token = match Token::new(&text) {
+            Some(token) if place.accepts(&text) => token,
+            Some(_) | None => return Err(unreadable(source, &secret.fault(place.problem()))),
         };
         self.renewals.push(Renewal {
             source: source.to_owned(),
             secrets: vec![secret],
-            target,
+            target: Target::Token {
+                token: token.clone(),
+                place,
+            },
         });
         Ok(token)
     }
@@ -232,7 +233,9 @@ pub(super) async fn keep_up(renewals: Vec<Renewal>) -> Infallible {
         tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
         for (renewal, last_fault) in &mut of_files {
             let fault = renewal.renew().err();
-            if let Some(fault) = fault.as_ref().filter(|_| fault != *last_fault) {
+            if let Some(fault) = &fault
+                && last_fault.as_ref() != Some(fault)
+            {
                 tracing::error!(
                     source = renewal.source,
                     fault,
@@ -257,9 +260,9 @@ fn unreadable(source: &str, error: &SecretError) -> anyhow::Error {
 }
 
 fn topic(source: &str, arn: &str) -> anyhow::Result<Topic> {
-    let unknown =
-        || anyhow::anyhow!("sources.{source}.auth.sns.topics: {arn:?} is not the ARN of a topic");
-    Topic::parse(arn).ok_or_else(unknown)
+    Topic::parse(arn).ok_or_else(|| {
+        anyhow::anyhow!("sources.{source}.auth.sns.topics: {arn:?} is not the ARN of a topic")
+    })
 }
 
 fn header(name: &str) -> anyhow::Result<HeaderName> {

@@ -138,15 +138,16 @@ async fn link(
 ) -> anyhow::Result<()> {
     let unavailable = || Readiness::NotReady("nats unavailable".to_owned());
     ready.send_replace(unavailable());
-    let report = |error: &Error| {
-        let is_refused = matches!(error, Error::Refused { .. });
-        ready.send_replace(if is_refused {
-            not_ready(error)
-        } else {
-            unavailable()
-        });
-    };
-    let nats = addresses.nats_for_role("receive", &report).await?;
+    let nats = addresses
+        .nats_for_role("receive", &|error| {
+            let is_refused = matches!(error, Error::Refused { .. });
+            ready.send_replace(if is_refused {
+                not_ready(error)
+            } else {
+                unavailable()
+            });
+        })
+        .await?;
     let mut link = nats.watch_connection();
     broker.send_replace(Some(nats.clone()));
     loop {

@@ -264,7 +264,7 @@ impl Queue for Backend {
     }
 
     async fn checks(&self) -> Vec<Check> {
-        let begin = || {
+        let checks = self.checks.get(|| {
             let part = Part {
                 nats: self.broker().map_err(|Unavailable(reason)| reason),
                 addresses: self.addresses.clone(),
@@ -272,7 +272,7 @@ impl Queue for Backend {
                 workers: self.workers.current(),
             };
             checks_of_web(part).boxed()
-        };
-        self.checks.get(begin).await
+        });
+        checks.await
     }
 }

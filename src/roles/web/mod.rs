@@ -126,10 +126,13 @@ fn database(addresses: &Addresses) -> anyhow::Result<ConnectOptions> {
 
 /// Connects, however long it takes; the client reconnects by itself. Returns only when retrying cannot help.
 async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> anyhow::Result<()> {
-    let report = |error: &Error| tracing::debug!(%error, "nats unavailable: retrying");
-    let nats = addresses.nats_for_role("web", &report).await?;
+    let nats = addresses.nats_for_role("web", &log_retry).await?;
     broker.send_replace(Some(nats));
     std::future::pending().await
+}
+
+fn log_retry(error: &Error) {
+    tracing::debug!(%error, "nats unavailable: retrying");
 }
 
 /// The longest time that the first connection to the broker may take before the role is impaired.

@@ -129,9 +129,6 @@ fn choices(config: &Config) -> Vec<Vec<String>> {
 /// The reason why an agent has no provider that can be called.
 fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
     let report_of = |name: &String| reports.iter().find(|report| report.name == *name);
-    let is_dead = |report: &ModelReport| {
-        report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
-    };
     let dead = choices.iter().find(|names| {
         names
             .iter()
@@ -139,6 +136,11 @@ fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
     })?;
     let reasons: Vec<String> = dead.iter().filter_map(report_of).map(reason).collect();
     Some(reasons.join("; "))
+}
+
+/// Whether calls of the provider fail, and will fail until a person changes something.
+fn is_dead(report: &ModelReport) -> bool {
+    report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
 }
 
 fn reason(report: &ModelReport) -> String {

@@ -62,18 +62,14 @@ pub(super) fn width(line: &[Glyph]) -> usize {
 
 /// The columns of the widest line without wrapping.
 pub(super) fn natural_width(text: &[Glyph]) -> usize {
-    text.split(|(c, _)| *c == '\n')
-        .map(width)
-        .max()
-        .unwrap_or_default()
+    let lines = text.split(|(c, _)| *c == '\n');
+    lines.map(width).max().unwrap_or_default()
 }
 
 /// The columns of the widest word.
 pub(super) fn widest_word(text: &[Glyph]) -> usize {
-    text.split(|(c, _)| matches!(c, ' ' | '\n'))
-        .map(width)
-        .max()
-        .unwrap_or_default()
+    let words = text.split(|(c, _)| matches!(c, ' ' | '\n'));
+    words.map(width).max().unwrap_or_default()
 }
 
 /// `text` in lines of at most `columns` (at least 2), broken at spaces where possible.
@@ -96,7 +92,9 @@ pub(super) fn wrap(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
             if used > 0 && used + 1 + width(word) > columns {
                 lines.push(std::mem::take(&mut current));
                 used = 0;
-            } else if let Some(space) = space.filter(|_| used > 0) {
+            } else if let Some(space) = space
+                && used > 0
+            {
                 current.push(Glyph::clone(space));
                 used += 1;
             }
@@ -149,21 +147,17 @@ pub(super) fn print(line: &[Glyph], style: &Style) -> String {
             continue;
         };
         let text: String = run.iter().map(|(c, _)| *c).collect();
-        let codes = if style.color {
-            look.codes()
-        } else {
-            Vec::new()
-        };
-        let painted = if codes.is_empty() || text.trim().is_empty() {
+        let codes = look.codes();
+        let painted = if !style.color || codes.is_empty() || text.trim().is_empty() {
             text
         } else {
             format!("\x1b[{}m{text}\x1b[0m", codes.join(";"))
         };
-        match look.link.as_deref().filter(|_| style.hyperlinks) {
-            Some(address) => {
+        match &look.link {
+            Some(address) if style.hyperlinks => {
                 out.push_str(&format!("\x1b]8;;{address}\x1b\\{painted}\x1b]8;;\x1b\\"))
             }
-            None => out.push_str(&painted),
+            Some(_) | None => out.push_str(&painted),
         }
     }
     out

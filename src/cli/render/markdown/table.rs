@@ -130,10 +130,9 @@ impl Table {
             .unwrap_or_default();
         // A name is repeated for each row, so a long one is cut.
         let columns = (room / 2).min(MAX_NAME_COLUMNS);
-        let names: Vec<String> = head.iter().map(|cell| plain(cell)).collect();
-        let names: Vec<String> = names
+        let names: Vec<String> = head
             .iter()
-            .map(|name| text::cut(name, columns, charset))
+            .map(|cell| text::cut(&plain(cell), columns, charset))
             .collect();
         let mut lines = Vec::new();
         if rows.is_empty() {
@@ -148,11 +147,7 @@ impl Table {
                     is_bold: true,
                     ..Look::default()
                 };
-                let mut pair = if name.is_empty() {
-                    Vec::new()
-                } else {
-                    glyphs::glyphs(name, &look, charset)
-                };
+                let mut pair = glyphs::glyphs(name, &look, charset);
                 if !pair.is_empty() {
                     pair.extend(glyphs::glyphs(": ", &Look::default(), charset));
                 }

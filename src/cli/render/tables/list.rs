@@ -28,12 +28,8 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
         Column::Left("worker"),
     ];
     let optional = ["worker", "took", "when (utc)", "severity"];
-    table(
-        columns,
-        &optional,
-        in_threads(sessions).map(|listed| row(&listed, now, style)),
-        style,
-    )
+    let rows = in_threads(sessions).map(|listed| row(&listed, now, style));
+    table(columns, &optional, rows, style)
 }
 
 /// A session in the table.
@@ -127,13 +123,12 @@ fn state(session: &SessionLine) -> String {
 
 fn row(listed: &Listed<'_>, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
     let Listed { session, place } = listed;
-    let is_question = session.parent_id.is_some();
-    let paint = if is_question {
-        Paint::Plain
+    // A question has no severity, and a failed one is no failed investigation.
+    let (severity, paint) = if session.parent_id.is_some() {
+        (None, Paint::Plain)
     } else {
-        status_paint(session.status)
+        (session.severity, status_paint(session.status))
     };
-    let severity = session.severity.filter(|_| !is_question);
     let took = Duration::from_millis(millis(
         session.created_at,
         session.finished_at.unwrap_or(now),

@@ -40,13 +40,11 @@ pub fn queue(
     ];
     let rows = backlog.iter().map(|of| {
         let oldest = of.oldest.map_or_else(|| "-".to_owned(), format::span);
-        let numbers = [of.pending.to_string(), of.in_progress.to_string(), oldest];
-        let [pending, in_progress, oldest] = numbers.map(|text| Cell::new(&text, style));
         [
             Cell::new(of.priority.as_str(), style),
-            pending,
-            in_progress,
-            oldest,
+            Cell::new(&of.pending.to_string(), style),
+            Cell::new(&of.in_progress.to_string(), style),
+            Cell::new(&oldest, style),
         ]
     });
     let mut lines = table(columns, &[], rows, style);
@@ -120,13 +118,9 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
         ]
     });
     let mut lines = table(columns, &["slots", "busy"], rows, style);
-    // Below the table, whose cells a narrow terminal cuts.
-    if workers.iter().any(|worker| {
-        worker
-            .unavailable
-            .iter()
-            .any(|service| lacks_provider(&[service]))
-    }) {
+    // Below the table, because a narrow terminal cuts its cells.
+    let mut unavailable = workers.iter().flat_map(|worker| &worker.unavailable);
+    if unavailable.any(|service| lacks_provider(&[service])) {
         lines.push(format!(
             "no provider of models can be called: {WHY_NO_PROVIDER}"
         ));
