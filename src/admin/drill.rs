@@ -78,7 +78,7 @@ pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::R
 /// cooldown.
 ///
 /// # Errors
-/// As those of [`config`].
+/// The errors of [`config`].
 pub fn system_config(
     name: &str,
     program: &Path,

@@ -73,7 +73,7 @@ pub enum When {
     Never,
 }
 
-/// The terminal behind standard output, as far as the environment describes it.
+/// The terminal that shows standard output, as far as the environment describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerminalEnv {
     /// Standard output is a terminal.

@@ -15,7 +15,7 @@ use tarsy_mask::{HIDDEN, Mask};
 pub struct MaskedAlert {
     pub alert: Alert,
     pub other_parts: Vec<u32>,
-    /// Of the unmasked alert.
+    /// The facts of the unmasked alert.
     pub facts: Facts,
 }
 

@@ -147,7 +147,7 @@ const PROBING: [&str; 8] = [
 /// else of a read-only one without required arguments.
 ///
 /// # Errors
-/// As [`list`], and when the configuration names a tool that the server does not offer as a read-only one.
+/// The errors of [`list`]; also when the configuration names a tool that the server does not offer as a read-only one.
 pub async fn checked(config: &Config, server: &str) -> anyhow::Result<(Inventory, Backend)> {
     let client = Client::of_server(config, server)?;
     let settings = config.mcp_servers.get(server);
@@ -181,7 +181,7 @@ fn has_required_arguments(spec: &ToolSpec) -> bool {
 /// A call of a person.
 #[derive(Clone, Debug)]
 pub struct ToolCallRequest {
-    /// As `server.tool`, by the name for models or by the server's own.
+    /// The tool, as `server.tool`, by the name for models or by the server's own.
     pub tool: String,
     /// A JSON object.
     pub arguments: String,

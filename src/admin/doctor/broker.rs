@@ -14,7 +14,7 @@ use tarsy_core::readable::format;
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::words::unavailable;
 
-/// Long enough for a status of every worker, which are sent every five seconds.
+/// The time for a status of every worker. Each sends one every five seconds.
 const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
 /// A smaller limit refuses alerts of the default maximum size.
 const MIN_PAYLOAD_BYTES: usize = 1024 * 1024;
@@ -123,7 +123,8 @@ const WEAKNESSES: [(Weakness, &str, &str); 4] = [
     ),
 ];
 
-/// Reports the leaders of all copies on a cluster, and each copy that is behind. No line without a cluster.
+/// Reports the leaders of all copies on a cluster, and each copy that is not up to date. Returns no line without a
+/// cluster.
 pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings>) -> Checked {
     let Ok(nats) = nats.await else {
         return Ok(Vec::new());

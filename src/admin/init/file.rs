@@ -26,7 +26,7 @@ pub const CLUSTER_SERVER_FILE: &str = "kubernetes-mcp-server.toml";
 pub const CLUSTER_SERVER_SETTINGS: &str =
     include_str!("../../../examples/mcp/kubernetes-mcp-server.toml");
 
-/// The file. It has no faults, whichever variables are set when it is loaded. `folder` has the file, and beside it
+/// The text of the file. It has no faults, whichever variables are set when it is loaded. `folder` gets the file and
 /// [`CLUSTER_SERVER_FILE`].
 pub fn configuration(findings: &Findings, folder: &Path) -> String {
     let mut lines = vec![

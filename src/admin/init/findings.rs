@@ -16,7 +16,7 @@ pub(super) const CLUSTER_SERVER: &str = "kubernetes-mcp-server";
 /// Names the address of Ollama, for its own programs and for the LLM service.
 pub(super) const OLLAMA_HOST: &str = "OLLAMA_HOST";
 
-/// A larger file is no key of an account.
+/// A larger file cannot be the key of an account.
 const MAX_CREDENTIALS_BYTES: u64 = 64 * 1024;
 
 /// The findings about the machine.
@@ -134,7 +134,7 @@ fn vertex_ai(env: Env<'_>) -> VertexAi {
     let Some(project) = variable(env, "GOOGLE_CLOUD_PROJECT") else {
         return VertexAi::Absent;
     };
-    // A text with other characters is no id of a project, and could break the written file.
+    // A text with other characters cannot be the id of a project, and could break the written file.
     let is_id = project
         .bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
@@ -159,7 +159,7 @@ fn is_service_account(file: &Path) -> bool {
         .is_ok_and(|credentials| credentials.kind == "service_account")
 }
 
-/// The part of a file of credentials that is no secret.
+/// The part of a file of credentials that is not secret.
 #[derive(serde::Deserialize)]
 struct CredentialsKind {
     #[serde(rename = "type")]

@@ -40,7 +40,7 @@ pub struct ModelReport {
     pub used: Vec<String>,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u32>,
-    /// Those that the provider's own layer switches on.
+    /// The tools that the provider's own layer switches on.
     pub native_tools: Vec<NativeTool>,
     pub thinking: Option<Thinking>,
     pub price: Option<Price>,
@@ -99,7 +99,7 @@ pub struct Problem {
 /// Whether models are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Only the LLM service is asked what it would do.
+    /// No model is asked, only the LLM service what it would do.
     Nothing,
     /// Each model that can be called is asked for a word, and answers within this time.
     OneWord(Duration),

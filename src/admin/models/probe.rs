@@ -20,7 +20,7 @@ const MAX_OUTPUT_TOKENS: u32 = 4_096;
 /// The answer of a model to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// From the request to the first chunk; `None` if there was none.
+    /// The time from the request to the first chunk; `None` if there was none.
     pub first_chunk_ms: Option<u64>,
     pub took_ms: u64,
     pub input_tokens: u64,

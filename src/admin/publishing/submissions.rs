@@ -19,9 +19,9 @@ pub struct Rules {
 /// A body that workers read.
 #[derive(Debug, PartialEq)]
 pub struct Readable {
-    /// Never empty.
+    /// The alerts of the body, at least one.
     pub parts: Vec<Part>,
-    /// As it is published.
+    /// The bytes that are published.
     pub body: Vec<u8>,
     /// The header `Tarsy-Left-Out` of a body that was reduced.
     pub left_out: Option<String>,

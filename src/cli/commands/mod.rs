@@ -216,7 +216,7 @@ fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
     )?)
 }
 
-/// The address of the pages, by the configuration of this machine. A link is no reason for a command to fail.
+/// The address of the pages, by the configuration of this machine. A command does not fail because of a link.
 fn public_url(global: &GlobalArgs) -> Option<PublicUrl> {
     let web = Web::load(find(global.config.clone()).as_deref(), &process_env);
     web.inspect_err(|faults| tracing::warn!("no links: {faults}"))

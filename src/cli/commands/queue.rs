@@ -20,7 +20,7 @@ use tarsy_engine::ports::WorkerStatus;
 use tarsy_mask::Mask;
 
 pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<Exit> {
-    // The permissions of watchers suffice.
+    // The permissions of a client that watches suffice.
     let nats = addresses(global).nats_for_command("watch").await?;
     let reader = AlertReader::by_config_or_environment(global);
     let wait = args.wait.unwrap_or(WORKER_STATUS_TIMEOUT);

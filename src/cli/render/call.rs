@@ -113,7 +113,7 @@ fn of_answer(answer: &AnswerReport, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The calls of an answer, and the size of its own form.
+/// The calls of an answer, and the size of the form in which its provider sent it.
 fn calls(calls: &[RequestedCall], own: Option<&OwnForm>, style: &Style) -> Vec<String> {
     let lines = calls
         .iter()

@@ -102,7 +102,7 @@ fn message(
     }
 }
 
-/// The rule for each header that a message may have. A proxy adds a `traceparent` of its own, so the response does not
+/// The rule for each header that a message may have. A proxy adds its own `traceparent`, so the response does not
 /// name that header when it is ignored.
 pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
     let mut rules = HeaderRules {

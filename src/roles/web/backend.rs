@@ -89,7 +89,7 @@ impl Backend {
     /// Like [`Self::broker`]; waits a moment for the first connection of this process.
     pub(super) async fn first_connection(&self) -> Result<Nats, Unavailable> {
         let mut nats = self.nats.clone();
-        // Without a connection in time, the error of `broker` says so.
+        // If there is no connection in time, `broker` returns the error.
         tokio::time::timeout(FIRST_CONNECTION_TIMEOUT, nats.wait_for(Option::is_some))
             .await
             .ok();

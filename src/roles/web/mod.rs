@@ -146,7 +146,7 @@ async fn keep_ready(
     nats: watch::Receiver<Option<Nats>>,
     ready: &watch::Sender<Readiness>,
 ) -> std::convert::Infallible {
-    // At a start without trouble nothing is impaired, so nothing has to be said.
+    // A role that is impaired for a moment at its start would log a warning although nothing is wrong.
     let mut first = nats.clone();
     tokio::time::timeout(CONNECT_GRACE, first.wait_for(Option::is_some))
         .await

@@ -17,7 +17,7 @@ use tarsy_engine::ports::WorkerStatus;
 /// A worker publishes its status every five seconds.
 const MAX_AGE: Duration = Duration::from_secs(15);
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// Further workers are not listed.
+/// The number of workers that are listed at most.
 const MAX_WORKERS: usize = 10_000;
 
 /// The workers that sent a status lately.

@@ -27,7 +27,8 @@ use tarsy_telemetry::http::Readiness;
 
 /// The time between two checks of a broker that is connected, but whose streams cannot be read yet.
 const STREAMS_RETRY_DELAY: Duration = Duration::from_secs(3);
-/// Longer than the election of a leader: the server may be cut off from its cluster.
+/// The time after which another server is tried, because this one may be cut off from its cluster. It is longer than
+/// the election of a leader.
 const CHANGE_SERVER_AFTER: Duration = Duration::from_secs(10);
 
 /// A worker's connections.
@@ -37,7 +38,7 @@ pub(super) struct Dependencies {
     pub(super) store: Arc<Store>,
     pub(super) feed: Arc<JetStreamFeed<Store>>,
     pub(super) model: Arc<Masked<Client>>,
-    /// The client behind `model`.
+    /// The client that `model` calls.
     pub(super) client: Client,
     pub(super) tools: Arc<Servers>,
     pub(super) mask: Mask,

@@ -63,7 +63,7 @@ impl ConfiguredIntake {
         }
     }
 
-    /// The clock that models are shown is ahead by so much: that of a drill has the time of its evidence.
+    /// Sets the offset of the clock that models see: in a drill it has the time of the evidence.
     #[must_use]
     pub fn with_clock_offset(self, clock_offset: TimeDelta) -> Self {
         Self {

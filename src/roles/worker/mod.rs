@@ -72,7 +72,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The mask of this process: it learns each token that is read.
     pub mask: Mask,
-    /// By how much the clock that models are shown is ahead.
+    /// The offset of the clock that models see.
     pub clock_offset: TimeDelta,
 }
 
@@ -109,7 +109,7 @@ pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::
 /// Like [`run`], with an intake that is made of the configured one.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub async fn run_with<I: Intake>(
     options: Options,
     config: Config,

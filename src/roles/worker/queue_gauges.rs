@@ -20,7 +20,7 @@ use tarsy_engine::ports::WorkerStatus;
 const QUEUE_INTERVAL: Duration = Duration::from_secs(15);
 /// A worker whose status is older has ended: it publishes one every five seconds.
 const STATUS_LIFETIME: Duration = Duration::from_secs(12);
-/// The status of further workers is ignored.
+/// The number of workers whose status is kept at most.
 const MAX_WORKERS: usize = 10_000;
 /// The delay before a failed subscription is repeated.
 const SUBSCRIBE_DELAY: Duration = Duration::from_secs(5);

@@ -2,8 +2,8 @@
 //! new one.
 //!
 //! A connection is unauthenticated from its first byte until a request on it has proven its sender. The unauthenticated
-//! ones have a share of the permits of their own, and give way first: whatever clients without credentials do, those
-//! with credentials get the rest.
+//! ones have a separate share of the permits, and give way first: whatever clients without credentials do, clients with
+//! credentials get the rest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};

@@ -1,6 +1,6 @@
 //! `tarsy drill`: runs the whole system against recorded evidence; `--kill` kills the owner of the session.
 //!
-//! The LLM service, two workers and their MCP server are processes of their own ([`processes`]). With `--provider`
+//! The LLM service, two workers and their MCP server are separate processes ([`processes`]). With `--provider`
 //! ([`provider`]) a real model takes the place of the recording, and a rubric judges its report ([`verdict`]).
 
 mod provider;
@@ -38,7 +38,7 @@ use tarsy_store::{MIGRATION_TIMEOUT, Store};
 /// The iteration in which the owner is killed. The first one is complete, so the next worker has a journal to replay.
 const KILL_IN_ITERATION: u32 = 2;
 
-/// More events than a drill has.
+/// A limit above the number of events that a drill has.
 const ALL_EVENTS: u32 = 1_000_000;
 
 pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<Exit> {

@@ -24,7 +24,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A process that has not ended this long after SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The variables of a role that the processes of a drill do not have: they may run beside it.
+/// The variables that the processes of a drill do not get: they are for a role that may run on this machine.
 const VARIABLES_OF_ROLES: [&str; 6] = [
     "TARSY_CONFIG",
     "TARSY_LISTEN",
@@ -79,7 +79,7 @@ impl<'p> DrillProcesses<'p> {
         drill: &Drill,
         model: Option<&RealModel>,
     ) -> anyhow::Result<String> {
-        // Without the settings of a tarsy.yaml in this folder: they are for another service.
+        // The settings of a tarsy.yaml in this folder are for another service.
         let mut command = self.command([
             "llm-service",
             "--with-parent",

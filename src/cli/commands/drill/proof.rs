@@ -28,7 +28,7 @@ pub(super) struct Counters {
 /// A request that arrived at the tool server.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 pub(super) struct ToolRequest {
-    /// Without the name of the server.
+    /// The name of the tool, without that of the server.
     pub(super) tool: String,
     pub(super) arguments: Value,
 }

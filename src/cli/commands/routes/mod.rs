@@ -30,15 +30,16 @@ struct Chosen {
     route: Option<String>,
     /// The matchers of the route.
     because: Vec<String>,
-    /// Of each route before it, the first matcher that does not hold, with the value of the alert.
+    /// The first matcher of each earlier route that does not hold, with the value of the alert.
     not: Vec<String>,
     /// The reason why it ends without an investigation.
     ignored_because: Option<String>,
     chain: String,
     /// `header`, `route`, `alert_types` or `default`.
     chain_from: &'static str,
-    /// Patterns of the route and of the header, which leave these of the tools of the chain; `None` for all.
+    /// The patterns of the route; the agents get the tools of the chain that they name. `None`: all tools.
     tools_of_route: Option<Vec<String>>,
+    /// The patterns of the header, which limit the tools further.
     tools_of_header: Option<String>,
     priority: &'static str,
     cooldown_s: u64,

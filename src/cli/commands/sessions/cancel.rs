@@ -297,7 +297,7 @@ async fn request(
         database_error,
         broker_error: None,
     };
-    // Of a session that has just ended, the workers publish the end when they receive the request.
+    // A session that has just ended gets a request as well: the workers publish its end when they receive it.
     if !request.state.is_stored() && request.state != CancelState::Cancelled {
         return Ok(request);
     }

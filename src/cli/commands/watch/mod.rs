@@ -28,7 +28,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::RunStatus;
 use tarsy_store::SessionFilter;
 
-/// The beginning lists at most so many running sessions.
+/// The number of running sessions that are listed at the beginning at most.
 const MAX_RUNNING: u32 = 200;
 
 pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<Exit> {
@@ -94,7 +94,7 @@ async fn watch_all(
     options: Options,
 ) -> anyhow::Result<Exit> {
     let nats = addresses(global).nats_for_command("watch").await?;
-    // Started before the list is read, so that no session is missed that begins meanwhile.
+    // The follower starts before the list is read, so that no session is missed that begins meanwhile.
     let follower = AllFollower::start(&nats).await.map_err(anyhow::Error::from);
     let mut follower = with_cause(&nats, follower).await?;
     match database {

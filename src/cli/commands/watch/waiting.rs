@@ -22,7 +22,7 @@ use tarsy_store::Store;
 /// The time before the first report: a session that has begun needs none.
 const FIRST_POLL_DELAY: Duration = Duration::from_millis(300);
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Long enough for a status of every worker, which are sent every five seconds.
+/// The time for a status of every worker. Each sends one every five seconds.
 pub(in crate::cli::commands) const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
 /// A worker whose last status is older is not running, or is cut off.
 const STATUS_LIFETIME: Duration = Duration::from_secs(11);
@@ -44,7 +44,7 @@ pub(crate) enum QueuePlace {
     Unknown,
 }
 
-/// Reports on one session. Dropping it ends the task behind it.
+/// Reports on one session. Dropping it ends the task that makes the reports.
 pub(super) struct WaitWatch {
     reports: mpsc::Receiver<Option<Waiting>>,
     activity: watch::Sender<Option<Instant>>,

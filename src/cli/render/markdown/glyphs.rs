@@ -14,7 +14,7 @@ pub(super) struct Look {
     pub(super) is_italic: bool,
     pub(super) is_code: bool,
     pub(super) is_dim: bool,
-    /// The address behind the character; it is also shown.
+    /// The address to which the character links; it is also shown.
     pub(super) link: Option<Rc<str>>,
 }
 

@@ -398,7 +398,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Only such an address is given to the terminal as a link.
+/// Whether the terminal gets the address as a link.
 fn is_web(address: &str) -> bool {
     let has_scheme = address.starts_with("https://") || address.starts_with("http://");
     has_scheme && address.chars().all(|c| c.is_ascii_graphic())

@@ -32,7 +32,7 @@ pub(crate) fn render(markdown: &str, width: usize, style: &Style) -> Vec<String>
 
 /// `markdown` as one line of plain text: code keeps its backticks, links their addresses.
 pub(crate) fn plain(markdown: &str, charset: Charset) -> String {
-    // Wider than any line, so that nothing wraps.
+    // The page is wider than any line, so that nothing wraps.
     let style = Style {
         charset,
         ..Style::default()

@@ -17,7 +17,7 @@ pub(super) struct Page<'a> {
     style: &'a Style,
     width: usize,
     containers: Vec<Container>,
-    /// So many containers have shown their bullet or number.
+    /// The number of containers that have shown their bullet or number.
     begun: usize,
     /// An empty line comes before the next block.
     has_gap: bool,

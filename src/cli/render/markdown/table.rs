@@ -52,7 +52,7 @@ impl Table {
         if floors.iter().sum::<usize>() > room {
             return None;
         }
-        // At most `room` columns each, so that this ends after `room` steps for each column.
+        // A column has at most `room` columns of text, so this ends after `room` steps for each.
         while widths.iter().sum::<usize>() > room {
             let shrinkable = widths
                 .iter_mut()
@@ -70,7 +70,7 @@ impl Table {
             .iter()
             .map(|row| self.row(row, widths, charset))
             .collect();
-        // With rows of several lines a rule shows where each ends.
+        // If rows have several lines, a rule shows where each ends.
         let has_rules = rows.iter().skip(1).any(|row| row.len() > 1);
         let mut lines = Vec::new();
         for (index, row) in rows.into_iter().enumerate() {

@@ -40,8 +40,9 @@ struct Listed<'s> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
+    /// The session is listed by the time at which it began.
     Own,
-    /// Below the investigation that the question is about.
+    /// The question is listed below its investigation.
     BelowInvestigation,
 }
 
@@ -86,7 +87,7 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
     text::cut(&line, style.width, style.charset)
 }
 
-/// The title; of a question also the investigation that it asks about, unless it stands below that.
+/// The title. A question also has the investigation that it asks about, unless it is listed below that.
 fn title(session: &SessionLine, place: Place, charset: Charset) -> String {
     let title = session.title.as_deref().unwrap_or("(no title)");
     match session.parent_id {
@@ -102,8 +103,8 @@ fn title(session: &SessionLine, place: Place, charset: Charset) -> String {
     }
 }
 
-/// The status, or the mark of a completed session that has one. A question without an answer is no failed
-/// investigation.
+/// The status, or the mark of a completed session that has one. A question without an answer is not
+/// shown as a failed investigation.
 fn state(session: &SessionLine) -> String {
     if session.parent_id.is_some() {
         return match session.status {
@@ -123,7 +124,7 @@ fn state(session: &SessionLine) -> String {
 
 fn row(listed: &Listed<'_>, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
     let Listed { session, place } = listed;
-    // A question has no severity, and a failed one is no failed investigation.
+    // A question has no severity, and without an answer it is not a failed investigation.
     let (severity, paint) = if session.parent_id.is_some() {
         (None, Paint::Plain)
     } else {

@@ -21,7 +21,7 @@ pub struct QueuedAlert {
     pub priority: Priority,
     pub queued_at: DateTime<Utc>,
     pub subject: String,
-    /// `None` when the body is no alert.
+    /// `None` when the body is not an alert.
     pub title: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
         ]
     });
     let mut lines = table(columns, &["slots", "busy"], rows, style);
-    // Below the table, because a narrow terminal cuts its cells.
+    // The reason is a line below the table, because a narrow terminal cuts cells.
     let mut unavailable = workers.iter().flat_map(|worker| &worker.unavailable);
     if unavailable.any(|service| lacks_provider(&[service])) {
         lines.push(format!(

@@ -15,11 +15,11 @@ use tarsy_core::timeline::rows::Footnotes;
 use tarsy_reports::words::{model, moment, retry_of, state, status_word, tokens};
 use tarsy_store::{AlertReport, DispositionKind, ExecutionReport, SessionReport, Tokens};
 
-/// Further joined alerts are counted, not listed.
+/// The number of joined alerts that are listed; the others are counted.
 const MAX_JOINED: usize = 5;
-/// Further alerts above the limit of a route are counted, not listed.
+/// The number of alerts above the limit of a route that are listed; the others are counted.
 const MAX_LISTED: usize = 200;
-/// Earlier questions are counted, not listed.
+/// The number of questions that are listed; earlier ones are counted.
 const MAX_QUESTIONS: usize = 10;
 
 /// An alert and its session; the time that a running session took ends at `now`.
@@ -58,7 +58,7 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines.extend(questions(report, style));
     lines.push(String::new());
     lines.extend(next(report, &short, style));
-    // In one piece, so that a terminal recognises it.
+    // The link is in one piece, so that a terminal recognises it.
     lines.extend(report.url.as_deref().map(messages::link));
     lines
 }

@@ -49,11 +49,11 @@ impl Cell {
 /// A column: its head, its width and its alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    /// As wide as its widest cell, aligned to the left.
+    /// A column that is as wide as its widest cell, aligned to the left.
     Left(&'static str),
-    /// As wide as its widest cell, aligned to the right.
+    /// A column that is as wide as its widest cell, aligned to the right.
     Right(&'static str),
-    /// As wide as the remaining room; longer text is cut with an ellipsis. At most one in a table.
+    /// A column that gets the remaining room and cuts longer text with an ellipsis. A table has at most one.
     Rest(&'static str),
 }
 
@@ -104,7 +104,7 @@ pub(super) fn table<const N: usize>(
         .collect()
 }
 
-/// The columns that are left for the one that takes the rest.
+/// The width that is left for the column that takes the rest.
 fn room(columns: &[Column], widths: &[usize], style: &Style) -> usize {
     let others = columns
         .iter()
@@ -114,7 +114,7 @@ fn room(columns: &[Column], widths: &[usize], style: &Style) -> usize {
     style.width.saturating_sub(others.sum())
 }
 
-/// The columns that it should have.
+/// The width that the column that takes the rest should have.
 fn wanted(columns: &[Column], widths: &[usize]) -> usize {
     let rest = columns
         .iter()

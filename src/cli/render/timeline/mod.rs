@@ -95,7 +95,7 @@ impl Timeline {
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
         let (execution, _) = live::status(&self.live, room, self.style.charset)?;
-        // Without a column of agents, none is named here either.
+        // If there is no column of agents, the status line names none either.
         let agent = self.roster.agent(execution).or_else(|| {
             self.roster.column?;
             self.live.agent(execution)

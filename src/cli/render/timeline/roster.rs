@@ -14,7 +14,7 @@ use tarsy_core::timeline::rows::meta::Meta;
 #[derive(Debug)]
 pub(super) struct Roster {
     charset: Charset,
-    /// In order of appearance.
+    /// The agents in the order in which they appeared.
     agents: Vec<(ExecutionId, String)>,
     /// Columns of the agents' names, once more than one agent has run.
     pub(super) column: Option<usize>,

@@ -34,7 +34,7 @@ pub(super) struct Columns<'a> {
     time: usize,
     agent: Option<usize>,
     what: usize,
-    /// Without it durations are marks.
+    /// `None`: durations are marks.
     took: Option<usize>,
     detail: usize,
 }
@@ -170,7 +170,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The columns of a detail beside these marks.
+    /// The columns that these marks leave for the detail.
     fn room(&self, marks: &[Mark]) -> usize {
         let marks: usize = marks
             .iter()
@@ -233,7 +233,7 @@ impl<'a> Columns<'a> {
         (line, mark)
     }
 
-    /// A text of one line of at most `room` columns is beside the name, any other below.
+    /// A text of one line of at most `room` columns follows the name; any other is printed below it.
     fn whole(&self, whole: &str, limit: Option<usize>, room: usize) -> Laid {
         if !whole.contains('\n') && text::width(whole) <= room {
             return Laid::Beside(whole.to_owned());
@@ -293,9 +293,9 @@ impl<'a> Columns<'a> {
 
 /// The position of a row's text.
 enum Laid {
-    /// In the column of details.
+    /// One line in the column of details.
     Beside(String),
-    /// In separate lines.
+    /// Lines below the row.
     Below(Vec<String>),
 }
 
