@@ -71,23 +71,19 @@ fn stdio(program: &McpProgram) -> anyhow::Result<StdioConfig> {
 }
 
 fn http(address: &McpAddress) -> anyhow::Result<HttpConfig> {
-    let of_file = address
-        .token_file
-        .as_ref()
-        .map(|file| TokenSource::File(PathBuf::from(file)));
+    let token = match (&address.token_env, &address.token_file) {
+        (Some(name), _) => {
+            let value = process_env(name);
+            let value = value.with_context(|| format!("token_env: variable {name} is not set"))?;
+            Some(TokenSource::Value(value))
+        }
+        (None, Some(file)) => Some(TokenSource::File(file.into())),
+        (None, None) => None,
+    };
     Ok(HttpConfig {
         url: address.url.clone(),
         headers: resolved_values(&address.headers)?,
-        token: address
-            .token_env
-            .as_ref()
-            .map(|name| {
-                process_env(name)
-                    .map(TokenSource::Value)
-                    .with_context(|| format!("token_env: variable {name} is not set"))
-            })
-            .transpose()?
-            .or(of_file),
+        token,
         ca_file: address.ca_file.as_ref().map(PathBuf::from),
         proxy: address
             .proxy

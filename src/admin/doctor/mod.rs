@@ -48,18 +48,13 @@ pub fn run(
     let mut checks = FuturesOrdered::new();
     checks.push_back(ready(vec![first]).boxed());
     let nats = broker::connect(Arc::clone(&addresses));
-    checks.push_back(bounded(
-        "nats",
-        broker::server(nats.clone(), Arc::clone(&addresses)),
-    ));
-    checks.push_back(bounded(
-        "streams",
-        broker::streams(nats.clone(), config.as_deref().map(topology)),
-    ));
-    checks.push_back(bounded(
-        "replicas",
-        broker::replicas(nats.clone(), config.as_deref().map(topology)),
-    ));
+    let settings = config.as_deref().map(topology);
+    let server = broker::server(nats.clone(), Arc::clone(&addresses));
+    let streams = broker::streams(nats.clone(), settings.clone());
+    let replicas = broker::replicas(nats.clone(), settings);
+    checks.push_back(bounded("nats", server));
+    checks.push_back(bounded("streams", streams));
+    checks.push_back(bounded("replicas", replicas));
     checks.push_back(bounded("postgres", database::check(Arc::clone(&addresses))));
     let model_timeout = if ask == Ask::Nothing {
         CHECK_TIMEOUT
@@ -71,10 +66,8 @@ pub fn run(
     if let Some(config) = &config {
         checks.extend(tools::no_servers(config).map(|check| ready(vec![check]).boxed()));
         for name in config.mcp_servers.keys() {
-            checks.push_back(bounded(
-                &format!("mcp {name}"),
-                tools::check(name.clone(), Arc::clone(config)),
-            ));
+            let check = tools::check(name.clone(), Arc::clone(config));
+            checks.push_back(bounded(&format!("mcp {name}"), check));
         }
         for name in config.notifications.keys() {
             let check = notifications::check(name.clone(), Arc::clone(config));

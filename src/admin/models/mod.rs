@@ -134,16 +134,11 @@ pub async fn report(
     match ask {
         Ask::Nothing => reports,
         Ask::OneWord(timeout) => {
-            let probes =
-                reports
-                    .into_iter()
-                    .zip(plans)
-                    .map(async |(report, plan)| match report.state {
-                        State::Unusable => report,
-                        State::Ready | State::Unknown => {
-                            probe::probe(report, plan, client, timeout).await
-                        }
-                    });
+            let planned = reports.into_iter().zip(plans);
+            let probes = planned.map(async |(report, plan)| match report.state {
+                State::Unusable => report,
+                State::Ready | State::Unknown => probe::probe(report, plan, client, timeout).await,
+            });
             join_all(probes).await
         }
         Ask::ToolCall(timeout) => {
@@ -153,6 +148,7 @@ pub async fn report(
                 .map(async |(number, report)| {
                     (number, of_tool_call(config, report, client, timeout).await)
                 });
+            // The answers are taken as they come, so that one slow model does not hold up the others.
             let mut probed: Vec<_> = stream::iter(probes)
                 .buffer_unordered(MAX_ASKED)
                 .collect()
@@ -180,20 +176,12 @@ async fn of_tool_call(
         State::Ready | State::Unknown => {
             let plan =
                 |strategy| provider_plan(&report.name, llm, backend(llm, strategy), Vec::new());
-            let native = plan(Strategy::NativeThinking);
-            let react = plan(Strategy::React);
-
-            let timeout = timeout.unwrap_or_else(|| own_timeout(&llm.connection));
-            Box::pin(strategy::probe(
-                report,
-                strategy::Plans {
-                    native,
-                    react,
-                    timeout,
-                },
-                client,
-            ))
-            .await
+            let plans = strategy::Plans {
+                native: plan(Strategy::NativeThinking),
+                react: plan(Strategy::React),
+                timeout: timeout.unwrap_or_else(|| own_timeout(&llm.connection)),
+            };
+            Box::pin(strategy::probe(report, plans, client)).await
         }
     }
 }
@@ -266,15 +254,14 @@ fn unchecked(report: ModelReport, error: &CheckError) -> ModelReport {
         CheckError::Unavailable(_) => (State::Unusable, "llm_service_unavailable"),
         CheckError::Refused(_) => (State::Unusable, "llm_service_refused"),
     };
-    let problem = Problem {
-        code: code.to_owned(),
-        provider_status: String::new(),
-        message: error.to_string(),
-        fix: advice::of_service(error),
-    };
     ModelReport {
         state,
-        problem: Some(problem),
+        problem: Some(Problem {
+            code: code.to_owned(),
+            provider_status: String::new(),
+            message: error.to_string(),
+            fix: advice::of_service(error),
+        }),
         ..report
     }
 }

@@ -83,14 +83,14 @@ const QUOTE: &str = "quote the text: tarsy submit 'disk full on db-3'";
 const FREE_WORDS: [&str; 1] = ["ask"];
 
 /// The arguments with the command that an alias means, and with `--json` instead of `-o json`.
-pub(super) fn translated(arguments: &[OsString]) -> Vec<OsString> {
+pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
     // After `help` comes the command that it is about.
     let is_help = arguments.get(1).is_some_and(|word| word == "help");
     let before = if is_help { 2 } else { 1 };
     let alias = arguments
         .get(before)
         .and_then(|word| ALIASES.iter().find(|(alias, _)| word == alias));
-    let mut arguments = arguments.iter().cloned();
+    let mut arguments = arguments.into_iter();
     let mut translated: Vec<OsString> = arguments.by_ref().take(before).collect();
     if let Some((_, command)) = alias {
         translated.extend(command.iter().map(OsString::from));

@@ -39,7 +39,7 @@ impl Cli {
     /// # Errors
     /// When the arguments are wrong, ask for help or name no command.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, ParseError> {
-        let arguments = familiar::translated(&arguments.into_iter().collect::<Vec<_>>());
+        let arguments = familiar::translated(arguments.into_iter().collect());
         if arguments
             .get(1)
             .is_some_and(|command| command == "evidence-server")

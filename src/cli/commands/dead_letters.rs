@@ -38,12 +38,8 @@ pub(super) async fn run(global: &GlobalArgs, command: DeadLettersCommand) -> any
 
 async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> anyhow::Result<Exit> {
     let mask = mask(global)?;
-    let mut found: Vec<_> = nats
-        .dead_letters()
-        .await?
-        .into_iter()
-        .map(|letter| dead_letter(&mask, letter))
-        .collect();
+    let letters = nats.dead_letters().await?.into_iter();
+    let mut found: Vec<_> = letters.map(|letter| dead_letter(&mask, letter)).collect();
     let total = found.len();
     found.truncate(usize::try_from(args.limit)?);
     if found.is_empty() {
@@ -53,11 +49,9 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
     } else {
         print(&dead_letters::letters(&found, &style()))?;
         if total > found.len() {
-            let bound = if total < MAX_DEAD_LETTERS {
-                ""
-            } else {
-                "at least "
-            };
+            // A full page may have left out further ones.
+            let is_all = total < MAX_DEAD_LETTERS;
+            let bound = if is_all { "" } else { "at least " };
             note(&format!(
                 "{} of {bound}{total}; --limit shows more",
                 found.len()

@@ -10,11 +10,10 @@ use crate::cli::args::{GlobalArgs, ToolsArgs, ToolsCallArgs, ToolsCommand, Tools
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::render::text;
-use crate::process::tools::{self, CallOutcome, Changes, ToolCallRequest};
+use crate::process::tools::{self, Changes, ToolCallRequest};
 use tarsy_config::Config;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::plan::agent_tools::agents_with_tools;
-use tarsy_mcp::Inventory;
 
 pub(super) async fn run(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<Exit> {
     match args.command {
@@ -44,24 +43,20 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
 
     for (name, listed) in names.into_iter().zip(listed) {
         match listed {
-            Ok(Inventory {
-                tools,
-                offered: of_server,
-                unknown,
-            }) => {
+            Ok(inventory) => {
                 let lines = if args.json {
-                    json_lines(&tools)?
+                    json_lines(&inventory.tools)?
                 } else {
-                    checks::tools(name, &tools, &style)
+                    checks::tools(name, &inventory.tools, &style)
                 };
                 print(&lines)?;
-                offered.extend(of_server);
-                if !unknown.is_empty() {
+                if !inventory.unknown.is_empty() {
+                    let unknown = inventory.unknown.join(", ");
                     note(&format!(
-                        "{name}: the server has no tool of these names: {}",
-                        unknown.join(", ")
+                        "{name}: the server has no tool of these names: {unknown}"
                     ))?;
                 }
+                offered.extend(inventory.offered);
             }
             Err(error) => {
                 write_error(&format!("{name}: {}", one_line_error(&error)));
@@ -108,25 +103,19 @@ async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> 
         },
         timeout: args.timeout,
     };
-    let CallOutcome {
-        tool,
-        read_only,
-        result,
-        shown,
-        is_error,
-        duration,
-    } = tools::call(&config, request).await?;
-    let bytes = result.len();
+    let outcome = tools::call(&config, request).await?;
+    let tool = &outcome.tool;
+    let bytes = outcome.result.len();
     // A result that fits has no shorter form for a model.
-    let is_cut = shown.is_some() && !args.whole;
-    let text = match shown {
-        Some(shown) if is_cut => shown,
-        Some(_) | None => result,
+    let (text, is_cut) = match outcome.shown {
+        Some(shown) if !args.whole => (shown, true),
+        Some(_) | None => (outcome.result, false),
     };
     if args.json {
         print_json(&json!({
-            "tool": tool, "read_only": read_only, "is_error": is_error, "bytes": bytes, "cut": is_cut,
-            "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), "result": text,
+            "tool": tool, "read_only": outcome.read_only, "is_error": outcome.is_error, "bytes": bytes,
+            "cut": is_cut, "duration_ms": u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            "result": text,
         }))?;
     } else {
         print(&[text::clean(&text, style().charset)])?;
@@ -136,8 +125,9 @@ async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> 
             ))?;
         }
     }
-    if is_error {
+    if outcome.is_error {
         note(&format!("{tool} reports an error"))?;
+        return Ok(Exit::Failed);
     }
-    Ok(if is_error { Exit::Failed } else { Exit::Done })
+    Ok(Exit::Done)
 }

@@ -219,21 +219,20 @@ async fn await_owner(
 ) -> anyhow::Result<()> {
     let session = request.session;
     let ended = async {
-        while !database
-            .store
-            .standing(session)
-            .await
-            .is_ok_and(|standing| standing.over)
-        {
+        loop {
+            // A read that fails is repeated: the time limit ends the wait.
+            let standing = database.store.standing(session).await;
+            if standing.is_ok_and(|standing| standing.over) {
+                return;
+            }
             tokio::time::sleep(OWNER_POLL_INTERVAL).await; // pacing of the reads
         }
     };
     let answer = match tokio::time::timeout(OWNER_TIMEOUT, ended).await {
         Ok(()) => CancelAnswer::Ended,
         Err(_) => {
-            database
-                .call(database.store.cancel_unanswered(session))
-                .await?
+            let cancelled = database.store.cancel_unanswered(session);
+            database.call(cancelled).await?
         }
     };
     let state = state_of(database, session, answer).await?;
@@ -255,10 +254,8 @@ async fn request_in_database(
     database: &Database,
     session: SessionId,
 ) -> anyhow::Result<CancelState> {
-    let answer = database
-        .call(database.store.request_cancel(session))
-        .await?;
-    state_of(database, session, answer).await
+    let requested = database.store.request_cancel(session);
+    state_of(database, session, database.call(requested).await?).await
 }
 
 async fn state_of(

@@ -205,7 +205,7 @@ impl Reporter {
         if !self.nats.connection_state().connected {
             return Some(waiting("nats", "waiting: NATS does not answer"));
         }
-        let (mut reason, place) = match place {
+        let (reason, place) = match place {
             QueuePlace::Alert { priority, sequence } => {
                 let Ok(position) = self.nats.queue_position(priority, sequence).await else {
                     return self.without_streams().await;
@@ -230,23 +230,22 @@ impl Reporter {
                 },
             },
         };
-        let complete = self.has_all_statuses();
-        let text = match self.without_owner().filter(|_why| complete) {
-            None if !complete => place,
-            Some(why) => {
-                reason = why.reason;
-                if self.workers.is_empty() {
-                    format!("{place}; {}", messages::workers(Workers::default()))
-                } else {
-                    format!("{place}; {}", why.text)
-                }
-            }
-            None => format!("{place}; {}", messages::workers(self.count())),
+        if !self.has_all_statuses() {
+            return Some(Waiting {
+                text: place,
+                reason,
+                complete: false,
+            });
+        }
+        let why = self.without_owner();
+        let workers = match &why {
+            Some(why) if !self.workers.is_empty() => why.text.clone(),
+            Some(_) | None => messages::workers(self.count()),
         };
         Some(Waiting {
-            text,
-            reason,
-            complete,
+            text: format!("{place}; {workers}"),
+            reason: why.map_or(reason, |why| why.reason),
+            complete: true,
         })
     }
 

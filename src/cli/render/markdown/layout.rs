@@ -381,6 +381,7 @@ impl<'a> Layout<'a> {
         }
         let shown: String = self.inline.iter().skip(start).map(|(c, _)| *c).collect();
         let link = is_web(&address).then(|| Rc::from(address.as_str()));
+        // The shown address is the link: the text, or what follows it.
         let mut start = start;
         if shown != address && !address.is_empty() {
             let gap = if shown.is_empty() { "" } else { " " };

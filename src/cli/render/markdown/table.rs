@@ -90,35 +90,29 @@ impl Table {
             .map(|(cell, width)| glyphs::wrap(cell, *width))
             .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or_default();
-        (0..height)
-            .map(|index| {
-                let mut line = Vec::new();
-                for (column, width) in widths.iter().enumerate() {
-                    if column > 0 {
-                        line.extend(glyphs::glyphs(
-                            charset.pick(" │ ", " | "),
-                            &Look::dim(),
-                            charset,
-                        ));
-                    }
-                    let cell = cells
-                        .get(column)
-                        .and_then(|cell| cell.get(index))
-                        .map(Vec::as_slice)
-                        .unwrap_or_default();
-                    let fill = width.saturating_sub(glyphs::width(cell));
-                    let before = match self.alignments.get(column) {
-                        Some(Alignment::Right) => fill,
-                        Some(Alignment::Center) => fill / 2,
-                        Some(Alignment::Left | Alignment::None) | None => 0,
-                    };
-                    line.extend(vec![(' ', Look::default()); before]);
-                    line.extend_from_slice(cell);
-                    line.extend(vec![(' ', Look::default()); fill - before]);
+        let gap = glyphs::glyphs(charset.pick(" │ ", " | "), &Look::dim(), charset);
+        let mut lines = Vec::with_capacity(height);
+        for index in 0..height {
+            let mut line = Vec::new();
+            for (column, width) in widths.iter().enumerate() {
+                if column > 0 {
+                    line.extend_from_slice(&gap);
                 }
-                line
-            })
-            .collect()
+                let cell = cells.get(column).and_then(|cell| cell.get(index));
+                let cell = cell.map(Vec::as_slice).unwrap_or_default();
+                let fill = width.saturating_sub(glyphs::width(cell));
+                let before = match self.alignments.get(column) {
+                    Some(Alignment::Right) => fill,
+                    Some(Alignment::Center) => fill / 2,
+                    Some(Alignment::Left | Alignment::None) | None => 0,
+                };
+                line.extend(vec![(' ', Look::default()); before]);
+                line.extend_from_slice(cell);
+                line.extend(vec![(' ', Look::default()); fill - before]);
+            }
+            lines.push(line);
+        }
+        lines
     }
 
     /// Each cell as `name: value`, with an empty line between rows.
