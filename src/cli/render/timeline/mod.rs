@@ -1,6 +1,6 @@
 //! Renders the timeline of one session: turns events and deltas into printed lines and a status line.
 //!
-//! Each event becomes a row (`investigation/timeline/rows/`), which is laid out in columns here. Deltas become the
+//! Each event becomes a row (`core/timeline/rows/`), which is laid out in columns here. Deltas become the
 //! status line (`live`).
 
 mod roster;
