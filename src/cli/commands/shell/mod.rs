@@ -25,11 +25,16 @@ const SESSION: &str = "session";
 
 /// Answers the question of a shell and ends the process; does nothing if no shell asks.
 pub fn answer_shell() {
-    CompleteEnv::with_factory(|| with_sessions(Cli::shown()))
+    CompleteEnv::with_factory(proposing)
         .var(VARIABLE)
         .bin(PROGRAM)
         .completer(PROGRAM)
         .complete();
+}
+
+/// The command line as a shell completes it.
+fn proposing() -> Command {
+    with_sessions(Cli::shown())
 }
 
 fn with_sessions(command: Command) -> Command {
