@@ -78,7 +78,7 @@ pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::R
 /// cooldown.
 ///
 /// # Errors
-/// As those of [`config`].
+/// The errors of [`config`].
 pub fn system_config(
     name: &str,
     program: &Path,
@@ -90,11 +90,10 @@ pub fn system_config(
         drill.config,
         &|_| None,
     )?;
-    let literal = |text: String| Template::new(text.replace("${", "$${"));
     let program = McpProgram {
         command: Template::new(program.display().to_string()),
         args: ["evidence-server".to_owned(), drill.evidence_reference()]
-            .map(literal)
+            .map(|text| Template::new(text.replace("${", "$${")))
             .to_vec(),
         ..McpProgram::default()
     };

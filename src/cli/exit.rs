@@ -35,12 +35,11 @@ impl Exit {
     /// The exit code for a session whose last event is `end`; `None` if the session is not over. A `joined` event is no
     /// end: the session that the alert joined decides.
     pub fn of_end(end: &EventType) -> Option<Self> {
-        let exit = if *end == EventType::SessionCompleted {
-            Self::Done
-        } else {
-            Self::Failed
-        };
-        (end.is_end() && *end != EventType::Joined).then_some(exit)
+        if !end.is_end() || *end == EventType::Joined {
+            return None;
+        }
+        let completed = *end == EventType::SessionCompleted;
+        Some(if completed { Self::Done } else { Self::Failed })
     }
 }
 

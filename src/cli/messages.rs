@@ -38,15 +38,12 @@ pub fn nothing_yet(session: SessionId) -> String {
 
 /// The alert joined another session, which has been running for `running`.
 pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
-    let shown = |f| {
-        text::cut(
-            &text::one_line(f, Charset::Unicode),
-            FINGERPRINT_COLUMNS,
-            Charset::Ascii,
-        )
-    };
     let fingerprint = fingerprint
-        .map(|fingerprint| format!(" ({})", shown(fingerprint)))
+        .map(|fingerprint| {
+            let line = text::one_line(fingerprint, Charset::Unicode);
+            let shown = text::cut(&line, FINGERPRINT_COLUMNS, Charset::Ascii);
+            format!(" ({shown})")
+        })
         .unwrap_or_default();
     let running = running
         .map(|running| format!(", running for {}", format::span(running)))
@@ -59,11 +56,11 @@ pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration
 
 /// The cooldown of another session covers the alert; that session completed `ago`.
 pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
-    let (session, ago) = (
-        short(session),
-        ago.map(|ago| format!(" {} ago", format::span(ago)))
-            .unwrap_or_default(),
-    );
+    let session = short(session);
+    let ago = ago
+        .map(|ago| format!(" {} ago", format::span(ago)))
+        .unwrap_or_default();
+
     format!(
         "session {session} investigated the same fingerprint{ago} and completed (cooldown); \
          tarsy submit --force investigates again. Following it."
@@ -72,10 +69,7 @@ pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
 
 /// The alert was above the limit of its route.
 pub fn limited(session: &str, route: &str, max_per_hour: u64) -> String {
-    let most = format::count(
-        usize::try_from(max_per_hour).unwrap_or(usize::MAX),
-        "investigation",
-    );
+    let most = format::count(max_per_hour, "investigation");
     format!(
         "not investigated: route {route} opens at most {most} an hour. Session {} lists the alert.",
         short(session)
@@ -99,16 +93,23 @@ pub fn workers(workers: Workers) -> String {
     if workers.count == 0 {
         return "no worker is running: tarsy worker starts one".to_owned();
     }
-    let (count, slots) = (
-        format::count(workers.count, "worker"),
-        format::count(workers.slots, "slot"),
-    );
+    let count = format::count(workers.count, "worker");
+    let slots = format::count(workers.slots, "slot");
     let paused = if workers.paused > 0 {
         format!(", {} paused", workers.paused)
     } else {
         String::new()
     };
     format!("{count}, {slots}, {} busy{paused}", workers.busy)
+}
+
+/// ` (since 5 s)`, the end of a sentence about a state; empty for one that has just begun.
+pub fn since(state_ms: u64) -> String {
+    if state_ms == 0 {
+        return String::new();
+    }
+    let span = format::span(Duration::from_millis(state_ms));
+    format!(" (since {span})")
 }
 
 /// The message for an id that neither the queue nor the database knows.

@@ -14,7 +14,7 @@ const ERASE: &str = "\r\x1b[2K";
 /// The way in which the status line is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Live {
-    /// Not at all.
+    /// No status is shown.
     Off,
     /// Each status replaces the one before it: for a terminal.
     Redraw,

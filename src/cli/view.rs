@@ -73,7 +73,7 @@ pub enum When {
     Never,
 }
 
-/// The terminal behind standard output, as far as the environment describes it.
+/// The terminal that shows standard output, as far as the environment describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerminalEnv {
     /// Standard output is a terminal.
@@ -97,10 +97,11 @@ impl TerminalEnv {
             is_terminal: std::io::stdout().is_terminal(),
             is_dumb: variable("TERM").is_some_and(|term| term == "dumb"),
             no_color: variable("NO_COLOR").is_some(),
+            // The first of them that is set decides, as in the C library.
             is_utf8: ["LC_ALL", "LC_CTYPE", "LANG"]
                 .into_iter()
                 .find_map(variable)
-                .is_some_and(|l| is_utf8(&l)),
+                .is_some_and(|locale| is_utf8(&locale)),
             width: terminal_size::terminal_size()
                 .map(|(width, _)| usize::from(width.0))
                 .or(columns),
@@ -178,25 +179,18 @@ fn variable(name: &str) -> Option<String> {
 
 /// Whether the variables name a terminal that shows links. Within tmux and screen they name the one outside.
 fn has_hyperlinks(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let is = |name: &str, words: &[&str]| {
-        variable(name).is_some_and(|value| words.contains(&value.as_str()))
-    };
-    let newer = |name: &str, least: u32| {
-        variable(name)
-            .and_then(|v| v.parse().ok())
-            .is_some_and(|v: u32| v >= least)
-    };
-    let is_nested = variable("TMUX").is_some() || variable("STY").is_some();
-    !is_nested
-        && (is(
-            "TERM_PROGRAM",
-            &["iTerm.app", "WezTerm", "vscode", "ghostty"],
-        ) || is(
-            "TERM",
-            &["xterm-kitty", "xterm-ghostty", "alacritty", "foot"],
-        ) || variable("WT_SESSION").is_some()
-            || newer("VTE_VERSION", 5000)
-            || newer("KONSOLE_VERSION", 201_200))
+    const PROGRAMS: [&str; 4] = ["iTerm.app", "WezTerm", "vscode", "ghostty"];
+    const TERMS: [&str; 4] = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"];
+    if variable("TMUX").is_some() || variable("STY").is_some() {
+        return false;
+    }
+    let text = |name| variable(name).unwrap_or_default();
+    let number = |name| text(name).parse::<u32>().unwrap_or_default();
+    PROGRAMS.contains(&text("TERM_PROGRAM").as_str())
+        || TERMS.contains(&text("TERM").as_str())
+        || variable("WT_SESSION").is_some()
+        || number("VTE_VERSION") >= 5000
+        || number("KONSOLE_VERSION") >= 201_200
 }
 
 fn is_utf8(locale: &str) -> bool {

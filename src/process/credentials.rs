@@ -29,16 +29,12 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
         (None, None) => None,
         (Some(user), Some(password)) => Some((USER, LoginSource::Password { user, password })),
         (Some(_), None) => {
-            return Err(environment_fault(
-                USER,
-                format!("needs {PASSWORD} or {PASSWORD}_FILE as well"),
-            ));
+            let problem = format!("needs {PASSWORD} or {PASSWORD}_FILE as well");
+            return Err(environment_fault(USER, problem));
         }
         (None, Some(password)) => {
-            return Err(environment_fault(
-                password.variable(),
-                format!("needs {USER} as well"),
-            ));
+            let problem = format!("needs {USER} as well");
+            return Err(environment_fault(password.variable(), problem));
         }
     };
     let token = Secret::find(TOKEN, env)?.map(|token| (TOKEN, LoginSource::Token(token)));
@@ -50,10 +46,8 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
         .map_or(LoginSource::Url, LoginSource::UrlFile);
     let (first, login) = logins.next().unwrap_or(("", of_url));
     if let Some((second, _)) = logins.next() {
-        return Err(environment_fault(
-            first,
-            format!("is set, and {second} as well; accepted: only one login"),
-        ));
+        let problem = format!("is set, and {second} as well; accepted: only one login");
+        return Err(environment_fault(first, problem));
     }
     let path = |name: &str| env(name).filter(|file| !file.is_empty()).map(PathBuf::from);
     let certificate = match (path(CERT), path(KEY)) {

@@ -10,12 +10,12 @@ use tarsy_core::routing::Facts;
 use tarsy_core::sources::Note;
 use tarsy_mask::{HIDDEN, Mask};
 
-/// A masked alert, and the places of the others of its body that have no message of their own.
+/// A masked alert, and the numbers of the other parts of its body, if no message names one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaskedAlert {
     pub alert: Alert,
     pub other_parts: Vec<u32>,
-    /// Of the unmasked alert.
+    /// The facts of the unmasked alert.
     pub facts: Facts,
 }
 
@@ -33,12 +33,10 @@ pub fn alert(
     hints: &Hints,
 ) -> Result<MaskedAlert, IntakeError> {
     match intake.reduced(body, hints, intake.max_alert_bytes())? {
-        Some(reduced) => read(
-            mask,
-            intake,
-            reduced.body.as_bytes(),
-            &reduced.hints(hints.clone()),
-        ),
+        Some(reduced) => {
+            let hints = reduced.hints(hints.clone());
+            read(mask, intake, reduced.body.as_bytes(), &hints)
+        }
         None => read(mask, intake, body, hints),
     }
 }
@@ -58,11 +56,10 @@ fn read(
         }
     };
     // The masked body is repaired already, so its reading has no such notes.
-    let is_repair = |note: &&Note| matches!(note, Note::Repaired(_));
     let repairs: Vec<String> = part
         .notes
         .iter()
-        .filter(is_repair)
+        .filter(|note| matches!(note, Note::Repaired(_)))
         .map(ToString::to_string)
         .collect();
     let facts = Facts::of(&part, &hints.suffix);
@@ -77,8 +74,7 @@ fn read(
         content_encoding: None,
         ..hints.clone()
     };
-    let shown = intake.normalise(&masked, &hints);
-    let mut shown = shown.unwrap_or_else(|_| Alert {
+    let mut shown = intake.normalise(&masked, &hints).unwrap_or_else(|_| Alert {
         text: HIDDEN.to_owned(),
         ..written.clone()
     });
@@ -87,27 +83,17 @@ fn read(
     }
     let reports = masked_reports(written.reports, &shown.reports);
     let refs = shown.refs.clone().with_group_of(&written.refs);
-    let Alert {
-        fingerprint,
-        members,
-        status,
-        at,
-        ..
-    } = written;
-    let alert = texts(
-        mask,
-        Alert {
-            fingerprint,
-            members,
-            status,
-            at,
-            reports,
-            refs,
-            ..shown
-        },
-    );
+    let alert = Alert {
+        fingerprint: written.fingerprint,
+        members: written.members,
+        status: written.status,
+        at: written.at,
+        reports,
+        refs,
+        ..shown
+    };
     Ok(MaskedAlert {
-        alert,
+        alert: texts(mask, alert),
         other_parts,
         facts,
     })
@@ -115,11 +101,13 @@ fn read(
 
 /// The reports of the body as it was written, with the texts of the masked body.
 fn masked_reports(written: Vec<MemberReport>, shown: &[MemberReport]) -> Vec<MemberReport> {
-    let is_same = written.len() == shown.len();
-    let texts = shown
-        .iter()
-        .map(|report| report.text.clone())
-        .filter(|_| is_same);
+    // Reports of another number cannot be matched, so none of their texts is shown.
+    let shown = if shown.len() == written.len() {
+        shown
+    } else {
+        &[]
+    };
+    let texts = shown.iter().map(|report| report.text.clone());
     let texts = texts.chain(std::iter::repeat(HIDDEN.to_owned()));
     written
         .into_iter()
@@ -136,11 +124,14 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
         Cow::Owned(masked) if masked == alert.fingerprint => masked,
         Cow::Owned(_) => hashed(&alert.fingerprint),
     };
-    let masked = |report: MemberReport| MemberReport {
-        text: text(report.text),
-        ..report
-    };
-    let reports = alert.reports.into_iter().map(masked).collect();
+    let reports = alert
+        .reports
+        .into_iter()
+        .map(|report| MemberReport {
+            text: text(report.text),
+            ..report
+        })
+        .collect();
     Alert {
         title: text(alert.title),
         text: text(alert.text),
@@ -189,7 +180,9 @@ mod tests {
     use tarsy_core::alert::refs::{Refs, am_group};
 
     fn masked(body: &Value) -> Alert {
-        let (mask, body) = (Mask::new(["known-val5e".to_owned()]), body.to_string());
+        let mask = Mask::new(["known-val5e".to_owned()]);
+        let body = body.to_string();
+
         alert(
             &mask,
             &Intake::default(),
@@ -292,10 +285,9 @@ mod tests {
         let of = |key: &str| {
             masked(&json!({"alertname": "A", "groupKey": key, "message": "m"})).fingerprint
         };
-        let (one, other) = (
-            of("url=postgres://a:w0rd-one@h/d"),
-            of("url=postgres://a:w0rd-two@h/d"),
-        );
+        let one = of("url=postgres://a:w0rd-one@h/d");
+        let other = of("url=postgres://a:w0rd-two@h/d");
+
         assert!(
             one != other
                 && [&one, &other]

@@ -37,12 +37,12 @@ impl Addresses {
         if url.contains("://") {
             return redacted_url(url);
         }
-        let is_shown = |word: &&str| {
+        let mut words: Vec<&str> = url.split_whitespace().collect();
+        words.retain(|word| {
             ["host=", "hostaddr=", "port=", "dbname="]
                 .iter()
                 .any(|key| word.starts_with(key))
-        };
-        let words: Vec<&str> = url.split_whitespace().filter(is_shown).collect();
+        });
         if words.is_empty() {
             "the database".to_owned()
         } else {

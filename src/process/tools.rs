@@ -18,7 +18,7 @@ use tarsy_core::readable::cut::{ReadBack, cut};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_http::outgoing::token::TokenSource;
 use tarsy_mask::Mask;
-use tarsy_mcp::{HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, Transport};
+use tarsy_mcp::{HttpConfig, Inventory, ServerConfig, Servers, StdioConfig, Transport};
 
 use super::{secrets, users};
 
@@ -44,17 +44,13 @@ pub fn start(config: &Config, mask: Mask, end: &CancellationToken) -> anyhow::Re
 fn resolved(name: &str, server: &McpServer, slots: u32) -> anyhow::Result<ServerConfig> {
     Ok(ServerConfig {
         name: name.to_owned(),
-        transport: transport(&server.transport)?,
+        transport: match &server.transport {
+            McpTransport::Stdio(program) => Transport::Stdio(stdio(program)?),
+            McpTransport::Http(address) => Transport::Http(http(address)?),
+        },
         max_session_connections: slots,
         settings: server.clone(),
     })
-}
-
-fn transport(transport: &McpTransport) -> anyhow::Result<Transport> {
-    match transport {
-        McpTransport::Stdio(program) => Ok(Transport::Stdio(stdio(program)?)),
-        McpTransport::Http(address) => Ok(Transport::Http(http(address)?)),
-    }
 }
 
 fn stdio(program: &McpProgram) -> anyhow::Result<StdioConfig> {
@@ -74,24 +70,19 @@ fn stdio(program: &McpProgram) -> anyhow::Result<StdioConfig> {
 }
 
 fn http(address: &McpAddress) -> anyhow::Result<HttpConfig> {
-    let of_variable = |name: &String| {
-        process_env(name)
-            .map(TokenSource::Value)
-            .with_context(|| format!("token_env: variable {name} is not set"))
+    let token = match (&address.token_env, &address.token_file) {
+        (Some(name), _) => {
+            let value = process_env(name);
+            let value = value.with_context(|| format!("token_env: variable {name} is not set"))?;
+            Some(TokenSource::Value(value))
+        }
+        (None, Some(file)) => Some(TokenSource::File(file.into())),
+        (None, None) => None,
     };
-    let of_file = address
-        .token_file
-        .as_ref()
-        .map(|file| TokenSource::File(PathBuf::from(file)));
     Ok(HttpConfig {
         url: address.url.clone(),
         headers: resolved_values(&address.headers)?,
-        token: address
-            .token_env
-            .as_ref()
-            .map(of_variable)
-            .transpose()?
-            .or(of_file),
+        token,
         ca_file: address.ca_file.as_ref().map(PathBuf::from),
         proxy: address
             .proxy
@@ -151,17 +142,11 @@ const PROBING: [&str; 8] = [
 /// else of a read-only one without required arguments.
 ///
 /// # Errors
-/// As [`list`], and when the configuration names a tool that the server does not offer as a read-only one.
+/// The errors of [`list`]; also when the configuration names a tool that the server does not offer as a read-only one.
 pub async fn checked(config: &Config, server: &str) -> anyhow::Result<(Inventory, Backend)> {
     let client = Client::of_server(config, server)?;
-    let checked = async {
-        let inventory = client.listed().await?;
-        let backend = client
-            .backend(&inventory, config.mcp_servers.get(server))
-            .await?;
-        Ok((inventory, backend))
-    };
-    let checked = checked.await;
+    let settings = config.mcp_servers.get(server);
+    let checked = client.list_and_probe(settings).await;
     client.close().await;
     checked
 }
@@ -172,28 +157,26 @@ fn harmless(inventory: &Inventory) -> Option<&ToolSpec> {
         .offered
         .iter()
         .filter(|spec| spec.read_only && !has_required_arguments(spec));
-    let rank = |spec: &&ToolSpec| {
+    callable.min_by_key(|spec| {
         let words = PROBING
             .iter()
             .position(|word| spec.tool().to_lowercase().contains(word));
         words.unwrap_or(PROBING.len())
-    };
-    callable.min_by_key(rank)
+    })
 }
 
 fn has_required_arguments(spec: &ToolSpec) -> bool {
     let schema: serde_json::Value =
         serde_json::from_str(&spec.parameters_schema).unwrap_or_default();
-    schema
-        .get("required")
-        .and_then(|required| required.as_array())
+    schema["required"]
+        .as_array()
         .is_some_and(|names| !names.is_empty())
 }
 
 /// A call of a person.
 #[derive(Clone, Debug)]
 pub struct ToolCallRequest {
-    /// As `server.tool`, by the name for models or by the server's own.
+    /// The tool, as `server.tool`, by the name for models or by the server's own.
     pub tool: String,
     /// A JSON object.
     pub arguments: String,
@@ -235,10 +218,7 @@ pub async fn call(config: &Config, request: ToolCallRequest) -> anyhow::Result<C
         .split_once('.')
         .with_context(|| format!("{name:?} is no tool; accepted: server.tool"))?;
     let client = Client::of_server(config, server)?;
-    let called = match client.listed().await {
-        Ok(inventory) => client.call(&inventory, &request).await,
-        Err(error) => Err(error),
-    };
+    let called = client.list_and_call(&request).await;
     client.close().await;
     let (spec, result, is_error, duration) = called?;
     let limit = config
@@ -257,23 +237,21 @@ pub async fn call(config: &Config, request: ToolCallRequest) -> anyhow::Result<C
     })
 }
 
-/// The servers of a command: one server, until the command ends.
 /// The error for a name that the configuration does not define.
 pub fn unknown_server(config: &Config, name: &str) -> String {
-    let defined = config
-        .mcp_servers
-        .keys()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let defined: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
     if defined.is_empty() {
         return format!(
             "there is no MCP server {name:?}: the configuration defines none (mcp_servers)"
         );
     }
-    format!("there is no MCP server {name:?}; defined: {defined}")
+    format!(
+        "there is no MCP server {name:?}; defined: {}",
+        defined.join(", ")
+    )
 }
 
+/// The connection of a command to one server, which ends with the command.
 struct Client<'a> {
     name: &'a str,
     servers: Servers,
@@ -305,6 +283,22 @@ impl<'a> Client<'a> {
             Ok(Err(error)) => bail!("{}", self.mask.apply(&error.to_string())),
             Err(_) => bail!("no list of tools within {} s", LIST_TIMEOUT.as_secs()),
         }
+    }
+
+    async fn list_and_probe(
+        &self,
+        settings: Option<&McpServer>,
+    ) -> anyhow::Result<(Inventory, Backend)> {
+        let inventory = self.listed().await?;
+        let backend = self.backend(&inventory, settings).await?;
+        Ok((inventory, backend))
+    }
+
+    async fn list_and_call(
+        &self,
+        request: &ToolCallRequest,
+    ) -> anyhow::Result<(ToolSpec, String, bool, Duration)> {
+        self.call(&self.listed().await?, request).await
     }
 
     async fn call(
@@ -348,12 +342,11 @@ impl<'a> Client<'a> {
             (None, Some(spec)) => (spec.name.clone(), "{}".to_owned()),
             (None, None) => return Ok(Backend::NotChecked),
         };
-        let timeout = Some(PROBE_TIMEOUT.min(self.timeout));
         let request = ToolCallRequest {
             tool: tool.clone(),
             arguments,
             changes: Changes::Refused,
-            timeout,
+            timeout: Some(PROBE_TIMEOUT.min(self.timeout)),
         };
         permitted(inventory, self.name, &request).context("probe")?;
         Ok(match self.call(inventory, &request).await {
@@ -384,8 +377,11 @@ fn permitted(
     let own_name = wanted
         .strip_prefix(server)
         .and_then(|rest| rest.strip_prefix('.'));
-    let named = |tool: &&Listed| tool.name == *wanted || Some(tool.tool.as_str()) == own_name;
-    let Some(listed) = inventory.tools.iter().find(named) else {
+    let Some(listed) = inventory
+        .tools
+        .iter()
+        .find(|tool| tool.name == *wanted || Some(tool.tool.as_str()) == own_name)
+    else {
         bail!("{server} has no tool {wanted:?}: tarsy tools {server} lists them");
     };
     if let Some(why) = &listed.withheld {

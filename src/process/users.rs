@@ -33,22 +33,19 @@ fn numbered(user: &str) -> Option<User> {
 }
 
 fn of_accounts(accounts: &str, name: &str) -> Option<User> {
-    let fields = accounts
+    let mut accounts = accounts
         .lines()
         .map(|line| line.split(':').collect::<Vec<_>>());
-    let account = fields
-        .into_iter()
-        .find(|fields| fields.first() == Some(&name))?;
+    let account = accounts.find(|fields| fields.first() == Some(&name))?;
     let [_, _, uid, gid, _, home, ..] = account.as_slice() else {
         return None;
     };
-    let (uid, gid, home) = (uid.parse().ok()?, gid.parse().ok()?, PathBuf::from(home));
     Some(User {
-        uid,
-        gid,
+        uid: uid.parse().ok()?,
+        gid: gid.parse().ok()?,
         account: Some(Account {
             name: name.to_owned(),
-            home,
+            home: PathBuf::from(home),
         }),
     })
 }

@@ -71,12 +71,10 @@ pub enum Unauthenticated {
 /// could call without authentication, or the server fails.
 pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
     let security = security(&options)?;
-    let transcripts = options
-        .transcripts
-        .as_deref()
-        .map(transcripts)
-        .transpose()?
-        .unwrap_or_default();
+    let transcripts = match &options.transcripts {
+        Some(directory) => transcripts(directory)?,
+        None => Vec::new(),
+    };
     let scripted = Scripted::new(scripted::Options {
         transcripts,
         gate_every_answer: options.gates.is_some(),
@@ -182,11 +180,13 @@ fn warn_if_exposed(address: SocketAddr, security: &Security) {
 fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
     let files = transcript_files(directory)
         .with_context(|| format!("transcripts in {}", directory.display()))?;
-    let read = |file: PathBuf| {
-        let text = std::fs::read_to_string(&file)?;
-        Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))
-    };
-    files.into_iter().map(read).collect()
+    files
+        .into_iter()
+        .map(|file| {
+            let text = std::fs::read_to_string(&file)?;
+            Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))
+        })
+        .collect()
 }
 
 #[cfg(test)]

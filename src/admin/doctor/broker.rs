@@ -9,11 +9,12 @@ use futures_util::future::{BoxFuture, Shared};
 
 use super::{Check, Checked, Verdict};
 use crate::process::connect::Addresses;
-use tarsy_bus::{Nats, TopologySettings};
+use tarsy_bus::{Nats, TopologyReport, TopologySettings, TopologyStatus, Weakness};
+use tarsy_core::readable::format;
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::words::unavailable;
 
-/// Long enough for a status of every worker, which are sent every five seconds.
+/// The time for a status of every worker. Each sends one every five seconds.
 const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
 /// A smaller limit refuses alerts of the default maximum size.
 const MIN_PAYLOAD_BYTES: usize = 1024 * 1024;
@@ -48,15 +49,16 @@ fn not_checked(check: &str) -> Check {
 
 /// Checks the version, the round trip and the largest message of the server.
 pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Checked {
-    let failed = |detail: String| Check::new("nats", Verdict::Fail, detail);
     let nats = nats.await?;
     let info = nats.server();
     let about = format!("{} at {}", info.version, addresses.redacted_nats());
     let rtt = nats
         .rtt()
         .await
-        .map_err(|error| failed(format!("{about}: {error}")))?;
-    let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
+        .map_err(|error| Check::new("nats", Verdict::Fail, format!("{about}: {error}")))?;
+    let rtt = rtt.as_secs_f64() * 1000.0;
+    let payload = info.max_payload / 1024;
+
     let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
     let verdict = if info.max_payload < MIN_PAYLOAD_BYTES {
         Verdict::Warn
@@ -83,55 +85,46 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
         "{} streams, {consumers} consumers",
         examined.len() - consumers
     );
-    let weak = |(weakness, risk, fix): (tarsy_bus::Weakness, &str, &str)| {
-        let names = examined
+    for (weakness, risk, fix) in WEAKNESSES {
+        let names: Vec<&str> = examined
             .iter()
-            .filter(|object| object.status == tarsy_bus::TopologyStatus::Weak(weakness));
-        let names = names
+            .filter(|object| object.status == TopologyStatus::Weak(weakness))
             .map(|object| object.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ");
-        let found = || {
-            Check::new(
-                "streams",
-                Verdict::Warn,
-                format!("{detail}; {risk}: {names}"),
-            )
-            .fix(fix)
-        };
-        (!names.is_empty()).then(found)
-    };
-    let first = WEAKNESSES.into_iter().find_map(weak);
-    Ok(vec![first.unwrap_or_else(|| {
-        Check::new("streams", Verdict::Ok, detail.clone())
-    })])
+            .collect();
+        if !names.is_empty() {
+            let detail = format!("{detail}; {risk}: {}", names.join(", "));
+            return Ok(vec![Check::new("streams", Verdict::Warn, detail).fix(fix)]);
+        }
+    }
+    Ok(vec![Check::new("streams", Verdict::Ok, detail)])
 }
 
 /// The risks of streams that work, the worst one first, with their texts and fixes.
-const WEAKNESSES: [(tarsy_bus::Weakness, &str, &str); 4] = [
+const WEAKNESSES: [(Weakness, &str, &str); 4] = [
     (
-        tarsy_bus::Weakness::OneCopy,
+        Weakness::OneCopy,
         "one copy on a cluster, which is lost with its disk",
         "streams: {replicas: 3} in tarsy.yaml, then tarsy migrate",
     ),
     (
-        tarsy_bus::Weakness::InMemory,
+        Weakness::InMemory,
         "in memory, so that a stop of all its servers loses the only copy of an alert",
         "storage: file in tarsy.yaml; tarsy migrate then says how to replace the stream",
     ),
     (
-        tarsy_bus::Weakness::Misplaced,
+        Weakness::Misplaced,
         "not on the servers of the placement in tarsy.yaml",
         "tarsy migrate",
     ),
     (
-        tarsy_bus::Weakness::Unbounded,
+        Weakness::Unbounded,
         "no max_bytes, so that they may fill the disk",
         "tarsy migrate",
     ),
 ];
 
-/// Reports the leaders of all copies on a cluster, and each copy that is behind. No line without a cluster.
+/// Reports the leaders of all copies on a cluster, and each copy that is not up to date. Returns no line without a
+/// cluster.
 pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings>) -> Checked {
     let Ok(nats) = nats.await else {
         return Ok(Vec::new());
@@ -164,15 +157,16 @@ pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings
             .fix("start these servers, or connect them"));
     }
     if !behind.is_empty() {
-        let line = |(server, objects): (&&str, &Vec<String>)| {
+        let checks = behind.iter().map(|(server, objects)| {
             let detail = format!("{server} is not up to date: {}", objects.join(", "));
             Check::new("replicas", Verdict::Warn, detail)
                 .fix(format!("start {server}, or look at its log"))
-        };
-        return Ok(behind.iter().map(line).collect());
+        });
+        return Ok(checks.collect());
     }
-    let made = groups.iter().filter(|group| group.copies < group.wanted);
-    let made: Vec<String> = made
+    let incomplete: Vec<String> = groups
+        .iter()
+        .filter(|group| group.copies < group.wanted)
         .map(|group| {
             format!(
                 "{} has {} of {} copies",
@@ -180,21 +174,13 @@ pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings
             )
         })
         .collect();
-    if !made.is_empty() {
-        let check = Check::new(
-            "replicas",
-            Verdict::Warn,
-            format!("copies are being made: {}", made.join(", ")),
-        );
-        return Ok(vec![
-            check.fix("wait; `nats server report jetstream` shows the servers"),
-        ]);
+    if !incomplete.is_empty() {
+        let detail = format!("copies are being made: {}", incomplete.join(", "));
+        let fix = "wait; `nats server report jetstream` shows the servers";
+        return Ok(vec![Check::new("replicas", Verdict::Warn, detail).fix(fix)]);
     }
-    let copies = groups
-        .iter()
-        .map(|group| group.copies)
-        .min()
-        .unwrap_or_default();
+    let copies = groups.iter().map(|group| group.copies).min();
+    let copies = copies.unwrap_or_default();
     let leaders: Vec<String> = leaders
         .iter()
         .map(|(name, count)| format!("{name} leads {count}"))
@@ -206,7 +192,7 @@ pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings
     Ok(vec![Check::new("replicas", Verdict::Ok, detail)])
 }
 
-fn fault(object: &tarsy_bus::TopologyReport) -> Option<Check> {
+fn fault(object: &TopologyReport) -> Option<Check> {
     let kind = if object.name.contains('/') {
         "consumer"
     } else {
@@ -214,25 +200,22 @@ fn fault(object: &tarsy_bus::TopologyReport) -> Option<Check> {
     };
     let failed = |detail: String| Check::new(kind, Verdict::Fail, detail).fix("tarsy migrate");
     match &object.status {
-        tarsy_bus::TopologyStatus::Fine | tarsy_bus::TopologyStatus::Weak(_) => None,
-        tarsy_bus::TopologyStatus::Missing => Some(failed(format!("{}: missing", object.name))),
-        tarsy_bus::TopologyStatus::Differs(differences) => {
+        TopologyStatus::Fine | TopologyStatus::Weak(_) => None,
+        TopologyStatus::Missing => Some(failed(format!("{}: missing", object.name))),
+        TopologyStatus::Differs(differences) => {
             let each: Vec<String> = differences.iter().map(ToString::to_string).collect();
-            let fixed = failed(each.join("; "));
-            // `migrate` cannot change it, and says what to do.
-            let storage = differences
+            let check = failed(each.join("; "));
+            let mut fields = differences
                 .iter()
                 .filter_map(|difference| difference.field.as_ref());
-            let is_storage = storage.into_iter().any(|field| field.name == "storage");
-            Some(if is_storage {
-                fixed.fix("tarsy migrate names the two ways: NATS cannot change the storage")
-            } else {
-                fixed
-            })
+            // `migrate` cannot change it, and says what to do.
+            if fields.any(|field| field.name == "storage") {
+                let fix = "tarsy migrate names the two ways: NATS cannot change the storage";
+                return Some(check.fix(fix));
+            }
+            Some(check)
         }
-        tarsy_bus::TopologyStatus::Unreadable(why) => {
-            Some(Check::new(kind, Verdict::Fail, why.clone()))
-        }
+        TopologyStatus::Unreadable(why) => Some(Check::new(kind, Verdict::Fail, why.clone())),
     }
 }
 
@@ -261,17 +244,13 @@ pub(super) fn of_workers(workers: &[WorkerStatus]) -> Result<Check, Check> {
         .filter(|worker| worker.state != "claiming")
         .map(not_claiming)
         .collect();
-    let many = if workers.len() == 1 { "" } else { "s" };
-    let detail = format!("{} worker{many}, {slots} slots, {busy} busy", workers.len());
-    Ok(if idle.is_empty() {
-        Check::new("workers", Verdict::Ok, detail)
-    } else {
-        Check::new(
-            "workers",
-            Verdict::Warn,
-            format!("{detail}; {}", idle.join("; ")),
-        )
-    })
+    let count = format::count(workers.len(), "worker");
+    let detail = format!("{count}, {slots} slots, {busy} busy");
+    if idle.is_empty() {
+        return Ok(Check::new("workers", Verdict::Ok, detail));
+    }
+    let detail = format!("{detail}; {}", idle.join("; "));
+    Ok(Check::new("workers", Verdict::Warn, detail))
 }
 
 /// A worker that claims nothing, with the reason if it is paused.

@@ -10,8 +10,8 @@ use tarsy_store::{ConnectOptions, DatabaseReport, Error, Schema, diagnose};
 const MAX_SKEW_MS: u64 = 2_000;
 
 pub(super) async fn check(addresses: Arc<Addresses>) -> Checked {
-    let found = examined(options(&addresses)?).await?;
-    Ok(vec![described(&found)])
+    let found = diagnose(&options(&addresses)?).await;
+    Ok(vec![described(&found.map_err(|error| failed(&error))?)])
 }
 
 /// Like [`check`], for a process that only reads: a standby serves it, and it needs no right of a worker.
@@ -20,7 +20,7 @@ pub(super) async fn check_of_reader(addresses: Arc<Addresses>) -> Checked {
         only_reads: true,
         ..options(&addresses)?
     };
-    let found = examined(options).await?;
+    let found = diagnose(&options).await.map_err(|error| failed(&error))?;
     Ok(vec![described(&DatabaseReport {
         lacks: None,
         is_read_only: false,
@@ -29,19 +29,15 @@ pub(super) async fn check_of_reader(addresses: Arc<Addresses>) -> Checked {
 }
 
 fn options(addresses: &Addresses) -> Result<ConnectOptions, Check> {
-    let failed = |error: anyhow::Error| Check::new("postgres", Verdict::Fail, error.to_string());
-    addresses.database_for_command("doctor").map_err(failed)
-}
-
-async fn examined(options: ConnectOptions) -> Result<DatabaseReport, Check> {
-    diagnose(&options).await.map_err(|error| failed(&error))
+    addresses
+        .database_for_command("doctor")
+        .map_err(|error: anyhow::Error| Check::new("postgres", Verdict::Fail, error.to_string()))
 }
 
 fn described(found: &DatabaseReport) -> Check {
-    let (skew, rtt) = (
-        found.clock_ahead_ms.unsigned_abs(),
-        found.round_trip.as_secs_f64() * 1000.0,
-    );
+    let skew = found.clock_ahead_ms.unsigned_abs();
+    let rtt = found.round_trip.as_secs_f64() * 1000.0;
+
     let schema = match (&found.schema, &found.fit) {
         (None, _) => "no schema".to_owned(),
         (Some(version), Ok(Schema::Current)) => format!("schema {version} (current)"),
@@ -99,10 +95,8 @@ fn lacks_in_short(error: &Error) -> String {
     let all: Vec<&str> = rights.split(", ").collect();
     match all.as_slice() {
         [first, second, third, rest @ ..] if !rest.is_empty() => {
-            format!(
-                "database role {role} lacks {first}, {second}, {third} and {} more rights",
-                rest.len()
-            )
+            let more = rest.len();
+            format!("database role {role} lacks {first}, {second}, {third} and {more} more rights")
         }
         _ => error.to_string(),
     }

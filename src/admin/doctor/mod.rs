@@ -25,6 +25,7 @@ use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use super::models::Ask;
 use crate::process::connect::{Addresses, topology};
 use tarsy_config::{Config, Faults, describe, process_env};
+use tarsy_core::readable::format;
 pub use tarsy_reports::{Check, Verdict};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
@@ -47,18 +48,13 @@ pub fn run(
     let mut checks = FuturesOrdered::new();
     checks.push_back(ready(vec![first]).boxed());
     let nats = broker::connect(Arc::clone(&addresses));
-    checks.push_back(bounded(
-        "nats",
-        broker::server(nats.clone(), Arc::clone(&addresses)),
-    ));
-    checks.push_back(bounded(
-        "streams",
-        broker::streams(nats.clone(), config.as_deref().map(topology)),
-    ));
-    checks.push_back(bounded(
-        "replicas",
-        broker::replicas(nats.clone(), config.as_deref().map(topology)),
-    ));
+    let settings = config.as_deref().map(topology);
+    let server = broker::server(nats.clone(), Arc::clone(&addresses));
+    let streams = broker::streams(nats.clone(), settings.clone());
+    let replicas = broker::replicas(nats.clone(), settings);
+    checks.push_back(bounded("nats", server));
+    checks.push_back(bounded("streams", streams));
+    checks.push_back(bounded("replicas", replicas));
     checks.push_back(bounded("postgres", database::check(Arc::clone(&addresses))));
     let model_timeout = if ask == Ask::Nothing {
         CHECK_TIMEOUT
@@ -70,10 +66,8 @@ pub fn run(
     if let Some(config) = &config {
         checks.extend(tools::no_servers(config).map(|check| ready(vec![check]).boxed()));
         for name in config.mcp_servers.keys() {
-            checks.push_back(bounded(
-                &format!("mcp {name}"),
-                tools::check(name.clone(), Arc::clone(config)),
-            ));
+            let check = tools::check(name.clone(), Arc::clone(config));
+            checks.push_back(bounded(&format!("mcp {name}"), check));
         }
         for name in config.notifications.keys() {
             let check = notifications::check(name.clone(), Arc::clone(config));
@@ -81,21 +75,31 @@ pub fn run(
         }
     }
     checks.push_back(bounded("workers", broker::workers(nats)));
-    checks.flat_map(move |group| {
-        let addresses = Arc::clone(&addresses);
-        futures_util::stream::iter(group.into_iter().map(move |check| tidy(check, &addresses)))
-    })
+    all_tidy(checks, addresses)
+}
+
+/// The checks of all groups, each as [`tidy`] returns it.
+fn all_tidy(
+    groups: impl Stream<Item = Vec<Check>>,
+    addresses: Arc<Addresses>,
+) -> impl Stream<Item = Check> {
+    groups
+        .flat_map(futures_util::stream::iter)
+        .map(move |check| tidy(check, &addresses))
 }
 
 /// The check with each text on one line and without passwords of the addresses.
 fn tidy(check: Check, addresses: &Addresses) -> Check {
-    let tidied =
-        |text: &str| addresses.redact(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let tidied = |text: &str| addresses.redact(&in_one_line(text));
     Check {
         detail: tidied(&check.detail),
         fix: check.fix.as_deref().map(tidied),
         ..check
     }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
@@ -113,19 +117,13 @@ fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
             (check, Some(config))
         }
         Err(Faults { faults, .. }) => {
-            let count = faults.len();
+            let count = format::count(faults.len(), "fault");
             let first = faults
                 .first()
                 .map(|fault| format!("{} {}", fault.key, fault.problem))
                 .unwrap_or_default();
-            let detail = format!(
-                "{name}: {count} fault{}: {first}",
-                if count == 1 { "" } else { "s" }
-            );
-            (
-                Check::new("config", Verdict::Fail, detail).fix("run: tarsy config check"),
-                None,
-            )
+            let check = Check::new("config", Verdict::Fail, format!("{name}: {count}: {first}"));
+            (check.fix("run: tarsy config check"), None)
         }
     }
 }
@@ -148,11 +146,9 @@ fn bounded_by(
         format!("no answer within {} s", limit.as_secs()),
     );
     let bounded = tokio::time::timeout(limit, check);
-    async move {
-        bounded
-            .await
-            .unwrap_or(Err(too_late))
-            .unwrap_or_else(|check| vec![check])
-    }
-    .boxed()
+    let checks = async move {
+        let checked = bounded.await.unwrap_or(Err(too_late));
+        checked.unwrap_or_else(|check| vec![check])
+    };
+    checks.boxed()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::admin::models::{Answer, Ask, ModelReport, State, report, uses};
+use crate::admin::models::{Ask, ModelReport, State, report, uses};
 use crate::process::connect::Addresses;
 use tarsy_config::{Backend, Config, LlmProvider};
 use tarsy_llm::client::{Client, HEALTH_CHECK, Health, ServiceFault};
@@ -25,10 +25,11 @@ pub(super) async fn check(
             )
         }
         Err(fault) => {
-            let detail = if let ServiceFault::Unavailable(reason) = &fault {
-                format!("no answer from {address}: {reason}")
-            } else {
-                format!("{address}: {fault}")
+            let detail = match &fault {
+                ServiceFault::Unavailable(reason) => {
+                    format!("no answer from {address}: {reason}")
+                }
+                other => format!("{address}: {other}"),
             };
             return Err(failed(detail).fix(fault.fix()));
         }
@@ -42,10 +43,13 @@ pub(super) async fn check(
 
 async fn providers(config: &Config, client: &Client, ask: Ask) -> Vec<Check> {
     // The answer of a recording, or of a model that is not used, proves nothing.
-    let proves = |(name, llm): &(&String, &LlmProvider)| {
-        !uses(config, name).is_empty() && llm.backend() != Backend::Scripted
-    };
-    let (asked, rest): (Vec<_>, Vec<_>) = config.llm_providers.iter().partition(proves);
+    let (asked, rest): (Vec<_>, Vec<_>) =
+        config
+            .llm_providers
+            .iter()
+            .partition(|(name, llm): &(&String, &LlmProvider)| {
+                !uses(config, name).is_empty() && llm.backend() != Backend::Scripted
+            });
     let mut reports = report(config, &names(&asked), client, ask).await;
     reports.extend(report(config, &names(&rest), client, Ask::Nothing).await);
     reports.iter().map(checked).collect()
@@ -67,24 +71,17 @@ fn checked(report: &ModelReport) -> Check {
         } else {
             ""
         };
-        let is_unasked = !report.used.is_empty() && replays.is_empty() && report.answer.is_none();
-        let unasked = if is_unasked {
-            "; not asked, so a wrong key would not show"
-        } else {
-            ""
+        let answered = match &report.answer {
+            Some(answer) => format!("; answered in {} ms", answer.took_ms),
+            None if report.used.is_empty() || !replays.is_empty() => String::new(),
+            None => "; not asked, so a wrong key would not show".to_owned(),
         };
-        let answered = report
-            .answer
-            .as_ref()
-            .map_or_else(|| unasked.to_owned(), answered);
         let credentials = match report.credentials.as_str() {
             "" => String::new(),
             used => format!("; uses {used}"),
         };
-        return check(
-            Verdict::Ok,
-            format!("{about}{answered}{credentials}{replays}"),
-        );
+        let detail = format!("{about}{answered}{credentials}{replays}");
+        return check(Verdict::Ok, detail);
     };
     let verdict = match report.state {
         State::Unusable if !report.used.is_empty() => Verdict::Fail,
@@ -95,13 +92,8 @@ fn checked(report: &ModelReport) -> Check {
     } else {
         ""
     };
-    let found = check(verdict, format!("{about}: {}{unused}", problem.message));
     Check {
         fix: problem.fix.clone(),
-        ..found
+        ..check(verdict, format!("{about}: {}{unused}", problem.message))
     }
-}
-
-fn answered(answer: &Answer) -> String {
-    format!("; answered in {} ms", answer.took_ms)
 }

@@ -21,14 +21,11 @@ pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
             "docs/operations/notifications.md, then: tarsy notify test {name}"
         ))
     })?;
-    let no_link = config
-        .web
-        .public_url
-        .is_none()
-        .then_some("; without web.public_url its messages have no link");
-    Ok(vec![Check::new(
-        check,
-        Verdict::Ok,
-        format!("{kind}, reachable{}", no_link.unwrap_or_default()),
-    )])
+    let detail = match config.web.public_url {
+        Some(_) => format!("{kind}, reachable"),
+        None => {
+            format!("{kind}, reachable; without web.public_url its messages have no link")
+        }
+    };
+    Ok(vec![Check::new(check, Verdict::Ok, detail)])
 }

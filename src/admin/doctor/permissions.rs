@@ -1,14 +1,13 @@
 //! `tarsy doctor --permissions`: which roles of tarsy the given credentials fit. Asks both servers and changes nothing.
 
-use std::future::ready;
 use std::sync::Arc;
 
+use futures_util::Stream;
 use futures_util::stream::FuturesOrdered;
-use futures_util::{FutureExt as _, Stream, StreamExt as _};
 
-use super::{Check, Checked, Verdict, bounded, broker, database, tidy};
+use super::{Check, Checked, Verdict, all_tidy, bounded, broker, database};
 use crate::process::connect::Addresses;
-use tarsy_bus::permissions::{Ability, Fit, Granted, NatsRole};
+use tarsy_bus::permissions::{Fit, Granted, NatsRole};
 use tarsy_store::{DatabaseFit, database_fit};
 
 /// Examines the credentials for the broker and those for the database.
@@ -16,21 +15,16 @@ pub fn run(addresses: &Addresses) -> impl Stream<Item = Check> + use<> {
     let addresses = Arc::new(addresses.clone());
     let mut checks = FuturesOrdered::new();
     checks.push_back(bounded("nats", of_nats(Arc::clone(&addresses))));
-    checks.push_back(match &addresses.database_url {
-        Some(_) => bounded("postgres", of_database(Arc::clone(&addresses))),
-        None => ready(Vec::new()).boxed(),
-    });
-    checks.flat_map(move |group| {
-        let addresses = Arc::clone(&addresses);
-        futures_util::stream::iter(group.into_iter().map(move |check| tidy(check, &addresses)))
-    })
+    if addresses.database_url.is_some() {
+        checks.push_back(bounded("postgres", of_database(Arc::clone(&addresses))));
+    }
+    all_tidy(checks, addresses)
 }
 
 async fn of_nats(addresses: Arc<Addresses>) -> Checked {
-    let failed = |detail: String| Check::new("nats", Verdict::Fail, detail);
     let nats = broker::connect(Arc::clone(&addresses)).await?;
     let granted = nats.granted().await.map_err(|error| {
-        failed(error.to_string())
+        Check::new("nats", Verdict::Fail, error.to_string())
             .fix("permit publish on $SYS.REQ.USER.INFO and subscribe to _INBOX_doctor.>")
     })?;
     let about = format!("{} at {}", named(&granted), addresses.redacted_nats());
@@ -43,9 +37,9 @@ async fn of_nats(addresses: Arc<Addresses>) -> Checked {
             check.fix("give each role its own user (deploy/nats/nats.conf)"),
         ]);
     }
-    Ok(std::iter::once(Check::new("nats", Verdict::Ok, about))
-        .chain(of_roles(&granted))
-        .collect())
+    let mut checks = vec![Check::new("nats", Verdict::Ok, about)];
+    checks.extend(of_roles(&granted));
+    Ok(checks)
 }
 
 fn named(granted: &Granted) -> String {
@@ -64,58 +58,46 @@ fn of_roles(granted: &Granted) -> Vec<Check> {
         .map(|role| role.fit(granted))
         .collect();
     let fitting = fits.iter().filter(|fit| fit.missing.is_empty());
-    let best = fitting
-        .min_by_key(|fit| fit.extra.len())
-        .map(|fit| fit.extra.len());
-    let check = |fit: &Fit| {
-        let name = format!("nats {}", fit.role.as_str());
-        let more = fit
-            .extra
-            .iter()
-            .copied()
-            .map(Ability::describe)
-            .collect::<Vec<_>>()
-            .join(", ");
-        if !fit.missing.is_empty() {
-            let verdict = if best.is_none() {
-                Verdict::Fail
-            } else {
-                Verdict::Info
-            };
-            return Check::new(
-                name,
-                verdict,
-                format!("does not fit: lacks {}", listed(&fit.missing)),
-            );
-        }
-        if more.is_empty() {
-            return Check::new(
-                name,
-                Verdict::Ok,
-                "fits, and permits no more than the role needs",
-            );
-        }
-        let verdict = if best == Some(fit.extra.len()) {
-            Verdict::Warn
+    let least_extra = fitting.map(|fit| fit.extra.len()).min();
+    fits.iter().map(|fit| of_role(fit, least_extra)).collect()
+}
+
+fn of_role(fit: &Fit, least_extra: Option<usize>) -> Check {
+    let name = format!("nats {}", fit.role.as_str());
+    if !fit.missing.is_empty() {
+        let verdict = if least_extra.is_none() {
+            Verdict::Fail
         } else {
             Verdict::Info
         };
-        Check::new(name, verdict, format!("fits, and may also: {more}"))
+        let detail = format!("does not fit: lacks {}", listed(&fit.missing));
+        return Check::new(name, verdict, detail);
+    }
+    if fit.extra.is_empty() {
+        return Check::new(name, Verdict::Ok, FITS_EXACTLY);
+    }
+    let verdict = if least_extra == Some(fit.extra.len()) {
+        Verdict::Warn
+    } else {
+        Verdict::Info
     };
-    fits.iter().map(check).collect()
+    let extra: Vec<&str> = fit.extra.iter().map(|ability| ability.describe()).collect();
+    Check::new(
+        name,
+        verdict,
+        format!("fits, and may also: {}", extra.join(", ")),
+    )
 }
+
+const FITS_EXACTLY: &str = "fits, and permits no more than the role needs";
 
 /// Lists at most three subjects.
 fn listed(subjects: &[String]) -> String {
-    let shown = subjects
-        .iter()
-        .take(3)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
-    match subjects.len().saturating_sub(3) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+    match subjects {
+        [first, second, third, rest @ ..] if !rest.is_empty() => {
+            format!("{first}, {second}, {third} and {} more", rest.len())
+        }
+        few => few.join(", "),
     }
 }
 
@@ -127,14 +109,10 @@ async fn of_database(addresses: Arc<Addresses>) -> Checked {
     let fit = database_fit(&options)
         .await
         .map_err(|error| database::failed(&error))?;
-    let about = Check::new(
-        "postgres",
-        Verdict::Ok,
-        format!("role {} at {}", fit.role, addresses.redacted_database()),
-    );
-    Ok(std::iter::once(about)
-        .chain(of_database_roles(&fit))
-        .collect())
+    let about = format!("role {} at {}", fit.role, addresses.redacted_database());
+    let mut checks = vec![Check::new("postgres", Verdict::Ok, about)];
+    checks.extend(of_database_roles(&fit));
+    Ok(checks)
 }
 
 fn of_database_roles(fit: &DatabaseFit) -> Vec<Check> {
@@ -148,28 +126,20 @@ fn of_database_roles(fit: &DatabaseFit) -> Vec<Check> {
     } else {
         Verdict::Fail
     };
-    let check = |name: &str, lacks: &Option<String>, extra: &[&str]| {
+    let check = |name: &str, lacks: &Option<String>, extra: &[(bool, &str)]| {
         let name = format!("postgres {name}");
-        match lacks {
-            Some(lacks) => Check::new(name, none, format!("does not fit: lacks {lacks}")),
-            None if extra.is_empty() => Check::new(
-                name,
-                Verdict::Ok,
-                "fits, and permits no more than the role needs",
-            ),
-            None => Check::new(
-                name,
-                Verdict::Info,
-                format!("fits, and may also: {}", extra.join(", ")),
-            ),
+        if let Some(lacks) = lacks {
+            return Check::new(name, none, format!("does not fit: lacks {lacks}"));
         }
-    };
-    let extra = |found: &[(bool, &'static str)]| -> Vec<&'static str> {
-        found
+        let extra: Vec<&str> = extra
             .iter()
-            .filter(|(is_held, _)| *is_held)
-            .map(|(_, words)| *words)
-            .collect()
+            .filter_map(|(is_held, words)| is_held.then_some(*words))
+            .collect();
+        if extra.is_empty() {
+            return Check::new(name, Verdict::Ok, FITS_EXACTLY);
+        }
+        let detail = format!("fits, and may also: {}", extra.join(", "));
+        Check::new(name, Verdict::Info, detail)
     };
     let superuser = (fit.is_superuser, "do everything, as a superuser");
     let owner = (
@@ -178,13 +148,9 @@ fn of_database_roles(fit: &DatabaseFit) -> Vec<Check> {
     );
     let writer = (fit.may_write, "write");
     let mut checks = vec![
-        check("owner", &fit.owner_lacks, &extra(&[superuser])),
-        check("worker", &fit.worker_lacks, &extra(&[superuser, owner])),
-        check(
-            "reader",
-            &fit.reader_lacks,
-            &extra(&[superuser, owner, writer]),
-        ),
+        check("owner", &fit.owner_lacks, &[superuser]),
+        check("worker", &fit.worker_lacks, &[superuser, owner]),
+        check("reader", &fit.reader_lacks, &[superuser, owner, writer]),
     ];
     if fit.is_superuser {
         checks.push(

@@ -13,15 +13,12 @@ pub(super) const EXAMPLE_ROUTE: &str =
 
 /// A hint for a configuration without a route that ignores these alerts; `None` if each has one.
 pub(super) fn always_firing(config: &Config) -> Option<String> {
-    let is_ignored = |name: &&str| {
-        config
-            .routes
-            .first(&Facts::of_name(name))
-            .is_some_and(|route| route.ignore)
-    };
     let investigated: Vec<&str> = ALWAYS_FIRING
         .into_iter()
-        .filter(|name| !is_ignored(name))
+        .filter(|name| {
+            let route = config.routes.first(&Facts::of_name(name));
+            route.is_none_or(|route| !route.ignore)
+        })
         .collect();
     if investigated.is_empty() {
         return None;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Check, Checked, Verdict};
+use super::{Check, Checked, Verdict, in_one_line};
 use crate::process::tools::{Backend, checked};
 use tarsy_config::Config;
 use tarsy_engine::plan::route;
@@ -49,13 +49,7 @@ fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
         ));
     }
     if let Backend::Fails { tool, error } = backend {
-        let error: String = error
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .chars()
-            .take(MAX_FAILURE)
-            .collect();
+        let error: String = in_one_line(error).chars().take(MAX_FAILURE).collect();
         let detail = format!("{detail}; the server answers, but {tool} fails: {error}");
         return Check::new(check, Verdict::Fail, detail)
             .fix(format!("tarsy tools call {tool} shows the whole answer"));
@@ -86,18 +80,13 @@ fn found(check: String, inventory: &Inventory, backend: &Backend) -> Check {
 }
 
 fn chains_with(config: &Config, server: &str) -> String {
-    let uses = |chain: &&String| {
-        route::choose(config, "", Some(chain.as_str())).is_ok_and(|route| {
+    let mut chains: Vec<&str> = config.agent_chains.keys().map(String::as_str).collect();
+    chains.retain(|chain| {
+        route::choose(config, "", Some(chain)).is_ok_and(|route| {
             route::servers_of(config, &route)
                 .iter()
                 .any(|name| name == server)
         })
-    };
-    config
-        .agent_chains
-        .keys()
-        .filter(uses)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ")
+    });
+    chains.join(", ")
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 
 use super::{Check, Checked, Verdict, bounded_by, broker, database, tidy};
 use crate::process::connect::Addresses;
@@ -20,7 +21,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
 /// The parts of a running web server that its checks use.
 #[derive(Debug)]
 pub struct Part {
-    /// Without a connection, the reason.
+    /// The connection, or the reason why there is none.
     pub nats: Result<Nats, String>,
     pub addresses: Addresses,
     pub topology: TopologySettings,
@@ -29,44 +30,24 @@ pub struct Part {
 
 /// The results in a fixed order, within some seconds.
 pub async fn checks_of_web(part: Part) -> Vec<Check> {
-    let Part {
-        nats,
-        addresses,
-        topology,
-        workers,
-    } = part;
-    let nats = ready(nats.map_err(|reason| Check::new("nats", Verdict::Fail, reason)))
-        .boxed()
-        .shared();
-    let addresses = Arc::new(addresses);
-    let workers: Checked = broker::of_workers(&workers).map(|check| vec![check]);
-    let groups = futures_util::future::join_all([
-        bounded_by(
-            CHECK_TIMEOUT,
-            "nats",
-            broker::server(nats.clone(), Arc::clone(&addresses)),
-        ),
-        bounded_by(
-            CHECK_TIMEOUT,
-            "streams",
-            broker::streams(nats.clone(), Some(topology.clone())),
-        ),
-        bounded_by(
-            CHECK_TIMEOUT,
-            "replicas",
-            broker::replicas(nats, Some(topology)),
-        ),
-        bounded_by(
-            CHECK_TIMEOUT,
-            "postgres",
-            database::check_of_reader(Arc::clone(&addresses)),
-        ),
+    let nats = part
+        .nats
+        .map_err(|reason| Check::new("nats", Verdict::Fail, reason));
+    let nats = ready(nats).boxed().shared();
+    let addresses = Arc::new(part.addresses);
+    let topology = Some(part.topology);
+    let workers: Checked = broker::of_workers(&part.workers).map(|check| vec![check]);
+    let server = broker::server(nats.clone(), Arc::clone(&addresses));
+    let streams = broker::streams(nats.clone(), topology.clone());
+    let replicas = broker::replicas(nats, topology);
+    let database = database::check_of_reader(Arc::clone(&addresses));
+    let groups = join_all([
+        bounded_by(CHECK_TIMEOUT, "nats", server),
+        bounded_by(CHECK_TIMEOUT, "streams", streams),
+        bounded_by(CHECK_TIMEOUT, "replicas", replicas),
+        bounded_by(CHECK_TIMEOUT, "postgres", database),
         bounded_by(CHECK_TIMEOUT, "workers", ready(workers)),
     ]);
-    groups
-        .await
-        .into_iter()
-        .flatten()
-        .map(|check| tidy(check, &addresses))
-        .collect()
+    let checks = groups.await.into_iter().flatten();
+    checks.map(|check| tidy(check, &addresses)).collect()
 }

@@ -6,7 +6,7 @@ use super::findings::{
     CLUSTER_SERVER, Cluster, ClusterAccess, Findings, FoundKey, OLLAMA_HOST, ServerProgram,
     VertexAi,
 };
-use super::ollama::{LOCAL_OLLAMA, Ollama, Place, ToolSupport};
+use super::ollama::{AddressSource, LOCAL_OLLAMA, Ollama, ToolSupport};
 use super::starters::Starter;
 use tarsy_config::default_models::{GEMINI, LOCAL};
 use tarsy_config::example_of;
@@ -26,7 +26,7 @@ pub const CLUSTER_SERVER_FILE: &str = "kubernetes-mcp-server.toml";
 pub const CLUSTER_SERVER_SETTINGS: &str =
     include_str!("../../../examples/mcp/kubernetes-mcp-server.toml");
 
-/// The file. It has no faults, whichever variables are set when it is loaded. `folder` has the file, and beside it
+/// The text of the file. It has no faults, whichever variables are set when it is loaded. `folder` gets the file and
 /// [`CLUSTER_SERVER_FILE`].
 pub fn configuration(findings: &Findings, folder: &Path) -> String {
     let mut lines = vec![
@@ -82,7 +82,7 @@ pub(super) fn providers(findings: &Findings) -> Vec<Chosen> {
     }
     if chosen.is_empty() {
         chosen.push(match &findings.ollama {
-            Ollama::Model { name, .. } => with_ollama(name, findings.ollama_place),
+            Ollama::Model { name, .. } => with_ollama(name, findings.ollama_source),
             Ollama::Absent | Ollama::WithoutModel => Chosen {
                 name: RECORDING,
                 model: String::new(),
@@ -125,10 +125,10 @@ fn with_vertex_ai(project: &str) -> Chosen {
     }
 }
 
-fn with_ollama(model: &str, place: Place) -> Chosen {
-    let address = match place {
-        Place::Machine => format!("base_url: {LOCAL_OLLAMA}"),
-        Place::Variable => format!("# Its address is {OLLAMA_HOST} of the LLM service."),
+fn with_ollama(model: &str, source: AddressSource) -> Chosen {
+    let address = match source {
+        AddressSource::Default => format!("base_url: {LOCAL_OLLAMA}"),
+        AddressSource::Variable => format!("# Its address is {OLLAMA_HOST} of the LLM service."),
     };
     let lines = vec![
         format!("provider: {}", LOCAL.provider),
@@ -151,9 +151,9 @@ fn defaults(chosen: &[Chosen], findings: &Findings) -> Vec<String> {
     {
         let names: Vec<&str> = others.iter().map(|other| other.name).collect();
         lines.push(format!("  llm_provider: {}", first.name));
-        let names = names.join(", ");
         lines.push(format!(
-            "  fallback_providers: [{names}]   # in this order, when the one before has failed"
+            "  fallback_providers: [{}]   # in this order, when the one before has failed",
+            names.join(", ")
         ));
     }
     if chosen.iter().any(|chosen| chosen.name == "local") {
@@ -219,20 +219,19 @@ fn cluster_section(cluster: &Cluster, folder: &Path) -> Vec<String> {
     } else {
         CLUSTER_SERVER_FILE
     };
-    let with_files = |line: &str| {
-        let line = line.replace(SETTINGS_OF_EXAMPLE, settings);
-        match &cluster.access {
-            ClusterAccess::Kubeconfig(file) => {
-                let file = file.display().to_string();
-                Some(line.replace(
-                    KUBECONFIG_OF_EXAMPLE,
-                    if is_plain(&file) { &file } else { "" },
-                ))
-            }
-            ClusterAccess::Pod => Some(line).filter(|line| !line.contains(KUBECONFIG_OF_EXAMPLE)),
+    let section = section.map(|line| line.replace(SETTINGS_OF_EXAMPLE, settings));
+    match &cluster.access {
+        ClusterAccess::Kubeconfig(file) => {
+            let file = file.display().to_string();
+            let file = if is_plain(&file) { &file } else { "" };
+            section
+                .map(|line| line.replace(KUBECONFIG_OF_EXAMPLE, file))
+                .collect()
         }
-    };
-    section.filter_map(with_files).collect()
+        ClusterAccess::Pod => section
+            .filter(|line| !line.contains(KUBECONFIG_OF_EXAMPLE))
+            .collect(),
+    }
 }
 
 /// Whether a path can be the default of a reference. One with other characters could end it.
@@ -243,13 +242,13 @@ fn is_plain(path: &str) -> bool {
 
 /// A text as a value of YAML in which no reference is resolved.
 fn text(value: &str) -> String {
-    let begins = value.starts_with(|first: char| first.is_ascii_alphabetic());
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/:-".contains(c);
-    if begins
-        && value.chars().all(is_plain)
+    let is_plain = value.starts_with(|first: char| first.is_ascii_alphabetic())
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._/:-".contains(c))
         && !value.ends_with(':')
-        && !["true", "false", "null"].contains(&value)
-    {
+        && !["true", "false", "null"].contains(&value);
+    if is_plain {
         return value.to_owned();
     }
     serde_json::Value::String(value.replace("${", "$${")).to_string()

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::ollama::{self, Ollama, Place};
+use super::ollama::{self, AddressSource, Ollama};
 use super::starters::{STARTERS, Starter};
 use tarsy_config::Env;
 use tarsy_config::default_models::LOCAL;
@@ -16,7 +16,7 @@ pub(super) const CLUSTER_SERVER: &str = "kubernetes-mcp-server";
 /// Names the address of Ollama, for its own programs and for the LLM service.
 pub(super) const OLLAMA_HOST: &str = "OLLAMA_HOST";
 
-/// A larger file is no key of an account.
+/// A larger file cannot be the key of an account.
 const MAX_CREDENTIALS_BYTES: u64 = 64 * 1024;
 
 /// The findings about the machine.
@@ -28,7 +28,7 @@ pub struct Findings {
     pub(super) other_keys: Vec<(&'static str, &'static str)>,
     pub(super) vertex_ai: VertexAi,
     pub(super) ollama: Ollama,
-    pub(super) ollama_place: Place,
+    pub(super) ollama_source: AddressSource,
     pub(super) cluster: Option<Cluster>,
 }
 
@@ -81,8 +81,9 @@ pub(super) enum ServerProgram {
 /// Looks at variables, files and the Ollama at `OLLAMA_HOST`, otherwise at this address, which is written as
 /// `http://host:port`.
 pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
-    let set = |name: &str| variable(env, name).is_some();
-    let is_key_set = |name: &str| set(name) || set(&format!("{name}_FILE"));
+    let is_key_set = |name: &str| {
+        variable(env, name).is_some() || variable(env, &format!("{name}_FILE")).is_some()
+    };
     let keys = STARTERS.iter().filter_map(|starter| {
         let keys = known::by_name(starter.default.provider)?.keys;
         let variable = keys.iter().copied().find(|name| is_key_set(name))?;
@@ -90,23 +91,18 @@ pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
     });
     let named = known::by_name(LOCAL.provider)
         .and_then(|known| Some(known::address_of(known, &variable(env, OLLAMA_HOST)?)));
-    let (ollama, ollama_place) = match named {
-        Some(address) => (
-            ollama::ask(&address, Place::Variable).await,
-            Place::Variable,
-        ),
-        None => (
-            ollama::ask(local_ollama, Place::Machine).await,
-            Place::Machine,
-        ),
+    let (address, ollama_source) = match &named {
+        Some(address) => (address.as_str(), AddressSource::Variable),
+        None => (local_ollama, AddressSource::Default),
     };
+    let ollama = ollama::ask(address, ollama_source).await;
     Findings {
         keys: keys.collect(),
         other_keys: other_keys(is_key_set),
         vertex_ai: vertex_ai(env),
         cluster: cluster(env),
         ollama,
-        ollama_place,
+        ollama_source,
     }
 }
 
@@ -135,12 +131,16 @@ fn variable(env: Env<'_>, name: &str) -> Option<String> {
 }
 
 fn vertex_ai(env: Env<'_>) -> VertexAi {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let Some(project) =
-        variable(env, "GOOGLE_CLOUD_PROJECT").filter(|project| project.bytes().all(is_plain))
-    else {
+    let Some(project) = variable(env, "GOOGLE_CLOUD_PROJECT") else {
         return VertexAi::Absent;
     };
+    // A text with other characters cannot be the id of a project, and could break the written file.
+    let is_id = project
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if !is_id {
+        return VertexAi::Absent;
+    }
     match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {
         Some(file) if is_service_account(Path::new(&file)) => VertexAi::Project(project),
         Some(_) | None => VertexAi::WithoutCredentials,
@@ -149,18 +149,17 @@ fn vertex_ai(env: Env<'_>) -> VertexAi {
 
 /// Whether a file is the key of a service account, the only kind of file that the LLM service can use.
 fn is_service_account(file: &Path) -> bool {
-    let text = file
+    let is_small = file
         .metadata()
-        .ok()
-        .filter(|metadata| metadata.len() <= MAX_CREDENTIALS_BYTES);
-    let text = text
-        .and_then(|_| std::fs::read(file).ok())
-        .unwrap_or_default();
+        .is_ok_and(|metadata| metadata.len() <= MAX_CREDENTIALS_BYTES);
+    let Some(text) = is_small.then(|| std::fs::read(file).ok()).flatten() else {
+        return false;
+    };
     serde_json::from_slice::<CredentialsKind>(&text)
         .is_ok_and(|credentials| credentials.kind == "service_account")
 }
 
-/// The part of a file of credentials that is no secret.
+/// The part of a file of credentials that is not secret.
 #[derive(serde::Deserialize)]
 struct CredentialsKind {
     #[serde(rename = "type")]

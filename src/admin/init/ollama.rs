@@ -19,9 +19,9 @@ const MAX_MODELS: usize = 20;
 
 /// The source of the address of an Ollama.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AddressSource {
     /// The usual address on this machine.
-    Machine,
+    Default,
     /// The variable `OLLAMA_HOST`.
     Variable,
 }
@@ -57,16 +57,16 @@ struct Tag {
     name: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Shown {
     #[serde(default)]
     capabilities: Vec<String>,
 }
 
 /// Asks the Ollama at this address.
-pub(super) async fn ask(address: &str, place: Place) -> Ollama {
+pub(super) async fn ask(address: &str, source: AddressSource) -> Ollama {
     let address = address.trim_end_matches('/');
-    let Some(client) = client(place) else {
+    let Some(client) = client(source) else {
         return Ollama::Absent;
     };
     let Some(tags) = read::<Tags>(client.get(format!("{address}/api/tags"))).await else {
@@ -80,14 +80,8 @@ pub(super) async fn ask(address: &str, place: Place) -> Ollama {
             .body(body);
         (tag.name, read::<Shown>(request).await)
     });
-    choose(join_all(shown).await.into_iter().map(|(name, shown)| {
-        (
-            name,
-            shown.unwrap_or(Shown {
-                capabilities: vec![],
-            }),
-        )
-    }))
+    let models = join_all(shown).await.into_iter();
+    choose(models.map(|(name, shown)| (name, shown.unwrap_or_default())))
 }
 
 /// The first model with tools, otherwise the first one that writes text.
@@ -113,14 +107,14 @@ fn choose(models: impl Iterator<Item = (String, Shown)>) -> Ollama {
 }
 
 /// A client for this machine, without a proxy and without certificate authorities; or one for any machine.
-fn client(place: Place) -> Option<reqwest::Client> {
+fn client(source: AddressSource) -> Option<reqwest::Client> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
     let builder = reqwest::Client::builder();
-    let builder = match place {
-        Place::Machine => builder.no_proxy().tls_certs_only([]).timeout(TIMEOUT),
-        Place::Variable => builder.timeout(NAMED_TIMEOUT),
+    let builder = match source {
+        AddressSource::Default => builder.no_proxy().tls_certs_only([]).timeout(TIMEOUT),
+        AddressSource::Variable => builder.timeout(NAMED_TIMEOUT),
     };
     builder.build().ok()
 }
@@ -144,14 +138,14 @@ mod tests {
     #[test]
     fn a_model_with_tools_is_preferred_and_an_embedding_model_is_no_choice() {
         let choice = |models: &[(&str, &[&str])]| {
-            let shown = |words: &[&str]| Shown {
-                capabilities: words.iter().map(|word| (*word).to_owned()).collect(),
-            };
-            choose(
-                models
-                    .iter()
-                    .map(|(name, words)| ((*name).to_owned(), shown(words))),
-            )
+            choose(models.iter().map(|(name, words)| {
+                (
+                    (*name).to_owned(),
+                    Shown {
+                        capabilities: words.iter().map(|word| (*word).to_owned()).collect(),
+                    },
+                )
+            }))
         };
         let model = |name: &str, tools| Ollama::Model {
             name: name.to_owned(),

@@ -4,31 +4,28 @@ use super::file::{Chosen, RECORDING_ONLY, providers};
 use super::findings::{
     CLUSTER_SERVER, ClusterAccess, Findings, OLLAMA_HOST, ServerProgram, VertexAi,
 };
-use super::ollama::{Ollama, Place, ToolSupport};
+use super::ollama::{AddressSource, Ollama, ToolSupport};
 use tarsy_config::default_models::LOCAL;
 
 /// One line for each finding: its name and what follows from it.
 pub fn found(findings: &Findings) -> Vec<(String, String)> {
     let chosen = providers(findings);
-    let role = |name: &str| match chosen.iter().position(|chosen| chosen.name == name) {
-        Some(0) => "the default",
-        Some(_) => "takes over when the providers before it fail",
-        None => "not used",
-    };
     let mut lines = Vec::new();
     for key in &findings.keys {
-        let (name, model) = (key.starter.name, key.starter.default.model);
-        lines.push((
-            key.variable.to_owned(),
-            format!("provider {name}, model {model}: {}", role(name)),
-        ));
+        let name = key.starter.name;
+        let model = key.starter.default.model;
+        let role = match chosen.iter().position(|chosen| chosen.name == name) {
+            Some(0) => "the default",
+            Some(_) => "takes over when the providers before it fail",
+            None => "not used",
+        };
+        let text = format!("provider {name}, model {model}: {role}");
+        lines.push((key.variable.to_owned(), text));
     }
-    lines.extend(findings.other_keys.iter().map(|(variable, provider)| {
-        (
-            (*variable).to_owned(),
-            format!("not used: add a provider {provider} with the model that you want"),
-        )
-    }));
+    for (variable, provider) in &findings.other_keys {
+        let text = format!("not used: add a provider {provider} with the model that you want");
+        lines.push(((*variable).to_owned(), text));
+    }
     lines.extend(vertex_ai(findings));
     lines.extend(ollama(findings, &chosen));
     if let Some(cluster) = &findings.cluster {
@@ -53,56 +50,45 @@ pub fn found(findings: &Findings) -> Vec<(String, String)> {
 fn vertex_ai(findings: &Findings) -> Option<(String, String)> {
     let name = "GOOGLE_CLOUD_PROJECT".to_owned();
     let has_key = findings.keys.iter().any(|key| key.starter.name == "gemini");
-    match &findings.vertex_ai {
-        VertexAi::Absent => None,
+    let text = match &findings.vertex_ai {
+        VertexAi::Absent => return None,
         VertexAi::WithoutCredentials => {
-            let why = "not used: GOOGLE_APPLICATION_CREDENTIALS names no key of a service account (tarsy config example vertex)";
-            Some((name, why.to_owned()))
+            "not used: GOOGLE_APPLICATION_CREDENTIALS names no key of a service account (tarsy config example vertex)"
+                .to_owned()
         }
-        VertexAi::Project(_) if has_key => {
-            Some((name, "not used, because a key of Gemini is set".to_owned()))
+        VertexAi::Project(_) if has_key => "not used, because a key of Gemini is set".to_owned(),
+        VertexAi::Project(project) => {
+            format!("provider gemini by Vertex AI, project {project}: the default")
         }
-        VertexAi::Project(project) => Some((
-            name,
-            format!("provider gemini by Vertex AI, project {project}: the default"),
-        )),
-    }
+    };
+    Some((name, text))
 }
 
 fn ollama(findings: &Findings, chosen: &[Chosen]) -> Option<(String, String)> {
     let is_unused = !chosen.iter().any(|chosen| chosen.name == "local");
-    let name = match findings.ollama_place {
-        Place::Machine => "Ollama".to_owned(),
-        Place::Variable => OLLAMA_HOST.to_owned(),
+    let name = match findings.ollama_source {
+        AddressSource::Default => "Ollama".to_owned(),
+        AddressSource::Variable => OLLAMA_HOST.to_owned(),
     };
-    match &findings.ollama {
-        Ollama::Absent if findings.ollama_place == Place::Variable => Some((
-            name,
-            "not used: no Ollama answers at this address".to_owned(),
-        )),
-        Ollama::Absent => None,
-        Ollama::WithoutModel => Some((
-            name,
-            format!("no model is installed: ollama pull {}", LOCAL.model),
-        )),
-        Ollama::Model { name: model, .. } if is_unused => Some((
-            name,
-            format!("model {model}: not used, because a key is set (tarsy config example ollama)"),
-        )),
+    let text = match &findings.ollama {
+        Ollama::Absent if findings.ollama_source == AddressSource::Default => return None,
+        Ollama::Absent => "not used: no Ollama answers at this address".to_owned(),
+        Ollama::WithoutModel => format!("no model is installed: ollama pull {}", LOCAL.model),
+        Ollama::Model { name: model, .. } if is_unused => {
+            format!("model {model}: not used, because a key is set (tarsy config example ollama)")
+        }
         Ollama::Model {
             name: model,
             tools: ToolSupport::Supported,
-        } => Some((name, format!("provider local, model {model}: the default"))),
+        } => format!("provider local, model {model}: the default"),
         Ollama::Model {
             name: model,
             tools: ToolSupport::Unsupported,
-        } => Some((
-            name,
-            format!(
-                "provider local, model {model}, which has no tools: the default, with the strategy react"
-            ),
-        )),
-    }
+        } => format!(
+            "provider local, model {model}, which has no tools: the default, with the strategy react"
+        ),
+    };
+    Some((name, text))
 }
 
 /// The commands that come next, each with its purpose. `option` is ` --config <file>` or empty.
@@ -112,7 +98,7 @@ pub fn next_commands(findings: &Findings, option: &str) -> Vec<(String, String)>
         variables.push("GOOGLE_APPLICATION_CREDENTIALS");
     }
     let chosen = providers(findings);
-    if findings.ollama_place == Place::Variable
+    if findings.ollama_source == AddressSource::Variable
         && chosen.iter().any(|chosen| chosen.name == "local")
     {
         variables.push(OLLAMA_HOST);

@@ -66,8 +66,7 @@ impl Machine {
     }
 
     async fn findings(&self) -> Findings {
-        let env = |name: &str| self.variables.get(name).cloned();
-        find(&env, &self.ollama).await
+        find(&|name| self.variables.get(name).cloned(), &self.ollama).await
     }
 
     /// The file as it is written, with the home folder replaced, and the configuration that it loads to.
@@ -133,10 +132,9 @@ fn snapshot(findings: &Findings, text: &str) -> String {
             .into_iter()
             .map(|(left, right)| format!("{left:<32}{right}\n"))
     };
-    let (found, next): (String, String) = (
-        lines(found(findings)).collect(),
-        lines(next_commands(findings, "")).collect(),
-    );
+    let found: String = lines(found(findings)).collect();
+    let next: String = lines(next_commands(findings, "")).collect();
+
     format!("{found}---\n{text}---\n{next}")
 }
 
@@ -417,10 +415,9 @@ fn a_replaced_file_keeps_its_permissions_and_the_links_to_it() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     let folder = tempfile::tempdir().unwrap();
-    let (file, link) = (
-        folder.path().join("real.yaml"),
-        folder.path().join("tarsy.yaml"),
-    );
+    let file = folder.path().join("real.yaml");
+    let link = folder.path().join("tarsy.yaml");
+
     fs::write(&file, "first").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&file, &link).unwrap();

@@ -15,7 +15,9 @@ pub(super) fn of_check(check: &ProviderCheck, name: &str, llm: &LlmProvider) -> 
             llm.backend().as_str()
         ));
     }
-    let (key, address) = (check.key_env.as_str(), check.address.as_str());
+    let key = check.key_env.as_str();
+    let address = check.address.as_str();
+
     match (check.key_status.as_str(), check.address_status.as_str()) {
         ("not_permitted", _) => Some(format!(
             "set {key} where the LLM service runs: tarsy llm-service --allow-key-env '{key}'"

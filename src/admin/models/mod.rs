@@ -40,7 +40,7 @@ pub struct ModelReport {
     pub used: Vec<String>,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u32>,
-    /// Those that the provider's own layer switches on.
+    /// The tools that the provider's own layer switches on.
     pub native_tools: Vec<NativeTool>,
     pub thinking: Option<Thinking>,
     pub price: Option<Price>,
@@ -99,7 +99,7 @@ pub struct Problem {
 /// Whether models are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Only the LLM service is asked what it would do.
+    /// No model is asked, only the LLM service what it would do.
     Nothing,
     /// Each model that can be called is asked for a word, and answers within this time.
     OneWord(Duration),
@@ -134,16 +134,11 @@ pub async fn report(
     match ask {
         Ask::Nothing => reports,
         Ask::OneWord(timeout) => {
-            let probes =
-                reports
-                    .into_iter()
-                    .zip(plans)
-                    .map(async |(report, plan)| match report.state {
-                        State::Unusable => report,
-                        State::Ready | State::Unknown => {
-                            probe::probe(report, plan, client, timeout).await
-                        }
-                    });
+            let planned = reports.into_iter().zip(plans);
+            let probes = planned.map(async |(report, plan)| match report.state {
+                State::Unusable => report,
+                State::Ready | State::Unknown => probe::probe(report, plan, client, timeout).await,
+            });
             join_all(probes).await
         }
         Ask::ToolCall(timeout) => {
@@ -153,6 +148,7 @@ pub async fn report(
                 .map(async |(number, report)| {
                     (number, of_tool_call(config, report, client, timeout).await)
                 });
+            // The answers are taken as they come, so that one slow model does not hold up the others.
             let mut probed: Vec<_> = stream::iter(probes)
                 .buffer_unordered(MAX_ASKED)
                 .collect()
@@ -180,18 +176,12 @@ async fn of_tool_call(
         State::Ready | State::Unknown => {
             let plan =
                 |strategy| provider_plan(&report.name, llm, backend(llm, strategy), Vec::new());
-            let (native, react) = (plan(Strategy::NativeThinking), plan(Strategy::React));
-            let timeout = timeout.unwrap_or_else(|| own_timeout(&llm.connection));
-            Box::pin(strategy::probe(
-                report,
-                strategy::Plans {
-                    native,
-                    react,
-                    timeout,
-                },
-                client,
-            ))
-            .await
+            let plans = strategy::Plans {
+                native: plan(Strategy::NativeThinking),
+                react: plan(Strategy::React),
+                timeout: timeout.unwrap_or_else(|| own_timeout(&llm.connection)),
+            };
+            Box::pin(strategy::probe(report, plans, client)).await
         }
     }
 }
@@ -264,15 +254,14 @@ fn unchecked(report: ModelReport, error: &CheckError) -> ModelReport {
         CheckError::Unavailable(_) => (State::Unusable, "llm_service_unavailable"),
         CheckError::Refused(_) => (State::Unusable, "llm_service_refused"),
     };
-    let problem = Problem {
-        code: code.to_owned(),
-        provider_status: String::new(),
-        message: error.to_string(),
-        fix: advice::of_service(error),
-    };
     ModelReport {
         state,
-        problem: Some(problem),
+        problem: Some(Problem {
+            code: code.to_owned(),
+            provider_status: String::new(),
+            message: error.to_string(),
+            fix: advice::of_service(error),
+        }),
         ..report
     }
 }

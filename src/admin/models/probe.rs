@@ -1,16 +1,16 @@
 //! Probes a model: asks it for one word, on the path of every model call.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::{ModelReport, Problem, State, advice};
-use tarsy_core::execution::entry::{Answer as ModelAnswer, Finish, Role, Usage};
+use tarsy_core::execution::entry::{Answer as ModelAnswer, Finish, Role};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{ProviderPlan, Thinking, ThinkingLevel, ToolSpec};
 use tarsy_core::vocabulary::ErrorCode;
-use tarsy_engine::ports::{Message, ModelError, ModelRequest, ProviderFailure};
+use tarsy_engine::ports::{Message, ModelError, ModelRequest};
 use tarsy_llm::client::{CheckError, Client, Observed};
 
 const PROMPT: &str = "This is a test of the connection. Answer with the single word: ready";
@@ -20,7 +20,7 @@ const MAX_OUTPUT_TOKENS: u32 = 4_096;
 /// The answer of a model to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// From the request to the first chunk; `None` if there was none.
+    /// The time from the request to the first chunk; `None` if there was none.
     pub first_chunk_ms: Option<u64>,
     pub took_ms: u64,
     pub input_tokens: u64,
@@ -51,48 +51,50 @@ pub(super) async fn probe(
         tools: Vec::new(),
         timeout,
     };
-    let began = std::time::Instant::now();
-    match client.observe(request(plan, question)).await {
-        Ok(observed) => {
-            let answer = measured(&observed, began.elapsed());
-            ModelReport {
-                state: State::Ready,
-                problem: None,
-                answer: Some(answer),
-                ..report
-            }
-        }
-        // The model works; only the limit of the probe was too low for its thinking.
-        Err(ModelError::Failed { code, .. }) if ErrorCode::of(&code) == ErrorCode::MaxTokens => {
-            let answer = measured(&cut_off(), began.elapsed());
-            ModelReport {
-                state: State::Ready,
-                problem: None,
-                answer: Some(answer),
-                ..report
-            }
-        }
-        Err(error) => {
-            let problem = problem(error, &report);
-            ModelReport {
-                state: State::Unusable,
-                problem: Some(problem),
-                ..report
-            }
-        }
+    match ask(client, plan, question).await {
+        Ok(answered) => ModelReport {
+            state: State::Ready,
+            problem: None,
+            answer: Some(answered.answer),
+            ..report
+        },
+        Err(error) => ModelReport {
+            state: State::Unusable,
+            problem: Some(problem(error, &report)),
+            ..report
+        },
     }
 }
 
-/// An answer that reached the limit of output tokens before its first word.
-pub(super) fn cut_off() -> Observed {
-    let answer = ModelAnswer {
-        finish: Finish::MaxTokens,
-        ..ModelAnswer::default()
+/// An answer, and how long it took.
+pub(super) struct Answered {
+    pub(super) observed: Observed,
+    pub(super) answer: Answer,
+}
+
+/// Sends the request of a probe. A model that reaches the low limit of output tokens before its first word works: it
+/// has answered, with nothing.
+pub(super) async fn ask(
+    client: &Client,
+    plan: ProviderPlan,
+    question: Question,
+) -> Result<Answered, ModelError> {
+    let began = Instant::now();
+    let observed = match client.observe(request(plan, question)).await {
+        Ok(observed) => observed,
+        Err(ModelError::Failed { code, .. }) if ErrorCode::of(&code) == ErrorCode::MaxTokens => {
+            Observed {
+                answer: ModelAnswer {
+                    finish: Finish::MaxTokens,
+                    ..ModelAnswer::default()
+                },
+                ..Observed::default()
+            }
+        }
+        Err(error) => return Err(error),
     };
-    Observed {
-        answer,
-        ..Observed::default()
-    }
+    let answer = measured(&observed, began.elapsed());
+    Ok(Answered { observed, answer })
 }
 
 pub(super) fn message(role: Role, content: impl Into<String>) -> Message {
@@ -118,11 +120,6 @@ pub(super) fn request(plan: ProviderPlan, question: Question) -> ModelRequest {
         Thinking::Level(_) | Thinking::Budget(1..) => Thinking::Level(ThinkingLevel::Low),
         Thinking::Budget(0) => Thinking::Budget(0),
     });
-    let Question {
-        messages,
-        tools,
-        timeout,
-    } = question;
     ModelRequest {
         session_id: SessionId(Uuid::now_v7()),
         execution_id: ExecutionId(Uuid::now_v7()),
@@ -133,61 +130,45 @@ pub(super) fn request(plan: ProviderPlan, question: Question) -> ModelRequest {
             native_tools: Vec::new(),
             ..plan
         },
-        messages,
-        tools,
-        timeout,
+        messages: question.messages,
+        tools: question.tools,
+        timeout: question.timeout,
         clear_cache: false,
     }
 }
 
-pub(super) fn measured(observed: &Observed, took: Duration) -> Answer {
+fn measured(observed: &Observed, took: Duration) -> Answer {
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let Usage {
-        input_tokens,
-        output_tokens,
-        thinking_tokens,
-        ..
-    } = observed.answer.usage;
+    let usage = observed.answer.usage;
     Answer {
         first_chunk_ms: observed.first_chunk.map(millis),
         took_ms: millis(took),
-        input_tokens,
-        output_tokens,
-        thinking_tokens,
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        thinking_tokens: usage.thinking_tokens,
         finish: observed.answer.finish.as_str().to_owned(),
         text: observed.answer.text.clone(),
     }
 }
 
 pub(super) fn problem(error: ModelError, report: &ModelReport) -> Problem {
-    let (code, message, provider) = match error {
+    match error {
         ModelError::Failed {
             code,
             message,
             provider,
             ..
-        } => (code, message, provider),
-        ModelError::Unavailable(message) | ModelError::Broke(message) => {
-            let fix = advice::of_service(&CheckError::Unavailable(String::new()));
-            let code = "llm_service_unavailable".to_owned();
-            return Problem {
-                code,
-                provider_status: String::new(),
-                message,
-                fix,
-            };
-        }
-    };
-    let ProviderFailure {
-        status,
-        retry_after,
-        ..
-    } = provider;
-    let fix = advice::of_code(&code, &report.name, &report.key_env, retry_after);
-    Problem {
-        code,
-        provider_status: status,
-        message,
-        fix,
+        } => Problem {
+            fix: advice::of_code(&code, &report.name, &report.key_env, provider.retry_after),
+            code,
+            provider_status: provider.status,
+            message,
+        },
+        ModelError::Unavailable(message) | ModelError::Broke(message) => Problem {
+            code: "llm_service_unavailable".to_owned(),
+            provider_status: String::new(),
+            message,
+            fix: advice::of_service(&CheckError::Unavailable(String::new())),
+        },
     }
 }

@@ -52,30 +52,20 @@ pub fn may_ask(report: &AlertReport) -> Result<SessionId, String> {
     if let Some(why) = why_ended(report) {
         return Err(format!("alert {short} was not investigated: {why}"));
     }
-    match report.disposition {
-        DispositionKind::Dead => {
-            return Err(format!(
-                "alert {short} was given up and not investigated: tarsy dead-letters show {short} says why"
-            ));
-        }
-        DispositionKind::Ended
-        | DispositionKind::Undecided
-        | DispositionKind::Opened
-        | DispositionKind::Joined => {}
+    if report.disposition == DispositionKind::Dead {
+        return Err(format!(
+            "alert {short} was given up and not investigated: tarsy dead-letters show {short} says why"
+        ));
     }
     if let Some(root) = report.parent_id {
         return Ok(root);
     }
-    if report
-        .session
-        .as_ref()
-        .is_some_and(|session| session.finished_at.is_some())
-    {
-        return Ok(report.alert_id);
+    match &report.session {
+        Some(session) if session.finished_at.is_some() => Ok(report.alert_id),
+        Some(_) | None => Err(format!(
+            "session {short} is not over yet: tarsy watch {short} follows it, tarsy sessions cancel {short} ends it"
+        )),
     }
-    Err(format!(
-        "session {short} is not over yet: tarsy watch {short} follows it, tarsy sessions cancel {short} ends it"
-    ))
 }
 
 /// A person waits, so a question precedes ordinary alerts; it precedes critical ones only if it is about one.
@@ -96,7 +86,9 @@ mod tests {
     fn the_reason_why_an_alert_was_not_investigated_is_the_stored_one() {
         let ended = |dead_detail: Option<&str>| {
             let dead_detail = dead_detail.map(str::to_owned);
-            let (disposition, session) = (DispositionKind::Ended, None);
+            let disposition = DispositionKind::Ended;
+            let session = None;
+
             let report = AlertReport {
                 disposition,
                 session,

@@ -13,10 +13,7 @@ use tarsy_reports::{AlertReport, DispositionKind};
 pub fn may_rerun(report: &AlertReport) -> Result<(), String> {
     let short = report.alert_id.short();
     // A listed alert was not investigated, so it can be.
-    if let Some(joined) = report
-        .joined_session_id
-        .filter(|_| report.limited_by.is_none())
-    {
+    if let (Some(joined), None) = (report.joined_session_id, &report.limited_by) {
         let joined = joined.short();
         return Err(format!(
             "alert {short} joined session {joined}: to rerun it: tarsy sessions rerun {joined}"
@@ -41,16 +38,13 @@ pub fn may_rerun(report: &AlertReport) -> Result<(), String> {
 
 /// The alert, cleaned and masked.
 fn stored_text(report: &AlertReport) -> Result<&str, String> {
-    let stored = report
-        .body
-        .as_deref()
-        .filter(|body| !body.trim().is_empty());
-    stored.ok_or_else(|| {
-        format!(
+    match report.body.as_deref() {
+        Some(body) if !body.trim().is_empty() => Ok(body),
+        Some(_) | None => Err(format!(
             "the text of alert {} is no longer stored",
             report.alert_id.short()
-        )
-    })
+        )),
+    }
 }
 
 /// The alert as a new message: its stored text (cleaned and masked), with headers for what the intake read from its
@@ -66,7 +60,9 @@ pub fn message(
     let body = stored_text(old)?;
     let stored = |name: &str| old.headers.get(name).and_then(Value::as_str);
     let parent = old.parent_id.map(|parent| parent.to_string());
-    let (own_id, retried_id) = (session.to_string(), old.alert_id.to_string());
+    let own_id = session.to_string();
+    let retried_id = old.alert_id.to_string();
+
     let headers = [
         (tarsy_bus::ALERT_TYPE, old.alert_type.as_deref()),
         (tarsy_bus::TITLE, old.title.as_deref()),
@@ -79,14 +75,13 @@ pub fn message(
         (tarsy_bus::FORCE, Some("true")),
     ];
     // A value from a body may have line breaks, which a header may not.
-    let in_one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let headers = headers
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), in_one_line(value?))));
-    let headers: Map<_, _> = headers
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name, value.into()))
-        .collect();
+    let mut in_one_line = Map::new();
+    for (name, value) in headers {
+        let words: Vec<&str> = value.unwrap_or_default().split_whitespace().collect();
+        if !words.is_empty() {
+            in_one_line.insert(name.to_owned(), words.join(" ").into());
+        }
+    }
     let (queue, suffix) = queue_of(&old.subject);
     // The stored text may no longer contain the severity, so the priority carries it.
     let priority = old.severity.map_or(queue, Priority::from);
@@ -94,19 +89,15 @@ pub fn message(
         priority,
         suffix,
         body: body.as_bytes().to_vec(),
-        headers: Value::Object(headers),
+        headers: Value::Object(in_one_line),
     })
 }
 
 /// Priority and suffix of the subject of an alert or a question. A suffix that cannot be published is left out.
 pub fn queue_of(subject: &str) -> (Priority, Option<SubjectSuffix>) {
-    let Some(Subject {
-        priority, suffix, ..
-    }) = Subject::parse(subject)
-    else {
-        return (Priority::Normal, None);
-    };
-    (priority, suffix.parse().ok())
+    Subject::parse(subject).map_or((Priority::Normal, None), |subject| {
+        (subject.priority, subject.suffix.parse().ok())
+    })
 }
 
 #[cfg(test)]

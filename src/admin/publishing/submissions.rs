@@ -19,9 +19,9 @@ pub struct Rules {
 /// A body that workers read.
 #[derive(Debug, PartialEq)]
 pub struct Readable {
-    /// Never empty.
+    /// The alerts of the body, at least one.
     pub parts: Vec<Part>,
-    /// As it is published.
+    /// The bytes that are published.
     pub body: Vec<u8>,
     /// The header `Tarsy-Left-Out` of a body that was reduced.
     pub left_out: Option<String>,
@@ -91,20 +91,22 @@ impl Rules {
             .map_err(refused)?;
         let (body, hints, left_out) = match reduced {
             Some(reduced) => {
-                let (hints, left_out) = (reduced.hints(hints), reduced.left_out.header());
+                let hints = reduced.hints(hints);
+                let left_out = reduced.left_out.header();
+
                 (reduced.body.into_bytes(), hints, left_out)
             }
             None => (body.to_vec(), hints, None),
         };
         let parts = self.intake.read(&body, &hints).map_err(refused)?;
-        if parts
+        let all_ignored = parts
             .iter()
-            .all(|part| part.alert.status == AlertStatus::Ignored)
-        {
+            .all(|part| part.alert.status == AlertStatus::Ignored);
+        if all_ignored {
             let reason = parts
                 .first()
-                .and_then(|part| part.alert.ignored_because.as_deref());
-            let reason = reason.unwrap_or("it is no alert");
+                .and_then(|part| part.alert.ignored_because.as_deref())
+                .unwrap_or("it is no alert");
             return Err(format!(
                 "{named} asks for no investigation: {reason}; nothing was published"
             ));
@@ -137,30 +139,31 @@ impl Rules {
 /// The message of each alert of a body.
 pub fn messages(parts: &[Part], body: &[u8], draft: &Draft) -> Vec<Outgoing> {
     let has_several = parts.len() > 1;
-    let message = |(at, part): (usize, &Part)| {
-        let session = if at == 0 {
-            draft.session
-        } else {
-            draft.session.of_part(part.index)
-        };
-        let mut headers = draft.headers.clone();
-        headers.insert(SESSION_ID.to_owned(), session.to_string().into());
-        if has_several {
-            headers.insert(PART.to_owned(), part.index.to_string().into());
-        }
-        let priority = Priority::from(draft.priority.unwrap_or(part.alert.severity));
-        let headers = Value::Object(headers);
-        Outgoing {
-            session,
-            alert: NewAlert {
-                priority,
-                suffix: draft.suffix.clone(),
-                body: body.to_vec(),
-                headers,
-            },
-        }
-    };
-    parts.iter().enumerate().map(message).collect()
+    parts
+        .iter()
+        .enumerate()
+        .map(|(at, part): (usize, &Part)| {
+            let session = if at == 0 {
+                draft.session
+            } else {
+                draft.session.of_part(part.index)
+            };
+            let mut headers = draft.headers.clone();
+            headers.insert(SESSION_ID.to_owned(), session.to_string().into());
+            if has_several {
+                headers.insert(PART.to_owned(), part.index.to_string().into());
+            }
+            Outgoing {
+                session,
+                alert: NewAlert {
+                    priority: Priority::from(draft.priority.unwrap_or(part.alert.severity)),
+                    suffix: draft.suffix.clone(),
+                    body: body.to_vec(),
+                    headers: Value::Object(headers),
+                },
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

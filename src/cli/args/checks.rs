@@ -171,7 +171,9 @@ fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')
         .ok_or_else(|| "accepted: 'Name: value'".to_owned())?;
-    let (name, value) = (name.trim(), value.trim());
+    let name = name.trim();
+    let value = value.trim();
+
     if name.is_empty() || text.chars().any(char::is_control) {
         return Err("accepted: 'Name: value', on one line".to_owned());
     }

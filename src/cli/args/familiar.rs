@@ -24,14 +24,8 @@ const TIPS: [(&str, &str); 18] = [
         "status",
         "tarsy queue shows what waits and the workers, tarsy sessions show <id> an investigation, tarsy doctor the system",
     ),
-    (
-        "logs",
-        "tarsy watch <id> shows an investigation; each role logs to standard error",
-    ),
-    (
-        "log",
-        "tarsy watch <id> shows an investigation; each role logs to standard error",
-    ),
+    ("logs", LOGS),
+    ("log", LOGS),
     (
         "run",
         "tarsy submit <file> --watch investigates an alert, tarsy worker runs a worker, tarsy drill a recorded incident",
@@ -40,14 +34,8 @@ const TIPS: [(&str, &str); 18] = [
         "investigate",
         "tarsy submit <file> --watch investigates an alert; - for standard input",
     ),
-    (
-        "serve",
-        "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy",
-    ),
-    (
-        "start",
-        "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy",
-    ),
+    ("serve", ROLES),
+    ("start", ROLES),
     (
         "retry",
         "tarsy sessions rerun <id> repeats an investigation, tarsy dead-letters retry <id> an alert that was given up",
@@ -84,6 +72,9 @@ const TIPS: [(&str, &str); 18] = [
     ("rm", DELETE),
     ("remove", DELETE),
 ];
+const LOGS: &str = "tarsy watch <id> shows an investigation; each role logs to standard error";
+const ROLES: &str =
+    "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy";
 const DELETE: &str = "tarsy prune deletes old investigations and alerts, tarsy dead-letters drop <id> an alert that was given up";
 /// The tip for a text without quotes.
 const QUOTE: &str = "quote the text: tarsy submit 'disk full on db-3'";
@@ -93,31 +84,24 @@ const FREE_WORDS: [&str; 1] = ["ask"];
 
 /// The arguments with the command that an alias means, and with `--json` instead of `-o json`.
 pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
-    // `help` has the word after it.
-    let before = if arguments.get(1).is_some_and(|word| word == "help") {
-        2
-    } else {
-        1
-    };
+    // After `help` comes the command that it is about.
+    let is_help = arguments.get(1).is_some_and(|word| word == "help");
+    let before = if is_help { 2 } else { 1 };
     let alias = arguments
         .get(before)
         .and_then(|word| ALIASES.iter().find(|(alias, _)| word == alias));
-    let mut translated: Vec<OsString> = arguments.iter().take(before).cloned().collect();
-    let rest = match alias {
-        Some((_, command)) => {
-            translated.extend(command.iter().map(OsString::from));
-            arguments.into_iter().skip(before + 1).collect()
-        }
-        None => arguments.into_iter().skip(before).collect::<Vec<_>>(),
-    };
-    if rest
-        .first()
-        .is_some_and(|word| FREE_WORDS.iter().any(|command| word == command))
-    {
+    let mut arguments = arguments.into_iter();
+    let mut translated: Vec<OsString> = arguments.by_ref().take(before).collect();
+    if let Some((_, command)) = alias {
+        translated.extend(command.iter().map(OsString::from));
+        arguments.next();
+    }
+    let mut rest = arguments.peekable();
+    let command = rest.peek().and_then(|word| word.to_str());
+    if command.is_some_and(|command| FREE_WORDS.contains(&command)) {
         translated.extend(rest);
         return translated;
     }
-    let mut rest = rest.into_iter().peekable();
     while let Some(word) = rest.next() {
         if word == "--" {
             translated.push(word);
@@ -144,10 +128,7 @@ pub(super) fn with_tip(mut error: clap::Error, command: &str) -> clap::Error {
         && command == "submit"
         && !word.starts_with('-')
     {
-        error.insert(
-            ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![QUOTE.into()]),
-        );
+        suggest(&mut error, QUOTE);
         return error;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
@@ -156,12 +137,14 @@ pub(super) fn with_tip(mut error: clap::Error, command: &str) -> clap::Error {
     let tip = TIPS.iter().find(|(known, _)| known == word);
     if let (ErrorKind::InvalidSubcommand, Some((_, tip))) = (error.kind(), tip) {
         error.remove(ContextKind::SuggestedSubcommand);
-        error.insert(
-            ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![(*tip).into()]),
-        );
+        suggest(&mut error, tip);
     }
     error
+}
+
+fn suggest(error: &mut clap::Error, tip: &'static str) {
+    let tips = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tips);
 }
 
 #[cfg(test)]

@@ -412,7 +412,10 @@ mod tests {
 
     /// The words of a shell's command line, without what it redirects.
     fn words_of(line: &str) -> Vec<String> {
-        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), false);
+        let mut words = Vec::new();
+        let mut word = String::new();
+        let mut quote = false;
+
         for c in line.chars() {
             match c {
                 '\'' => quote = !quote,
@@ -440,7 +443,9 @@ mod tests {
                     .unwrap_err()
                     .to_string()
             };
-            let (short, long) = (printed("-h"), printed("--help"));
+            let short = printed("-h");
+            let long = printed("--help");
+
             let differing: Vec<_> = short
                 .lines()
                 .zip(long.lines())

@@ -1,6 +1,6 @@
 //! Selects the global options that the help of each command shows. A command accepts the others too.
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 
 use super::Cli;
 use super::help::with_help;
@@ -38,18 +38,16 @@ const UNUSED: [(&str, &[&str]); 21] = [
 impl Cli {
     /// The command line with the help that people see.
     pub fn shown() -> Command {
-        let root = with_help(Self::command());
-        let hidden = |names: &[&str]| {
-            let all = root
-                .get_arguments()
-                .filter(|argument| names.contains(&argument.get_id().as_str()));
-            all.map(|argument| argument.clone().hide(true))
-                .collect::<Vec<_>>()
-        };
-        let hidden = UNUSED.map(|(command, names)| (command, hidden(names)));
-        hidden.into_iter().fold(root, |root, (command, arguments)| {
-            root.mut_subcommand(command, |command| command.args(arguments))
-        })
+        let mut root = with_help(Self::command());
+        let options: Vec<Arg> = root.get_arguments().cloned().collect();
+        for (command, unused) in UNUSED {
+            let unused = options
+                .iter()
+                .filter(|option| unused.contains(&option.get_id().as_str()));
+            let hidden: Vec<Arg> = unused.map(|option| option.clone().hide(true)).collect();
+            root = root.mut_subcommand(command, |command| command.args(hidden));
+        }
+        root
     }
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::database::Database;
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
-use super::{addresses, link, load_config, public_url, sessions, submit};
+use super::{addresses, load_config, sessions, submit};
 use crate::admin::publishing::questions;
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
@@ -23,8 +23,9 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
     let parent = questions::may_ask(&report).map_err(anyhow::Error::msg)?;
     let nats = addresses(global).nats_for_command("ask").await?;
     let session = SessionId(Uuid::now_v7());
-    let (parent_id, caller) = (parent.to_string(), submit::caller());
-    let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent_id, CHAIN: args.chain, TRACEPARENT: caller});
+    let headers = json!({
+        SESSION_ID: session, PARENT_ID: parent, CHAIN: args.chain, TRACEPARENT: submit::caller(),
+    });
     let priority = args
         .priority
         .map_or_else(|| questions::urgency(&report), Priority::from);
@@ -40,20 +41,14 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
         session: parent,
         words: "asks about",
     });
-    let sources = (!args.no_watch).then(|| Sources {
-        nats,
-        store: Some(database.store),
-        public_url: public_url(global),
-    });
-    let link = link(global, session);
+    let sources = (!args.no_watch).then(|| Sources::of(global, nats, Some(database.store)));
     PublishedSession {
         session,
         published,
         priority,
         origin,
-        link,
     }
-    .finish(sources, &args.view)
+    .finish(global, sources, &args.view)
     .await
 }
 

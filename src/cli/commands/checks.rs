@@ -8,17 +8,16 @@ use futures_util::StreamExt as _;
 use reqwest::{Client, StatusCode};
 
 use super::addresses;
-use super::output::{json_line, print};
+use super::output::{json_line, print, style};
 use crate::admin::doctor;
 use crate::admin::models::Ask;
 use crate::cli::args::{DoctorArgs, GlobalArgs, HealthArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
-use crate::cli::view::TerminalEnv;
 use tarsy_config::find;
 
 pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Result<Exit> {
-    let style = TerminalEnv::of_process().style();
+    let style = style();
     let mut found = Vec::new();
     let ask = if args.no_probe {
         Ask::Nothing
@@ -50,16 +49,12 @@ pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Res
 
 /// Asks `/readyz`, for a container without a shell and without an HTTP client.
 pub(super) async fn health(args: HealthArgs) -> anyhow::Result<Exit> {
-    let HealthArgs { address, timeout } = args;
-    let (status, body) = readiness(address, timeout)
+    let (status, body) = readiness(args.address, args.timeout)
         .await
-        .with_context(|| format!("no answer from {address}"))?;
+        .with_context(|| format!("no answer from {}", args.address))?;
     print(&[body.trim_end().to_owned()])?;
-    Ok(if status.is_success() {
-        Exit::Done
-    } else {
-        Exit::Failed
-    })
+    let ready = status.is_success();
+    Ok(if ready { Exit::Done } else { Exit::Failed })
 }
 
 async fn readiness(

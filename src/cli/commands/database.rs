@@ -46,19 +46,15 @@ impl Database {
         &self,
         call: impl Future<Output = Result<T, tarsy_store::Error>>,
     ) -> anyhow::Result<T> {
-        let no_answer = || {
-            let (address, secs) = (&self.redacted, CALL_TIMEOUT.as_secs());
-            anyhow!(
-                "no answer from {address} within {secs} s. Fix: start Postgres there, or set DATABASE_URL or --database-url"
-            )
-        };
-        let answer = tokio::time::timeout(CALL_TIMEOUT, call)
-            .await
-            .map_err(|_| no_answer());
-        match answer {
+        match tokio::time::timeout(CALL_TIMEOUT, call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.cause(error).await),
-            Err(timeout) => Err(timeout),
+            Err(_) => {
+                let no_answer = self.no_answer();
+                bail!(
+                    "{no_answer}. Fix: start Postgres there, or set DATABASE_URL or --database-url"
+                )
+            }
         }
     }
 
@@ -67,16 +63,14 @@ impl Database {
         &self,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> anyhow::Result<T> {
-        let no_answer = || {
-            anyhow!(
-                "no answer from {} within {} s",
-                self.redacted,
-                CALL_TIMEOUT.as_secs()
-            )
-        };
         Ok(tokio::time::timeout(CALL_TIMEOUT, call)
             .await
-            .map_err(|_| no_answer())??)
+            .map_err(|_| anyhow!(self.no_answer()))??)
+    }
+
+    fn no_answer(&self) -> String {
+        let secs = CALL_TIMEOUT.as_secs();
+        format!("no answer from {} within {secs} s", self.redacted)
     }
 
     /// The reason for a failed call: most statements fail because the schema is of another version, or the role may not

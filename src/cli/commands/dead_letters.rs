@@ -3,13 +3,13 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::database::{Database, ambiguous, with_cause};
-use super::output::{json_line, json_lines, note, print, print_json};
+use super::output::{json_line, json_lines, note, print, print_json, style};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
-use super::{addresses, link, load_config, public_url, submit};
+use super::{addresses, load_config, submit};
 use crate::admin::publishing::reruns;
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
@@ -17,7 +17,6 @@ use crate::cli::args::{
 };
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::dead_letters::{self, Remedy};
-use crate::cli::view::TerminalEnv;
 use crate::process::masked::dead_letter;
 use crate::process::secrets;
 use tarsy_bus::{CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
@@ -39,12 +38,8 @@ pub(super) async fn run(global: &GlobalArgs, command: DeadLettersCommand) -> any
 
 async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> anyhow::Result<Exit> {
     let mask = mask(global)?;
-    let mut found: Vec<_> = nats
-        .dead_letters()
-        .await?
-        .into_iter()
-        .map(|letter| dead_letter(&mask, letter))
-        .collect();
+    let letters = nats.dead_letters().await?.into_iter();
+    let mut found: Vec<_> = letters.map(|letter| dead_letter(&mask, letter)).collect();
     let total = found.len();
     found.truncate(usize::try_from(args.limit)?);
     if found.is_empty() {
@@ -52,16 +47,11 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
     } else if args.json {
         print(&json_lines(&found.iter().map(as_json).collect::<Vec<_>>())?)?;
     } else {
-        print(&dead_letters::letters(
-            &found,
-            &TerminalEnv::of_process().style(),
-        ))?;
+        print(&dead_letters::letters(&found, &style()))?;
         if total > found.len() {
-            let bound = if total < MAX_DEAD_LETTERS {
-                ""
-            } else {
-                "at least "
-            };
+            // A full page may have left out further ones.
+            let is_all = total < MAX_DEAD_LETTERS;
+            let bound = if is_all { "" } else { "at least " };
             note(&format!(
                 "{} of {bound}{total}; --limit shows more",
                 found.len()
@@ -73,7 +63,7 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
 
 async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> anyhow::Result<Exit> {
     let letter = dead_letter(&mask(global)?, find(nats, &args.letter).await?);
-    let style = TerminalEnv::of_process().style();
+    let style = style();
     if args.body {
         let mut out = std::io::stdout();
         if out.is_terminal() {
@@ -95,15 +85,16 @@ async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> an
 
 /// The remedy for a dead letter, with this configuration of the workers.
 fn remedy(letter: &StoredDeadLetter, config: Option<&Config>) -> Remedy {
-    let (is_kept, fits) = (!letter.body.is_empty(), letter.body.len() <= MAX_BODY_BYTES);
+    let is_kept = !letter.body.is_empty();
+    let fits = letter.body.len() <= MAX_BODY_BYTES;
+
     match letter.reason.as_str() {
         "undecodable" | "empty" => Remedy::Nothing,
         "too_large" if !is_kept || !fits => Remedy::SubmitAgain,
-        "unknown_chain" => Remedy::Retry(
-            config
-                .map(|config| config.agent_chains.keys().cloned().collect())
-                .unwrap_or_default(),
-        ),
+        "unknown_chain" => {
+            let chains = config.iter().flat_map(|config| config.agent_chains.keys());
+            Remedy::Retry(chains.cloned().collect())
+        }
         _ => Remedy::Retry(Vec::new()),
     }
 }
@@ -124,25 +115,18 @@ async fn retry(
         session: letter.alert_id,
         words: "retry of",
     });
-    let store = || {
-        Database::of(global, "dead-letters")
-            .ok()
-            .map(|database| database.store)
-    };
-    let sources = args.watch.then(|| Sources {
-        nats,
-        store: store(),
-        public_url: public_url(global),
+    let sources = args.watch.then(|| {
+        // Without a database the timeline comes from the stream alone.
+        let database = Database::of(global, "dead-letters").ok();
+        Sources::of(global, nats, database.map(|database| database.store))
     });
-    let link = link(global, session);
     PublishedSession {
         session,
         published,
         priority,
         origin,
-        link,
     }
-    .finish(sources, &args.view)
+    .finish(global, sources, &args.view)
     .await
 }
 
@@ -172,7 +156,7 @@ fn may_retry(
     }
     submit::check_chain(config, chain)?;
     let named = chain
-        .or_else(|| letter.headers.get(CHAIN).and_then(Value::as_str))
+        .or_else(|| letter.headers.get(CHAIN)?.as_str())
         .map(str::trim);
     if let (Some(named), "unknown_chain", Some(known)) =
         (named, letter.reason.as_str(), config.named_chains())
@@ -192,11 +176,10 @@ async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> an
     if !nats.drop_dead_letter(letter.sequence).await? {
         bail!("{} has been dropped already", dead_letters::named(&letter));
     }
-    let dropped = || format!("dropped {}", dead_letters::named(&letter));
     print(&[if args.json {
         json_line(&as_json(&letter))?
     } else {
-        dropped()
+        format!("dropped {}", dead_letters::named(&letter))
     }])?;
     Ok(Exit::Done)
 }
@@ -235,13 +218,14 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
         ambiguous("dead letters", wanted.digits(), &ids)
     );
     if matching.len() > 1 {
-        let each = matching
+        let numbers: Vec<String> = matching
             .iter()
-            .map(|letter| format!("@{} ({})", letter.sequence, letter.reason));
-        let each = each.collect::<Vec<_>>().join(", ");
+            .map(|letter| format!("@{} ({})", letter.sequence, letter.reason))
+            .collect();
         bail!(
-            "alert {} has several dead letters: name one by its number: {each}",
-            wanted.digits()
+            "alert {} has several dead letters: name one by its number: {}",
+            wanted.digits(),
+            numbers.join(", ")
         );
     }
     matching.pop().with_context(|| match wanted.whole() {
@@ -255,10 +239,8 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
 
 /// The dead letter as stored, with the size of its body instead of the body.
 fn as_json(letter: &StoredDeadLetter) -> Value {
-    let mut value = serde_json::to_value(letter).unwrap_or_default();
-    if let Some(object) = value.as_object_mut() {
-        object.insert("body_bytes".to_owned(), letter.body.len().into());
-    }
+    let mut value = json!(letter);
+    value["body_bytes"] = letter.body.len().into();
     value
 }
 
@@ -300,10 +282,9 @@ mod tests {
             ("of a newer version", 9, Remedy::Retry(Vec::new())),
         ] {
             let letter = letter(reason, bytes, json!({}));
-            let (offered, accepted) = (
-                remedy(&letter, Some(&config)),
-                may_retry(&letter, None, &config),
-            );
+            let offered = remedy(&letter, Some(&config));
+            let accepted = may_retry(&letter, None, &config);
+
             assert_eq!(
                 matches!(offered, Remedy::Retry(_)),
                 accepted.is_ok(),

@@ -60,17 +60,14 @@ pub(super) async fn run(global: &GlobalArgs, args: InitArgs) -> anyhow::Result<E
     } else {
         Existing::Keep
     };
-    match init::write(&path, &text, existing) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let path = path.display();
-            bail!("{path} exists and is kept: --force replaces it, --stdout prints the new one");
+    let file = path.display();
+    if let Err(error) = init::write(&path, &text, existing) {
+        if error.kind() == ErrorKind::AlreadyExists {
+            bail!("{file} exists and is kept: --force replaces it, --stdout prints the new one");
         }
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot write {}", path.display()));
-        }
+        return Err(error).with_context(|| format!("cannot write {file}"));
     }
-    let mut wrote = vec![format!("Wrote {}", path.display())];
+    let mut wrote = vec![format!("Wrote {file}")];
     if findings.has_cluster() {
         wrote.push(write_cluster_settings(&folder)?);
     }
@@ -92,8 +89,11 @@ fn write_cluster_settings(folder: &Path) -> anyhow::Result<String> {
 
 /// A title, and one indented line for each pair.
 fn lines(title: &str, pairs: Vec<(String, String)>, columns: usize) -> Vec<String> {
-    let line = |(left, right)| format!("  {left:<columns$}  {right}");
-    std::iter::once(title.to_owned())
-        .chain(pairs.into_iter().map(line))
-        .collect()
+    let mut lines = vec![title.to_owned()];
+    lines.extend(
+        pairs
+            .into_iter()
+            .map(|(left, right)| format!("  {left:<columns$}  {right}")),
+    );
+    lines
 }

@@ -181,20 +181,15 @@ pub fn write_error(text: &str) {
 /// An error, its causes and what mends it in one line, each once: most libraries repeat their cause in their message.
 pub fn one_line_error(error: &anyhow::Error) -> String {
     let message = joined_causes(error);
-    let of_store = || {
-        error
-            .chain()
-            .find_map(|cause| cause.downcast_ref::<tarsy_store::Error>()?.fix())
-    };
-    let of_bus = || {
-        error.chain().find_map(|cause| {
-            cause
-                .downcast_ref::<tarsy_bus::Error>()?
-                .fix()
-                .map(str::to_owned)
-        })
-    };
-    match of_store().or_else(of_bus) {
+    let fix = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<tarsy_store::Error>()?.fix())
+        .or_else(|| {
+            let mut causes = error.chain();
+            let fix = causes.find_map(|cause| cause.downcast_ref::<tarsy_bus::Error>()?.fix())?;
+            Some(fix.to_owned())
+        });
+    match fix {
         Some(fix) => format!("{}. Fix: {fix}", message.trim_end_matches('.')),
         None => message,
     }
@@ -221,7 +216,7 @@ fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
     )?)
 }
 
-/// The address of the pages, by the configuration of this machine. A link is no reason for a command to fail.
+/// The address of the pages, by the configuration of this machine. A command does not fail because of a link.
 fn public_url(global: &GlobalArgs) -> Option<PublicUrl> {
     let web = Web::load(find(global.config.clone()).as_deref(), &process_env);
     web.inspect_err(|faults| tracing::warn!("no links: {faults}"))

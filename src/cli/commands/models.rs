@@ -2,13 +2,12 @@
 
 use anyhow::ensure;
 
-use super::output::{json_lines, note, print};
+use super::output::{json_lines, note, print, style};
 use super::{addresses, load_config};
 use crate::admin::models::{Ask, State, report};
 use crate::cli::args::{GlobalArgs, ModelsArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::models;
-use crate::cli::view::TerminalEnv;
 use tarsy_config::find;
 
 /// The message for a directory without a configuration.
@@ -38,7 +37,7 @@ pub(super) async fn run(global: &GlobalArgs, args: ModelsArgs) -> anyhow::Result
     let lines = if args.json {
         json_lines(&reports)?
     } else {
-        models::list(&reports, &TerminalEnv::of_process().style())
+        models::list(&reports, &style())
     };
     print(&lines)?;
     let unusable = reports.iter().any(|report| report.state == State::Unusable);

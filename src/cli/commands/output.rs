@@ -6,6 +6,13 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::cli::render::json;
+use crate::cli::render::style::Style;
+use crate::cli::view::TerminalEnv;
+
+/// The style of tables and lists on standard output.
+pub(super) fn style() -> Style {
+    TerminalEnv::of_process().style()
+}
 
 /// Prints lines on standard output.
 pub(super) fn print(lines: &[String]) -> anyhow::Result<()> {

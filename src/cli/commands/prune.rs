@@ -11,11 +11,11 @@ use crate::cli::exit::Exit;
 use tarsy_engine::ports::Pruned;
 use tarsy_store::{ConnectOptions, Store, check_schema};
 
-/// One statement deletes at most so many rows of each kind.
+/// The number of rows of each kind that one statement deletes at most.
 const BATCH_ROWS: u32 = 500;
 /// A dry run counts whole tables.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
-/// The shortest pause between two batches. A longer batch is followed by a pause of its own length, so that other
+/// The shortest pause between two batches. A longer batch is followed by a pause of the same length, so that other
 /// sessions have half of the time.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 
@@ -64,10 +64,10 @@ fn show(all: &Pruned, args: PruneArgs) -> anyhow::Result<()> {
     if all.rows.is_empty() {
         return note(&format!("nothing is old enough: no row {outcome}"));
     }
-    print(
-        &all.rows
-            .iter()
-            .map(|(table, count)| format!("{count:>10}  {table} {outcome}"))
-            .collect::<Vec<_>>(),
-    )
+    let lines: Vec<String> = all
+        .rows
+        .iter()
+        .map(|(table, count)| format!("{count:>10}  {table} {outcome}"))
+        .collect();
+    print(&lines)
 }

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::link;
 use super::output::{note, print, print_json};
 use super::watch::follow::{Sources, Target};
 use super::watch::waiting::QueuePlace;
+use crate::cli::args::GlobalArgs;
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::view::{TerminalEnv, ViewArgs};
@@ -18,8 +20,6 @@ pub(super) struct PublishedSession {
     pub(super) priority: Priority,
     /// Another session that this one refers to.
     pub(super) origin: Option<Origin>,
-    /// Its page, if there are pages.
-    pub(super) link: Option<String>,
 }
 
 /// A session that a published alert or question refers to.
@@ -38,29 +38,30 @@ impl PublishedSession {
     /// When the output cannot be written, or the timeline breaks off.
     pub(super) async fn finish(
         self,
+        global: &GlobalArgs,
         sources: Option<Sources>,
         view: &ViewArgs,
     ) -> anyhow::Result<Exit> {
         note(&self.remark())?;
         if let Some(sources) = sources {
-            let queue = QueuePlace::Alert {
-                priority: self.priority,
-                sequence: self.published.sequence,
-            };
             let target = Target {
                 session: self.session,
-                queue: Some(queue),
+                queue: Some(QueuePlace::Alert {
+                    priority: self.priority,
+                    sequence: self.published.sequence,
+                }),
             };
             return sources
                 .show(target, view.options(&TerminalEnv::of_process()), |_| Ok(()))
                 .await;
         }
+        let link = link(global, self.session);
         if view.json {
-            print_json(&self.json())?;
+            print_json(&self.json(link))?;
         } else {
             print(&[self.session.to_string()])?;
             note(&format!("Watch: tarsy watch {}", self.session.short()))?;
-            if let Some(link) = &self.link {
+            if let Some(link) = &link {
                 note(&messages::link(link))?;
             }
         }
@@ -82,22 +83,15 @@ impl PublishedSession {
         }
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, link: Option<String>) -> Value {
         let Published { subject, sequence } = &self.published;
         let mut json =
             json!({"session_id": self.session, "subject": subject, "stream_sequence": sequence});
-        let origin = self
-            .origin
-            .as_ref()
-            .map(|Origin { key, session, .. }| (*key, session.to_string()));
-        let link = self.link.clone().map(|link| ("url", link));
-        if let Some(json) = json.as_object_mut() {
-            json.extend(
-                origin
-                    .into_iter()
-                    .chain(link)
-                    .map(|(key, value)| (key.to_owned(), value.into())),
-            );
+        if let Some(origin) = &self.origin {
+            json[origin.key] = json!(origin.session);
+        }
+        if let Some(link) = link {
+            json["url"] = link.into();
         }
         json
     }

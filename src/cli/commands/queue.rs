@@ -6,13 +6,12 @@ use chrono::Utc;
 use serde_json::{Value, json};
 
 use super::database::with_cause;
-use super::output::{note, print, print_json};
+use super::output::{note, print, print_json, style};
 use super::watch::waiting::WORKER_STATUS_TIMEOUT;
 use super::{addresses, load_config, one_line_error};
 use crate::cli::args::{GlobalArgs, QueueArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::queue::{self, QueuedAlert};
-use crate::cli::view::TerminalEnv;
 use crate::process::{masked, secrets};
 use crate::roles::worker::message::hints;
 use tarsy_bus::{Backlog, MessageKind, Nats, QueuedMessage};
@@ -21,18 +20,17 @@ use tarsy_engine::ports::WorkerStatus;
 use tarsy_mask::Mask;
 
 pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<Exit> {
-    // The permissions of watchers suffice.
+    // The permissions of a client that watches suffice.
     let nats = addresses(global).nats_for_command("watch").await?;
-    let reading = Reading::of(global);
+    let reader = AlertReader::by_config_or_environment(global);
     let wait = args.wait.unwrap_or(WORKER_STATUS_TIMEOUT);
     let statuses = nats.workers(wait);
     let contents = async {
         let backlog = nats.backlog().await.map_err(anyhow::Error::from)?;
-        let next = next(&nats, &reading, &backlog, usize::try_from(args.limit)?).await;
-        let style = TerminalEnv::of_process().style();
+        let next = next(&nats, &reader, &backlog, usize::try_from(args.limit)?).await;
         if !args.json {
             let shown = next.as_deref().unwrap_or_default();
-            print(&queue::queue(&backlog, shown, Utc::now(), &style))?;
+            print(&queue::queue(&backlog, shown, Utc::now(), &style()))?;
             if let Err(error) = &next {
                 note(&format!(
                     "cannot read the alerts that wait: {}",
@@ -52,10 +50,7 @@ pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<
     if args.json {
         print_json(&as_json(&backlog, &next, &workers))?;
     } else {
-        print(&queue::workers(
-            &workers,
-            &TerminalEnv::of_process().style(),
-        ))?;
+        print(&queue::workers(&workers, &style()))?;
     }
     Ok(Exit::Done)
 }
@@ -63,7 +58,7 @@ pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<
 /// The first alerts that wait, in the order of the priorities.
 async fn next(
     nats: &Nats,
-    reading: &Reading,
+    reader: &AlertReader,
     backlog: &[Backlog],
     limit: usize,
 ) -> anyhow::Result<Vec<QueuedAlert>> {
@@ -75,72 +70,60 @@ async fn next(
         let room = limit.saturating_sub(next.len());
         if *pending > 0 && room > 0 {
             let found = nats.unclaimed(*priority, room).await?;
-            next.extend(
-                found
-                    .into_iter()
-                    .map(|message| queued_alert(reading, message)),
-            );
+            next.extend(found.into_iter().map(|message| reader.read(message)));
         }
     }
     Ok(next)
 }
 
-/// The mask and the intake that read a queued alert.
-pub(super) struct Reading {
+/// Reads queued alerts, and masks their texts.
+pub(super) struct AlertReader {
     mask: Mask,
     intake: Intake,
 }
 
-impl Reading {
+impl AlertReader {
     /// Builds the reader from the configuration.
     ///
     /// # Errors
-    /// When it cannot be read, or a file with secrets cannot.
+    /// When the configuration or a file with secrets cannot be read.
     pub(super) fn by_config(global: &GlobalArgs) -> anyhow::Result<Self> {
         let config = load_config(global)?;
-        let mask = secrets::mask(&config, Some(&addresses(global)))?;
         Ok(Self {
-            mask,
+            mask: secrets::mask(&config, Some(&addresses(global)))?,
             intake: Intake::new(config.sources.all()),
         })
     }
 
     /// Builds the reader from the configuration, or from the environment alone if there is none.
-    fn of(global: &GlobalArgs) -> Self {
+    fn by_config_or_environment(global: &GlobalArgs) -> Self {
         Self::by_config(global).unwrap_or_else(|_| Self {
             mask: secrets::of_process(Some(&addresses(global))),
             intake: Intake::default(),
         })
     }
-}
 
-/// An alert that no worker has seen, with masked texts.
-pub(super) fn queued_alert(reading: &Reading, message: QueuedMessage) -> QueuedAlert {
-    let Reading { mask, intake } = reading;
-    let QueuedMessage {
-        received,
-        priority,
-        kind,
-    } = message;
-    let body = received.body.as_deref().unwrap_or_default();
-    let alert = masked::alert(mask, intake, body, &hints(&received)).ok();
-    let subject = mask.apply(&received.subject).into_owned();
-    QueuedAlert {
-        alert_id: received.alert_id,
-        kind,
-        priority,
-        queued_at: received.queued_at,
-        subject,
-        title: alert.map(|masked| masked.alert.title),
+    /// An alert that no worker has seen, with masked texts.
+    pub(super) fn read(&self, message: QueuedMessage) -> QueuedAlert {
+        let received = message.received;
+        let body = received.body.as_deref().unwrap_or_default();
+        let alert = masked::alert(&self.mask, &self.intake, body, &hints(&received)).ok();
+        QueuedAlert {
+            alert_id: received.alert_id,
+            kind: message.kind,
+            priority: message.priority,
+            queued_at: received.queued_at,
+            subject: self.mask.apply(&received.subject).into_owned(),
+            title: alert.map(|masked| masked.alert.title),
+        }
     }
 }
 
 fn as_json(backlog: &[Backlog], next: &[QueuedAlert], workers: &[WorkerStatus]) -> Value {
     let queues = backlog.iter().map(|of| {
-        let oldest = of.oldest.map(|oldest| oldest.as_secs());
         json!({
             "priority": of.priority.as_str(), "waiting": of.pending, "in_work": of.in_progress,
-            "oldest_seconds": oldest,
+            "oldest_seconds": of.oldest.map(|oldest| oldest.as_secs()),
         })
     });
     let next = next.iter().map(|waiting| {

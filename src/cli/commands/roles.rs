@@ -20,7 +20,7 @@ use crate::roles::llm_service::Unauthenticated;
 use crate::roles::worker::pod::Pod;
 use crate::roles::{llm_service, receive, web, worker};
 use tarsy_bus::TopologyChanges;
-use tarsy_config::{LlmService, find, process_env};
+use tarsy_config::{Config, LlmService, find, process_env};
 use tarsy_drill::evidence::Evidence;
 use tarsy_drill::gate::Gates;
 use tarsy_llm::service::scripted::Unknown;
@@ -35,47 +35,42 @@ pub(super) async fn worker(
 ) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let mut config = match &args.drill {
-        Some(name) => {
-            let model = args
-                .drill_provider
-                .as_deref()
-                .map(drill::RealModel::parse)
-                .transpose()?;
-            let mut config = drill::config(name, &std::env::current_exe()?, model)?;
-            if let Some(file) = &args.drill_calls_file {
-                drill::count_calls(&mut config, file);
-            }
-            config
-        }
+        Some(name) => drill_config(name, &args)?,
         None => load_config(global)?,
     };
     if let Some(slots) = args.slots {
         config.worker.slots = slots;
     }
-    let name = args.name.unwrap_or_else(default_name);
     let addresses = addresses(global);
     let mask = secrets::mask(&config, Some(&addresses))?;
     process_mask.set(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask.clone());
-    let clock_offset = args
-        .clock_at
-        .map_or_else(TimeDelta::zero, |at| at - Utc::now());
-    let pod = Pod::given(args.pod_uid, args.pod_state);
     let options = worker::Options {
         addresses,
-        name,
-        pod,
+        name: args.name.unwrap_or_else(default_name),
+        pod: Pod::given(args.pod_uid, args.pod_state),
         listen: args.listen,
         mask,
-        clock_offset,
+        clock_offset: args
+            .clock_at
+            .map_or_else(TimeDelta::zero, |at| at - Utc::now()),
     };
-    Box::pin(worker::run(
-        options,
-        config,
-        shutdown::on_signals(args.parent.stop_on())?,
-    ))
-    .await?;
+    let stop = shutdown::on_signals(args.parent.stop_on())?;
+    Box::pin(worker::run(options, config, stop)).await?;
     Ok(Exit::Done)
+}
+
+fn drill_config(name: &str, args: &WorkerArgs) -> anyhow::Result<Config> {
+    let model = args
+        .drill_provider
+        .as_deref()
+        .map(drill::RealModel::parse)
+        .transpose()?;
+    let mut config = drill::config(name, &std::env::current_exe()?, model)?;
+    if let Some(file) = &args.drill_calls_file {
+        drill::count_calls(&mut config, file);
+    }
+    Ok(config)
 }
 
 /// Host name and process id. Programs identify a worker by its id, not by this name.
@@ -134,21 +129,18 @@ pub(super) async fn receive(
 ) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let config = load_config(global)?;
-    let mask = secrets::mask(&config, Some(&addresses(global)))?;
+    let addresses = addresses(global);
+    let mask = secrets::mask(&config, Some(&addresses))?;
     process_mask.set(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask);
-    let ReceiveArgs {
-        listen,
-        metrics_listen,
-        parent,
-    } = args;
     let options = receive::Options {
-        addresses: addresses(global),
-        listen,
-        metrics_listen,
+        addresses,
+        listen: args.listen,
+        metrics_listen: args.metrics_listen,
         token: receive::token()?,
     };
-    receive::run(options, &config, shutdown::on_end(parent.stop_on())?).await?;
+    let stop = shutdown::on_end(args.parent.stop_on())?;
+    receive::run(options, &config, stop).await?;
     Ok(Exit::Done)
 }
 
@@ -163,21 +155,12 @@ pub(super) async fn web(
     let mask = secrets::mask(&config, Some(&addresses))?;
     process_mask.set(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask);
-    let WebArgs {
-        listen,
-        metrics_listen,
-        parent,
-    } = args;
-    web::run(
-        web::Options {
-            addresses,
-            listen,
-            metrics_listen,
-        },
-        &config,
-        shutdown::on_end(parent.stop_on())?,
-    )
-    .await?;
+    let options = web::Options {
+        addresses,
+        listen: args.listen,
+        metrics_listen: args.metrics_listen,
+    };
+    web::run(options, &config, shutdown::on_end(args.parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
 
@@ -199,18 +182,16 @@ pub(super) async fn evidence_server(args: EvidenceServerArgs) -> anyhow::Result<
 
 pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::Result<Exit> {
     let done = migrate::run(&addresses(global), &load_config(global)?, args.lock_timeout).await?;
-    let (
-        applied,
-        TopologyChanges {
-            created,
-            updated,
-            unchanged,
-        },
-    ) = (done.database.applied, done.ensured);
-    let newer = if let Schema::Newer(version) = done.database.schema {
-        Some(version)
-    } else {
-        None
+    let applied = done.database.applied;
+    let TopologyChanges {
+        created,
+        updated,
+        unchanged,
+    } = done.ensured;
+
+    let newer = match done.database.schema {
+        Schema::Newer(version) => Some(version),
+        Schema::Current => None,
     };
     if args.json {
         print_json(&json!({
@@ -222,11 +203,9 @@ pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::R
     let kept = newer.map_or_else(String::new, |version| {
         format!(" (its schema {version} is newer than this tarsy, which may use it: no migration is reverted)")
     });
-    let streams = format!(
-        "streams and consumers: {created} created, {updated} updated, {unchanged} unchanged"
-    );
     print(&[format!(
-        "database: {} migrations applied{kept}; {streams}",
+        "database: {} migrations applied{kept}; streams and consumers: {created} created, {updated} updated, \
+         {unchanged} unchanged",
         applied.len()
     )])?;
     Ok(Exit::Done)

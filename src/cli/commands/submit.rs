@@ -5,14 +5,13 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::database::Database;
 use super::output::note;
 use super::publish::PublishedSession;
 use super::watch::follow::Sources;
-use super::{addresses, link, load_config, public_url};
+use super::{addresses, load_config};
 use crate::admin::publishing::submissions::{Draft, Outgoing, Readable, Rules, messages};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
@@ -71,14 +70,14 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
         (TRACEPARENT, caller()),
         (LEFT_OUT, left_out),
     ];
-    let headers = headers
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
     let draft = Draft {
         session,
         priority: args.priority,
         suffix: args.suffix,
-        headers: Map::from_iter(headers),
+        headers: headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+            .collect(),
     };
     let mut all = Vec::with_capacity(parts.len());
     for Outgoing { session, alert } in messages(&parts, &body, &draft) {
@@ -89,7 +88,6 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
             published,
             priority,
             origin: None,
-            link: link(global, session),
         });
     }
     // Without a database the timeline comes from the stream alone.
@@ -97,17 +95,15 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     let database = has_database
         .then(|| Database::of(global, "submit"))
         .transpose()?;
-    let public_url = public_url(global);
-    let sources = args.watch.then(|| Sources {
-        nats,
-        store: database.map(|database| database.store),
-        public_url,
-    });
-    finish(all, sources, &args.view).await
+    let sources = args
+        .watch
+        .then(|| Sources::of(global, nats, database.map(|database| database.store)));
+    finish(global, all, sources, &args.view).await
 }
 
 /// Prints every published alert; the first one is watched if there are sources.
 async fn finish(
+    global: &GlobalArgs,
     all: Vec<PublishedSession>,
     sources: Option<Sources>,
     view: &ViewArgs,
@@ -117,16 +113,16 @@ async fn finish(
         return Ok(Exit::Done);
     };
     let Some(sources) = sources else {
-        first.finish(None, view).await?;
+        first.finish(global, None, view).await?;
         for other in all {
-            other.finish(None, view).await?;
+            other.finish(global, None, view).await?;
         }
         return Ok(Exit::Done);
     };
     for other in all {
         note(&other.remark())?;
     }
-    first.finish(Some(sources), view).await
+    first.finish(global, Some(sources), view).await
 }
 
 /// The bytes of a file or of standard input.

@@ -4,18 +4,16 @@ use anyhow::ensure;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::output::{json_lines, note, print, print_json};
+use super::output::{json_lines, note, print, print_json, style};
 use super::{load_config, one_line_error, write_error};
 use crate::cli::args::{GlobalArgs, ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::render::text;
-use crate::cli::view::TerminalEnv;
-use crate::process::tools::{self, CallOutcome, Changes, ToolCallRequest};
+use crate::process::tools::{self, Changes, ToolCallRequest};
 use tarsy_config::Config;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::plan::agent_tools::agents_with_tools;
-use tarsy_mcp::Inventory;
 
 pub(super) async fn run(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<Exit> {
     match args.command {
@@ -26,12 +24,11 @@ pub(super) async fn run(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<
 
 async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
-    let style = TerminalEnv::of_process().style();
+    let style = style();
     let mut names: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
     if let Some(wanted) = &args.server {
         ensure!(
             names.contains(&wanted.as_str()),
-            "{}",
             tools::unknown_server(&config, wanted)
         );
         names.retain(|name| name == wanted);
@@ -41,27 +38,25 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
         return Ok(Exit::Done);
     }
     let listed = join_all(names.iter().map(|name| tools::list(&config, name))).await;
-    let (mut exit, mut offered) = (Exit::Done, Vec::new());
+    let mut exit = Exit::Done;
+    let mut offered = Vec::new();
+
     for (name, listed) in names.into_iter().zip(listed) {
         match listed {
-            Ok(Inventory {
-                tools,
-                offered: of_server,
-                unknown,
-            }) => {
+            Ok(inventory) => {
                 let lines = if args.json {
-                    json_lines(&tools)?
+                    json_lines(&inventory.tools)?
                 } else {
-                    checks::tools(name, &tools, &style)
+                    checks::tools(name, &inventory.tools, &style)
                 };
                 print(&lines)?;
-                offered.extend(of_server);
-                if !unknown.is_empty() {
+                if !inventory.unknown.is_empty() {
+                    let unknown = inventory.unknown.join(", ");
                     note(&format!(
-                        "{name}: the server has no tool of these names: {}",
-                        unknown.join(", ")
+                        "{name}: the server has no tool of these names: {unknown}"
                     ))?;
                 }
+                offered.extend(inventory.offered);
             }
             Err(error) => {
                 write_error(&format!("{name}: {}", one_line_error(&error)));
@@ -76,11 +71,12 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
 /// Notes the agents that do not get every tool of their servers.
 fn note_agents(config: &Config, offered: &[ToolSpec]) -> anyhow::Result<()> {
     for share in agents_with_tools(config, offered) {
-        let (agent, tools) = (
-            format!("agent {} of chain {}", share.agent, share.chain),
-            share.tools.tools.len(),
-        );
-        let (not_named, left_out) = (share.not_named(), share.tools.left_out.len());
+        let agent = format!("agent {} of chain {}", share.agent, share.chain);
+        let tools = share.tools.tools.len();
+
+        let not_named = share.not_named();
+        let left_out = share.tools.left_out.len();
+
         if not_named > 0 {
             note(&format!(
                 "{agent} gets {tools} tools: its key tools does not name {not_named} others"
@@ -97,55 +93,41 @@ fn note_agents(config: &Config, offered: &[ToolSpec]) -> anyhow::Result<()> {
 
 async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
-    let ToolsCallArgs {
-        tool,
-        args: arguments,
-        allow_changes,
-        timeout,
-        whole,
-        json,
-    } = args;
-    let changes = if allow_changes {
-        Changes::Allowed
-    } else {
-        Changes::Refused
-    };
     let request = ToolCallRequest {
-        tool,
-        arguments,
-        changes,
-        timeout,
+        tool: args.tool,
+        arguments: args.args,
+        changes: if args.allow_changes {
+            Changes::Allowed
+        } else {
+            Changes::Refused
+        },
+        timeout: args.timeout,
     };
-    let CallOutcome {
-        tool,
-        read_only,
-        result,
-        shown,
-        is_error,
-        duration,
-    } = tools::call(&config, request).await?;
-    let cut = shown.filter(|_| !whole);
-    let is_cut = cut.is_some();
-    let bytes = result.len();
-    let text = cut.unwrap_or(result);
-    if json {
+    let outcome = tools::call(&config, request).await?;
+    let tool = &outcome.tool;
+    let bytes = outcome.result.len();
+    // A result that fits has no shorter form for a model.
+    let (text, is_cut) = match outcome.shown {
+        Some(shown) if !args.whole => (shown, true),
+        Some(_) | None => (outcome.result, false),
+    };
+    if args.json {
         print_json(&json!({
-            "tool": tool, "read_only": read_only, "is_error": is_error, "bytes": bytes, "cut": is_cut,
-            "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), "result": text,
+            "tool": tool, "read_only": outcome.read_only, "is_error": outcome.is_error, "bytes": bytes,
+            "cut": is_cut, "duration_ms": u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            "result": text,
         }))?;
     } else {
-        print(&[text::clean(
-            &text,
-            TerminalEnv::of_process().style().charset,
-        )])?;
+        print(&[text::clean(&text, style().charset)])?;
         if is_cut {
             note(&format!(
                 "cut as for a model: {bytes} bytes in all; --whole prints them"
             ))?;
         }
     }
-    if is_error {
+    if outcome.is_error {
         note(&format!("{tool} reports an error"))?;
+        return Ok(Exit::Failed);
     }
-    Ok(if is_error { Exit::Failed } else { Exit::Done })
+    Ok(Exit::Done)
 }

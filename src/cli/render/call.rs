@@ -30,40 +30,26 @@ pub fn call(report: &CallReport, style: &Style) -> Vec<String> {
         format::took(stored.duration_ms)
     );
     let mut lines = vec![heading(&title, style)];
-    lines.extend(
-        [model, measures]
-            .iter()
-            .map(|fact| format!("  {}", text::one_line(fact, style.charset))),
-    );
+    for fact in [model, measures] {
+        lines.push(format!("  {}", text::one_line(&fact, style.charset)));
+    }
     match (&report.request, &report.not_rebuilt) {
         (Some(request), _) => lines.extend(of_request(request, style)),
         (None, reason) => {
             let reason = reason.as_deref().unwrap_or("unknown");
-            lines.extend(part(
-                "request",
-                &format!("cannot be made again: {reason}"),
-                style,
-            ));
+            let text = format!("cannot be made again: {reason}");
+            lines.extend(part("request", &text, style));
         }
     }
-    lines.extend(
-        report
-            .answer
-            .iter()
-            .flat_map(|answer| of_answer(answer, style)),
-    );
-    lines.extend(
-        report
-            .summary
-            .iter()
-            .flat_map(|summary| part("summary", summary, style)),
-    );
-    lines.extend(
-        stored
-            .error
-            .iter()
-            .flat_map(|error| part("error", error, style)),
-    );
+    if let Some(answer) = &report.answer {
+        lines.extend(of_answer(answer, style));
+    }
+    if let Some(summary) = &report.summary {
+        lines.extend(part("summary", summary, style));
+    }
+    if let Some(error) = &stored.error {
+        lines.extend(part("error", error, style));
+    }
     lines
 }
 
@@ -78,13 +64,11 @@ fn part(title: &str, body: &str, style: &Style) -> Vec<String> {
     lines
 }
 
-fn indented(body: &str, style: &Style) -> impl Iterator<Item = String> {
-    let body = text::clean(body, style.charset);
-    let lines: Vec<String> = body
+fn indented(body: &str, style: &Style) -> Vec<String> {
+    text::clean(body, style.charset)
         .lines()
         .map(|line| format!("    {line}").trim_end().to_owned())
-        .collect();
-    lines.into_iter()
+        .collect()
 }
 
 fn of_request(request: &RequestReport, style: &Style) -> Vec<String> {
@@ -94,11 +78,8 @@ fn of_request(request: &RequestReport, style: &Style) -> Vec<String> {
         .flat_map(|message| of_message(message, style))
         .collect();
     for tool in &request.tools {
-        lines.extend(part(
-            &format!("may call {}", tool.name),
-            &tool.description,
-            style,
-        ));
+        let title = format!("may call {}", tool.name);
+        lines.extend(part(&title, &tool.description, style));
         let schema = &tool.parameters_schema;
         let schema = schema
             .as_str()
@@ -109,11 +90,8 @@ fn of_request(request: &RequestReport, style: &Style) -> Vec<String> {
         lines.extend(part("tools", "none", style));
     }
     if !request.native_tools.is_empty() {
-        lines.extend(part(
-            "tools of the provider",
-            &request.native_tools.join(", "),
-            style,
-        ));
+        let tools = request.native_tools.join(", ");
+        lines.extend(part("tools of the provider", &tools, style));
     }
     lines
 }
@@ -135,13 +113,11 @@ fn of_answer(answer: &AnswerReport, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The calls of an answer, and the size of its own form.
+/// The calls of an answer, and the size of the form in which its provider sent it.
 fn calls(calls: &[RequestedCall], own: Option<&OwnForm>, style: &Style) -> Vec<String> {
-    let call =
-        |call: &RequestedCall| format!("  calls {} ({}): {}", call.tool, call.id, call.arguments);
     let lines = calls
         .iter()
-        .map(call)
+        .map(|call| format!("  calls {} ({}): {}", call.tool, call.id, call.arguments))
         .chain(own.map(|own| format!("  {}", own_form(own))));
     lines
         .map(|line| format!("  {}", text::one_line(&line, style.charset)))

@@ -1,7 +1,7 @@
 //! Renders timelines, tables and reports as text. Pure: knows no terminal, no stream and no clock.
 //!
 //! `timeline` turns events into lines as they arrive; `tables` and `report` show what the store returned. All of them
-//! share `style`, `text` (cutting and wrapping) and `json`. What a row says is `investigation/timeline/rows`, which the
+//! share `style`, `text` (cutting and wrapping) and `json`. What a row says is `core/timeline/rows`, which the
 //! web interface shows as well.
 
 pub(crate) mod style;

@@ -14,7 +14,7 @@ pub struct Style {
     pub color: bool,
     /// Shows all of the model's thinking instead of its first sentence.
     pub thinking: bool,
-    /// Also shows the tokens of each call, and whole errors.
+    /// Shows the tokens of each call and whole errors as well.
     pub verbose: bool,
     /// Shows absolute times instead of the time since the start.
     pub utc: bool,

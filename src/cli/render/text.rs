@@ -42,15 +42,12 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
 pub(crate) fn flow(parts: &[&str], gap: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
-        match lines
-            .last_mut()
-            .filter(|line| width(line) + width(gap) + width(part) <= columns)
-        {
-            Some(line) => {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(gap) + width(part) <= columns => {
                 line.push_str(gap);
                 line.push_str(part);
             }
-            None => lines.push((*part).to_owned()),
+            Some(_) | None => lines.push((*part).to_owned()),
         }
     }
     lines

@@ -38,7 +38,9 @@ struct Case {
 }
 
 fn case(options: Options) -> Case {
-    let (out, notes) = (Shared::default(), Shared::default());
+    let out = Shared::default();
+    let notes = Shared::default();
+
     Case {
         watch: Watch::new(out.clone(), notes.clone(), options),
         out,
@@ -206,18 +208,6 @@ fn waiting(text: &str) -> Waiting {
 
 #[tokio::test(start_paused = true)]
 async fn the_queue_position_is_a_status_line_on_a_terminal_and_one_note_elsewhere() {
-    let pieces = || {
-        let pieces = [
-            Waiting {
-                complete: false,
-                ..waiting("queued: 3")
-            },
-            waiting("queued: 2"),
-            waiting("queued: 1"),
-        ];
-        stream::iter(pieces.map(|piece| Ok(TimelineItem::Waiting(Some(piece)))))
-            .chain(feed(story().drain(..1).collect()))
-    };
     for (live, out, notes) in [
         (Live::Off, "", "queued: 2\n"),
         (Live::Lines, "", "queued: 2\n"),
@@ -228,8 +218,18 @@ async fn the_queue_position_is_a_status_line_on_a_terminal_and_one_note_elsewher
             timeout: Some(Duration::from_secs(30)),
             ..options()
         });
+        let pieces = [
+            Waiting {
+                complete: false,
+                ..waiting("queued: 3")
+            },
+            waiting("queued: 2"),
+            waiting("queued: 1"),
+        ];
+        let pieces = stream::iter(pieces.map(|piece| Ok(TimelineItem::Waiting(Some(piece)))))
+            .chain(feed(story().drain(..1).collect()));
         case.watch
-            .follow(session(), pieces(), pending())
+            .follow(session(), pieces, pending())
             .await
             .unwrap();
         assert!(case.out.text().starts_with(out), "{:?}", case.out.text());
@@ -257,17 +257,6 @@ async fn the_reason_for_a_wait_is_noted_again_only_if_it_changes_or_after_an_eve
         Ok(TimelineItem::Waiting(Some(waiting)))
     };
     let event = |index: usize| Ok(TimelineItem::Event(story()[index].clone()));
-    let items = || {
-        vec![
-            event(0),
-            item("llm", "waiting 1 s"),
-            item("llm", "waiting 2 s"),
-            item("db", "no database"),
-            Ok(TimelineItem::Waiting(None)),
-            event(1),
-            item("db", "no database again"),
-        ]
-    };
     for (live, json) in [(Live::Off, false), (Live::Off, true), (Live::Redraw, false)] {
         let mut case = case(Options {
             live,
@@ -275,9 +264,20 @@ async fn the_reason_for_a_wait_is_noted_again_only_if_it_changes_or_after_an_eve
             timeout: Some(Duration::from_secs(30)),
             ..options()
         });
-        let feed = stream::iter(items()).chain(stream::pending());
+        let items = vec![
+            event(0),
+            item("llm", "waiting 1 s"),
+            item("llm", "waiting 2 s"),
+            item("db", "no database"),
+            Ok(TimelineItem::Waiting(None)),
+            event(1),
+            item("db", "no database again"),
+        ];
+        let feed = stream::iter(items).chain(stream::pending());
         case.watch.follow(session(), feed, pending()).await.unwrap();
-        let (out, notes) = (case.out.text(), case.notes.text());
+        let out = case.out.text();
+        let notes = case.notes.text();
+
         if live == Live::Redraw {
             assert!(
                 out.contains("no database again") && !notes.contains("database"),

@@ -14,9 +14,9 @@ use tarsy_config::Receive;
 use tarsy_core::ids::SessionId;
 use tarsy_receiver::{HeaderRules, InboundAlert, InboundAlerts, PublishError, Published, Queue};
 
-/// While the broker is unavailable. The client of NATS reconnects by itself.
+/// The delay for clients while the broker is unavailable. The client of NATS reconnects by itself.
 const UNAVAILABLE_RETRY_DELAY: Duration = Duration::from_secs(5);
-/// A full queue gets shorter by one investigation at a time.
+/// The delay for clients while the queue is full, which gets shorter by one investigation at a time.
 const FULL_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 /// The stream of alerts, once there is a connection.
@@ -36,17 +36,10 @@ impl Queue for Broker {
         let (first, headers) = with_session_id(&alerts, self.chains.as_deref())?;
         // A message that waits in the buffer of a lost connection would be published in addition to the client's next
         // try.
-        let nats = self
-            .nats
-            .borrow()
-            .clone()
-            .filter(|nats| nats.connection_state().connected);
-        let Some(nats) = nats else {
-            return Err(unavailable(
-                "the queue is unavailable",
-                UNAVAILABLE_RETRY_DELAY,
-            ));
-        };
+        let nats = self.nats.borrow().clone();
+        let nats = nats
+            .filter(|nats| nats.connection_state().connected)
+            .ok_or_else(|| unavailable("the queue is unavailable", UNAVAILABLE_RETRY_DELAY))?;
         let mut published = Vec::with_capacity(alerts.alerts.len());
         for (index, alert) in alerts.alerts.iter().enumerate() {
             let session_id = if index == 0 {
@@ -66,21 +59,23 @@ impl Queue for Broker {
     }
 }
 
+/// Logs the outcome of a publication, and returns it as the client gets it.
 fn reported(
     session_id: SessionId,
     stored: Result<tarsy_bus::Published, Error>,
 ) -> Result<Published, PublishError> {
     match stored {
-        Ok(tarsy_bus::Published {
-            subject,
-            sequence: stream_sequence,
-        }) => {
-            tracing::info!(%session_id, subject, stream_sequence, "alert published");
-            Ok(Published {
+        Ok(stored) => {
+            let published = Published {
                 session_id,
-                subject,
-                stream_sequence,
-            })
+                subject: stored.subject,
+                stream_sequence: stored.sequence,
+            };
+            tracing::info!(
+                %session_id, subject = published.subject, stream_sequence = published.stream_sequence,
+                "alert published"
+            );
+            Ok(published)
         }
         Err(error) => {
             tracing::warn!(%session_id, "alert not published: {error}");
@@ -96,11 +91,9 @@ fn message(
     mut headers: Map<String, Value>,
 ) -> NewAlert {
     headers.insert(SESSION_ID.to_owned(), session_id.to_string().into());
-    headers.extend(
-        alert
-            .part
-            .map(|part| (PART.to_owned(), part.to_string().into())),
-    );
+    if let Some(part) = alert.part {
+        headers.insert(PART.to_owned(), part.to_string().into());
+    }
     NewAlert {
         priority: alert.priority.into(),
         suffix: alerts.suffix.parse().ok(),
@@ -109,32 +102,28 @@ fn message(
     }
 }
 
-/// The rule for each header that a message may have. A proxy adds a `traceparent` of its own, so the response does not
+/// The rule for each header that a message may have. A proxy adds its own `traceparent`, so the response does not
 /// name that header when it is ignored.
 pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
-    let forbidden = vec![PARENT_ID, ASKED_BY];
-    // The receiver itself sets these.
-    let is_own = |name: &str| [SOURCE, PART, LEFT_OUT].contains(&name);
-    // These describe the bytes and not the alert.
-    let of_body = |name: &&str| [CONTENT_TYPE, CONTENT_ENCODING].contains(name);
-    let is_listed = |name: &str| {
-        !forbidden.contains(&name)
-            && !is_own(name)
-            && receive.headers.iter().any(|listed| listed == name)
+    let mut rules = HeaderRules {
+        forwarded: Vec::new(),
+        ignored: Vec::new(),
+        forbidden: vec![PARENT_ID, ASKED_BY],
     };
-    let (forwarded, rest): (Vec<_>, Vec<_>) = tarsy_bus::ALLOWED
-        .into_iter()
-        .filter(|name| !of_body(name))
-        .partition(|name| is_listed(name));
-    let ignored = rest
-        .into_iter()
-        .filter(|name| *name != TRACEPARENT && !forbidden.contains(name))
-        .collect();
-    HeaderRules {
-        forwarded,
-        ignored,
-        forbidden,
+    for name in tarsy_bus::ALLOWED {
+        // The receiver itself sets the first three; the last two describe the bytes and not the alert.
+        let is_set_here = [SOURCE, PART, LEFT_OUT].contains(&name);
+        let is_of_bytes = [CONTENT_TYPE, CONTENT_ENCODING].contains(&name);
+        if is_of_bytes || rules.forbidden.contains(&name) {
+            continue;
+        }
+        if !is_set_here && receive.headers.iter().any(|listed| listed == name) {
+            rules.forwarded.push(name);
+        } else if name != TRACEPARENT {
+            rules.ignored.push(name);
+        }
     }
+    rules
 }
 
 /// The id of the first alert, and the headers of all of them. The id is that of the proof, otherwise the one that the
@@ -162,10 +151,9 @@ fn with_session_id(
         })?,
         (None, None) => SessionId(Uuid::now_v7()),
     };
-    let chain = given(CHAIN)
-        .map(str::trim)
-        .filter(|chain| !chain.is_empty());
-    if let (Some(chain), Some(chains)) = (chain, chains)
+    let chain = given(CHAIN).map_or("", str::trim);
+    if let Some(chains) = chains
+        && !chain.is_empty()
         && !chains.iter().any(|known| known == chain)
     {
         let known = chains.join(", ");
@@ -178,12 +166,9 @@ fn with_session_id(
         .iter()
         .map(|(name, text)| ((*name).to_owned(), text.clone().into()))
         .collect();
-    headers.extend(
-        alerts
-            .source
-            .clone()
-            .map(|source| (SOURCE.to_owned(), source.into())),
-    );
+    if let Some(source) = &alerts.source {
+        headers.insert(SOURCE.to_owned(), source.clone().into());
+    }
     Ok((session_id, headers))
 }
 

@@ -136,16 +136,17 @@ impl Hooks {
     ) -> anyhow::Result<Token> {
         let secret = reading.place(source, secret)?;
         let text = secret.read().map_err(|error| unreadable(source, &error))?;
-        let token = Token::new(&text).filter(|_| place.accepts(&text));
-        let token = token.ok_or_else(|| unreadable(source, &secret.fault(place.problem())))?;
-        let target = Target::Token {
-            token: token.clone(),
-            place,
+        let token = match Token::new(&text) {
+            Some(token) if place.accepts(&text) => token,
+            Some(_) | None => return Err(unreadable(source, &secret.fault(place.problem()))),
         };
         self.renewals.push(Renewal {
             source: source.to_owned(),
             secrets: vec![secret],
-            target,
+            target: Target::Token {
+                token: token.clone(),
+                place,
+            },
         });
         Ok(token)
     }
@@ -175,9 +176,12 @@ impl Reading<'_> {
 
 impl Place {
     fn accepts(self, token: &str) -> bool {
-        let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        self == Self::Header
-            || (token.len() >= MIN_PATH_TOKEN_BYTES && token.bytes().all(is_unreserved))
+        // A path may have other characters only in an encoded form.
+        let fits_path = token.len() >= MIN_PATH_TOKEN_BYTES
+            && token
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+        self == Self::Header || fits_path
     }
 
     fn problem(self) -> &'static str {
@@ -232,7 +236,9 @@ pub(super) async fn keep_up(renewals: Vec<Renewal>) -> Infallible {
         tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
         for (renewal, last_fault) in &mut of_files {
             let fault = renewal.renew().err();
-            if let Some(fault) = fault.as_ref().filter(|_| fault != *last_fault) {
+            if let Some(fault) = &fault
+                && last_fault.as_ref() != Some(fault)
+            {
                 tracing::error!(
                     source = renewal.source,
                     fault,
@@ -257,9 +263,9 @@ fn unreadable(source: &str, error: &SecretError) -> anyhow::Error {
 }
 
 fn topic(source: &str, arn: &str) -> anyhow::Result<Topic> {
-    let unknown =
-        || anyhow::anyhow!("sources.{source}.auth.sns.topics: {arn:?} is not the ARN of a topic");
-    Topic::parse(arn).ok_or_else(unknown)
+    Topic::parse(arn).ok_or_else(|| {
+        anyhow::anyhow!("sources.{source}.auth.sns.topics: {arn:?} is not the ARN of a topic")
+    })
 }
 
 fn header(name: &str) -> anyhow::Result<HeaderName> {
@@ -296,13 +302,16 @@ mod tests {
         assert!(hooks.renewals.is_empty());
     }
 
-    #[test]
-    fn a_secret_that_is_missing_or_cannot_be_sent_is_refused_without_its_value() {
-        let env = |name: &str| match name {
+    fn unusable_secrets(name: &str) -> Option<String> {
+        match name {
             "SPACE" => Some("a b".to_owned()),
             "SHORT" => Some("sh0rt".to_owned()),
             _ => None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_missing_or_cannot_be_sent_is_refused_without_its_value() {
         for (auth, word) in [
             ("{bearer: {secret_env: NONE}}", "NONE"),
             ("{bearer: {secret_env: SPACE}}", "visible ASCII"),
@@ -313,7 +322,7 @@ mod tests {
             ),
             ("{hmac_sha256: {header: X-S, secret_env: NONE}}", "NONE"),
         ] {
-            let error = hooks(&source(auth), &env).unwrap_err();
+            let error = hooks(&source(auth), &unusable_secrets).unwrap_err();
             assert!(
                 error.contains(word) && error.contains("sources.shop.auth"),
                 "{auth}: {error}"

@@ -60,13 +60,8 @@ pub async fn run(
     config: &Config,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let Options {
-        addresses,
-        listen,
-        metrics_listen,
-        token,
-    } = options;
-    if token.is_none() && !listen.ip().is_loopback() {
+    let listen = options.listen;
+    if options.token.is_none() && !listen.ip().is_loopback() {
         let problem = format!(
             "is not set, and {listen} can be reached from other machines: set it or {TOKEN_FILE_VARIABLE}, or listen on 127.0.0.1"
         );
@@ -77,8 +72,12 @@ pub async fn run(
         .await
         .with_context(|| format!("listen on {listen}"))?;
     let address = listener.local_addr()?;
-    let (telemetry, ready) =
-        Serving::start(metrics_listen, Role::Receive, &Configured::default()).await?;
+    let (telemetry, ready) = Serving::start(
+        options.metrics_listen,
+        Role::Receive,
+        &Configured::default(),
+    )
+    .await?;
     let settings = Settings {
         max_body_bytes: MAX_BODY_BYTES,
         max_body_of_source: max_bodies(config)?,
@@ -90,7 +89,7 @@ pub async fn run(
             connections: usize::try_from(config.receive.connections)?,
             per_address: usize::try_from(config.receive.connections_per_address)?,
         },
-        token: token.clone(),
+        token: options.token.clone(),
         hooks: proofs,
         intake: Intake::new(config.sources.all()),
         routes: config.routes.clone(),
@@ -101,18 +100,14 @@ pub async fn run(
     let chains = config
         .named_chains()
         .map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
-    let receiver = tokio::spawn(serve(
-        listener,
-        settings,
-        Broker {
-            nats: queue,
-            chains,
-        },
-        shutdown.clone(),
-    ));
+    let queue = Broker {
+        nats: queue,
+        chains,
+    };
+    let receiver = tokio::spawn(serve(listener, settings, queue, shutdown.clone()));
     let linked = tokio::select! {
-        result = link(&addresses, &broker, &ready) => result,
-        never = token::keep_up(token) => match never {},
+        result = link(&options.addresses, &broker, &ready) => result,
+        never = token::keep_up(options.token) => match never {},
         never = hooks::keep_up(renewals) => match never {},
         () = shutdown.cancelled() => Ok(()),
     };
@@ -124,7 +119,7 @@ pub async fn run(
     linked
 }
 
-/// The sources with a limit of their own.
+/// The limits of the sources that have one.
 fn max_bodies(config: &Config) -> anyhow::Result<BTreeMap<String, usize>> {
     let mut limits = BTreeMap::new();
     for configured in config.sources.iter() {
@@ -143,15 +138,16 @@ async fn link(
 ) -> anyhow::Result<()> {
     let unavailable = || Readiness::NotReady("nats unavailable".to_owned());
     ready.send_replace(unavailable());
-    let report = |error: &Error| {
-        let is_refused = matches!(error, Error::Refused { .. });
-        ready.send_replace(if is_refused {
-            not_ready(error)
-        } else {
-            unavailable()
-        });
-    };
-    let nats = addresses.nats_for_role("receive", &report).await?;
+    let nats = addresses
+        .nats_for_role("receive", &|error| {
+            let is_refused = matches!(error, Error::Refused { .. });
+            ready.send_replace(if is_refused {
+                not_ready(error)
+            } else {
+                unavailable()
+            });
+        })
+        .await?;
     let mut link = nats.watch_connection();
     broker.send_replace(Some(nats.clone()));
     loop {

@@ -55,7 +55,9 @@ pub(super) async fn keep_up(token: Option<Token>) -> Infallible {
             Ok(_) => Some("the file has no token".to_owned()),
             Err(error) => Some(error.to_string()),
         };
-        if let Some(fault) = fault.as_ref().filter(|_| fault != last_fault) {
+        if let Some(fault) = &fault
+            && last_fault.as_ref() != Some(fault)
+        {
             tracing::error!(fault, "token not read again: the last one stays in use");
         }
         last_fault = fault;

@@ -4,9 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tarsy_config::{
-    Secret, Web, WebAllow, WebAuth, WebProxyHeaders, environment_fault, process_env,
-};
+use tarsy_config::{Secret, Web, WebAuth, WebProxyHeaders, environment_fault, process_env};
 use tarsy_http::listener::Token;
 use tarsy_web::access::{Allow, Gate, Hosts, Mode, Proxy, ProxyHeaders};
 
@@ -62,42 +60,33 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
         }
     };
     // Pages may lie below a path; a request names the host alone.
-    let public = web
-        .public_url
-        .as_ref()
-        .and_then(|public| url::Url::parse(&public.to_string()).ok());
-    let public_url = public.map(|public| public.origin().ascii_serialization());
-    let hosts = Hosts {
-        public_url,
-        further: web.hosts.clone(),
-    };
-    let WebAllow {
-        ask,
-        cancel,
-        rerun,
-        submit,
-        prompts,
-    } = web.allow.clone();
-    let allow = Allow {
-        ask,
-        cancel,
-        rerun,
-        submit,
-        prompts,
+    let public_url = web.public_url.as_ref();
+    let public_url = public_url.and_then(|public| url::Url::parse(&public.to_string()).ok());
+    let allow = web.allow.clone();
+    let gate = Gate {
+        mode,
+        hosts: Hosts {
+            public_url: public_url.map(|public| public.origin().ascii_serialization()),
+            further: web.hosts.clone(),
+        },
+        allow: Allow {
+            ask: allow.ask,
+            cancel: allow.cancel,
+            rerun: allow.rerun,
+            submit: allow.submit,
+            prompts: allow.prompts,
+        },
     };
     Ok(Configured {
-        gate: Gate { mode, hosts, allow },
+        gate,
         name,
         renewed,
     })
 }
 
 fn missing(variable: &str, auth: &str) -> anyhow::Error {
-    environment_fault(
-        variable,
-        format!("is not set, and web.auth is {auth}: set it or {variable}_FILE"),
-    )
-    .into()
+    let problem = format!("is not set, and web.auth is {auth}: set it or {variable}_FILE");
+    environment_fault(variable, problem).into()
 }
 
 /// The secret of a variable or of the file that `<variable>_FILE` names.
@@ -133,7 +122,9 @@ pub(super) async fn keep_up(renewed: Option<Renewed>) -> Infallible {
             Ok(_) => Some("the file has no token".to_owned()),
             Err(error) => Some(error.to_string()),
         };
-        if let Some(fault) = fault.as_ref().filter(|_| fault != last_fault) {
+        if let Some(fault) = &fault
+            && last_fault.as_ref() != Some(fault)
+        {
             tracing::error!(fault, "secret not read again: the last one stays in use");
         }
         last_fault = fault;

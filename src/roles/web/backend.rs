@@ -1,6 +1,7 @@
 //! The ports of the web server over the store and the broker.
 
 use parking_lot::Mutex;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ use tarsy_web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Upda
 const CALL_TIMEOUT: Duration = Duration::from_secs(6);
 /// A server that has just started connects within milliseconds.
 const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
-/// Pages that are open at the same time share one look at the queue.
+/// Pages that are open at the same time share one read of the queue.
 const LANES_AGE: Duration = Duration::from_secs(2);
 
 /// The configuration of alerts and their queue.
@@ -61,16 +62,15 @@ impl Backend {
         addresses: Addresses,
         alerts: Alerts,
     ) -> Self {
-        let (checks, lanes, ages_refused) = Default::default();
         Self {
             store: Arc::new(store),
             nats,
             workers,
             addresses,
             alerts,
-            checks,
-            lanes,
-            ages_refused,
+            checks: RecentChecks::default(),
+            lanes: Mutex::default(),
+            ages_refused: Mutex::default(),
         }
     }
 
@@ -86,19 +86,19 @@ impl Backend {
             .ok_or_else(|| Unavailable("nats unavailable: no connection yet".to_owned()))
     }
 
-    /// The same; waits a moment for the first connection of this process.
+    /// Like [`Self::broker`]; waits a moment for the first connection of this process.
     pub(super) async fn first_connection(&self) -> Result<Nats, Unavailable> {
         let mut nats = self.nats.clone();
-        // Without a connection in time, the error of `broker` says so.
+        // If there is no connection in time, `broker` returns the error.
         tokio::time::timeout(FIRST_CONNECTION_TIMEOUT, nats.wait_for(Option::is_some))
             .await
             .ok();
         self.broker()
     }
 
-    pub(super) async fn read<T>(
+    pub(super) async fn read<T, E: Error>(
         &self,
-        call: impl Future<Output = Result<T, tarsy_store::Error>> + Send,
+        call: impl Future<Output = Result<T, E>> + Send,
     ) -> Result<T, Unavailable> {
         match tokio::time::timeout(CALL_TIMEOUT, call).await {
             Ok(Ok(answer)) => Ok(answer),
@@ -111,7 +111,7 @@ impl Backend {
     }
 
     /// The reason in one line, without secrets.
-    pub(super) fn unavailable(&self, service: &str, error: &dyn std::error::Error) -> Unavailable {
+    pub(super) fn unavailable(&self, service: &str, error: &dyn Error) -> Unavailable {
         let text = format!("{service} unavailable: {error}");
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         Unavailable(self.addresses.redact(&line))
@@ -156,14 +156,7 @@ impl Reader for Backend {
         after: u32,
         limit: u32,
     ) -> Result<Vec<TimelineEvent>, Unavailable> {
-        match tokio::time::timeout(CALL_TIMEOUT, self.store.events(id, after, limit)).await {
-            Ok(Ok(events)) => Ok(events),
-            Ok(Err(error)) => Err(self.unavailable("database", &error)),
-            Err(_) => Err(Unavailable(format!(
-                "database unavailable: no answer within {} s",
-                CALL_TIMEOUT.as_secs()
-            ))),
-        }
+        self.read(self.store.events(id, after, limit)).await
     }
 
     async fn excerpts(&self, page: ExcerptPage) -> Result<Vec<Excerpt>, Unavailable> {
@@ -238,14 +231,10 @@ impl Updates for AllUpdates {
 
 impl Queue for Backend {
     async fn lanes(&self) -> Result<Vec<Lane>, Unavailable> {
-        let known = self
-            .lanes
-            .lock()
-            .as_ref()
-            .filter(|(at, _)| at.elapsed() < LANES_AGE)
-            .map(|(_, of)| of.clone());
-        if let Some(lanes) = known {
-            return Ok(lanes);
+        if let Some((at, lanes)) = &*self.lanes.lock()
+            && at.elapsed() < LANES_AGE
+        {
+            return Ok(lanes.clone());
         }
         let nats = self.first_connection().await?;
         let backlog = match tokio::time::timeout(CALL_TIMEOUT, self.backlog(&nats)).await {
@@ -257,13 +246,15 @@ impl Queue for Backend {
                 ));
             }
         };
-        let lane = |of: Backlog| Lane {
-            priority: of.priority.as_str(),
-            waiting: of.pending,
-            in_work: of.in_progress,
-            oldest: of.oldest,
-        };
-        let lanes: Vec<Lane> = backlog.into_iter().map(lane).collect();
+        let lanes: Vec<Lane> = backlog
+            .into_iter()
+            .map(|of| Lane {
+                priority: of.priority.as_str(),
+                waiting: of.pending,
+                in_work: of.in_progress,
+                oldest: of.oldest,
+            })
+            .collect();
         *self.lanes.lock() = Some((Instant::now(), lanes.clone()));
         Ok(lanes)
     }
@@ -273,12 +264,15 @@ impl Queue for Backend {
     }
 
     async fn checks(&self) -> Vec<Check> {
-        let part = || Part {
-            nats: self.broker().map_err(|Unavailable(reason)| reason),
-            addresses: self.addresses.clone(),
-            topology: self.alerts.topology.clone(),
-            workers: self.workers.current(),
-        };
-        self.checks.get(|| checks_of_web(part()).boxed()).await
+        let checks = self.checks.get(|| {
+            let part = Part {
+                nats: self.broker().map_err(|Unavailable(reason)| reason),
+                addresses: self.addresses.clone(),
+                topology: self.alerts.topology.clone(),
+                workers: self.workers.current(),
+            };
+            checks_of_web(part).boxed()
+        });
+        checks.await
     }
 }

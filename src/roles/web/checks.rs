@@ -26,15 +26,14 @@ impl RecentChecks {
     ) -> Vec<Check> {
         let running = {
             let mut recent = self.0.lock();
-            let known = recent
-                .as_ref()
-                .filter(|(at, _)| at.elapsed() < MAX_AGE)
-                .map(|(_, running)| running.clone());
-            known.unwrap_or_else(|| {
-                let running = begin().shared();
-                *recent = Some((Instant::now(), running.clone()));
-                running
-            })
+            match &*recent {
+                Some((at, running)) if at.elapsed() < MAX_AGE => running.clone(),
+                Some(_) | None => {
+                    let running = begin().shared();
+                    *recent = Some((Instant::now(), running.clone()));
+                    running
+                }
+            }
         };
         running.await
     }
@@ -49,7 +48,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_readers_cost_one_check_in_ten_seconds() {
-        let (recent, begun) = (RecentChecks::default(), AtomicU32::new(0));
+        let recent = RecentChecks::default();
+        let begun = AtomicU32::new(0);
+
         let ask = || {
             recent.get(|| {
                 begun.fetch_add(1, Ordering::Relaxed);

@@ -86,23 +86,17 @@ pub async fn run(
     let (broker, nats) = watch::channel(None);
     let workers = Workers::default();
     let store = Store::new(&database)?.linking(config.web.public_url.clone());
-    let alerts = Alerts {
-        rules: Rules::of(config),
-        topology: topology(config),
-    };
-    let backend = Backend::new(
+    let backend = Arc::new(Backend::new(
         store.clone(),
         nats.clone(),
         workers.clone(),
         addresses.clone(),
-        alerts,
-    );
-    let serving = tokio::spawn(serve(
-        listener,
-        settings,
-        Arc::new(backend),
-        shutdown.clone(),
+        Alerts {
+            rules: Rules::of(config),
+            topology: topology(config),
+        },
     ));
+    let serving = tokio::spawn(serve(listener, settings, backend, shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker) => result,
         never = workers.collect(nats.clone()) => match never {},
@@ -132,9 +126,13 @@ fn database(addresses: &Addresses) -> anyhow::Result<ConnectOptions> {
 
 /// Connects, however long it takes; the client reconnects by itself. Returns only when retrying cannot help.
 async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> anyhow::Result<()> {
-    let report = |error: &Error| tracing::debug!(%error, "nats unavailable: retrying");
-    broker.send_replace(Some(addresses.nats_for_role("web", &report).await?));
+    let nats = addresses.nats_for_role("web", &log_retry).await?;
+    broker.send_replace(Some(nats));
     std::future::pending().await
+}
+
+fn log_retry(error: &Error) {
+    tracing::debug!(%error, "nats unavailable: retrying");
 }
 
 /// The longest time that the first connection to the broker may take before the role is impaired.
@@ -148,7 +146,7 @@ async fn keep_ready(
     nats: watch::Receiver<Option<Nats>>,
     ready: &watch::Sender<Readiness>,
 ) -> std::convert::Infallible {
-    // At a start without trouble nothing is impaired, so nothing has to be said.
+    // A role that is impaired for a moment at its start would log a warning although nothing is wrong.
     let mut first = nats.clone();
     tokio::time::timeout(CONNECT_GRACE, first.wait_for(Option::is_some))
         .await

@@ -43,28 +43,7 @@ impl Requests for Backend {
     async fn cancel(&self, cancel: Cancel) -> Result<(), Refusal> {
         let Cancel { session, by } = cancel;
         let report = self.reported(session).await?;
-        if report.limited_by.is_some() {
-            return Err(Refusal::State(format!(
-                "alert {} is not investigated",
-                session.short()
-            )));
-        }
-        if let Some(joined) = report.joined_session_id {
-            let (short, joined) = (session.short(), joined.short());
-            return Err(Refusal::State(format!(
-                "alert {short} joined session {joined}, which continues"
-            )));
-        }
-        if report
-            .session
-            .as_ref()
-            .is_some_and(|session| session.finished_at.is_some())
-        {
-            return Err(Refusal::State(format!(
-                "session {} is over",
-                session.short()
-            )));
-        }
+        may_cancel(&report).map_err(Refusal::State)?;
         let nats = self.connected().await?;
         self.published(nats.request_cancel_by(session, &by)).await?;
         tracing::info!(session_id = %session, by, "cancel request published");
@@ -89,6 +68,24 @@ impl Requests for Backend {
 
     fn max_alert_bytes(&self) -> usize {
         self.rules().max_alert_bytes()
+    }
+}
+
+/// Whether there is something to cancel; else the reason.
+fn may_cancel(report: &AlertReport) -> Result<(), String> {
+    let short = report.alert_id.short();
+    if report.limited_by.is_some() {
+        return Err(format!("alert {short} is not investigated"));
+    }
+    if let Some(joined) = report.joined_session_id {
+        let joined = joined.short();
+        return Err(format!(
+            "alert {short} joined session {joined}, which continues"
+        ));
+    }
+    match &report.session {
+        Some(session) if session.finished_at.is_some() => Err(format!("session {short} is over")),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -1,12 +1,11 @@
 //! Alerts that people submit or have investigated again: each is queued once, however often its form is sent.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::{Map, Value};
 
 use super::backend::Backend;
-use crate::admin::publishing::submissions::{Draft, Outgoing, Readable, messages};
+use crate::admin::publishing::submissions::{Draft, Readable, messages};
 use crate::admin::publishing::{questions, reruns};
-use tarsy_bus::{ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert, SubjectSuffix};
+use tarsy_bus::{ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert};
 use tarsy_core::ids::SessionId;
 use tarsy_web::ports::{
     Cooldown, Published, Reader as _, Refusal, Rerun, Submission, Submitted, Unavailable,
@@ -68,32 +67,23 @@ impl Backend {
             (ASKED_BY, Some(by.clone())),
             (LEFT_OUT, left_out),
         ];
-        let headers = headers
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
         let draft = Draft {
             session,
             priority,
-            suffix: suffix(SUFFIX),
-            headers: Map::from_iter(headers),
+            suffix: SUFFIX.parse().ok(),
+            headers: headers
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+                .collect(),
         };
         let mut all = Vec::with_capacity(parts.len());
-        for Outgoing {
-            session,
-            alert: message,
-        } in messages(&parts, &body, &draft)
-        {
-            all.push(
-                self.publish_once(
-                    request,
-                    Once {
-                        session,
-                        kind: MessageKind::Alert,
-                        message,
-                    },
-                )
-                .await?,
-            );
+        for outgoing in messages(&parts, &body, &draft) {
+            let once = Once {
+                session: outgoing.session,
+                kind: MessageKind::Alert,
+                message: outgoing.alert,
+            };
+            all.push(self.publish_once(request, once).await?);
         }
         let mut all = all.into_iter();
         let first = all.next().ok_or_else(|| {
@@ -128,20 +118,14 @@ impl Backend {
             Some(_) => (MessageKind::Question, questions::SUFFIX),
             None => (MessageKind::Alert, SUFFIX),
         };
-        message.suffix = suffix(end);
-        if let Some(headers) = message.headers.as_object_mut() {
-            headers.insert(ASKED_BY.to_owned(), by.clone().into());
-        }
-        let published = self
-            .publish_once(
-                request,
-                Once {
-                    session,
-                    kind,
-                    message,
-                },
-            )
-            .await?;
+        message.suffix = end.parse().ok();
+        message.headers[ASKED_BY] = by.clone().into();
+        let once = Once {
+            session,
+            kind,
+            message,
+        };
+        let published = self.publish_once(request, once).await?;
         tracing::info!(session_id = %session, retry_of = %of, by, "rerun published");
         Ok(published)
     }
@@ -184,11 +168,10 @@ impl Backend {
         kind: MessageKind,
         message: &NewAlert,
     ) -> Result<(), Unavailable> {
-        let subject = message.priority.subject(kind);
-        let subject = message
-            .suffix
-            .as_ref()
-            .map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
+        let mut subject = message.priority.subject(kind);
+        if let Some(suffix) = &message.suffix {
+            subject = format!("{subject}.{suffix}");
+        }
         match nats.granted().await {
             Ok(granted) if !granted.may_publish(&subject) => Err(Unavailable(format!(
                 "nats does not permit this server to publish on {subject}: deploy/nats/web.conf has its permissions"
@@ -196,10 +179,6 @@ impl Backend {
             Ok(_) | Err(_) => Ok(()),
         }
     }
-}
-
-fn suffix(end: &str) -> Option<SubjectSuffix> {
-    end.parse().ok()
 }
 
 /// The session of a request: the same for each repetition of it.
@@ -238,7 +217,9 @@ mod tests {
 
     #[test]
     fn a_request_has_one_session_however_often_and_another_one_for_other_words() {
-        let (request, other) = (SessionId(Uuid::now_v7()), SessionId(Uuid::now_v7()));
+        let request = SessionId(Uuid::now_v7());
+        let other = SessionId(Uuid::now_v7());
+
         let session = session_of(request, &[b"submit", b"disk full"]);
         assert_eq!(session, session_of(request, &[b"submit", b"disk full"]));
         assert_ne!(session, session_of(request, &[b"submit", b"disk fuller"]));

@@ -17,7 +17,7 @@ use tarsy_engine::ports::WorkerStatus;
 /// A worker publishes its status every five seconds.
 const MAX_AGE: Duration = Duration::from_secs(15);
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// Further workers are not listed.
+/// The number of workers that are listed at most.
 const MAX_WORKERS: usize = 10_000;
 
 /// The workers that sent a status lately.
@@ -40,12 +40,8 @@ impl Workers {
     /// Collects statuses as long as the process lasts.
     pub(super) async fn collect(&self, mut nats: watch::Receiver<Option<Nats>>) -> Infallible {
         loop {
-            let connected = nats
-                .wait_for(Option::is_some)
-                .await
-                .ok()
-                .and_then(|nats| nats.clone());
-            if let Some(nats) = connected
+            let connected = nats.wait_for(Option::is_some).await.ok();
+            if let Some(nats) = connected.and_then(|nats| nats.clone())
                 && let Ok(mut statuses) = nats.worker_statuses().await
             {
                 while let Some(status) = statuses.next().await {

@@ -27,7 +27,8 @@ use tarsy_telemetry::http::Readiness;
 
 /// The time between two checks of a broker that is connected, but whose streams cannot be read yet.
 const STREAMS_RETRY_DELAY: Duration = Duration::from_secs(3);
-/// Longer than the election of a leader: the server may be cut off from its cluster.
+/// The time after which another server is tried, because this one may be cut off from its cluster. It is longer than
+/// the election of a leader.
 const CHANGE_SERVER_AFTER: Duration = Duration::from_secs(10);
 
 /// A worker's connections.
@@ -37,7 +38,7 @@ pub(super) struct Dependencies {
     pub(super) store: Arc<Store>,
     pub(super) feed: Arc<JetStreamFeed<Store>>,
     pub(super) model: Arc<Masked<Client>>,
-    /// The client behind `model`.
+    /// The client that `model` calls.
     pub(super) client: Client,
     pub(super) tools: Arc<Servers>,
     pub(super) mask: Mask,
@@ -46,24 +47,18 @@ pub(super) struct Dependencies {
 
 /// The remedies for each service of a worker.
 fn remedies(addresses: &Addresses) -> Remedies {
-    let (nats, database) = (addresses.redacted_nats(), addresses.redacted_database());
+    let nats = addresses.redacted_nats();
+    let database = addresses.redacted_database();
+    let llm = &addresses.llm_addr;
+    let nats = format!("start NATS at {nats}, or set NATS_URL");
+    let database = format!("start Postgres at {database}, or set DATABASE_URL");
+    let llm = format!("start tarsy llm-service at {llm}, or set TARSY_LLM_ADDR");
+    let providers = "tarsy models --probe says why no model can be called".to_owned();
     Remedies(BTreeMap::from([
-        ("nats", format!("start NATS at {nats}, or set NATS_URL")),
-        (
-            "database",
-            format!("start Postgres at {database}, or set DATABASE_URL"),
-        ),
-        (
-            "llm-service",
-            format!(
-                "start tarsy llm-service at {}, or set TARSY_LLM_ADDR",
-                addresses.llm_addr
-            ),
-        ),
-        (
-            PROVIDERS,
-            "tarsy models --probe says why no model can be called".to_owned(),
-        ),
+        ("nats", nats),
+        ("database", database),
+        ("llm-service", llm),
+        (PROVIDERS, providers),
     ]))
 }
 
@@ -91,10 +86,9 @@ impl<'a> Missing<'a> {
     /// The worker waits for the broker because of this error.
     fn waits_for_nats(&self, error: &Error) {
         let needs_person = matches!(error, Error::Refused { .. } | Error::NoJetStream { .. });
-        let why = needs_person.then(|| {
-            error
-                .fix()
-                .map_or_else(|| error.to_string(), |fix| format!("{error}. Fix: {fix}"))
+        let why = needs_person.then(|| match error.fix() {
+            Some(fix) => format!("{error}. Fix: {fix}"),
+            None => error.to_string(),
         });
         for (name, reason) in self.services.lock().iter_mut() {
             if *name == "nats" {
@@ -108,9 +102,9 @@ impl<'a> Missing<'a> {
         let services = self.services.lock();
         let each: Vec<String> = services
             .iter()
-            .map(|(name, why)| {
-                why.as_ref()
-                    .map_or_else(|| (*name).to_owned(), |why| format!("{name} ({why})"))
+            .map(|(name, why)| match why {
+                Some(why) => format!("{name} ({why})"),
+                None => (*name).to_owned(),
             })
             .collect();
         let text = if each.is_empty() {
@@ -130,9 +124,8 @@ pub(super) async fn connect_dependencies(
     mask: &Mask,
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<Dependencies> {
-    let pool_size = usize::try_from(config.database.pool_size)?;
     let database = ConnectOptions {
-        pool_size,
+        pool_size: usize::try_from(config.database.pool_size)?,
         ..addresses.database(&format!("tarsy worker {name}"))?
     };
     let client = addresses.llm()?.masking(mask.clone());
@@ -153,30 +146,21 @@ pub(super) async fn connect_dependencies(
     let ((nats, cancel_requests), ()) = tokio::try_join!(broker, schema)?;
     let store = Store::new(&database)?
         .masking(mask.clone())
-        .linking(config.web.public_url.clone());
-    let store = Arc::new(store.notifying(config.notification_filters()));
-    let feed = Arc::new(JetStreamFeed::new(
-        &nats,
-        Arc::clone(&store),
-        FeedSettings::default(),
-    ));
-    let model = Arc::new(Masked::new(client.clone(), mask.clone()));
-    let tools = Arc::new(tools::start(
-        config,
-        mask.clone(),
-        &CancellationToken::new(),
-    )?);
-    let (mask, remedies) = (mask.clone(), remedies(addresses));
+        .linking(config.web.public_url.clone())
+        .notifying(config.notification_filters());
+    let store = Arc::new(store);
+    let feed = JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default());
+    let tools = tools::start(config, mask.clone(), &CancellationToken::new())?;
     Ok(Dependencies {
         nats,
         cancel_requests,
         store,
-        feed,
-        model,
+        feed: Arc::new(feed),
+        model: Arc::new(Masked::new(client.clone(), mask.clone())),
         client,
-        tools,
-        mask,
-        remedies,
+        tools: Arc::new(tools),
+        mask: mask.clone(),
+        remedies: remedies(addresses),
     })
 }
 

@@ -9,7 +9,7 @@ use tarsy_engine::delivery::dispatcher::Dispatcher;
 use tarsy_engine::world::World;
 use tarsy_store::Store;
 
-/// Shorter than any scrape interval.
+/// The time between two updates, which is shorter than any scrape interval.
 const LOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The gauges of slots and database connections in use.

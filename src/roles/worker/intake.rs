@@ -63,7 +63,7 @@ impl ConfiguredIntake {
         }
     }
 
-    /// The clock that models are shown is ahead by so much: that of a drill has the time of its evidence.
+    /// Sets the offset of the clock that models see: in a drill it has the time of the evidence.
     #[must_use]
     pub fn with_clock_offset(self, clock_offset: TimeDelta) -> Self {
         Self {
@@ -88,7 +88,10 @@ impl ConfiguredIntake {
     /// Reads the body on a separate thread: a large or hostile one takes a second, in which a thread of the runtime
     /// would renew no lease.
     async fn read(&self, received: &Received) -> Result<MaskedAlert, IntakeError> {
-        let (mask, intake, hints) = (self.mask.clone(), self.intake.clone(), hints(received));
+        let mask = self.mask.clone();
+        let intake = self.intake.clone();
+        let hints = hints(received);
+
         let body = received.body.clone().unwrap_or_default();
         let permit = Arc::clone(&self.readers).acquire_owned().await;
         let reading = tokio::task::spawn_blocking(move || {
@@ -118,40 +121,31 @@ impl ConfiguredIntake {
     ) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         if body.len() > MAX_QUESTION_BYTES {
-            let detail = format!(
-                "a question of {} bytes; at most {MAX_QUESTION_BYTES} are read",
-                body.len()
-            );
-            return Err(Refusal {
+            let bytes = body.len();
+            return Err(PrepareError::Refused(Refusal {
                 reason: DeadReason::TooLarge,
-                detail,
-            }
-            .into());
+                detail: format!(
+                    "a question of {bytes} bytes; at most {MAX_QUESTION_BYTES} are read"
+                ),
+            }));
         }
         let thread = self.thread(parent).await?;
         let asked =
             question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
-        let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
         Ok(PreparedAlert {
-            alert,
+            alert: masked::texts(&self.mask, asked),
             other_parts: Vec::new(),
             route: None,
             force: false,
             limit: None,
-            retry_of,
+            retry_of: retry_of(received),
             thread: Some(Box::new(thread)),
         })
     }
 
     /// The investigation that the header names. It has to be over.
     async fn thread(&self, parent: &str) -> Result<Thread, PrepareError> {
-        let invalid = |detail: String| {
-            let detail = self.mask.apply(&detail).into_owned();
-            PrepareError::Refused(Refusal {
-                reason: DeadReason::InvalidParent,
-                detail,
-            })
-        };
+        let invalid = |detail: String| invalid_parent(self.mask.apply(&detail).into_owned());
         let Some(id) = SessionId::parse(parent) else {
             let shown: String = parent
                 .chars()
@@ -178,17 +172,16 @@ impl ConfiguredIntake {
 
 impl Intake for ConfiguredIntake {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
-        match (
-            MessageKind::of_subject(&received.subject),
-            received.header(PARENT_ID),
-        ) {
+        let kind = MessageKind::of_subject(&received.subject);
+        match (kind, received.header(PARENT_ID)) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
             (MessageKind::Alert, None) => self.alert(received).await,
-            (MessageKind::Question, None) => Err(misplaced(
-                "names no investigation: header Tarsy-Parent-Id is missing",
+            (MessageKind::Question, None) => Err(invalid_parent(
+                "a question names no investigation: header Tarsy-Parent-Id is missing".to_owned(),
             )),
-            (MessageKind::Alert, Some(_)) => Err(misplaced(
-                "comes on a subject of questions, tarsy.questions.<priority>, not of alerts: tarsy ask asks",
+            (MessageKind::Alert, Some(_)) => Err(invalid_parent(
+                "a question comes on a subject of questions, tarsy.questions.<priority>, not of alerts: tarsy ask asks"
+                    .to_owned(),
             )),
         }
     }
@@ -211,22 +204,19 @@ impl Intake for ConfiguredIntake {
     }
 }
 
-/// The refusal of a message whose subject and header disagree: a question on a subject of alerts, or one without a
-/// parent.
-fn misplaced(why: &str) -> PrepareError {
+fn invalid_parent(detail: String) -> PrepareError {
     PrepareError::Refused(Refusal {
         reason: DeadReason::InvalidParent,
-        detail: format!("a question {why}"),
+        detail,
     })
 }
 
 fn refused(error: IntakeError) -> Refusal {
-    let reason = match error {
-        IntakeError::Undecodable => DeadReason::Undecodable,
-        IntakeError::Empty => DeadReason::Empty,
-    };
     Refusal {
-        reason,
+        reason: match error {
+            IntakeError::Undecodable => DeadReason::Undecodable,
+            IntakeError::Empty => DeadReason::Empty,
+        },
         detail: error.to_string(),
     }
 }

@@ -26,7 +26,7 @@ use uuid::Uuid;
 use self::dependencies::{Dependencies, connect_dependencies};
 use self::gauges::LoadGauges;
 use self::intake::ConfiguredIntake;
-use self::pod::{Place, Pod};
+use self::pod::{Membership, Pod};
 use self::providers::ProviderCheck;
 use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
@@ -72,7 +72,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The mask of this process: it learns each token that is read.
     pub mask: Mask,
-    /// By how much the clock that models are shown is ahead.
+    /// The offset of the clock that models see.
     pub clock_offset: TimeDelta,
 }
 
@@ -109,7 +109,7 @@ pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::
 /// Like [`run`], with an intake that is made of the configured one.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub async fn run_with<I: Intake>(
     options: Options,
     config: Config,
@@ -146,15 +146,11 @@ pub async fn run_with<I: Intake>(
 }
 
 fn configured_intake(name: &str, config: &Config, dependencies: &Dependencies) -> ConfiguredIntake {
-    let Dependencies {
-        tools, store, mask, ..
-    } = dependencies;
-    let config = Arc::new(config.clone());
     ConfiguredIntake::new(
-        config,
-        Arc::clone(tools),
-        Arc::clone(store),
-        mask.clone(),
+        Arc::new(config.clone()),
+        Arc::clone(&dependencies.tools),
+        Arc::clone(&dependencies.store),
+        dependencies.mask.clone(),
         name.to_owned(),
     )
 }
@@ -173,7 +169,7 @@ impl Identity {
         Self {
             worker,
             name: options.name.clone(),
-            predecessors: Place::take(options.pod.as_ref(), worker).keep(),
+            predecessors: Membership::take(options.pod.as_ref(), worker).keep(),
         }
     }
 }
@@ -195,14 +191,9 @@ impl<I: Intake> Worker<I> {
         intake: I,
         signals: &Signals,
     ) -> Self {
-        let Identity {
-            worker,
-            name: worker_name,
-            predecessors,
-        } = identity;
         let settings = Settings {
-            worker,
-            worker_name,
+            worker: identity.worker,
+            worker_name: identity.name,
             cooldown: config.dedupe.cooldown,
             on_acknowledged: config.dedupe.on_acknowledged,
             limits: config.worker.clone(),
@@ -227,7 +218,7 @@ impl<I: Intake> Worker<I> {
         let dispatcher = Dispatcher::new(ports, settings, timeline.subscribe(), shutdown);
         Self {
             config,
-            predecessors,
+            predecessors: identity.predecessors,
             dependencies,
             dispatcher,
             timeline,
@@ -241,16 +232,11 @@ impl<I: Intake> Worker<I> {
         let inherited = self.find_inherited(&slots).await;
         let mut claims = self.start_claims(slots, flows)?;
         let background = self.start_tasks(flow, ready);
-        let Settings {
-            worker_name,
-            limits,
-            ..
-        } = &self.dispatcher.settings;
-        let lease_secs = limits.lease.as_secs_f64();
+        let settings = &self.dispatcher.settings;
         tracing::info!(
-            worker = worker_name,
-            slots = limits.slots,
-            lease_secs,
+            worker = settings.worker_name,
+            slots = settings.limits.slots,
+            lease_secs = settings.limits.lease.as_secs_f64(),
             "worker has started"
         );
 
@@ -260,15 +246,12 @@ impl<I: Intake> Worker<I> {
         self.dispatcher.shutdown.drain.cancel();
         self.drain(claims, &jobs, &signals.now).await;
         let broken = background.finish().await.or(broken);
-        let Dependencies {
-            nats, feed, tools, ..
-        } = &self.dependencies;
-        feed.close().await;
-        if let Err(error) = nats.flush().await {
+        self.dependencies.feed.close().await;
+        if let Err(error) = self.dependencies.nats.flush().await {
             // The sessions are released all the same: the store has it.
             tracing::warn!("last acknowledgements may be lost: {error}");
         }
-        tools.close().await;
+        self.dependencies.tools.close().await;
         tracing::info!("worker is drained");
         match broken {
             None => Ok(()),
@@ -285,11 +268,13 @@ impl<I: Intake> Worker<I> {
             .dispatcher
             .inherited(&self.predecessors, slots.available_permits())
             .await;
-        let with_slot = |session| Some((session, Arc::clone(slots).try_acquire_owned().ok()?));
-        sessions.into_iter().filter_map(with_slot).collect()
+        sessions
+            .into_iter()
+            .filter_map(|session| Some((session, Arc::clone(slots).try_acquire_owned().ok()?)))
+            .collect()
     }
 
-    /// Goes on with these sessions, each in a job of its own.
+    /// Continues these sessions, each in a separate job.
     fn run_inherited(&self, inherited: Vec<(Inherited, OwnedSemaphorePermit)>, jobs: &TaskTracker) {
         if inherited.is_empty() {
             return;
@@ -345,44 +330,39 @@ impl<I: Intake> Worker<I> {
         let nats = &self.dependencies.nats;
         let dispatcher = || Arc::clone(&self.dispatcher);
         let (state, states) = watch::channel(State::Paused(Vec::new()));
-        let (timeline, timelines) = (self.timeline.clone(), self.timeline.subscribe());
-        let retention = self.config.retention.beyond(self.config.longest_cooldown());
         let sweeper = Sweeper::new(
             &self.dispatcher,
             self.config.worker.sweep_interval,
-            retention,
+            self.config.retention.beyond(self.config.longest_cooldown()),
         );
-        let (link, monitor) = (nats.clone(), QueueMonitor::new(nats));
+        let link = nats.clone();
+        let monitor = QueueMonitor::new(nats);
+
         let available = monitor.available();
-        let broker = move || link.connection_state().connected && *available.borrow();
         let check = Arc::new(ProviderCheck::new(
             self.config.clone(),
             self.dependencies.client.clone(),
         ));
-        let providers = check.why();
-        let passes = move || {
-            let check = Arc::clone(&check);
-            async move { check.passes().await }
-        };
-        let remedies = self.dependencies.remedies.clone();
-        let probes = Probes {
-            dispatcher: dispatcher(),
-            broker,
-            providers: passes,
-            state,
-            remedies,
-        };
         let applier = StateApplier {
             state: states.clone(),
-            timeline: timelines,
-            providers,
+            timeline: self.timeline.subscribe(),
+            providers: check.why(),
             flow,
             ready,
         };
-        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let probes = Probes {
+            dispatcher: dispatcher(),
+            broker: move || link.connection_state().connected && *available.borrow(),
+            providers: move || {
+                let check = Arc::clone(&check);
+                async move { check.passes().await }
+            },
+            state,
+            remedies: self.dependencies.remedies.clone(),
+        };
         let announcer = Announcer {
             dispatcher: dispatcher(),
-            version,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             state: states,
         };
         let queue_gauges = QueueGauges {
@@ -394,19 +374,17 @@ impl<I: Intake> Worker<I> {
             store: Arc::clone(&self.dependencies.store),
         };
 
+        let timeline_probe = TimelineProbe {
+            feed: Arc::clone(&self.dependencies.feed),
+            state: self.timeline.clone(),
+        };
         let background = Background::default();
         background.spawn("renewal", |end| LeaseRenewal(dispatcher()).run(end));
         background.spawn("requests", |end| CancelListener(dispatcher()).run(end));
         background.spawn("sweeper", |end| sweeper.run(end));
         background.spawn("probe", |end| probes.run(end));
         background.spawn("queue monitor", |end| monitor.run(end));
-        background.spawn("timeline probe", |end| {
-            TimelineProbe {
-                feed: Arc::clone(&self.dependencies.feed),
-                state: timeline,
-            }
-            .run(end)
-        });
+        background.spawn("timeline probe", |end| timeline_probe.run(end));
         background.spawn("state", |end| applier.run(end));
         background.spawn("presence", |end| announcer.run(end));
         background.spawn("queue gauges", |end| queue_gauges.run(end));
@@ -466,17 +444,12 @@ async fn handle<W: World<Delivery = JetStreamDelivery>>(
     dispatcher: Arc<Dispatcher<W>>,
     claimed: ClaimedJob,
 ) {
-    let ClaimedJob {
-        job,
-        priority,
-        deliveries,
-        slot,
-    } = claimed;
-    metrics::counter!("tarsy_alerts_received_total", "priority" => priority.as_str()).increment(1);
-    if deliveries > 1 {
+    let priority = claimed.priority.as_str();
+    metrics::counter!("tarsy_alerts_received_total", "priority" => priority).increment(1);
+    if claimed.deliveries > 1 {
         metrics::counter!("tarsy_alerts_redelivered_total").increment(1);
     }
-    dispatcher.handle(job).await;
+    dispatcher.handle(claimed.job).await;
     // The slot is free only now: the bus requests as many alerts as there are slots.
-    drop(slot);
+    drop(claimed.slot);
 }

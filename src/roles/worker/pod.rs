@@ -40,9 +40,9 @@ impl Pod {
     }
 }
 
-/// The place of a worker in its pod.
+/// The membership of a worker in its pod.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Membership {
     /// Workers of this pod that are dead.
     pub(super) predecessors: Vec<WorkerId>,
     /// Holds the lock.
@@ -57,7 +57,7 @@ struct Record {
     workers: Vec<Uuid>,
 }
 
-impl Place {
+impl Membership {
     /// Keeps the lock until the process ends, whatever it still does at its end. Returns the predecessors.
     pub(super) fn keep(self) -> Vec<WorkerId> {
         if let Some(lock) = self.lock {
@@ -66,20 +66,21 @@ impl Place {
         self.predecessors
     }
 
-    /// Takes the place of this worker in its pod. Without one the worker inherits nothing, and the log has the reason.
+    /// Enters this worker into the list of its pod. If that fails the worker inherits nothing, and the log has the
+    /// reason.
     pub(super) fn take(pod: Option<&Pod>, worker: WorkerId) -> Self {
         let Some(pod) = pod else {
             return Self::default();
         };
         match Self::try_take(pod, worker) {
-            Ok(place) => {
-                if place.lock.is_none() {
+            Ok(membership) => {
+                if membership.lock.is_none() {
                     tracing::warn!(
                         directory = %pod.state_dir.display(),
                         "no session of an earlier worker is taken over before its lease expires: another process of this pod runs"
                     );
                 }
-                place
+                membership
             }
             Err(error) => {
                 tracing::warn!(
@@ -109,13 +110,11 @@ impl Place {
         let predecessors = workers.iter().copied().map(WorkerId).collect();
         workers.push(worker.0);
         workers.drain(..workers.len().saturating_sub(MAX_WORKERS));
-        write(
-            &pod.state_dir,
-            &Record {
-                pod_uid: pod.uid.clone(),
-                workers,
-            },
-        )?;
+        let record = Record {
+            pod_uid: pod.uid.clone(),
+            workers,
+        };
+        write(&pod.state_dir, &record)?;
         Ok(Self {
             predecessors,
             lock: Some(file),
@@ -173,8 +172,8 @@ mod tests {
     }
 
     /// The numbers of the workers that this one inherits from. It dies when the place is dropped.
-    fn enters(number: u128, pod: &Pod) -> (Place, Vec<u128>) {
-        let place = Place::take(Some(pod), worker(number));
+    fn enters(number: u128, pod: &Pod) -> (Membership, Vec<u128>) {
+        let place = Membership::take(Some(pod), worker(number));
         let predecessors = place
             .predecessors
             .iter()
@@ -208,7 +207,9 @@ mod tests {
     #[test]
     fn a_worker_of_another_pod_inherits_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let (first, second) = (pod("a", directory.path()), pod("b", directory.path()));
+        let first = pod("a", directory.path());
+        let second = pod("b", directory.path());
+
         drop(enters(1, &first));
         assert_eq!(enters(2, &second).1, Vec::<u128>::new());
         assert_eq!(enters(3, &second).1, [2]);

@@ -33,11 +33,11 @@ pub(super) struct ProviderCheck {
 
 impl ProviderCheck {
     pub(super) fn new(config: Config, client: Client) -> Self {
-        let why = watch::Sender::new(Some("providers of models are not checked yet".to_owned()));
+        let unchecked = "providers of models are not checked yet".to_owned();
         Self {
             config,
             client,
-            why,
+            why: watch::Sender::new(Some(unchecked)),
             asked: Mutex::default(),
         }
     }
@@ -55,8 +55,10 @@ impl ProviderCheck {
         let Some(why) = self.check().await else {
             return false;
         };
-        let (passes, changed) = (why.is_none(), *self.why.borrow() != why);
-        if let Some(why) = why.as_ref().filter(|_| changed) {
+        let passes = why.is_none();
+        if let Some(why) = &why
+            && self.why.borrow().as_ref() != Some(why)
+        {
             tracing::error!("no alert is claimed: {why}");
         }
         self.why.send_replace(why);
@@ -90,25 +92,20 @@ impl ProviderCheck {
         if real.is_empty() {
             return Some(None);
         }
-        let may_ask = {
+        {
             let mut asked = self.asked.lock();
-            let may_ask = asked.is_none_or(|at| at.elapsed() >= ASK_INTERVAL);
-            if may_ask {
-                *asked = Some(Instant::now());
+            if asked.is_some_and(|at| at.elapsed() < ASK_INTERVAL) {
+                return None;
             }
-            may_ask
-        };
-        if !may_ask {
-            return None;
+            *asked = Some(Instant::now());
         }
         let answers = report(&self.config, &real, &self.client, Ask::OneWord(ASK_TIMEOUT)).await;
         for answer in &answers {
             if let Some(problem) = &answer.problem {
-                let (provider, code, fix) = (&answer.name, &problem.code, problem.fix.as_deref());
                 tracing::warn!(
-                    provider,
-                    code,
-                    fix,
+                    provider = answer.name,
+                    code = problem.code,
+                    fix = problem.fix.as_deref(),
                     "model does not answer: {}",
                     problem.message
                 );
@@ -131,30 +128,33 @@ fn choices(config: &Config) -> Vec<Vec<String>> {
 
 /// The reason why an agent has no provider that can be called.
 fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
-    let of = |name: &String| reports.iter().find(|report| report.name == *name);
-    let is_broken = |report: &&ModelReport| {
-        report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
-    };
+    let report_of = |name: &String| reports.iter().find(|report| report.name == *name);
     let dead = choices.iter().find(|names| {
         names
             .iter()
-            .all(|name| of(name).filter(is_broken).is_some())
+            .all(|name| report_of(name).is_some_and(is_dead))
     })?;
-    let why = dead.iter().filter_map(of).map(|report| {
-        let problem = report.problem.as_ref();
-        let message = problem
-            .map(|problem| problem.message.as_str())
-            .unwrap_or_default();
-        let fix = problem.and_then(|problem| problem.fix.as_ref());
-        let fix = fix.map(|fix| format!(". Fix: {fix}")).unwrap_or_default();
-        let used = report.used.join("; ");
-        format!(
-            "provider {} ({used}) cannot be used: {}{fix}",
-            report.name,
-            message.trim_end_matches('.')
-        )
-    });
-    Some(why.collect::<Vec<_>>().join("; "))
+    let reasons: Vec<String> = dead.iter().filter_map(report_of).map(reason).collect();
+    Some(reasons.join("; "))
+}
+
+/// Whether calls of the provider fail, and will fail until a person changes something.
+fn is_dead(report: &ModelReport) -> bool {
+    report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
+}
+
+fn reason(report: &ModelReport) -> String {
+    let used = report.used.join("; ");
+    let (message, fix) = match &report.problem {
+        Some(problem) => (problem.message.as_str(), problem.fix.as_deref()),
+        None => ("", None),
+    };
+    let fix = fix.map(|fix| format!(". Fix: {fix}")).unwrap_or_default();
+    format!(
+        "provider {} ({used}) cannot be used: {}{fix}",
+        report.name,
+        message.trim_end_matches('.')
+    )
 }
 
 fn code(report: &ModelReport) -> &str {

@@ -20,7 +20,7 @@ use tarsy_engine::ports::WorkerStatus;
 const QUEUE_INTERVAL: Duration = Duration::from_secs(15);
 /// A worker whose status is older has ended: it publishes one every five seconds.
 const STATUS_LIFETIME: Duration = Duration::from_secs(12);
-/// The status of further workers is ignored.
+/// The number of workers whose status is kept at most.
 const MAX_WORKERS: usize = 10_000;
 /// The delay before a failed subscription is repeated.
 const SUBSCRIBE_DELAY: Duration = Duration::from_secs(5);
@@ -113,17 +113,12 @@ impl Election {
 }
 
 fn set(backlog: &[Backlog]) {
-    for Backlog {
-        priority,
-        pending,
-        in_progress,
-        oldest,
-    } in backlog
-    {
-        let priority = priority.as_str();
-        let oldest = oldest.unwrap_or_default().as_secs_f64();
-        metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(count(*pending));
-        metrics::gauge!("tarsy_queue_in_progress", "priority" => priority).set(count(*in_progress));
+    for queue in backlog {
+        let priority = queue.priority.as_str();
+        let oldest = queue.oldest.unwrap_or_default().as_secs_f64();
+        metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(count(queue.pending));
+        metrics::gauge!("tarsy_queue_in_progress", "priority" => priority)
+            .set(count(queue.in_progress));
         metrics::gauge!("tarsy_queue_oldest_alert_age_seconds", "priority" => priority).set(oldest);
     }
     let now = u64::try_from(Utc::now().timestamp_millis()).unwrap_or_default();

@@ -52,23 +52,15 @@ impl StateApplier {
             .send_if_modified(|present| std::mem::replace(present, flow) != flow);
         self.ready.send_replace(readiness);
     }
-}
 
-impl StateApplier {
-    /// The reason why the worker is paused. The providers are the last of the services, and have a reason of their
-    /// own.
+    /// The reason why the worker is paused. The providers are checked after all services, and their check gives the
+    /// reason.
     fn paused(&self, unavailable: &[&str]) -> String {
-        let services: Vec<&str> = unavailable
-            .iter()
-            .copied()
-            .filter(|service| *service != PROVIDERS)
-            .collect();
+        let mut services = unavailable.to_vec();
+        services.retain(|service| *service != PROVIDERS);
         if services.is_empty() {
-            return self
-                .providers
-                .borrow()
-                .clone()
-                .unwrap_or_else(|| "starting".to_owned());
+            let providers = self.providers.borrow().clone();
+            return providers.unwrap_or_else(|| "starting".to_owned());
         }
         format!("{} unavailable", services.join(", "))
     }
@@ -76,10 +68,9 @@ impl StateApplier {
 
 /// Sets for each service whether the worker waits for it.
 fn show_pauses(state: &State) {
-    let unavailable: &[&str] = if let State::Paused(unavailable) = state {
-        unavailable
-    } else {
-        &[]
+    let unavailable: &[&str] = match state {
+        State::Paused(unavailable) => unavailable,
+        State::Claiming | State::Draining => &[],
     };
     for service in SERVICES {
         let waits = u8::from(unavailable.contains(&service));

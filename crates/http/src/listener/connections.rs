@@ -2,8 +2,8 @@
 //! new one.
 //!
 //! A connection is unauthenticated from its first byte until a request on it has proven its sender. The unauthenticated
-//! ones have a share of the permits of their own, and give way first: whatever clients without credentials do, those
-//! with credentials get the rest.
+//! ones have a separate share of the permits, and give way first: whatever clients without credentials do, clients with
+//! credentials get the rest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,9 +28,9 @@ const MIN_UNAUTHENTICATED: usize = 16;
 /// The limits of concurrent connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of the listener.
+    /// The connections of the listener.
     pub connections: usize,
-    /// From one IPv4 address, or from one IPv6 network of 64 bits.
+    /// The connections from one IPv4 address, or from one IPv6 network of 64 bits.
     pub per_address: usize,
 }
 
@@ -68,11 +68,11 @@ struct OpenConnection {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Since the connection was opened, or since a new request came after an answered one.
+    /// No request has proven its sender since the connection was opened, or since its last answer.
     Unauthenticated(Instant),
     /// An authenticated request is being answered.
     InUse,
-    /// Since the answer to an authenticated request ended.
+    /// The answer to an authenticated request has ended at this time.
     Idle(Instant),
 }
 
@@ -89,7 +89,9 @@ impl ConnectionLimiter {
     /// A permit for a connection from this address. At a limit another connection loses its permit; `None` when none
     /// may lose it: the new one has to be closed.
     pub fn acquire(&self, from: IpAddr) -> Option<Arc<ConnectionPermit>> {
-        let (address, now) = (network(from), Instant::now());
+        let address = network(from);
+        let now = Instant::now();
+
         let mut open = self.open.lock();
         let Some(superseded) = open.superseded_by(address, self.limits, now) else {
             self.count("refused");
@@ -101,7 +103,9 @@ impl ConnectionLimiter {
                 self.count("evicted");
             }
         }
-        let (number, revoked) = (open.next_number, CancellationToken::new());
+        let number = open.next_number;
+        let revoked = CancellationToken::new();
+
         open.next_number += 1;
         let connection = OpenConnection {
             address,
@@ -126,23 +130,18 @@ impl OpenConnections {
     fn superseded_by(&self, address: IpAddr, limits: Limits, now: Instant) -> Option<Vec<u64>> {
         let mut superseded = Vec::new();
         let is_own = |connection: &OpenConnection| connection.address == address;
-        if self
-            .by_number
-            .values()
-            .filter(|connection| is_own(connection))
-            .count()
-            >= limits.per_address
-        {
+        let own = self.by_number.values().filter(|other| is_own(other));
+        if own.count() >= limits.per_address {
             let own = self
                 .longest_unauthenticated(now, is_own)
                 .or_else(|| self.longest_idle(now, is_own))?;
             superseded.push(own);
         }
-        let is_counted = |connection: &OpenConnection| {
-            let since = connection.unauthenticated_since();
-            since.is_some_and(|since| now.duration_since(since) >= MAX_UNCOUNTED)
-        };
-        let unauthenticated = self.waiting(now, OpenConnection::unauthenticated_since, is_counted);
+        let unauthenticated =
+            self.waiting(now, OpenConnection::unauthenticated_since, |connection| {
+                let since = connection.unauthenticated_since();
+                since.is_some_and(|since| now.duration_since(since) >= MAX_UNCOUNTED)
+            });
         let excess = (unauthenticated.len() + 1).saturating_sub(limits.unauthenticated());
         superseded.extend(unauthenticated.into_iter().take(excess));
         if self.by_number.len() - superseded.len() >= limits.connections {
@@ -197,13 +196,11 @@ impl OpenConnections {
         since: fn(&OpenConnection) -> Option<Instant>,
         is_candidate: impl Fn(&OpenConnection) -> bool,
     ) -> Vec<u64> {
-        let candidates = self
+        let mut waiting: Vec<(Instant, u64)> = self
             .by_number
             .iter()
-            .filter(|(_, connection)| is_candidate(connection));
-        let since =
-            candidates.filter_map(|(number, connection)| Some((since(connection)?, *number)));
-        let mut waiting: Vec<_> = since
+            .filter(|(_, connection)| is_candidate(connection))
+            .filter_map(|(number, connection)| Some((since(connection)?, *number)))
             .filter(|(since, _)| now.duration_since(*since) >= MIN_WAIT)
             .collect();
         waiting.sort_unstable();
@@ -319,10 +316,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_longest_waiting_connection_is_revoked_and_one_in_use_is_kept() {
         let limiter = limiter(9, 2);
-        let (first, second) = (
-            limiter.acquire(address(1)).unwrap(),
-            limiter.acquire(address(1)).unwrap(),
-        );
+        let first = limiter.acquire(address(1)).unwrap();
+        let second = limiter.acquire(address(1)).unwrap();
+
         assert!(
             limiter.acquire(address(1)).is_none(),
             "both were opened just now"
@@ -361,10 +357,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_full_listener_revokes_the_permit_of_any_idle_connection() {
         let limiter = limiter(2, 2);
-        let (first, second) = (
-            limiter.acquire(address(1)).unwrap(),
-            limiter.acquire(address(2)).unwrap(),
-        );
+        let first = limiter.acquire(address(1)).unwrap();
+        let second = limiter.acquire(address(2)).unwrap();
+
         assert!(limiter.acquire(address(3)).is_none());
         tokio::time::advance(MIN_WAIT).await;
         let _in_use = first.begin();
@@ -447,15 +442,14 @@ mod tests {
 
     #[test]
     fn a_quarter_of_the_permits_needs_no_authentication_but_sixteen_at_least() {
-        let of = |connections| {
-            Limits {
-                connections,
-                per_address: connections,
-            }
-            .unauthenticated()
-        };
         assert_eq!(
-            [1, 16, 40, 64, 256, 1_024].map(of),
+            [1, 16, 40, 64, 256, 1_024].map(|connections| {
+                Limits {
+                    connections,
+                    per_address: connections,
+                }
+                .unauthenticated()
+            }),
             [1, 16, 16, 16, 64, 256]
         );
     }

@@ -86,10 +86,9 @@ pub async fn serve(
         match accepted {
             Ok((stream, client)) => match limiter.acquire(client.ip()) {
                 Some(permit) => {
-                    let client = ClientAddress(client.ip());
                     let connection = Connection {
                         stream,
-                        client,
+                        client: ClientAddress(client.ip()),
                         permit,
                         options,
                         stop: stop.clone(),
@@ -107,14 +106,11 @@ pub async fn serve(
     }
     drop(listener);
     connections.close();
-    if tokio::time::timeout(options.drain_timeout, connections.wait())
-        .await
-        .is_err()
-    {
-        let count = connections.len();
+    let drained = tokio::time::timeout(options.drain_timeout, connections.wait()).await;
+    if drained.is_err() {
         tracing::warn!(
             listener = options.name,
-            connections = count,
+            connections = connections.len(),
             "connections still open at shutdown: dropped"
         );
     }
@@ -148,16 +144,17 @@ impl Connection {
         } = self;
         let _counted = options.open_connections.map(Counted::new);
         let router = TowerToHyperService::new(router);
-        let of_requests = Arc::clone(&permit);
+        let permit_of_requests = Arc::clone(&permit);
         let service = service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(client);
-            request
-                .extensions_mut()
-                .insert(Permit(Arc::clone(&of_requests)));
-            let (exchange, response) = (of_requests.begin(), router.call(request));
+            let extensions = request.extensions_mut();
+            extensions.insert(client);
+            extensions.insert(Permit(Arc::clone(&permit_of_requests)));
+            let exchange = permit_of_requests.begin();
+            let response = router.call(request);
+
             async move {
                 let response = response.await?;
-                Ok::<_, Infallible>(response.map(|body| Answer {
+                Ok::<_, Infallible>(response.map(|body| ResponseBody {
                     body,
                     _exchange: exchange,
                 }))
@@ -209,12 +206,12 @@ impl Drop for Counted {
 }
 
 /// The body of a response: the exchange lasts until all of it is written, which takes long for a stream.
-struct Answer {
+struct ResponseBody {
     body: body::Body,
     _exchange: Exchange,
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Error;
 

@@ -27,10 +27,11 @@ impl Token {
 
     /// Accepts this token in place of the present one, unless no client can send it. Returns whether it is accepted.
     pub fn renew(&self, text: &str) -> bool {
-        if is_sendable(text) {
+        let accepted = is_sendable(text);
+        if accepted {
             *self.0.write() = Sha256::digest(text).into();
         }
-        is_sendable(text)
+        accepted
     }
 
     /// Whether these headers carry the token, compared in constant time.

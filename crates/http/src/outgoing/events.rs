@@ -1,7 +1,7 @@
 //! Server-sent events: splits the bytes of a response into events of bounded size.
 //!
-//! Fields that the specification ignores are no error, and a byte that is no UTF-8 becomes U+FFFD: neither costs an
-//! answer. A line that is no field is passed on, because some servers send JSON without a frame.
+//! Fields that the specification ignores are not errors, and a byte that is not UTF-8 becomes U+FFFD: neither makes an
+//! answer fail. A line that is not a field is passed on, because some servers send JSON without a frame.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use sseer::parser::{RawEventLineOwned, parse_line_from_buffer};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The fields of one event, but its name.
+/// The fields of one event, without its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
     pub data: Option<String>,
@@ -108,7 +108,7 @@ impl Reader {
         true
     }
 
-    /// Adds a field to the event. A line with another name is no field.
+    /// Adds a field to the event. A line with another name is not a field.
     fn field(&mut self, name: &[u8], value: Option<&[u8]>) -> Option<Piece> {
         if !matches!(name, b"data" | b"event" | b"id" | b"retry") {
             let mut line = text(name).into_owned();

@@ -14,7 +14,7 @@ use tokio_rustls::client::TlsStream;
 
 const DEFAULT_PORT: u16 = 443;
 
-/// The reason why there is no connection.
+/// The reason for a failed connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectFault {
     #[error("{0}")]

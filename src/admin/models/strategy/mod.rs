@@ -8,13 +8,13 @@ mod reading;
 mod tests;
 mod words;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
 pub use self::reading::{Outcome, Reading};
 
-use super::probe::{self, Answer, Question, measured, message};
+use super::probe::{self, Answer, Question, ask, message};
 use super::{ModelReport, Problem, State, advice};
 use tarsy_core::execution::entry::{Finish, Role, ToolCall};
 use tarsy_core::plan::{ProviderPlan, Strategy, ToolSpec};
@@ -63,13 +63,12 @@ pub(super) struct Plans {
 
 /// The report of a provider that replays recordings.
 pub(super) fn of_recording(report: ModelReport) -> ModelReport {
-    let notes = vec![words::RECORDING.to_owned()];
     ModelReport {
         probe: Some(StrategyReport {
             strategy: None,
             native: None,
             react: None,
-            notes,
+            notes: vec![words::RECORDING.to_owned()],
         }),
         ..report
     }
@@ -77,38 +76,18 @@ pub(super) fn of_recording(report: ModelReport) -> ModelReport {
 
 /// The report with the strategy that fits, or with the reason why none does.
 pub(super) async fn probe(report: ModelReport, plans: Plans, client: &Client) -> ModelReport {
-    let Plans {
-        native,
-        react,
-        timeout,
-    } = plans;
-    let native = ask(client, native, native_question(timeout)).await;
-    let asked_native = match native {
-        Ok(asked) => Asked {
-            reading: of_native(&asked.observed).await,
-            answer: Some(asked.answer),
-            problem: None,
-        },
+    let native = match ask(client, plans.native, native_question(plans.timeout)).await {
+        Ok(answered) => Asked::answered(of_native(&answered.observed).await, answered.answer),
         Err(error) => Asked::failed(error, &report),
     };
-    if !asked_native.needs_react() {
-        return concluded(report, asked_native, None);
+    if !native.needs_react() {
+        return concluded(report, native, None);
     }
-    let asked_react = match ask(client, react, react_question(timeout)).await {
-        Ok(asked) => Asked {
-            reading: of_react(&asked.observed).await,
-            answer: Some(asked.answer),
-            problem: None,
-        },
+    let react = match ask(client, plans.react, react_question(plans.timeout)).await {
+        Ok(answered) => Asked::answered(of_react(&answered.observed).await, answered.answer),
         Err(error) => Asked::failed(error, &report),
     };
-    concluded(report, asked_native, Some(asked_react))
-}
-
-/// An answer, and how long it took.
-struct Answered {
-    observed: Observed,
-    answer: Answer,
+    concluded(report, native, Some(react))
 }
 
 /// A request, and what its answer or its failure shows.
@@ -119,6 +98,14 @@ struct Asked {
 }
 
 impl Asked {
+    fn answered(reading: Reading, answer: Answer) -> Self {
+        Self {
+            reading,
+            answer: Some(answer),
+            problem: None,
+        }
+    }
+
     fn failed(error: ModelError, report: &ModelReport) -> Self {
         let problem = probe::problem(error, report);
         Self {
@@ -130,29 +117,13 @@ impl Asked {
 
     /// Whether a call as text may succeed where a structured one did not.
     fn needs_react(&self) -> bool {
-        let is_about_tools =
-            |problem: &Problem| ABOUT_TOOLS.contains(&ErrorCode::of(&problem.code));
         !self.reading.fits()
             && self.reading.reason.as_deref() != Some(Finish::MaxTokens.as_str())
-            && self.problem.as_ref().is_none_or(is_about_tools)
+            && self
+                .problem
+                .as_ref()
+                .is_none_or(|problem| ABOUT_TOOLS.contains(&ErrorCode::of(&problem.code)))
     }
-}
-
-async fn ask(
-    client: &Client,
-    plan: ProviderPlan,
-    question: Question,
-) -> Result<Answered, ModelError> {
-    let began = Instant::now();
-    let observed = match client.observe(probe::request(plan, question)).await {
-        Ok(observed) => observed,
-        Err(ModelError::Failed { code, .. }) if ErrorCode::of(&code) == ErrorCode::MaxTokens => {
-            probe::cut_off()
-        }
-        Err(error) => return Err(error),
-    };
-    let answer = measured(&observed, began.elapsed());
-    Ok(Answered { observed, answer })
 }
 
 fn native_question(timeout: Duration) -> Question {
@@ -175,12 +146,11 @@ fn react_question(timeout: Duration) -> Question {
         runbooks: &[],
         fetched: None,
     };
-    let messages = vec![
-        message(Role::System, prompt::system(&briefing)),
-        message(Role::User, TASK),
-    ];
     Question {
-        messages,
+        messages: vec![
+            message(Role::System, prompt::system(&briefing)),
+            message(Role::User, TASK),
+        ],
         tools: Vec::new(),
         timeout,
     }
@@ -230,34 +200,29 @@ fn concluded(report: ModelReport, native: Asked, react: Option<Asked>) -> ModelR
         (false, true) => Some(Strategy::React),
         (false, false) => None,
     };
-    let problem = strategy.is_none().then(|| {
-        let first = native.problem.clone();
+    let problem = strategy.is_none().then(|| match &native.problem {
         // A second failure is hardly one of tools: the first says what is wrong.
-        let is_failure = react.as_ref().is_none_or(|asked| asked.problem.is_some());
-        first
-            .filter(|_| is_failure)
-            .unwrap_or_else(|| none_fits(&native.reading, &report.name))
+        Some(first) if react.as_ref().is_none_or(|asked| asked.problem.is_some()) => first.clone(),
+        Some(_) | None => none_fits(&native.reading, &report.name),
     });
     let notes = words::notes(&native.reading, react.as_ref().map(|asked| &asked.reading));
     let answer = native
         .answer
         .or_else(|| react.as_ref().and_then(|asked| asked.answer.clone()));
-    let found = StrategyReport {
-        strategy: strategy.map(Strategy::as_str),
-        native: Some(native.reading),
-        react: react.map(|asked| asked.reading),
-        notes,
-    };
-    let state = if problem.is_some() {
-        State::Unusable
-    } else {
-        State::Ready
-    };
     ModelReport {
-        state,
+        state: if problem.is_some() {
+            State::Unusable
+        } else {
+            State::Ready
+        },
         problem,
         answer,
-        probe: Some(found),
+        probe: Some(StrategyReport {
+            strategy: strategy.map(Strategy::as_str),
+            native: Some(native.reading),
+            react: react.map(|asked| asked.reading),
+            notes,
+        }),
         ..report
     }
 }
@@ -268,12 +233,10 @@ fn none_fits(native: &Reading, name: &str) -> Problem {
         Some(word) if word == Finish::MaxTokens.as_str() => ErrorCode::MaxTokens.as_str(),
         Some(_) | None => "no_strategy",
     };
-    let fix = advice::of_code(code, name, "", None);
-    let message = words::none_fits(code).to_owned();
     Problem {
         code: code.to_owned(),
         provider_status: String::new(),
-        message,
-        fix,
+        message: words::none_fits(code).to_owned(),
+        fix: advice::of_code(code, name, "", None),
     }
 }

@@ -55,14 +55,13 @@ pub struct Reading {
 
 impl Reading {
     fn of(outcome: Outcome, observed: &Observed) -> Self {
-        let (reasoning_tag, is_unsure) = (observed.reasoning_tag.clone(), observed.is_unsure);
         Self {
             outcome,
             called: None,
             reason: None,
             markup: None,
-            reasoning_tag,
-            is_unsure,
+            reasoning_tag: observed.reasoning_tag.clone(),
+            is_unsure: observed.is_unsure,
         }
     }
 
@@ -82,19 +81,20 @@ impl Reading {
 
 /// The answer to a request with the tool; `fit` is that of the call that counts.
 pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading {
-    let markup = markup(&observed.answer.text).filter(|_| observed.answer.calls.is_empty());
+    let has_calls = !observed.answer.calls.is_empty();
+    let markup = if has_calls {
+        None
+    } else {
+        markup(&observed.answer.text)
+    };
     let ended = Ended {
         finish: observed.answer.finish,
-        has_calls: !observed.answer.calls.is_empty(),
+        has_calls,
         has_text_call: markup.is_some(),
         before: 0,
     };
-    let of = |outcome| Reading {
-        markup: markup.clone(),
-        ..Reading::of(outcome, observed)
-    };
     if verdict(ended, Strategy::NativeThinking, Purpose::Iteration) != Verdict::Take {
-        return not_counted(ended, of);
+        return not_counted(ended, markup, observed);
     }
     match (called(observed), fit) {
         (Some(call), Some(fit)) => of_call(&call.tool, fit, observed),
@@ -104,19 +104,19 @@ pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading 
 
 /// The answer to a request for a call as text.
 pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit>) -> Reading {
-    let markup = markup(&observed.answer.text).filter(|_| reply.kind != ReplyKind::Action);
+    let markup = if reply.kind == ReplyKind::Action {
+        None
+    } else {
+        markup(&observed.answer.text)
+    };
     let ended = Ended {
         finish: observed.answer.finish,
         has_calls: false,
         has_text_call: markup.is_some(),
         before: 0,
     };
-    let of = |outcome| Reading {
-        markup: markup.clone(),
-        ..Reading::of(outcome, observed)
-    };
     if verdict(ended, Strategy::React, Purpose::Iteration) != Verdict::Take {
-        return not_counted(ended, of);
+        return not_counted(ended, markup, observed);
     }
     let name = reply.action.as_deref().unwrap_or_default();
     match (reply.kind, fit) {
@@ -136,13 +136,16 @@ pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit
 }
 
 /// An answer whose end does not let it count.
-fn not_counted(ended: Ended, of: impl Fn(Outcome) -> Reading) -> Reading {
-    if ended.code() == ErrorCode::CallInText {
-        return of(Outcome::CallInText);
-    }
+fn not_counted(ended: Ended, markup: Option<String>, observed: &Observed) -> Reading {
+    let (outcome, reason) = if ended.code() == ErrorCode::CallInText {
+        (Outcome::CallInText, None)
+    } else {
+        (Outcome::CutOff, Some(ended.finish.as_str().to_owned()))
+    };
     Reading {
-        reason: Some(ended.finish.as_str().to_owned()),
-        ..of(Outcome::CutOff)
+        markup,
+        reason,
+        ..Reading::of(outcome, observed)
     }
 }
 

@@ -10,13 +10,15 @@ const ARGUMENTS: &str = r#"{"word": "ready", "numbers": [1, 2, 3]}"#;
 const MARKUP: &str = "<tool_call>\n{\"name\": \"tarsy__echo\", \"arguments\": {}}\n</tool_call>";
 
 fn observed(text: &str, calls: &[&str], finish: Finish) -> Observed {
-    let call = |name: &&str| ToolCall {
-        id: String::new(),
-        tool: (*name).to_owned(),
-        arguments: ARGUMENTS.to_owned(),
-        read_only: false,
-    };
-    let calls = calls.iter().map(call).collect();
+    let calls = calls
+        .iter()
+        .map(|name| ToolCall {
+            id: String::new(),
+            tool: (*name).to_owned(),
+            arguments: ARGUMENTS.to_owned(),
+            read_only: false,
+        })
+        .collect();
     Observed {
         answer: ModelAnswer {
             text: text.to_owned(),

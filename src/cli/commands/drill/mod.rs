@@ -1,6 +1,6 @@
 //! `tarsy drill`: runs the whole system against recorded evidence; `--kill` kills the owner of the session.
 //!
-//! The LLM service, two workers and their MCP server are processes of their own ([`processes`]). With `--provider`
+//! The LLM service, two workers and their MCP server are separate processes ([`processes`]). With `--provider`
 //! ([`provider`]) a real model takes the place of the recording, and a rubric judges its report ([`verdict`]).
 
 mod provider;
@@ -38,7 +38,7 @@ use tarsy_store::{MIGRATION_TIMEOUT, Store};
 /// The iteration in which the owner is killed. The first one is complete, so the next worker has a journal to replay.
 const KILL_IN_ITERATION: u32 = 2;
 
-/// More events than a drill has.
+/// A limit above the number of events that a drill has.
 const ALL_EVENTS: u32 = 1_000_000;
 
 pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<Exit> {
@@ -113,10 +113,10 @@ struct Run<'r> {
 
 fn list(view: &ViewArgs) -> anyhow::Result<Exit> {
     for drill in BUILTIN {
-        let (name, title) = (drill.name, drill.title()?);
-        let line = json!({"name": name, "title": title});
+        let name = drill.name;
+        let title = drill.title()?;
         print(&[if view.json {
-            json_line(&line)?
+            json_line(&json!({"name": name, "title": title}))?
         } else {
             format!("{name:<16} {title}")
         }])?;
@@ -185,7 +185,7 @@ impl Run<'_> {
             session,
             queue: None,
         };
-        let exit = sources.show(target, options.clone(), |item| {
+        let showing = sources.show(target, options.clone(), |item| {
             if let TimelineItem::Event(event) = item {
                 seen.push(event.clone());
                 if is_due && is_time_to_kill(event) {
@@ -198,8 +198,7 @@ impl Run<'_> {
             }
             Ok(())
         });
-        let exit = exit.await?;
-        let exit = match (exit, self.model) {
+        let exit = match (showing.await?, self.model) {
             (Exit::Done | Exit::Failed, Some(model)) => {
                 self.judge_report(model, &sources, session, &seen).await?
             }
@@ -224,7 +223,7 @@ impl Run<'_> {
         addresses: &mut Addresses,
     ) -> anyhow::Result<()> {
         addresses.llm_addr = processes.start_llm_service(self.drill, self.model).await?;
-        let asked = match self.model {
+        let model = match self.model {
             None => "SCRIPTED: replays a recording, no model is called".to_owned(),
             Some(model) => {
                 let key = provider::key(model)
@@ -235,27 +234,21 @@ impl Run<'_> {
                 )
             }
         };
-        ok(
-            "llm-service",
-            &format!("{}, {asked}", addresses.llm_addr),
-            None,
-        )?;
+        let detail = format!("{}, {model}", addresses.llm_addr);
+        ok("llm-service", &detail, None)?;
+        let evidence = self.drill.evidence()?;
+        let role = Role {
+            drill: &self.drill.reference(),
+            model: self.model,
+            now: evidence.now,
+        };
         for name in ["w1", "w2"] {
-            let role = Role {
-                drill: &self.drill.reference(),
-                model: self.model,
-                now: self.drill.evidence()?.now,
-            };
             processes.start_worker(name, &role, addresses).await?;
         }
-        let read_only = self
-            .drill
-            .evidence()?
-            .tools
-            .iter()
-            .filter(|tool| tool.read_only)
-            .count();
-        let (slots, lease) = (self.config.worker.slots, self.config.worker.lease.as_secs());
+        let read_only = evidence.tools.iter().filter(|tool| tool.read_only).count();
+        let slots = self.config.worker.slots;
+        let lease = self.config.worker.lease.as_secs();
+
         let detail = format!(
             "{slots} slots each; tools: drill ({read_only}, all read-only); lease {lease} s for this drill"
         );
@@ -272,10 +265,9 @@ impl Run<'_> {
         exit: Exit,
     ) -> anyhow::Result<Exit> {
         let store = sources.store.as_ref().context("no database")?;
-        let (events, evidence) = (
-            store.events(session, 0, ALL_EVENTS).await?,
-            self.drill.evidence()?,
-        );
+        let events = store.events(session, 0, ALL_EVENTS).await?;
+        let evidence = self.drill.evidence()?;
+
         let tool_requests = self.counters.tool_requests()?;
         let model_requests = if self.model.is_none() {
             Some(self.counters.model_requests()?)
@@ -301,14 +293,9 @@ impl Run<'_> {
             ))?;
         }
         let faults = facts.faults();
-        for fault in &faults {
-            write_error(&format!("drill {}: {fault}", self.drill.name));
-        }
-        Ok(if faults.is_empty() {
-            exit
-        } else {
-            Exit::Failed
-        })
+        report_faults(self.drill, &faults);
+        let sound = faults.is_empty();
+        Ok(if sound { exit } else { Exit::Failed })
     }
 
     /// Judges the report of a real model with the rubric of the drill.
@@ -324,11 +311,7 @@ impl Run<'_> {
         let mut events = seen.to_vec();
         events.sort_by_key(|event| event.session_seq);
         events.dedup_by_key(|event| event.session_seq);
-        if self.args.kill
-            && !events
-                .iter()
-                .any(|event| event.event_type == EventType::SessionResumed)
-        {
+        if self.args.kill && !is_resumed(&events) {
             note("No worker was killed: the model called no tool in its second turn.")?;
         }
         let format = if self.args.view.json {
@@ -371,31 +354,26 @@ async fn ask(
     options: Options,
 ) -> anyhow::Result<Exit> {
     let session = SessionId(Uuid::now_v7());
-    let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string()});
-    let (priority, suffix) = (Priority::Critical, "drill".parse().ok());
-    let body = question.as_bytes().to_vec();
-    sources
-        .nats
-        .publish_question(NewAlert {
-            priority,
-            suffix,
-            body,
-            headers,
-        })
-        .await?;
+    let alert = NewAlert {
+        priority: Priority::Critical,
+        suffix: "drill".parse().ok(),
+        body: question.as_bytes().to_vec(),
+        headers: json!({SESSION_ID: session, PARENT_ID: parent}),
+    };
+    sources.nats.publish_question(alert).await?;
     note(&format!("\nA question: {question}\n"))?;
     let mut seen = Vec::new();
     let target = Target {
         session,
         queue: None,
     };
-    let exit = sources.show(target, options, |item| {
+    let showing = sources.show(target, options, |item| {
         if let TimelineItem::Event(event) = item {
             seen.push(event.event_type.clone());
         }
         Ok(())
     });
-    let exit = exit.await?;
+    let exit = showing.await?;
     let wanted = [EventType::UserQuestion, EventType::FinalAnalysis];
     let missing: Vec<_> = wanted
         .iter()
@@ -404,11 +382,8 @@ async fn ask(
     for event in &missing {
         write_error(&format!("the question: no event {event}"));
     }
-    Ok(if exit == Exit::Done && !missing.is_empty() {
-        Exit::Failed
-    } else {
-        exit
-    })
+    let unanswered = exit == Exit::Done && !missing.is_empty();
+    Ok(if unanswered { Exit::Failed } else { exit })
 }
 
 /// Whether a tool call of the second iteration is durable: its tools are running.
@@ -423,21 +398,24 @@ fn judge(drill: &Drill, seen: &[TimelineEvent], args: &DrillArgs) -> anyhow::Res
         .expected()
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     let mut faults = expected.check(seen);
-    if args.kill
-        && !seen
-            .iter()
-            .any(|event| event.event_type == EventType::SessionResumed)
-    {
+    if args.kill && !is_resumed(seen) {
         faults.push("the owner was killed, but no worker resumed the session".to_owned());
     }
-    for fault in &faults {
+    report_faults(drill, &faults);
+    let sound = faults.is_empty();
+    Ok(if sound { Exit::Done } else { Exit::Failed })
+}
+
+fn is_resumed(events: &[TimelineEvent]) -> bool {
+    events
+        .iter()
+        .any(|event| event.event_type == EventType::SessionResumed)
+}
+
+fn report_faults(drill: &Drill, faults: &[String]) {
+    for fault in faults {
         write_error(&format!("drill {}: {fault}", drill.name));
     }
-    Ok(if faults.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Failed
-    })
 }
 
 /// Prints progress on standard error; standard output is for the timeline.

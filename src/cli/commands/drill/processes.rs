@@ -24,7 +24,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A process that has not ended this long after SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The variables of a role that the processes of a drill do not have: they may run beside it.
+/// The variables that the processes of a drill do not get: they are for a role that may run on this machine.
 const VARIABLES_OF_ROLES: [&str; 6] = [
     "TARSY_CONFIG",
     "TARSY_LISTEN",
@@ -79,7 +79,7 @@ impl<'p> DrillProcesses<'p> {
         drill: &Drill,
         model: Option<&RealModel>,
     ) -> anyhow::Result<String> {
-        // Without the settings of a tarsy.yaml in this folder: they are for another service.
+        // The settings of a tarsy.yaml in this folder are for another service.
         let mut command = self.command([
             "llm-service",
             "--with-parent",
@@ -131,17 +131,14 @@ impl<'p> DrillProcesses<'p> {
             command.arg("--clock-at").arg(now.to_rfc3339());
         }
         command.arg("--drill-calls-file").arg(self.counters.tools());
+        let database_url = addresses.database_url.as_deref().unwrap_or_default();
         command
             .env("NATS_URL", &addresses.nats_url)
-            .env("TARSY_LLM_ADDR", &addresses.llm_addr);
-        command.env(
-            "DATABASE_URL",
-            addresses.database_url.as_deref().unwrap_or_default(),
-        );
-        let mut child = command.spawn().with_context(|| format!("worker {name}"))?;
-        ready(&mut child)
-            .await
-            .with_context(|| format!("worker {name}"))?;
+            .env("TARSY_LLM_ADDR", &addresses.llm_addr)
+            .env("DATABASE_URL", database_url);
+        let context = || format!("worker {name}");
+        let mut child = command.spawn().with_context(context)?;
+        ready(&mut child).await.with_context(context)?;
         self.workers.push((name, child));
         Ok(())
     }
@@ -153,11 +150,8 @@ impl<'p> DrillProcesses<'p> {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true);
-        for variable in VARIABLES_OF_ROLES {
-            command.env_remove(variable);
-        }
-        // The LLM service of a drill listens on loopback, without TLS.
-        for variable in LLM_CREDENTIALS {
+        // The LLM service of a drill listens on loopback, without TLS, so it needs no credentials either.
+        for variable in VARIABLES_OF_ROLES.into_iter().chain(LLM_CREDENTIALS) {
             command.env_remove(variable);
         }
         if self.logging == Logging::Errors {

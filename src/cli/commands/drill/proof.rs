@@ -3,7 +3,7 @@
 //! Nothing in it is assumed. The events are those of the database; the tool server and the scripted model count the
 //! requests that arrive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) struct Counters {
 /// A request that arrived at the tool server.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 pub(super) struct ToolRequest {
-    /// Without the name of the server.
+    /// The name of the tool, without that of the server.
     pub(super) tool: String,
     pub(super) arguments: Value,
 }
@@ -120,11 +120,9 @@ impl Facts<'_> {
         }
         if let Some((event, waited)) = self.resumed() {
             let worker = worker(event).unwrap_or("?");
-            let (seq, waited, lease) = (
-                event.session_seq,
-                format::span(waited),
-                self.lease.as_secs(),
-            );
+            let seq = event.session_seq;
+            let waited = format::span(waited);
+            let lease = self.lease.as_secs();
             add(
                 "taken over",
                 format!("by {worker} after {waited} (event {seq}; the lease is {lease} s)"),
@@ -132,40 +130,27 @@ impl Facts<'_> {
         }
         add("sent again", self.sent_again());
         add("changes", self.changes());
-        let (events, end) = (
-            self.events.len(),
-            self.events
-                .iter()
-                .filter(|event| event.event_type.is_end())
-                .count(),
-        );
+        let ends = self.events.iter().filter(|event| event.event_type.is_end());
+        let ends = format::count(ends.count(), "end");
+        let events = format::count(self.events.len(), "event");
         let gaps = if self.has_gaps() {
             "with gaps"
         } else {
             "without a gap"
         };
-        add(
-            "timeline",
-            format!(
-                "{}, numbered {gaps}, {}",
-                format::count(events, "event"),
-                format::count(end, "end")
-            ),
-        );
+        add("timeline", format!("{events}, numbered {gaps}, {ends}"));
         lines
     }
 
     /// The violations of the guarantees; empty if there are none.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        for tool in self
-            .repeats()
-            .keys()
-            .filter(|tool| !self.is_read_only(tool))
-        {
-            faults.push(format!(
-                "{SERVER}.{tool} may change something and was sent twice"
-            ));
+        for tool in self.repeats().into_keys() {
+            if !self.is_read_only(tool) {
+                faults.push(format!(
+                    "{SERVER}.{tool} may change something and was sent twice"
+                ));
+            }
         }
         if self.has_gaps() {
             faults.push("the stored timeline has gaps".to_owned());
@@ -175,10 +160,9 @@ impl Facts<'_> {
 
     fn sent_again(&self) -> String {
         let repeats = self.repeats();
-        let (again, of) = (
-            repeats.values().sum::<usize>(),
-            format::count(self.tool_requests.len(), "tool call"),
-        );
+        let again = repeats.values().sum::<usize>();
+        let of = format::count(self.tool_requests.len(), "tool call");
+
         let names: Vec<String> = repeats
             .keys()
             .map(|tool| format!("{SERVER}.{tool}"))
@@ -191,9 +175,7 @@ impl Facts<'_> {
         let Some(requests) = self.model_requests else {
             return tools;
         };
-        let mut distinct = requests.to_vec();
-        distinct.sort();
-        distinct.dedup();
+        let distinct: BTreeSet<&ModelRequest> = requests.iter().collect();
         let again = requests.len() - distinct.len();
         format!(
             "{tools}; {again} of {}",
@@ -213,13 +195,11 @@ impl Facts<'_> {
             .filter(|(tool, _)| !self.is_read_only(tool))
             .map(|(_, count)| count)
             .sum();
-        match sent {
-            0 => "0 calls sent that may change something".to_owned(),
-            _ => format!(
-                "{} sent that may change something, {twice} of them twice",
-                format::count(sent, "call")
-            ),
+        if sent == 0 {
+            return "0 calls sent that may change something".to_owned();
         }
+        let calls = format::count(sent, "call");
+        format!("{calls} sent that may change something, {twice} of them twice")
     }
 
     fn is_read_only(&self, tool: &str) -> bool {
@@ -230,14 +210,9 @@ impl Facts<'_> {
     fn repeats(&self) -> BTreeMap<&str, usize> {
         let asked: Vec<(&str, Value)> = self.events.iter().filter_map(asked).collect();
         let mut repeats = BTreeMap::new();
-        for (place, request) in self.tool_requests.iter().enumerate() {
-            let is_same = |other: &&ToolRequest| *other == request;
-            let earlier = self
-                .tool_requests
-                .iter()
-                .take(place)
-                .filter(is_same)
-                .count();
+        for (index, request) in self.tool_requests.iter().enumerate() {
+            let earlier = self.tool_requests.iter().take(index);
+            let earlier = earlier.filter(|other| *other == request).count();
             let wanted = asked
                 .iter()
                 .filter(|(tool, with)| *tool == request.tool && *with == request.arguments)
@@ -258,12 +233,8 @@ impl Facts<'_> {
                 if event.event_type == EventType::SessionResumed
                     && worker(event) != Some(killed.as_str()) =>
             {
-                Some((
-                    event,
-                    (event.created_at - before.created_at)
-                        .to_std()
-                        .unwrap_or_default(),
-                ))
+                let waited = event.created_at - before.created_at;
+                Some((event, waited.to_std().unwrap_or_default()))
             }
             _ => None,
         })
@@ -291,10 +262,8 @@ fn asked(event: &TimelineEvent) -> Option<(&str, Value)> {
         .as_str()?
         .strip_prefix(SERVER)?
         .strip_prefix('.')?;
-    Some((
-        tool,
-        serde_json::from_str(&event.content).unwrap_or_default(),
-    ))
+    let arguments = serde_json::from_str(&event.content).unwrap_or_default();
+    Some((tool, arguments))
 }
 
 #[cfg(test)]

@@ -122,19 +122,11 @@ pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), Not
     }
     if is_local || args.base_url.is_some() {
         let address = address(provider, known);
-        let is_open = match address
-            .as_ref()
-            .map(|url| (url.host_str(), url.port_or_known_default()))
-        {
-            Some((Some(host), Some(port))) => {
-                let connect = TcpStream::connect((host.trim_matches(['[', ']']).to_owned(), port));
-                tokio::time::timeout(CONNECT_TIMEOUT, connect)
-                    .await
-                    .is_ok_and(|connected| connected.is_ok())
-            }
-            _ => false,
+        let accepts = match &address {
+            Some(url) => accepts_connections(url).await,
+            None => false,
         };
-        if !is_open {
+        if !accepts {
             let shown = address.map_or_else(
                 || provider.base_url.clone(),
                 |url| url.origin().ascii_serialization(),
@@ -147,6 +139,17 @@ pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), Not
     Ok(())
 }
 
+async fn accepts_connections(url: &Url) -> bool {
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return false;
+    };
+    let connect = TcpStream::connect((host.trim_matches(['[', ']']), port));
+    matches!(
+        tokio::time::timeout(CONNECT_TIMEOUT, connect).await,
+        Ok(Ok(_))
+    )
+}
+
 /// A named key is needed in any case. Otherwise a server of the user's own, and Vertex AI, can do without one.
 fn needs_key(provider: &LlmProvider) -> bool {
     let is_elsewhere = provider.provider == LOCAL.provider || !provider.base_url.is_empty();
@@ -157,21 +160,22 @@ fn needs_key(provider: &LlmProvider) -> bool {
 
 /// The variable from which the LLM service will read the key; `None` if none is set.
 pub(super) fn key(model: &RealModel) -> Option<String> {
-    let is_set = |name: &str| {
-        let names = [name.to_owned(), format!("{name}_FILE")];
-        names
-            .iter()
-            .any(|name| process_env(name).is_some_and(|value| !value.trim().is_empty()))
+    let named = model.provider.api_key_env.as_str();
+    let names = if named.is_empty() {
+        known::by_name(&model.provider.provider).map_or(&[][..], |known| known.keys)
+    } else {
+        &[named]
     };
-    let named = Some(model.provider.api_key_env.clone()).filter(|name| !name.is_empty());
-    let known = known::by_name(&model.provider.provider)
-        .map(|known| known.keys)
-        .unwrap_or_default();
-    let all = named.map_or_else(
-        || known.iter().map(|name| (*name).to_owned()).collect(),
-        |name| vec![name],
-    );
-    all.into_iter().find(|name| is_set(name))
+    let set = names.iter().find(|name| is_set(name))?;
+    Some((*set).to_owned())
+}
+
+/// Whether the variable, or the variable of its file, has a value.
+fn is_set(name: &str) -> bool {
+    let names = [name.to_owned(), format!("{name}_FILE")];
+    names
+        .iter()
+        .any(|name| process_env(name).is_some_and(|value| !value.trim().is_empty()))
 }
 
 fn address(provider: &LlmProvider, known: Option<&Provider>) -> Option<Url> {
@@ -180,13 +184,8 @@ fn address(provider: &LlmProvider, known: Option<&Provider>) -> Option<Url> {
         .filter(|text| !text.trim().is_empty());
     let text = Some(provider.base_url.clone())
         .filter(|url| !url.is_empty())
-        .or(variable);
-    let text = text.or_else(|| {
-        known?
-            .addresses
-            .first()
-            .map(|address| (*address).to_owned())
-    })?;
+        .or(variable)
+        .or_else(|| Some((*known?.addresses.first()?).to_owned()))?;
     Url::parse(&known.map_or_else(|| text.clone(), |known| known::address_of(known, &text))).ok()
 }
 

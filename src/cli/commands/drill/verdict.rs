@@ -7,7 +7,7 @@ use crate::admin::drill::{RealModel, SERVER};
 use crate::cli::commands::output::{print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
-use tarsy_config::{LlmProvider, Price};
+use tarsy_config::Price;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_drill::Drill;
 use tarsy_drill::evidence::NOT_RECORDED;
@@ -71,7 +71,7 @@ impl Investigation<'_> {
     }
 
     fn effort(&self) -> Effort {
-        let of = |event_type| {
+        let events_of = |event_type| {
             self.events
                 .iter()
                 .filter(move |event| event.event_type == event_type)
@@ -88,8 +88,8 @@ impl Investigation<'_> {
                 .iter()
                 .map(|model| model.calls - model.failed)
                 .sum(),
-            calls: of(EventType::LlmToolCall).count(),
-            misses: of(EventType::ToolResult)
+            calls: events_of(EventType::LlmToolCall).count(),
+            misses: events_of(EventType::ToolResult)
                 .filter(|result| result.content.trim() == NOT_RECORDED)
                 .count(),
             cost: self
@@ -102,20 +102,20 @@ impl Investigation<'_> {
 
     fn lines(&self, grade: &Grade, effort: &Effort, reference: &str) -> Vec<String> {
         let outcome = grade.outcome.as_str();
+        let provider = &self.model.provider;
         let mut lines = vec![
             String::new(),
-            format!("Drill {}, {}: {outcome}", self.drill.name, self.asked()),
+            format!(
+                "Drill {}, {} {}: {outcome}",
+                self.drill.name, provider.provider, provider.model
+            ),
         ];
-        let width = grade
-            .checks
-            .iter()
-            .map(|check| check.id.len())
-            .max()
-            .unwrap_or_default();
-        let line = |Check { id, ok, seen }: &Check| {
-            format!("  {}  {id:<width$}  {seen}", if *ok { "ok" } else { "no" })
-        };
-        lines.extend(grade.checks.iter().map(line));
+        let width = grade.checks.iter().map(|check| check.id.len()).max();
+        let width = width.unwrap_or_default();
+        for Check { id, ok, seen } in &grade.checks {
+            let word = if *ok { "ok" } else { "no" };
+            lines.push(format!("  {word}  {id:<width$}  {seen}"));
+        }
         if grade.outcome != Outcome::Solved {
             lines.push(format!("  The cause is: {reference}"));
         }
@@ -128,17 +128,13 @@ impl Investigation<'_> {
             misses => format!(", {misses} of them not recorded"),
         };
         let took = format::span(std::time::Duration::from_secs_f64(effort.seconds));
-        let (turns, calls) = (
-            format::count(effort.turns, "turn"),
-            format::count(effort.calls, "tool call"),
-        );
+        let turns = format::count(effort.turns, "turn");
+        let calls = format::count(effort.calls, "tool call");
+
         lines.push(format!("  {took}, {turns}, {calls}{not_recorded}"));
-        lines.extend(
-            self.session
-                .models
-                .iter()
-                .map(|model| format!("  {}", words::model(model))),
-        );
+        for model in &self.session.models {
+            lines.push(format!("  {}", words::model(model)));
+        }
         lines.push(match effort.cost {
             Some(cost) => format!("  Cost: ${cost:.4}"),
             None => "  Cost: unknown, the provider has no price in tarsy.yaml".to_owned(),
@@ -146,20 +142,11 @@ impl Investigation<'_> {
         lines
     }
 
-    fn asked(&self) -> String {
-        let LlmProvider {
-            provider, model, ..
-        } = &self.model.provider;
-        format!("{provider} {model}")
-    }
-
     fn object(&self, grade: &Grade, effort: &Effort) -> serde_json::Value {
-        let LlmProvider {
-            provider, model, ..
-        } = &self.model.provider;
+        let provider = &self.model.provider;
         json!({
             "drill": self.drill.name,
-            "provider": {"name": self.model.name, "provider": provider, "model": model},
+            "provider": {"name": self.model.name, "provider": provider.provider, "model": provider.model},
             "outcome": grade.outcome,
             "checks": grade.checks,
             "detail": grade.detail,
@@ -186,13 +173,12 @@ fn cost(price: Price, models: &[ModelReport]) -> f64 {
     let dollars = |tokens: i64, price: f64| {
         f64::from(u32::try_from(tokens.max(0)).unwrap_or(u32::MAX)) * price / PRICED_TOKENS
     };
-    let of = |model: &ModelReport| {
-        let usage = model.usage;
+    let costs = models.iter().map(|ModelReport { usage, .. }| {
         dollars(usage.input - usage.cached, price.input)
             + dollars(usage.cached, price.cached_input)
             + dollars(usage.output + usage.thinking, price.output)
-    };
-    models.iter().map(of).sum()
+    });
+    costs.sum()
 }
 
 /// The session of a report that the store has.

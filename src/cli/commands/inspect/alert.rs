@@ -17,8 +17,8 @@ use tarsy_core::intake::{Hints, Intake, IntakeError, sentences};
 use tarsy_core::sources::Traced;
 use tarsy_mask::Mask;
 
-/// A body, and what reads it.
-struct Reading<'r> {
+/// A body with the hints, the intake and the mask that decide how it is read.
+struct Inspection<'r> {
     mask: &'r Mask,
     intake: &'r Intake,
     body: &'r [u8],
@@ -33,13 +33,10 @@ pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result
     let intake = Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
     check_source(&args.message, intake.sources())?;
     let mut body = submit::read(&args.file)?;
-    let hints = message::hints(&received(&args.message));
-    let hints = Hints {
-        source: args.message.source.clone().or(hints.source),
-        ..hints
-    };
+    let mut hints = message::hints(&received(&args.message));
+    hints.source = args.message.source.clone().or(hints.source);
     let no_alert = || format!("{} is not an alert", submit::named(&args.file));
-    let mut hints = hints;
+    // A body that is too large to be stored is reduced before a worker reads it.
     if let Some(reduced) = intake
         .reduced(&body, &hints, max_alert_bytes)
         .with_context(no_alert)?
@@ -47,18 +44,18 @@ pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result
         hints = reduced.hints(hints);
         body = reduced.body.into_bytes();
     }
-    let reading = Reading {
+    let inspection = Inspection {
         mask: &mask,
         intake: &intake,
         body: &body,
         hints,
     };
-    let alerts = reading.alerts().with_context(no_alert)?;
+    let alerts = inspection.alerts().with_context(no_alert)?;
     let mut shown = Vec::new();
     for (part, alert) in &alerts {
         let mut fields = fields(alert);
         if args.why {
-            fields.extend(reading.origins(*part)?);
+            fields.extend(inspection.origins(*part)?);
         }
         shown.push(Value::Object(fields));
     }
@@ -91,8 +88,8 @@ fn fields(alert: &Alert) -> Map<String, Value> {
     fields
 }
 
-impl Reading<'_> {
-    /// Every alert of the body with its place; only one if the headers name a place.
+impl Inspection<'_> {
+    /// Every alert of the body with the number of its part; only one if the headers name a part.
     fn alerts(&self) -> Result<Vec<(Option<u32>, Alert)>, IntakeError> {
         let read = |hints: &Hints| masked::alert(self.mask, self.intake, self.body, hints);
         let MaskedAlert {
@@ -100,25 +97,22 @@ impl Reading<'_> {
         } = read(&self.hints)?;
         let mut alerts = vec![(self.hints.part, alert)];
         for part in other_parts {
-            let hints = Hints {
-                part: Some(part),
-                ..self.hints.clone()
-            };
-            alerts.push((Some(part), read(&hints)?.alert));
+            alerts.push((Some(part), read(&self.hints_of(Some(part)))?.alert));
         }
         Ok(alerts)
+    }
+
+    fn hints_of(&self, part: Option<u32>) -> Hints {
+        Hints {
+            part,
+            ..self.hints.clone()
+        }
     }
 
     /// A sentence for each decision, as `decisions`; what gave each field, as `why`; and remarks, as `notes`. The
     /// masked body is read, so no value of a secret field is shown.
     fn origins(&self, part: Option<u32>) -> Result<Map<String, Value>, IntakeError> {
-        let written = self.intake.part(
-            self.body,
-            &Hints {
-                part,
-                ..self.hints.clone()
-            },
-        )?;
+        let written = self.intake.part(self.body, &self.hints_of(part))?;
         let masked = masked::body(self.mask, self.body, &self.hints);
         let hints = Hints {
             source: Some(written.alert.source),
@@ -140,28 +134,26 @@ impl Reading<'_> {
         let others = masked.into_iter().filter(|line| line.field != "source");
         let trace: Vec<Traced> = source.chain(others).collect();
         let text = |text: &str| self.mask.apply(text).into_owned();
-        let line = |line: &Traced| {
-            let value = (!line.value.is_empty()).then(|| text(&line.shown()));
-            json!({"field": line.field, "from": text(&line.origin.to_string()), "value": value})
-        };
         let decisions: Vec<String> = sentences(&trace)
             .iter()
             .map(|sentence| text(sentence))
             .collect();
-        let origins: Vec<Value> = trace.iter().map(line).collect();
+        let origins: Vec<Value> = trace
+            .iter()
+            .map(|line| {
+                let value = (!line.value.is_empty()).then(|| text(&line.shown()));
+                json!({"field": line.field, "from": text(&line.origin.to_string()), "value": value})
+            })
+            .collect();
         let notes: Vec<String> = written
             .notes
             .iter()
             .map(|note| text(&note.to_string()))
             .collect();
-        let shown = [
-            ("decisions", json!(decisions)),
-            ("why", json!(origins)),
-            ("notes", json!(notes)),
-        ];
-        Ok(shown
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect())
+        Ok(Map::from_iter([
+            ("decisions".to_owned(), json!(decisions)),
+            ("why".to_owned(), json!(origins)),
+            ("notes".to_owned(), json!(notes)),
+        ]))
     }
 }

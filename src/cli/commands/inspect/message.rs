@@ -13,15 +13,12 @@ use tarsy_engine::ports::Received;
 
 /// The message that the arguments describe.
 pub(in crate::cli::commands) fn received(args: &MessageArgs) -> Received {
-    let canonical = |name: &str| {
-        tarsy_bus::ALLOWED
+    let headers = args.headers.iter().filter_map(|(name, value)| {
+        let canonical = tarsy_bus::ALLOWED
             .into_iter()
-            .find(|allowed| allowed.eq_ignore_ascii_case(name))
-    };
-    let headers = args
-        .headers
-        .iter()
-        .filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
+            .find(|allowed| allowed.eq_ignore_ascii_case(name))?;
+        Some((canonical.to_owned(), value.clone().into()))
+    });
     Received {
         alert_id: SessionId(Uuid::nil()),
         body_sha256: [0; 32],
@@ -44,12 +41,8 @@ pub(in crate::cli::commands) fn check_source(
     args: &MessageArgs,
     sources: &Sources,
 ) -> anyhow::Result<()> {
-    if let Some(name) = args
-        .source
-        .as_deref()
-        .filter(|name| !sources.contains(name))
-    {
-        bail!("{}", unknown_source(sources, name));
+    match &args.source {
+        Some(name) if !sources.contains(name) => bail!("{}", unknown_source(sources, name)),
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }

@@ -23,12 +23,12 @@ pub(super) fn run(global: &GlobalArgs, command: InspectCommand) -> anyhow::Resul
 /// Reads any bytes as an answer; invalid UTF-8 is replaced.
 fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
     let text = submit::read(&args.file)?;
-    let offered = args.tools.as_ref().map(|names| {
-        let names = names
-            .iter()
-            .map(|name| name.trim())
-            .filter(|name| !name.is_empty());
-        names.map(|name| tool(name.to_owned())).collect::<Vec<_>>()
+    let offered: Option<Vec<ToolSpec>> = args.tools.as_ref().map(|names| {
+        let names = names.iter().map(|name| name.trim());
+        names
+            .filter(|name| !name.is_empty())
+            .map(|name| tool(name.to_owned()))
+            .collect()
     });
     let reply = react::read(&String::from_utf8_lossy(&text), offered.as_deref());
     print(&[pretty(&reply)?])?;

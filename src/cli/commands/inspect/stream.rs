@@ -44,17 +44,11 @@ pub(super) fn run(args: &InspectStreamArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for (number, event) in (1..).zip(projected(strategy(args.controller), assemble(chunks))) {
-        let EventDraft {
-            event_type,
-            status,
-            content,
-            metadata,
-        } = event;
         print_json(&Event {
-            event_type,
-            status,
-            content,
-            metadata,
+            event_type: event.event_type,
+            status: event.status,
+            content: event.content,
+            metadata: event.metadata,
             sequence_number: number,
         })?;
     }
@@ -121,11 +115,10 @@ fn called_tools(strategy: Strategy, answer: &Answer) -> Vec<String> {
     match strategy {
         Strategy::React => {
             let reply = react::read(&answer.text, None);
-            reply
-                .action
-                .into_iter()
-                .filter(|_| reply.kind == ReplyKind::Action)
-                .collect()
+            match reply.kind {
+                ReplyKind::Action => reply.action.into_iter().collect(),
+                ReplyKind::Final | ReplyKind::UnknownTool | ReplyKind::Malformed => Vec::new(),
+            }
         }
         Strategy::SingleCall
         | Strategy::NativeThinking

@@ -67,7 +67,7 @@ async fn test(config: &Config, NotifyTestArgs { route }: NotifyTestArgs) -> anyh
     }
 }
 
-/// An investigation that never was, and says so.
+/// A made-up investigation, whose title says that it is a test.
 fn sample(config: &Config) -> Summary {
     let ended_at = Utc::now();
     Summary {

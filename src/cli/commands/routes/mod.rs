@@ -9,10 +9,11 @@ use crate::cli::commands::inspect::message::{check_source, received};
 use crate::cli::commands::output::{json_lines, print};
 use crate::cli::commands::{load_config, submit};
 use crate::cli::exit::Exit;
+use crate::cli::render::text;
 use crate::process::secrets;
 use crate::roles::worker::message::hints;
 use tarsy_config::{AlertRoute, Config};
-use tarsy_core::intake::{Hints, Intake, Part};
+use tarsy_core::intake::{Intake, Part};
 use tarsy_core::readable::format;
 use tarsy_core::routing::Facts;
 use tarsy_engine::plan::narrowing::Narrowing;
@@ -29,15 +30,16 @@ struct Chosen {
     route: Option<String>,
     /// The matchers of the route.
     because: Vec<String>,
-    /// Of each route before it, the first matcher that does not hold, with the value of the alert.
+    /// The first matcher of each earlier route that does not hold, with the value of the alert.
     not: Vec<String>,
     /// The reason why it ends without an investigation.
     ignored_because: Option<String>,
     chain: String,
     /// `header`, `route`, `alert_types` or `default`.
     chain_from: &'static str,
-    /// Patterns of the route and of the header, which leave these of the tools of the chain; `None` for all.
+    /// The patterns of the route; the agents get the tools of the chain that they name. `None`: all tools.
     tools_of_route: Option<Vec<String>>,
+    /// The patterns of the header, which limit the tools further.
     tools_of_header: Option<String>,
     priority: &'static str,
     cooldown_s: u64,
@@ -52,24 +54,18 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     check_source(&args.message, intake.sources())?;
     let body = submit::read(&args.file)?;
     let received = received(&args.message);
-    let hints = hints(&received);
-    let suffix = args
+    let mut hints = hints(&received);
+    hints.source = args.message.source.clone().or(hints.source);
+    hints.suffix = args
         .suffix
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let hints = Hints {
-        source: args.message.source.clone().or(hints.source),
-        suffix,
-        ..hints
-    };
+        .map_or_else(String::new, |suffix| suffix.to_string());
     let parts = match hints.part {
         Some(_) => intake.part(&body, &hints).map(|part| vec![part]),
         None => intake.read(&body, &hints),
     };
     let parts = parts.with_context(|| format!("{} is not an alert", submit::named(&args.file)))?;
     let mask = secrets::mask(&config, None)?;
-    let question = Question {
+    let router = Router {
         config: &config,
         mask: &mask,
         received: &received,
@@ -77,7 +73,7 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     };
     let chosen: Vec<Chosen> = parts
         .iter()
-        .map(|part| question.chosen(part))
+        .map(|part| router.choose(part))
         .collect::<anyhow::Result<_>>()?;
     if args.json {
         print(&json_lines(&chosen)?)?;
@@ -91,16 +87,16 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-/// The facts by which a route is chosen.
-struct Question<'q> {
-    config: &'q Config,
-    mask: &'q Mask,
-    received: &'q Received,
-    suffix: &'q str,
+/// Chooses routes as a worker would.
+struct Router<'r> {
+    config: &'r Config,
+    mask: &'r Mask,
+    received: &'r Received,
+    suffix: &'r str,
 }
 
-impl Question<'_> {
-    fn chosen(&self, part: &Part) -> anyhow::Result<Chosen> {
+impl Router<'_> {
+    fn choose(&self, part: &Part) -> anyhow::Result<Chosen> {
         let Self {
             config,
             mask,
@@ -113,19 +109,10 @@ impl Question<'_> {
             .routes
             .iter()
             .take_while(|earlier| Some(*earlier) != route);
-        let shown = |text: &str| mask.apply(text).into_owned();
-        let failing = |earlier: &AlertRoute| {
-            let matcher = earlier
-                .matchers
-                .iter()
-                .find(|matcher| !matcher.matches(&facts))?;
-            let value = shown(facts.get(matcher.name()));
-            Some(format!(
-                "{}: {matcher} does not hold for {value:?}",
-                earlier.name
-            ))
-        };
-        let (named, alert) = (named_chain(received, route), &part.alert);
+        let masked = |text: &str| mask.apply(text).into_owned();
+        let named = named_chain(received, route);
+        let alert = &part.alert;
+
         let chain = route::choose(config, &alert.alert_type, named.as_deref())?.name;
         let of_header = named_chain(received, None).is_some();
         let is_of_type = config
@@ -138,22 +125,27 @@ impl Question<'_> {
             (false, None) if is_of_type => "alert_types",
             (false, None) => "default",
         };
-        let tools_of_header = received
-            .headers
-            .get(tarsy_bus::TOOLS)
-            .and_then(Value::as_str)
-            .map(ToOwned::to_owned);
+        let tools_of_header = received.headers.get(tarsy_bus::TOOLS);
+        let tools_of_header = tools_of_header.and_then(Value::as_str).map(str::to_owned);
         Narrowing::new(config, route, tools_of_header.as_deref())?;
         let tools = route.and_then(|route| route.tools.as_ref());
         Ok(Chosen {
-            title: shown(&alert.title),
+            title: masked(&alert.title),
             route: route.map(|route| route.name.clone()),
             because: route
                 .iter()
                 .flat_map(|route| &route.matchers)
                 .map(ToString::to_string)
                 .collect(),
-            not: earlier.filter_map(failing).collect(),
+            not: earlier
+                .filter_map(|earlier| {
+                    let mut matchers = earlier.matchers.iter();
+                    let matcher = matchers.find(|matcher| !matcher.matches(&facts))?;
+                    let value = masked(facts.get(matcher.name()));
+                    let route = &earlier.name;
+                    Some(format!("{route}: {matcher} does not hold for {value:?}"))
+                })
+                .collect(),
             ignored_because: route.and_then(AlertRoute::ignored_because),
             chain: chain.to_owned(),
             chain_from,
@@ -190,33 +182,22 @@ impl Chosen {
             lines.push(line("ignored", because));
             return lines;
         }
-        lines.push(line(
-            "chain",
-            &format!("{}, by the {}", self.chain, self.chain_from),
-        ));
-        let patterns = [
-            self.tools_of_route.as_ref().map(|tools| tools.join(", ")),
-            self.tools_of_header.clone(),
-        ];
-        let patterns: Vec<String> = patterns.into_iter().flatten().collect();
-        let tools = match patterns.as_slice() {
-            [] => "all of the chain".to_owned(),
-            patterns => format!(
-                "those of the chain that are named by {}",
-                patterns.join(" and by ")
-            ),
+        let chain = format!("{}, by the {}", self.chain, self.chain_from);
+        lines.push(line("chain", &chain));
+        let of_route = self.tools_of_route.as_ref().map(|tools| tools.join(", "));
+        let patterns = text::join([of_route, self.tools_of_header.clone()], " and by ");
+        let tools = if patterns.is_empty() {
+            "all of the chain".to_owned()
+        } else {
+            format!("those of the chain that are named by {patterns}")
         };
         lines.push(line("tools", &tools));
-        lines.push(line(
-            "priority",
-            &format!("{}, if tarsy receive publishes it", self.priority),
-        ));
+        let priority = format!("{}, if tarsy receive publishes it", self.priority);
+        lines.push(line("priority", &priority));
         lines.push(line("cooldown", &format!("{} s", self.cooldown_s)));
         if let Some(most) = self.max_per_hour {
-            lines.push(line(
-                "limit",
-                &format!("{} an hour", format::count(most, "investigation")),
-            ));
+            let most = format::count(most, "investigation");
+            lines.push(line("limit", &format!("{most} an hour")));
         }
         lines
     }

@@ -22,7 +22,7 @@ use tarsy_store::{CancelAnswer, Store};
 
 /// Time for the owner of a session to end it. It needs milliseconds, so one that takes longer has died, or is cut off.
 const OWNER_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time between two looks at a session that its owner has to end.
+/// The time between two reads of a session that its owner has to end.
 const OWNER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The outcome of a cancel request.
@@ -94,11 +94,10 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
         }
     }
     if !args.wait || !request.state.is_stored() {
-        let described = request.state.describe(session);
         print(&[if args.json {
             json_line(&request.json(None))?
         } else {
-            described
+            request.state.describe(session)
         }])?;
         return Ok(request.state.exit());
     }
@@ -158,19 +157,20 @@ impl CancelState {
 impl CancelRequest {
     /// `status` is the final status of the session, if the command has waited for it.
     fn json(&self, status: Option<&str>) -> serde_json::Value {
-        let status =
-            status.or_else(|| (self.state == CancelState::Cancelled).then_some("cancelled"));
-        let joined = if let CancelState::Joined(target) = &self.state {
-            Some(target)
-        } else {
-            None
+        let (status, joined) = match &self.state {
+            CancelState::Cancelled => (status.or(Some("cancelled")), None),
+            CancelState::Joined(target) => (status, Some(target)),
+            CancelState::Requested
+            | CancelState::Unseen
+            | CancelState::Over(_)
+            | CancelState::Unknown => (status, None),
         };
         let mut json = json!({
             "session_id": self.session, "outcome": self.state.as_str(), "status": status,
             "joined_session_id": joined, "database_error": self.database_error, "broker_error": self.broker_error,
         });
-        if let (Some(json), Some(url)) = (json.as_object_mut(), &self.url) {
-            json.insert("url".to_owned(), url.as_str().into());
+        if let Some(url) = &self.url {
+            json["url"] = url.as_str().into();
         }
         json
     }
@@ -219,29 +219,26 @@ async fn await_owner(
 ) -> anyhow::Result<()> {
     let session = request.session;
     let ended = async {
-        while !database
-            .store
-            .standing(session)
-            .await
-            .is_ok_and(|standing| standing.over)
-        {
-            tokio::time::sleep(OWNER_POLL_INTERVAL).await; // pacing of the looks
+        loop {
+            // A read that fails is repeated: the time limit ends the wait.
+            let standing = database.store.standing(session).await;
+            if standing.is_ok_and(|standing| standing.over) {
+                return;
+            }
+            tokio::time::sleep(OWNER_POLL_INTERVAL).await; // pacing of the reads
         }
     };
     let answer = match tokio::time::timeout(OWNER_TIMEOUT, ended).await {
         Ok(()) => CancelAnswer::Ended,
         Err(_) => {
-            database
-                .call(database.store.cancel_unanswered(session))
-                .await?
+            let cancelled = database.store.cancel_unanswered(session);
+            database.call(cancelled).await?
         }
     };
     let state = state_of(database, session, answer).await?;
-    let is_cancelled = matches!(&state, CancelState::Over(status) if status == "cancelled");
-    request.state = if is_cancelled {
-        CancelState::Cancelled
-    } else {
-        state
+    request.state = match state {
+        CancelState::Over(status) if status == "cancelled" => CancelState::Cancelled,
+        other => other,
     };
     if answer == CancelAnswer::Cancelled
         && let Some(nats) = nats
@@ -257,10 +254,8 @@ async fn request_in_database(
     database: &Database,
     session: SessionId,
 ) -> anyhow::Result<CancelState> {
-    let answer = database
-        .call(database.store.request_cancel(session))
-        .await?;
-    state_of(database, session, answer).await
+    let requested = database.store.request_cancel(session);
+    state_of(database, session, database.call(requested).await?).await
 }
 
 async fn state_of(
@@ -276,11 +271,8 @@ async fn state_of(
         CancelAnswer::Ended => {
             let report = database.call(database.store.report(session)).await?;
             let ended = report.and_then(|report| report.session);
-            CancelState::Over(
-                ended
-                    .map_or_else(|| "ended", |session| session.status.as_str())
-                    .to_owned(),
-            )
+            let status = ended.map_or("ended", |session| session.status.as_str());
+            CancelState::Over(status.to_owned())
         }
     })
 }
@@ -302,20 +294,15 @@ async fn request(
         database_error,
         broker_error: None,
     };
-    // Of a session that has just ended, the workers publish the end when they receive the request.
+    // A session that has just ended gets a request as well: the workers publish its end when they receive it.
     if !request.state.is_stored() && request.state != CancelState::Cancelled {
         return Ok(request);
     }
     request.broker_error = match nats {
         Ok(nats) => {
-            let requested = nats
-                .request_cancel(session)
-                .await
-                .map_err(anyhow::Error::from);
-            with_cause(nats, requested)
-                .await
-                .err()
-                .map(|error| one_line_error(&error))
+            let requested = nats.request_cancel(session).await;
+            let requested = with_cause(nats, requested.map_err(anyhow::Error::from)).await;
+            requested.err().map(|error| one_line_error(&error))
         }
         Err(error) => Some(one_line_error(error)),
     };
@@ -380,9 +367,6 @@ async fn wait(
     } else {
         over(session, status)
     }])?;
-    Ok(if end == EventType::SessionCancelled {
-        Exit::Done
-    } else {
-        Exit::Failed
-    })
+    let cancelled = end == EventType::SessionCancelled;
+    Ok(if cancelled { Exit::Done } else { Exit::Failed })
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::database::{Database, NotFound, ambiguous};
-use super::output::{json_lines, note, print, print_json};
+use super::output::{json_lines, note, print, print_json, style};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, queue, submit};
@@ -23,7 +23,6 @@ use crate::cli::messages;
 use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
-use crate::cli::view::TerminalEnv;
 use tarsy_core::ids::SessionId;
 use tarsy_store::{AlertReport, MAX_COUNTED, SessionFilter, SessionLine};
 
@@ -53,27 +52,25 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
         search: args.search,
         ..SessionFilter::default()
     };
-    let is_filtered = filter
-        != SessionFilter {
-            limit: args.limit,
-            ..SessionFilter::default()
-        };
+    let unfiltered = SessionFilter {
+        limit: args.limit,
+        ..SessionFilter::default()
+    };
     let sessions = database
         .call(database.store.list_sessions(filter.clone()))
         .await?;
     if sessions.is_empty() {
-        note(if is_filtered {
-            "no matching sessions"
-        } else {
+        note(if filter == unfiltered {
             messages::NO_SESSION
+        } else {
+            "no matching sessions"
         })?;
         return Ok(Exit::Done);
     }
-    let style = TerminalEnv::of_process().style();
     let lines = if args.json {
         linked_lines(global, &sessions)?
     } else {
-        list::sessions(&sessions, Utc::now(), &style)
+        list::sessions(&sessions, Utc::now(), &style())
     };
     print(&lines)?;
     if sessions.len() >= usize::try_from(args.limit)? {
@@ -104,16 +101,14 @@ pub(super) fn linked_lines(
     sessions: &[SessionLine],
 ) -> anyhow::Result<Vec<String>> {
     let public_url = public_url(global);
-    let url = |line: &SessionLine| public_url.as_ref().map(|url| url.session(line.session_id));
-    json_lines(
-        &sessions
-            .iter()
-            .map(|line| LinkedLine {
-                line,
-                url: url(line),
-            })
-            .collect::<Vec<_>>(),
-    )
+    let linked: Vec<_> = sessions
+        .iter()
+        .map(|line| LinkedLine {
+            line,
+            url: public_url.as_ref().map(|url| url.session(line.session_id)),
+        })
+        .collect();
+    json_lines(&linked)
 }
 
 async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exit> {
@@ -124,16 +119,12 @@ async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exi
         prompts::Output::Text
     };
     if args.prompts {
-        return prompts::list(&database, database.find(&args.session).await?, output).await;
+        let session = database.find(&args.session).await?;
+        return prompts::list(&database, session, output).await;
     }
     if let Some(number) = args.prompt {
-        return prompts::show(
-            &database,
-            database.find(&args.session).await?,
-            number,
-            output,
-        )
-        .await;
+        let session = database.find(&args.session).await?;
+        return prompts::show(&database, session, number, output).await;
     }
     let found = match read(&database, &args.session).await {
         Ok((_, found)) => found,
@@ -145,17 +136,9 @@ async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exi
     if args.json {
         print_json(&found)?;
     } else if args.report {
-        print(&report::shown(
-            &found,
-            Utc::now(),
-            &TerminalEnv::of_process().style(),
-        ))?;
+        print(&report::shown(&found, Utc::now(), &style()))?;
     } else {
-        print(&show::show(
-            &found,
-            Utc::now(),
-            &TerminalEnv::of_process().style(),
-        ))?;
+        print(&show::show(&found, Utc::now(), &style()))?;
     }
     Ok(Exit::Done)
 }
@@ -174,29 +157,25 @@ async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Re
     else {
         return Ok(None);
     };
-    let (priority, sequence) = (message.priority, message.received.stream_sequence);
-    let place = nats
-        .queue_position(priority, sequence)
-        .await
-        .map(|place| messages::queue_position(&place, priority));
-    let place = place.unwrap_or_else(|_| "queued".to_owned());
-    let alert = queue::queued_alert(&queue::Reading::by_config(global)?, message);
+    let priority = message.priority;
+    let sequence = message.received.stream_sequence;
+
+    let place = match nats.queue_position(priority, sequence).await {
+        Ok(position) => messages::queue_position(&position, priority),
+        Err(_) => "queued".to_owned(),
+    };
+    let alert = queue::AlertReader::by_config(global)?.read(message);
     if args.json {
         let mut json = json!({
             "alert_id": alert.alert_id, "place": "queued", "state": place, "priority": priority.as_str(),
             "queued_at": alert.queued_at, "subject": alert.subject, "stream_sequence": sequence, "title": alert.title,
         });
-        if let (Some(url), Some(json)) = (link(global, alert.alert_id), json.as_object_mut()) {
-            json.insert("url".to_owned(), url.into());
+        if let Some(url) = link(global, alert.alert_id) {
+            json["url"] = url.into();
         }
         print_json(&json)?;
     } else {
-        print(&show::queued(
-            &alert,
-            sequence,
-            &place,
-            &TerminalEnv::of_process().style(),
-        ))?;
+        print(&show::queued(&alert, sequence, &place, &style()))?;
     }
     Ok(Some(Exit::Done))
 }
@@ -268,19 +247,15 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
         session: old,
         words: "rerun of",
     });
-    let sources = args.watch.then(|| Sources {
-        nats,
-        store: Some(database.store),
-        public_url: public_url(global),
-    });
-    let link = link(global, session);
+    let sources = args
+        .watch
+        .then(|| Sources::of(global, nats, Some(database.store)));
     PublishedSession {
         session,
         published,
         priority,
         origin,
-        link,
     }
-    .finish(sources, &args.view)
+    .finish(global, sources, &args.view)
     .await
 }

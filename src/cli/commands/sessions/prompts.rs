@@ -3,11 +3,10 @@
 use anyhow::bail;
 
 use crate::cli::commands::database::{Database, NotFound};
-use crate::cli::commands::output::{json_lines, note, print, print_json};
+use crate::cli::commands::output::{json_lines, note, print, print_json, style};
 use crate::cli::exit::Exit;
 use crate::cli::render::call;
 use crate::cli::render::tables::calls;
-use crate::cli::view::TerminalEnv;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::calls::{CallNumber, CallReport, NumberedCall};
 
@@ -31,7 +30,7 @@ pub(super) async fn list(
     }
     print(&match output {
         Output::Json => json_lines(&found)?,
-        Output::Text => calls::calls(&found, &TerminalEnv::of_process().style()),
+        Output::Text => calls::calls(&found, &style()),
     })?;
     Ok(Exit::Done)
 }
@@ -56,7 +55,7 @@ pub(super) async fn show(
     let report = CallReport::whole(found);
     match output {
         Output::Json => print_json(&report)?,
-        Output::Text => print(&call::call(&report, &TerminalEnv::of_process().style()))?,
+        Output::Text => print(&call::call(&report, &style()))?,
     }
     Ok(Exit::Done)
 }

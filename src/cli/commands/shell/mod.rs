@@ -61,9 +61,8 @@ pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
 
 pub(super) fn man(args: ManArgs) -> anyhow::Result<Exit> {
     if let Some(directory) = &args.directory {
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("cannot create {}", directory.display()))?;
         let shown = directory.display();
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot create {shown}"))?;
         clap_mangen::generate_to(Cli::shown(), directory)
             .with_context(|| format!("cannot write to {shown}"))?;
         note(&format!(

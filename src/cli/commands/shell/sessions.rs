@@ -24,8 +24,8 @@ pub(super) fn named(word: &OsStr) -> Vec<CompletionCandidate> {
     let Some(word) = word.to_str() else {
         return Vec::new();
     };
-    let found = newest().unwrap_or_default();
-    found
+    newest()
+        .unwrap_or_default()
         .iter()
         .enumerate()
         .filter_map(|(order, session)| candidate(word, session, order))
@@ -52,10 +52,8 @@ fn newest() -> anyhow::Result<Vec<SessionLine>> {
 }
 
 fn candidate(word: &str, session: &SessionLine, order: usize) -> Option<CompletionCandidate> {
-    let title = one_line(
-        session.title.as_deref().unwrap_or("(no title)"),
-        Charset::Unicode,
-    );
+    let title = session.title.as_deref().unwrap_or("(no title)");
+    let title = one_line(title, Charset::Unicode);
     let help = format!("{}: {title}", words::status_word(session.status.as_str()));
     Some(
         CompletionCandidate::new(proposed(word, session.session_id)?)

@@ -43,9 +43,9 @@ pub(super) fn show(config: &Config, args: &SourcesShowArgs) -> anyhow::Result<Ex
         return Ok(Exit::Done);
     }
     let builtin = BUILTIN.iter().find(|builtin| builtin.name == args.name);
-    let text = match builtin.filter(|_| !is_of_user(config, &args.name)) {
-        Some(builtin) => builtin.text.to_owned(),
-        None => declaration(config, &args.name)?,
+    let text = match builtin {
+        Some(builtin) if !is_of_user(config, &args.name) => builtin.text.to_owned(),
+        Some(_) | None => declaration(config, &args.name)?,
     };
     let mut lines = vec![format!("  {}:", args.name)];
     lines.extend(text.lines().map(|line| {
@@ -70,10 +70,8 @@ fn declaration(config: &Config, name: &str) -> anyhow::Result<String> {
     if fields.is_empty() {
         return Ok(format!("{by_code}{{}}"));
     }
-    Ok(format!(
-        "{by_code}{}",
-        tarsy_config::yaml(&Value::Object(fields))
-    ))
+    let yaml = tarsy_config::yaml(&Value::Object(fields));
+    Ok(format!("{by_code}{yaml}"))
 }
 
 /// The keys of the source that this one is like, replaced by its own.
@@ -82,11 +80,7 @@ fn resolved(config: &Config, name: &str) -> anyhow::Result<Map<String, Value>> {
     let base_name = like(config, name).unwrap_or_else(|| name.to_owned());
     let base = BUILTIN.iter().find(|builtin| builtin.name == base_name);
     let mut fields = match base {
-        Some(base) => yaml::to_json(base.text)
-            .context("a built-in source")?
-            .as_object()
-            .cloned()
-            .unwrap_or_default(),
+        Some(base) => object(&yaml::to_json(base.text).context("a built-in source")?),
         None => Map::new(),
     };
     if base_name != name {
@@ -97,30 +91,23 @@ fn resolved(config: &Config, name: &str) -> anyhow::Result<Map<String, Value>> {
         own.into_iter()
             .filter(|(key, _)| key != "like" || !has_base),
     );
-    let place = |key: &String| {
-        ORDER
-            .iter()
-            .position(|known| known == key)
-            .unwrap_or(ORDER.len())
-    };
     let mut fields: Vec<(String, Value)> = fields.into_iter().collect();
-    fields.sort_by_key(|(key, _)| place(key));
+    fields.sort_by_key(|(key, _)| {
+        let place = ORDER.iter().position(|known| known == key);
+        place.unwrap_or(ORDER.len())
+    });
     Ok(fields.into_iter().collect())
 }
 
 fn like(config: &Config, name: &str) -> Option<String> {
-    written(config, name)
-        .get("like")?
-        .as_str()
-        .map(str::to_owned)
+    Some(written(config, name).get("like")?.as_str()?.to_owned())
 }
 
 /// The keys in the file of the user; none for a built-in source.
 fn written(config: &Config, name: &str) -> Map<String, Value> {
-    let sources = serde_json::to_value(&config.sources).unwrap_or_default();
-    sources
-        .get(name)
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default()
+    object(&json!(config.sources)[name])
+}
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
 }

@@ -7,11 +7,10 @@ mod samples;
 mod first;
 
 use super::load_config;
-use super::output::{json_lines, print};
+use super::output::{json_lines, print, style};
 use crate::cli::args::{GlobalArgs, JsonArgs, SourcesCommand};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::sources::{self, ListedSource};
-use crate::cli::view::TerminalEnv;
 use tarsy_config::read::fault::did_you_mean;
 use tarsy_config::{Config, SourceAuth};
 use tarsy_core::sources::Sources;
@@ -45,7 +44,7 @@ fn list(config: &Config, args: JsonArgs) -> anyhow::Result<Exit> {
     print(&if args.json {
         json_lines(&listed)?
     } else {
-        sources::list(&listed, &TerminalEnv::of_process().style())
+        sources::list(&listed, &style())
     })?;
     Ok(Exit::Done)
 }

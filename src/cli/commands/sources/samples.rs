@@ -7,14 +7,13 @@ use serde_json::json;
 
 use super::is_of_user;
 use crate::cli::args::SourcesTestArgs;
-use crate::cli::commands::output::{note, print, print_json};
+use crate::cli::commands::output::{note, print, print_json, style};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
 use crate::cli::render::tables::sources::{self, TestedSample};
-use crate::cli::view::TerminalEnv;
 use tarsy_config::Config;
 use tarsy_config::samples::{self, Sample};
-use tarsy_core::intake::{Intake, Part};
+use tarsy_core::intake::Intake;
 
 /// The result of one sample.
 struct Tested<'s> {
@@ -31,38 +30,25 @@ pub(super) fn test(config: &Config, args: &SourcesTestArgs) -> anyhow::Result<Ex
         None => builtin(config)?,
     };
     let tested = tested(&samples, &Intake::new(config.sources.all()));
-    let style = TerminalEnv::of_process().style();
-    for tested in &tested {
+    let style = style();
+    for Tested {
+        sample,
+        alerts,
+        problems,
+    } in &tested
+    {
+        let path = &sample.path.display().to_string();
         if args.json {
-            let Tested {
-                sample:
-                    Sample {
-                        source,
-                        incident,
-                        path,
-                        ..
-                    },
-                problems,
-                ..
-            } = tested;
             print_json(&json!({
-                "source": source, "incident": incident, "path": path.display().to_string(), "problems": problems,
+                "source": sample.source, "incident": sample.incident, "path": path, "problems": problems,
             }))?;
         } else {
-            let Tested {
-                sample,
+            let sample = TestedSample {
+                path,
                 alerts,
                 problems,
-            } = tested;
-            let path = sample.path.display().to_string();
-            print(&sources::tested(
-                &TestedSample {
-                    path: &path,
-                    alerts,
-                    problems,
-                },
-                &style,
-            ))?;
+            };
+            print(&sources::tested(&sample, &style))?;
         }
     }
     let failed = tested
@@ -70,16 +56,12 @@ pub(super) fn test(config: &Config, args: &SourcesTestArgs) -> anyhow::Result<Ex
         .filter(|tested| !tested.problems.is_empty())
         .count();
     let all = format::count(tested.len(), "sample");
-    note(&if failed == 0 {
-        format!("{all}, no fault")
-    } else {
-        format!("{failed} of {all} failed")
-    })?;
-    Ok(if failed == 0 {
-        Exit::Done
-    } else {
-        Exit::Failed
-    })
+    if failed == 0 {
+        note(&format!("{all}, no fault"))?;
+        return Ok(Exit::Done);
+    }
+    note(&format!("{failed} of {all} failed"))?;
+    Ok(Exit::Failed)
 }
 
 fn of_folder(folder: &Path) -> anyhow::Result<Vec<Sample>> {
@@ -112,17 +94,21 @@ fn builtin(config: &Config) -> anyhow::Result<Vec<Sample>> {
 
 fn tested<'s>(samples: &'s [Sample], intake: &Intake) -> Vec<Tested<'s>> {
     let faults = samples::check(samples, intake);
-    let of = |sample: &'s Sample| {
-        let parts = intake
-            .read(&sample.body, &sample.hints(intake))
-            .unwrap_or_default();
-        let alert = |part: &Part| format!("{}  {}", part.alert.status.as_str(), part.alert.title);
-        let problems = faults.iter().filter(|fault| fault.path == sample.path);
-        Tested {
-            sample,
-            alerts: parts.iter().map(alert).collect(),
-            problems: problems.map(|fault| fault.problem.clone()).collect(),
-        }
-    };
-    samples.iter().map(of).collect()
+    samples
+        .iter()
+        .map(|sample| {
+            let parts = intake
+                .read(&sample.body, &sample.hints(intake))
+                .unwrap_or_default();
+            let problems = faults.iter().filter(|fault| fault.path == sample.path);
+            Tested {
+                sample,
+                alerts: parts
+                    .iter()
+                    .map(|part| format!("{}  {}", part.alert.status.as_str(), part.alert.title))
+                    .collect(),
+                problems: problems.map(|fault| fault.problem.clone()).collect(),
+            }
+        })
+        .collect()
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use futures_util::{Stream, StreamExt as _, stream};
 
 use super::waiting::{QueuePlace, WaitWatch};
+use crate::cli::args::GlobalArgs;
+use crate::cli::commands::public_url;
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::watch::{Options, TimelineItem, Watch, Watched};
@@ -30,6 +32,15 @@ pub(crate) struct Target {
 }
 
 impl Sources {
+    /// The sources of a command: its servers, and the links of its configuration.
+    pub(crate) fn of(global: &GlobalArgs, nats: Nats, store: Option<Arc<Store>>) -> Self {
+        Self {
+            nats,
+            store,
+            public_url: public_url(global),
+        }
+    }
+
     /// The timeline of a session from its first event, and what it waits for.
     fn follow(&self, target: Target) -> impl Stream<Item = anyhow::Result<TimelineItem>> + use<> {
         let follower = Follower::start(&self.nats, target.session, 0, self.store.clone());

@@ -13,7 +13,7 @@ use self::follow::{Sources, Target, interrupted};
 use self::waiting::QueuePlace;
 use super::database::{Database, with_cause};
 use super::output::{json_line, note, print};
-use super::{addresses, one_line_error, public_url, sessions};
+use super::{addresses, one_line_error, sessions};
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
@@ -28,7 +28,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::RunStatus;
 use tarsy_store::SessionFilter;
 
-/// The beginning lists at most so many running sessions.
+/// The number of running sessions that are listed at the beginning at most.
 const MAX_RUNNING: u32 = 200;
 
 pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<Exit> {
@@ -44,28 +44,17 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     }
     let session = find(global, database.as_ref(), args.session.as_ref()).await?;
     let nats = addresses.nats_for_command("watch").await?;
-    let public_url = public_url(global);
     if args.thread {
         let database = database.ok_or_else(|| no_database("a thread needs one"))?;
-        let sources = Sources {
-            nats,
-            store: Some(Arc::clone(&database.store)),
-            public_url,
-        };
+        let sources = Sources::of(global, nats, Some(Arc::clone(&database.store)));
         return thread::run(&sources, &database, session, options).await;
     }
-    let store = database.map(|database| database.store);
+    let sources = Sources::of(global, nats, database.map(|database| database.store));
     let target = Target {
         session,
         queue: Some(QueuePlace::Unknown),
     };
-    Sources {
-        nats,
-        store,
-        public_url,
-    }
-    .show(target, options, |_| Ok(()))
-    .await
+    sources.show(target, options, |_| Ok(())).await
 }
 
 /// The exit code is that of every command without a database that it needs.
@@ -93,13 +82,9 @@ async fn find(
         limit: 1,
         ..SessionFilter::default()
     };
-    let newest = database
-        .call(database.store.list_sessions(newest))
-        .await?
-        .pop();
-    newest
-        .map(|session| session.session_id)
-        .context(messages::NO_SESSION)
+    let mut newest = database.call(database.store.list_sessions(newest)).await?;
+    let newest = newest.pop().context(messages::NO_SESSION)?;
+    Ok(newest.session_id)
 }
 
 /// Prints the running sessions, then every event of every session, until Ctrl-C or the time limit.
@@ -109,7 +94,7 @@ async fn watch_all(
     options: Options,
 ) -> anyhow::Result<Exit> {
     let nats = addresses(global).nats_for_command("watch").await?;
-    // Started before the list is read, so that no session is missed that begins meanwhile.
+    // The follower starts before the list is read, so that no session is missed that begins meanwhile.
     let follower = AllFollower::start(&nats).await.map_err(anyhow::Error::from);
     let mut follower = with_cause(&nats, follower).await?;
     match database {
@@ -155,11 +140,13 @@ async fn list_running(
     let mut running = database.call(database.store.list_sessions(filter)).await?;
     // The oldest first, like the events that follow.
     running.reverse();
-    let line = |session| list::running(session, Utc::now(), &options.style);
     print(&if options.json {
         sessions::linked_lines(global, &running)?
     } else {
-        running.iter().map(line).collect()
+        running
+            .iter()
+            .map(|session| list::running(session, Utc::now(), &options.style))
+            .collect()
     })?;
     if running.is_empty() {
         note("no session is running")?;

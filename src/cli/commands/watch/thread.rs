@@ -19,9 +19,13 @@ pub(super) async fn run(
     session: SessionId,
     options: Options,
 ) -> anyhow::Result<Exit> {
-    let (json, columns) = (options.json, options.style.width);
+    let json = options.json;
+    let columns = options.style.width;
+
     let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options).one_of_several();
-    let (mut shown, mut exit) = (BTreeSet::new(), Exit::Done);
+    let mut shown = BTreeSet::new();
+    let mut exit = Exit::Done;
+
     loop {
         let thread = database
             .call(database.store.thread_sessions(session))

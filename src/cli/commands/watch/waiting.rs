@@ -13,9 +13,8 @@ use tokio::time::Instant;
 use crate::cli::commands::database::stream_fault;
 use crate::cli::commands::one_line_error;
 use crate::cli::messages::{self, Workers};
-use crate::cli::render::format;
 use crate::cli::watch::Waiting;
-use tarsy_bus::{Backlog, Nats, Priority, QueuePosition};
+use tarsy_bus::{Nats, Priority, QueuePosition};
 use tarsy_core::ids::{SessionId, WorkerId};
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_store::Store;
@@ -23,7 +22,7 @@ use tarsy_store::Store;
 /// The time before the first report: a session that has begun needs none.
 const FIRST_POLL_DELAY: Duration = Duration::from_millis(300);
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Long enough for a status of every worker, which are sent every five seconds.
+/// The time for a status of every worker. Each sends one every five seconds.
 pub(in crate::cli::commands) const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
 /// A worker whose last status is older is not running, or is cut off.
 const STATUS_LIFETIME: Duration = Duration::from_secs(11);
@@ -45,7 +44,7 @@ pub(crate) enum QueuePlace {
     Unknown,
 }
 
-/// Reports on one session. Dropping it ends the task behind it.
+/// Reports on one session. Dropping it ends the task that makes the reports.
 pub(super) struct WaitWatch {
     reports: mpsc::Receiver<Option<Waiting>>,
     activity: watch::Sender<Option<Instant>>,
@@ -62,18 +61,17 @@ impl WaitWatch {
     ) -> Self {
         let (sender, reports) = mpsc::channel(1);
         let (activity, last) = watch::channel(None);
-        let mut task = JoinSet::new();
-        let (began, searched) = (Instant::now(), None);
-        let task_of = Reporter {
+        let reporter = Reporter {
             nats: nats.clone(),
             store,
             session,
             place,
-            searched,
-            began,
+            searched: None,
+            began: Instant::now(),
             workers: BTreeMap::new(),
         };
-        task.spawn(task_of.run(last, sender));
+        let mut task = JoinSet::new();
+        task.spawn(reporter.run(last, sender));
         Self {
             reports,
             activity,
@@ -153,7 +151,8 @@ impl Reporter {
         }
     }
 
-    fn has_heard_all(&self) -> bool {
+    /// Whether every worker had time to send its status.
+    fn has_all_statuses(&self) -> bool {
         self.began.elapsed() >= WORKER_STATUS_TIMEOUT
     }
 
@@ -169,10 +168,13 @@ impl Reporter {
         let owner = self
             .statuses()
             .find(|worker| worker.sessions.contains(&self.session));
-        if let Some(owner) = owner {
-            return outage([owner]).filter(|_| silent >= PAUSED_AFTER);
+        if silent < PAUSED_AFTER {
+            return None;
         }
-        if silent < PAUSED_AFTER || !self.has_heard_all() {
+        if let Some(owner) = owner {
+            return outage([owner]);
+        }
+        if !self.has_all_statuses() {
             return None;
         }
         self.without_owner().or_else(|| {
@@ -203,15 +205,15 @@ impl Reporter {
         if !self.nats.connection_state().connected {
             return Some(waiting("nats", "waiting: NATS does not answer"));
         }
-        let (mut reason, place) = match place {
+        let (reason, place) = match place {
             QueuePlace::Alert { priority, sequence } => {
                 let Ok(position) = self.nats.queue_position(priority, sequence).await else {
                     return self.without_streams().await;
                 };
-                let silent = position == QueuePosition::Claimed
+                let is_silent = position == QueuePosition::Claimed
                     && self.workers.is_empty()
-                    && self.has_heard_all();
-                let text = if silent {
+                    && self.has_all_statuses();
+                let text = if is_silent {
                     "taken from the queue by a worker that does not answer".to_owned()
                 } else {
                     messages::queue_position(&position, priority)
@@ -228,22 +230,22 @@ impl Reporter {
                 },
             },
         };
-        let text = match self.without_owner().filter(|_| self.has_heard_all()) {
-            Some(why) if self.workers.is_empty() => {
-                reason = why.reason;
-                format!("{place}; {}", messages::workers(Workers::default()))
-            }
-            Some(why) => {
-                reason = why.reason;
-                format!("{place}; {}", why.text)
-            }
-            None if self.has_heard_all() => format!("{place}; {}", messages::workers(self.count())),
-            None => place,
+        if !self.has_all_statuses() {
+            return Some(Waiting {
+                text: place,
+                reason,
+                complete: false,
+            });
+        }
+        let why = self.without_owner();
+        let workers = match &why {
+            Some(why) if !self.workers.is_empty() => why.text.clone(),
+            Some(_) | None => messages::workers(self.count()),
         };
         Some(Waiting {
-            text,
-            reason,
-            complete: self.has_heard_all(),
+            text: format!("{place}; {workers}"),
+            reason: why.map_or(reason, |why| why.reason),
+            complete: true,
         })
     }
 
@@ -258,9 +260,8 @@ impl Reporter {
 
     /// Searches for the alert, at most every few seconds. In the queue it gets a place.
     async fn search(&mut self) -> Found {
-        if let Some((_, found)) = self
-            .searched
-            .filter(|(at, _)| at.elapsed() < SEARCH_INTERVAL)
+        if let Some((at, found)) = self.searched
+            && at.elapsed() < SEARCH_INTERVAL
         {
             return found;
         }
@@ -306,15 +307,14 @@ impl Reporter {
 
     async fn backlog(&self) -> Option<String> {
         let backlog = self.nats.backlog().await.ok()?;
-        let each = backlog.iter().map(
-            |Backlog {
-                 priority, pending, ..
-             }| format!("{} {pending}", priority.as_str()),
-        );
-        let each = each.collect::<Vec<_>>().join(", ");
+        let each: Vec<String> = backlog
+            .iter()
+            .map(|queue| format!("{} {}", queue.priority.as_str(), queue.pending))
+            .collect();
         Some(format!(
-            "session {} has no event yet; queued: {each}",
-            self.session.short()
+            "session {} has no event yet; queued: {}",
+            self.session.short(),
+            each.join(", ")
         ))
     }
 }
@@ -342,12 +342,7 @@ fn outage<'a>(workers: impl IntoIterator<Item = &'a WorkerStatus>) -> Option<Wai
     services.sort_unstable();
     services.dedup();
     let reason = messages::unavailable(&services);
-    let since = Some(longest)
-        .filter(|ms| *ms > 0)
-        .map(Duration::from_millis);
-    let since = since
-        .map(|since| format!(" (since {})", format::span(since)))
-        .unwrap_or_default();
+    let since = messages::since(longest);
     Some(Waiting {
         text: format!("waiting: {reason}{since}"),
         reason,

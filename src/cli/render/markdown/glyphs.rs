@@ -14,7 +14,7 @@ pub(super) struct Look {
     pub(super) is_italic: bool,
     pub(super) is_code: bool,
     pub(super) is_dim: bool,
-    /// The address behind the character; it is also shown.
+    /// The address to which the character links; it is also shown.
     pub(super) link: Option<Rc<str>>,
 }
 
@@ -62,18 +62,14 @@ pub(super) fn width(line: &[Glyph]) -> usize {
 
 /// The columns of the widest line without wrapping.
 pub(super) fn natural_width(text: &[Glyph]) -> usize {
-    text.split(|(c, _)| *c == '\n')
-        .map(width)
-        .max()
-        .unwrap_or_default()
+    let lines = text.split(|(c, _)| *c == '\n');
+    lines.map(width).max().unwrap_or_default()
 }
 
 /// The columns of the widest word.
 pub(super) fn widest_word(text: &[Glyph]) -> usize {
-    text.split(|(c, _)| matches!(c, ' ' | '\n'))
-        .map(width)
-        .max()
-        .unwrap_or_default()
+    let words = text.split(|(c, _)| matches!(c, ' ' | '\n'));
+    words.map(width).max().unwrap_or_default()
 }
 
 /// `text` in lines of at most `columns` (at least 2), broken at spaces where possible.
@@ -81,7 +77,9 @@ pub(super) fn wrap(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
     let columns = columns.max(2);
     let mut lines = Vec::new();
     for line in text.split(|(c, _)| *c == '\n') {
-        let (mut current, mut used) = (Vec::new(), 0);
+        let mut current = Vec::new();
+        let mut used = 0;
+
         let mut space = None;
         for word in line.split_inclusive(|(c, _)| *c == ' ') {
             let (word, next_space) = match word.split_last() {
@@ -94,7 +92,9 @@ pub(super) fn wrap(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
             if used > 0 && used + 1 + width(word) > columns {
                 lines.push(std::mem::take(&mut current));
                 used = 0;
-            } else if let Some(space) = space.filter(|_| used > 0) {
+            } else if let Some(space) = space
+                && used > 0
+            {
                 current.push(Glyph::clone(space));
                 used += 1;
             }
@@ -117,7 +117,10 @@ pub(super) fn wrap(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
 /// `text` in pieces of at most `columns`, broken anywhere; spaces stay.
 pub(super) fn pieces(text: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
     let columns = columns.max(2);
-    let (mut lines, mut current, mut used) = (Vec::new(), Vec::new(), 0);
+    let mut lines = Vec::new();
+    let mut current = Vec::new();
+    let mut used = 0;
+
     for glyph in text {
         let own = columns_of(glyph.0);
         if used + own > columns {
@@ -144,21 +147,17 @@ pub(super) fn print(line: &[Glyph], style: &Style) -> String {
             continue;
         };
         let text: String = run.iter().map(|(c, _)| *c).collect();
-        let codes = if style.color {
-            look.codes()
-        } else {
-            Vec::new()
-        };
-        let painted = if codes.is_empty() || text.trim().is_empty() {
+        let codes = look.codes();
+        let painted = if !style.color || codes.is_empty() || text.trim().is_empty() {
             text
         } else {
             format!("\x1b[{}m{text}\x1b[0m", codes.join(";"))
         };
-        match look.link.as_deref().filter(|_| style.hyperlinks) {
-            Some(address) => {
+        match &look.link {
+            Some(address) if style.hyperlinks => {
                 out.push_str(&format!("\x1b]8;;{address}\x1b\\{painted}\x1b]8;;\x1b\\"))
             }
-            None => out.push_str(&painted),
+            Some(_) | None => out.push_str(&painted),
         }
     }
     out

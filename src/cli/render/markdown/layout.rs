@@ -75,11 +75,8 @@ impl<'a> Layout<'a> {
             | Event::FootnoteReference(text) => self.text(&text),
             Event::SoftBreak | Event::HardBreak => self.text("\n"),
             Event::Rule => {
-                self.flush();
-                self.page.gap();
-                let rule = self.charset().pick("─", "-").repeat(self.page.room());
-                self.page
-                    .put(glyphs::glyphs(&rule, &Look::dim(), self.charset()));
+                self.end_block();
+                self.rule(self.page.room());
                 self.page.gap();
             }
             Event::TaskListMarker(is_done) => self.text(if is_done { "[x] " } else { "[ ] " }),
@@ -100,6 +97,18 @@ impl<'a> Layout<'a> {
         (self.page.finish(), self.steps)
     }
 
+    /// Ends the present block, and separates the next one from it.
+    fn end_block(&mut self) {
+        self.flush();
+        self.page.gap();
+    }
+
+    fn rule(&mut self, columns: usize) {
+        let rule = self.charset().pick("─", "-").repeat(columns);
+        let rule = glyphs::glyphs(&rule, &Look::dim(), self.charset());
+        self.page.put(rule);
+    }
+
     fn charset(&self) -> Charset {
         self.style.charset
     }
@@ -108,18 +117,15 @@ impl<'a> Layout<'a> {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.flush(),
             Tag::Heading { .. } => {
-                self.flush();
-                self.page.gap();
+                self.end_block();
                 self.bold += 1;
             }
             Tag::BlockQuote(_) => {
-                self.flush();
-                self.page.gap();
+                self.end_block();
                 self.page.enter(Container::Quote);
             }
             Tag::CodeBlock(_) => {
-                self.flush();
-                self.page.gap();
+                self.end_block();
                 self.code = Some(String::new());
             }
             Tag::List(first) => {
@@ -132,8 +138,7 @@ impl<'a> Layout<'a> {
                 self.page.enter(Container::Item(marker));
             }
             Tag::Table(alignments) => {
-                self.flush();
-                self.page.gap();
+                self.end_block();
                 self.table = Some(Table {
                     alignments,
                     rows: Vec::new(),
@@ -176,10 +181,7 @@ impl<'a> Layout<'a> {
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph | TagEnd::HtmlBlock => {
-                self.flush();
-                self.page.gap();
-            }
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_block(),
             TagEnd::Heading(level) => self.end_heading(level),
             TagEnd::BlockQuote(_) => {
                 self.flush();
@@ -237,24 +239,27 @@ impl<'a> Layout<'a> {
             ..self.look()
         };
         let mark = if self.style.color { "" } else { "`" };
-        let code = format!(
-            "{mark}{}{mark}",
-            text::clean(code, self.charset()).replace('\n', " ")
-        );
-        self.inline
-            .extend(glyphs::glyphs(&code, &look, self.charset()));
+        let code = text::clean(code, self.charset()).replace('\n', " ");
+        let glyphs = glyphs::glyphs(&format!("{mark}{code}{mark}"), &look, self.charset());
+        self.inline.extend(glyphs);
     }
 
     /// Prints the text of the present block.
     fn flush(&mut self) {
-        let mut inline = std::mem::take(&mut self.inline);
-        while inline.last().is_some_and(|(c, _)| c.is_whitespace()) {
-            inline.pop();
-        }
+        let inline = self.take_inline();
         if !inline.is_empty() && self.table.is_none() {
             let lines = glyphs::wrap(&inline, self.page.room());
             self.page.put_all(lines);
         }
+    }
+
+    /// The text of the present block, without spaces at its end.
+    fn take_inline(&mut self) -> Vec<Glyph> {
+        let mut inline = std::mem::take(&mut self.inline);
+        while inline.last().is_some_and(|(c, _)| c.is_whitespace()) {
+            inline.pop();
+        }
+        inline
     }
 
     fn end_heading(&mut self, level: HeadingLevel) {
@@ -262,9 +267,7 @@ impl<'a> Layout<'a> {
         let columns = glyphs::natural_width(&self.inline).min(self.page.room());
         self.flush();
         if !self.style.color && level <= HeadingLevel::H2 && columns > 0 {
-            let rule = self.charset().pick("─", "-").repeat(columns);
-            self.page
-                .put(glyphs::glyphs(&rule, &Look::dim(), self.charset()));
+            self.rule(columns);
         }
         if level <= HeadingLevel::H2 {
             self.page.gap();
@@ -307,7 +310,9 @@ impl<'a> Layout<'a> {
             };
             for (index, piece) in pieces.into_iter().enumerate() {
                 let mut whole = indent.clone();
-                whole.extend(mark.iter().filter(|_| index > 0).cloned());
+                if index > 0 {
+                    whole.extend_from_slice(&mark);
+                }
                 whole.extend(piece);
                 self.page.put(whole);
             }
@@ -322,10 +327,7 @@ impl<'a> Layout<'a> {
     }
 
     fn cell(&mut self) {
-        let mut cell = std::mem::take(&mut self.inline);
-        while cell.last().is_some_and(|(c, _)| c.is_whitespace()) {
-            cell.pop();
-        }
+        let cell = self.take_inline();
         if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
             row.push(cell);
         }
@@ -353,22 +355,18 @@ impl<'a> Layout<'a> {
                 false
             }
         };
-        if has_brackets {
-            self.shown.insert(label.to_lowercase());
-        }
-        let start = self.inline.len();
-        let address = text::one_line(address, self.charset());
         self.links.push(Link {
-            start,
-            address,
+            start: self.inline.len(),
+            address: text::one_line(address, self.charset()),
             has_brackets,
         });
         if has_brackets {
+            self.shown.insert(label.to_lowercase());
             self.text("[");
         }
     }
 
-    /// The address stands after the text, unless it is the text.
+    /// Prints the address after the text, unless it is the text.
     fn close_link(&mut self) {
         let Some(Link {
             start,
@@ -383,6 +381,7 @@ impl<'a> Layout<'a> {
         }
         let shown: String = self.inline.iter().skip(start).map(|(c, _)| *c).collect();
         let link = is_web(&address).then(|| Rc::from(address.as_str()));
+        // The shown address is the link: the text, or what follows it.
         let mut start = start;
         if shown != address && !address.is_empty() {
             let gap = if shown.is_empty() { "" } else { " " };
@@ -400,7 +399,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Only such an address is given to the terminal as a link.
+/// Whether the terminal gets the address as a link.
 fn is_web(address: &str) -> bool {
     let has_scheme = address.starts_with("https://") || address.starts_with("http://");
     has_scheme && address.chars().all(|c| c.is_ascii_graphic())

@@ -32,7 +32,7 @@ pub(crate) fn render(markdown: &str, width: usize, style: &Style) -> Vec<String>
 
 /// `markdown` as one line of plain text: code keeps its backticks, links their addresses.
 pub(crate) fn plain(markdown: &str, charset: Charset) -> String {
-    // Wider than any line, so that nothing wraps.
+    // The page is wider than any line, so that nothing wraps.
     let style = Style {
         charset,
         ..Style::default()
@@ -43,10 +43,9 @@ pub(crate) fn plain(markdown: &str, charset: Charset) -> String {
         laid_out(markdown, markdown.len() * 4, &style).0
     };
     if lines.is_empty() {
-        text::one_line(markdown, charset)
-    } else {
-        text::one_line(&lines.join(" "), charset)
+        return text::one_line(markdown, charset);
     }
+    text::one_line(&lines.join(" "), charset)
 }
 
 /// The lines and the steps that they took: characters and events.
@@ -66,8 +65,8 @@ fn laid_out(source: &str, width: usize, style: &Style) -> (Vec<String>, usize) {
     definitions.sort();
     let mut layout = Layout::new(style, width);
     parser.for_each(|event| layout.event(event));
-    definitions
-        .iter()
-        .for_each(|(_, label, address)| layout.definition(label, address));
+    for (_, label, address) in &definitions {
+        layout.definition(label, address);
+    }
     layout.finish()
 }

@@ -17,7 +17,7 @@ pub(super) struct Page<'a> {
     style: &'a Style,
     width: usize,
     containers: Vec<Container>,
-    /// So many containers have shown their bullet or number.
+    /// The number of containers that have shown their bullet or number.
     begun: usize,
     /// An empty line comes before the next block.
     has_gap: bool,
@@ -27,10 +27,9 @@ pub(super) struct Page<'a> {
 impl<'a> Page<'a> {
     /// A page of `width` columns, at least 20.
     pub(super) fn new(style: &'a Style, width: usize) -> Self {
-        let width = width.max(20);
         Self {
             style,
-            width,
+            width: width.max(20),
             containers: Vec::new(),
             begun: 0,
             has_gap: false,
@@ -79,7 +78,9 @@ impl<'a> Page<'a> {
     }
 
     pub(super) fn put_all(&mut self, lines: Vec<Vec<Glyph>>) {
-        lines.into_iter().for_each(|line| self.put(line));
+        for line in lines {
+            self.put(line);
+        }
     }
 
     pub(super) fn finish(self) -> Vec<String> {
@@ -103,12 +104,9 @@ impl<'a> Page<'a> {
             };
             if glyphs::width(&front) + glyphs::width(&part) > self.width / 2 {
                 // The number of the innermost entry is shown in any case.
-                let last = containers.last().filter(|_| begun < containers.len());
-                return match last {
-                    Some(Container::Item(_)) => {
-                        last.map(|last| self.first(last)).unwrap_or_default()
-                    }
-                    Some(Container::Quote) | None => front,
+                return match containers.last() {
+                    Some(last @ Container::Item(_)) if begun < containers.len() => self.first(last),
+                    Some(_) | None => front,
                 };
             }
             front.extend(part);

@@ -40,7 +40,9 @@ impl Table {
         let room = room
             .checked_sub(3 * count.checked_sub(1)?)
             .filter(|room| *room >= count)?;
-        let (mut widths, mut floors) = (vec![1; count], vec![1; count]);
+        let mut widths = vec![1; count];
+        let mut floors = vec![1; count];
+
         for row in &self.rows {
             for ((width, floor), cell) in widths.iter_mut().zip(&mut floors).zip(row) {
                 *width = glyphs::natural_width(cell).min(room).max(*width);
@@ -50,7 +52,7 @@ impl Table {
         if floors.iter().sum::<usize>() > room {
             return None;
         }
-        // At most `room` columns each, so that this ends after `room` steps for each column.
+        // A column has at most `room` columns of text, so this ends after `room` steps for each.
         while widths.iter().sum::<usize>() > room {
             let shrinkable = widths
                 .iter_mut()
@@ -68,7 +70,7 @@ impl Table {
             .iter()
             .map(|row| self.row(row, widths, charset))
             .collect();
-        // With rows of several lines a rule shows where each ends.
+        // If rows have several lines, a rule shows where each ends.
         let has_rules = rows.iter().skip(1).any(|row| row.len() > 1);
         let mut lines = Vec::new();
         for (index, row) in rows.into_iter().enumerate() {
@@ -88,21 +90,16 @@ impl Table {
             .map(|(cell, width)| glyphs::wrap(cell, *width))
             .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or_default();
-        let line = |index: usize| {
+        let gap = glyphs::glyphs(charset.pick(" │ ", " | "), &Look::dim(), charset);
+        let mut lines = Vec::with_capacity(height);
+        for index in 0..height {
             let mut line = Vec::new();
             for (column, width) in widths.iter().enumerate() {
                 if column > 0 {
-                    line.extend(glyphs::glyphs(
-                        charset.pick(" │ ", " | "),
-                        &Look::dim(),
-                        charset,
-                    ));
+                    line.extend_from_slice(&gap);
                 }
-                let cell = cells
-                    .get(column)
-                    .and_then(|cell| cell.get(index))
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
+                let cell = cells.get(column).and_then(|cell| cell.get(index));
+                let cell = cell.map(Vec::as_slice).unwrap_or_default();
                 let fill = width.saturating_sub(glyphs::width(cell));
                 let before = match self.alignments.get(column) {
                     Some(Alignment::Right) => fill,
@@ -113,9 +110,9 @@ impl Table {
                 line.extend_from_slice(cell);
                 line.extend(vec![(' ', Look::default()); fill - before]);
             }
-            line
-        };
-        (0..height).map(line).collect()
+            lines.push(line);
+        }
+        lines
     }
 
     /// Each cell as `name: value`, with an empty line between rows.
@@ -127,10 +124,9 @@ impl Table {
             .unwrap_or_default();
         // A name is repeated for each row, so a long one is cut.
         let columns = (room / 2).min(MAX_NAME_COLUMNS);
-        let names: Vec<String> = head.iter().map(|cell| plain(cell)).collect();
-        let names: Vec<String> = names
+        let names: Vec<String> = head
             .iter()
-            .map(|name| text::cut(name, columns, charset))
+            .map(|cell| text::cut(&plain(cell), columns, charset))
             .collect();
         let mut lines = Vec::new();
         if rows.is_empty() {
@@ -145,11 +141,7 @@ impl Table {
                     is_bold: true,
                     ..Look::default()
                 };
-                let mut pair = if name.is_empty() {
-                    Vec::new()
-                } else {
-                    glyphs::glyphs(name, &look, charset)
-                };
+                let mut pair = glyphs::glyphs(name, &look, charset);
                 if !pair.is_empty() {
                     pair.extend(glyphs::glyphs(": ", &Look::default(), charset));
                 }

@@ -18,13 +18,12 @@ pub fn check(check: &Check, style: &Style) -> Vec<String> {
         Verdict::Fail => ("FAIL", Paint::Red),
     };
     let name = text::one_line(&check.check, style.charset);
-    let stop = if check.detail.ends_with(['.', '?', '!']) {
-        ""
-    } else {
-        "."
+    let detail = &check.detail;
+    let detail = match &check.fix {
+        Some(fix) if detail.ends_with(['.', '?', '!']) => format!("{detail} Fix: {fix}"),
+        Some(fix) => format!("{detail}. Fix: {fix}"),
+        None => detail.clone(),
     };
-    let fix = check.fix.as_deref().map(|fix| format!("{stop} Fix: {fix}"));
-    let detail = format!("{}{}", check.detail, fix.unwrap_or_default());
     let name = text::pad(&name, NAME_COLUMNS);
     let front = format!(
         "{}{}{name}  ",
@@ -63,51 +62,41 @@ pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
         Column::Left("may be called"),
         Column::Rest("why, and what it does"),
     ];
-    let row = |tool: &Listed| {
-        let (may, paint) = match (tool.offered, tool.read_only) {
-            (true, true) => ("yes, read-only", Paint::Plain),
-            (true, false) => ("yes, once", Paint::Yellow),
-            (false, _) => ("no", Paint::Dim),
-        };
-        let why = tool
-            .withheld
-            .as_ref()
-            .or(tool.because.as_ref())
-            .map(String::as_str)
-            .unwrap_or_default();
-        let described = text::first_sentence(&text::clean(&tool.description, style.charset));
-        [
-            Cell::indented(&tool.name, style),
-            Cell::new(may, style).painted(paint),
-            Cell::new(
-                &text::one_line(&format!("{why}. {described}"), style.charset),
-                style,
-            ),
-        ]
-    };
     let mut lines = vec![head];
     if !tools.is_empty() {
-        lines.extend(table(columns, &[], tools.iter().map(row), style));
+        let rows = tools.iter().map(|tool| row(tool, style));
+        lines.extend(table(columns, &[], rows, style));
     }
-    for tool in tools.iter().filter(|tool| {
-        tool.name
-            .split_once('.')
-            .is_none_or(|(_, name)| name != tool.tool)
-    }) {
+    for tool in tools {
+        let name = text::one_line(&tool.name, style.charset);
         let own_name = text::one_line(&tool.tool, style.charset);
-        lines.push(format!(
-            "  {} is {own_name:?} at its server",
-            text::one_line(&tool.name, style.charset)
-        ));
+        let suffix = tool.name.split_once('.').map(|(_, name)| name);
+        if suffix != Some(tool.tool.as_str()) {
+            lines.push(format!("  {name} is {own_name:?} at its server"));
+        }
     }
     for tool in tools.iter().filter(|tool| !tool.left_out.is_empty()) {
-        let (name, odd) = (
-            text::one_line(&tool.name, style.charset),
-            tool.left_out.join(", "),
-        );
+        let name = text::one_line(&tool.name, style.charset);
+        let odd = tool.left_out.join(", ");
         lines.push(format!(
             "  {name}: the server declares {odd} in a form that MCP does not have; left out"
         ));
     }
     lines
+}
+
+fn row(tool: &Listed, style: &Style) -> [Cell; 3] {
+    let (may, paint) = match (tool.offered, tool.read_only) {
+        (true, true) => ("yes, read-only", Paint::Plain),
+        (true, false) => ("yes, once", Paint::Yellow),
+        (false, _) => ("no", Paint::Dim),
+    };
+    let why = tool.withheld.as_deref().or(tool.because.as_deref());
+    let why = why.unwrap_or_default();
+    let described = text::first_sentence(&text::clean(&tool.description, style.charset));
+    [
+        Cell::indented(&tool.name, style),
+        Cell::new(may, style).painted(paint),
+        Cell::new(&format!("{why}. {described}"), style),
+    ]
 }

@@ -15,24 +15,17 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
         Column::Rest("what"),
         Column::Right("size"),
     ];
-    let row = |letter: &StoredDeadLetter| {
+    let rows = letters.iter().map(|letter| {
+        let what = title(letter).unwrap_or_else(|| letter.detail.clone());
         [
             Cell::new(&letter.alert_id.short(), style),
             Cell::new(&short_moment(letter.stored_at), style),
             Cell::new(&letter.reason, style).painted(Paint::Red),
-            Cell::new(
-                &title(letter).unwrap_or_else(|| letter.detail.clone()),
-                style,
-            ),
+            Cell::new(&what, style),
             Cell::new(&format::bytes(letter.body.len()), style),
         ]
-    };
-    table(
-        columns,
-        &["size", "when (utc)"],
-        letters.iter().map(row),
-        style,
-    )
+    });
+    table(columns, &["size", "when (utc)"], rows, style)
 }
 
 /// The remedy for a dead letter, besides dropping it.
@@ -54,13 +47,12 @@ pub fn letter(letter: &StoredDeadLetter, remedy: &Remedy, style: &Style) -> Vec<
         moment(letter.stored_at),
         text::one_line(&letter.reason, style.charset)
     );
-    let StoredDeadLetter {
-        alert_sequence,
-        deliveries,
-        ..
-    } = letter;
-    let subject = text::one_line(&letter.subject, style.charset);
-    let from = format!("from {subject}, sequence {alert_sequence}, delivery {deliveries}");
+    let from = format!(
+        "from {}, sequence {}, delivery {}",
+        text::one_line(&letter.subject, style.charset),
+        letter.alert_sequence,
+        letter.deliveries
+    );
     let both = format!("{head}   {from}");
     let mut lines = if text::width(&both) <= style.width {
         vec![both]
@@ -82,11 +74,9 @@ pub fn letter(letter: &StoredDeadLetter, remedy: &Remedy, style: &Style) -> Vec<
         Remedy::Retry(chains) => {
             let chain = chains
                 .first()
-                .map(|chain| format!(" [--chain {}]", text::one_line(chain, style.charset)));
-            format!(
-                "  then   tarsy dead-letters retry {short}{}",
-                chain.unwrap_or_default()
-            )
+                .map(|chain| format!(" [--chain {}]", text::one_line(chain, style.charset)))
+                .unwrap_or_default();
+            format!("  then   tarsy dead-letters retry {short}{chain}")
         }
         Remedy::SubmitAgain => "  then   submit it again, with less text".to_owned(),
         Remedy::Nothing => {
@@ -110,7 +100,9 @@ pub fn named(letter: &StoredDeadLetter) -> String {
         .unwrap_or_default();
     let [reason, subject] =
         [&letter.reason, &letter.subject].map(|text| text::one_line(text, Charset::Unicode));
-    let (short, size) = (letter.alert_id.short(), format::bytes(letter.body.len()));
+    let short = letter.alert_id.short();
+    let size = format::bytes(letter.body.len());
+
     format!("alert {short} ({reason}, from {subject}{title}, {size})")
 }
 

@@ -10,7 +10,6 @@ use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::text;
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
-use tarsy_core::ids::SessionId;
 use tarsy_reports::words::status_word;
 use tarsy_store::SessionLine;
 
@@ -29,12 +28,8 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
         Column::Left("worker"),
     ];
     let optional = ["worker", "took", "when (utc)", "severity"];
-    table(
-        columns,
-        &optional,
-        in_threads(sessions).map(|listed| row(&listed, now, style)),
-        style,
-    )
+    let rows = in_threads(sessions).map(|listed| row(&listed, now, style));
+    table(columns, &optional, rows, style)
 }
 
 /// A session in the table.
@@ -45,18 +40,20 @@ struct Listed<'s> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
+    /// The session is listed by the time at which it began.
     Own,
-    /// Below the investigation that the question is about.
+    /// The question is listed below its investigation.
     BelowInvestigation,
 }
 
 /// The sessions, each with the questions about it below it in the order in which they were asked. A question about an
 /// investigation that is not in the list keeps its place.
 fn in_threads(sessions: &[SessionLine]) -> impl Iterator<Item = Listed<'_>> {
-    let is_listed = |id: SessionId| sessions.iter().any(|session| session.session_id == id);
-    let own = sessions
-        .iter()
-        .filter(move |session| !session.parent_id.is_some_and(is_listed));
+    let own = sessions.iter().filter(move |session| {
+        !session
+            .parent_id
+            .is_some_and(|id| sessions.iter().any(|session| session.session_id == id))
+    });
     own.flat_map(|session| {
         let about = sessions
             .iter()
@@ -90,7 +87,7 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
     text::cut(&line, style.width, style.charset)
 }
 
-/// The title; of a question also the investigation that it asks about, unless it stands below that.
+/// The title. A question also has the investigation that it asks about, unless it is listed below that.
 fn title(session: &SessionLine, place: Place, charset: Charset) -> String {
     let title = session.title.as_deref().unwrap_or("(no title)");
     match session.parent_id {
@@ -106,8 +103,8 @@ fn title(session: &SessionLine, place: Place, charset: Charset) -> String {
     }
 }
 
-/// The status, or the mark of a completed session that has one. A question without an answer is no failed
-/// investigation.
+/// The status, or the mark of a completed session that has one. A question without an answer is not
+/// shown as a failed investigation.
 fn state(session: &SessionLine) -> String {
     if session.parent_id.is_some() {
         return match session.status {
@@ -127,13 +124,12 @@ fn state(session: &SessionLine) -> String {
 
 fn row(listed: &Listed<'_>, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
     let Listed { session, place } = listed;
-    let is_question = session.parent_id.is_some();
-    let paint = if is_question {
-        Paint::Plain
+    // A question has no severity, and without an answer it is not a failed investigation.
+    let (severity, paint) = if session.parent_id.is_some() {
+        (None, Paint::Plain)
     } else {
-        status_paint(session.status)
+        (session.severity, status_paint(session.status))
     };
-    let severity = session.severity.filter(|_| !is_question);
     let took = Duration::from_millis(millis(
         session.created_at,
         session.finished_at.unwrap_or(now),

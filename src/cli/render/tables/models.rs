@@ -28,7 +28,9 @@ fn block(report: &ModelReport, style: &Style) -> Vec<String> {
     };
     let clean = |text: &str| text::one_line(text, style.charset);
     let name = Paint::Bold.over(&clean(&report.name), style);
-    let (model, provider) = (clean(&report.model), clean(&report.provider));
+    let model = clean(&report.model);
+    let provider = clean(&report.provider);
+
     let front = format!("{}{}", paint.over(word, style), " ".repeat(6 - word.len()));
     let mut lines = vec![format!(
         "{front}{name}  {model} ({provider}, backend {})",
@@ -44,27 +46,21 @@ fn block(report: &ModelReport, style: &Style) -> Vec<String> {
     lines.extend(fact("credentials", &report.credentials, style));
     lines.extend(fact("address", &report.address, style));
     lines.extend(fact("settings", &settings(report), style));
-    lines.extend(fact(
-        "price",
-        &report.price.map(price).unwrap_or_default(),
-        style,
-    ));
-    lines.extend(fact(
-        "answer",
-        &report
-            .answer
-            .as_ref()
-            .map(|found| answer(found, style))
-            .unwrap_or_default(),
-        style,
-    ));
-    lines.extend(fact(
-        "strategy",
-        &report.probe.as_ref().map(strategy).unwrap_or_default(),
-        style,
-    ));
-    let notes = report.probe.iter().flat_map(|found| &found.notes);
-    lines.extend(notes.flat_map(|note| fact("seen", note, style)));
+    if let Some(found) = report.price {
+        lines.extend(fact("price", &price(found), style));
+    }
+    if let Some(found) = &report.answer {
+        lines.extend(fact("answer", &answer(found, style), style));
+    }
+    if let Some(found) = &report.probe {
+        lines.extend(fact("strategy", &strategy(found), style));
+        lines.extend(
+            found
+                .notes
+                .iter()
+                .flat_map(|note| fact("seen", note, style)),
+        );
+    }
     if let Some(found) = &report.problem {
         lines.extend(fact("problem", &problem(found), style));
         lines.extend(fact("fix", found.fix.as_deref().unwrap_or_default(), style));
@@ -125,30 +121,24 @@ fn price(price: Price) -> String {
 
 fn answer(answer: &Answer, style: &Style) -> String {
     let seconds = |ms: u64| format!("{}.{:02} s", ms / 1000, ms % 1000 / 10);
-    let said = text::cut(
-        &text::one_line(&answer.text, style.charset),
-        ANSWER_COLUMNS,
-        style.charset,
-    );
-    let said = (!said.is_empty()).then(|| format!("\"{said}\""));
+    let line = text::one_line(&answer.text, style.charset);
+    let line = text::cut(&line, ANSWER_COLUMNS, style.charset);
+    let quoted = (!line.is_empty()).then(|| format!("\"{line}\""));
     let thinking = (answer.thinking_tokens > 0)
         .then(|| format!("{} thinking", format::tokens(answer.thinking_tokens)));
     let tokens = format!(
-        "{} in, {} out",
+        "tokens: {} in, {} out",
         format::tokens(answer.input_tokens),
         format::tokens(answer.output_tokens)
     );
     let parts = [
-        said,
+        quoted,
         Some(format!("ended by {}", answer.finish)),
         answer
             .first_chunk_ms
             .map(|ms| format!("first chunk after {}", seconds(ms))),
         Some(format!("whole after {}", seconds(answer.took_ms))),
-        Some(format!(
-            "tokens: {}",
-            text::join([Some(tokens), thinking], ", ")
-        )),
+        Some(text::join([Some(tokens), thinking], ", ")),
     ];
     text::join(parts, "; ")
 }
@@ -166,21 +156,22 @@ fn strategy(found: &StrategyReport) -> String {
 }
 
 fn problem(problem: &Problem) -> String {
-    let status = Some(problem.provider_status.clone()).filter(|status| !status.is_empty());
-    let status = status.filter(|status| !problem.message.contains(status.as_str()));
-    format!(
-        "{}{}: {}",
-        problem.code,
-        status
-            .map(|status| format!(" ({status})"))
-            .unwrap_or_default(),
-        problem.message
-    )
+    let Problem {
+        code,
+        provider_status: status,
+        message,
+        ..
+    } = problem;
+    if status.is_empty() || message.contains(status) {
+        format!("{code}: {message}")
+    } else {
+        format!("{code} ({status}): {message}")
+    }
 }
 
 /// The number of providers that can be called.
 fn sum(reports: &[ModelReport]) -> String {
-    let count = |state: State| {
+    let count = |state| {
         reports
             .iter()
             .filter(|report| report.state == state)

@@ -21,7 +21,7 @@ pub struct QueuedAlert {
     pub priority: Priority,
     pub queued_at: DateTime<Utc>,
     pub subject: String,
-    /// `None` when the body is no alert.
+    /// `None` when the body is not an alert.
     pub title: Option<String>,
 }
 
@@ -40,13 +40,11 @@ pub fn queue(
     ];
     let rows = backlog.iter().map(|of| {
         let oldest = of.oldest.map_or_else(|| "-".to_owned(), format::span);
-        let numbers = [of.pending.to_string(), of.in_progress.to_string(), oldest];
-        let [pending, in_progress, oldest] = numbers.map(|text| Cell::new(&text, style));
         [
             Cell::new(of.priority.as_str(), style),
-            pending,
-            in_progress,
-            oldest,
+            Cell::new(&of.pending.to_string(), style),
+            Cell::new(&of.in_progress.to_string(), style),
+            Cell::new(&oldest, style),
         ]
     });
     let mut lines = table(columns, &[], rows, style);
@@ -104,12 +102,7 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
     ];
     let rows = workers.iter().map(|worker| {
         let services: Vec<&str> = worker.unavailable.iter().map(String::as_str).collect();
-        let since = Some(worker.state_ms)
-            .filter(|ms| *ms > 0)
-            .map(Duration::from_millis);
-        let since = since
-            .map(|since| format!(" (since {})", format::span(since)))
-            .unwrap_or_default();
+        let since = messages::since(worker.state_ms);
         let (state, paint) = match worker.state.as_str() {
             "paused" => (
                 format!("paused: {}{since}", unavailable_in_short(&services)),
@@ -125,14 +118,9 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
         ]
     });
     let mut lines = table(columns, &["slots", "busy"], rows, style);
-    // Below the table, whose cells a narrow terminal cuts.
-    let waits = |worker: &WorkerStatus| {
-        worker
-            .unavailable
-            .iter()
-            .any(|service| lacks_provider(&[service]))
-    };
-    if workers.iter().any(waits) {
+    // The reason is a line below the table, because a narrow terminal cuts cells.
+    let mut unavailable = workers.iter().flat_map(|worker| &worker.unavailable);
+    if unavailable.any(|service| lacks_provider(&[service])) {
         lines.push(format!(
             "no provider of models can be called: {WHY_NO_PROVIDER}"
         ));

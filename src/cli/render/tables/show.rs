@@ -15,11 +15,11 @@ use tarsy_core::timeline::rows::Footnotes;
 use tarsy_reports::words::{model, moment, retry_of, state, status_word, tokens};
 use tarsy_store::{AlertReport, DispositionKind, ExecutionReport, SessionReport, Tokens};
 
-/// Further joined alerts are counted, not listed.
+/// The number of joined alerts that are listed; the others are counted.
 const MAX_JOINED: usize = 5;
-/// Further alerts above the limit of a route are counted, not listed.
+/// The number of alerts above the limit of a route that are listed; the others are counted.
 const MAX_LISTED: usize = 200;
-/// Earlier questions are counted, not listed.
+/// The number of questions that are listed; earlier ones are counted.
 const MAX_QUESTIONS: usize = 10;
 
 /// An alert and its session; the time that a running session took ends at `now`.
@@ -41,44 +41,24 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
         .map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
     lines.extend(fact("asks about", &about.unwrap_or_default(), style));
     lines.extend(fact("state", &state(report, now), style));
-    lines.extend(fact(
-        if report.parent_id.is_some() {
-            "question"
-        } else {
-            "alert"
-        },
-        &alert(report),
-        style,
-    ));
+    let is_question = report.parent_id.is_some();
+    let label = if is_question { "question" } else { "alert" };
+    lines.extend(fact(label, &alert(report), style));
     lines.extend(fact("subject", &subject(report), style));
-    lines.extend(fact(
-        "fingerprint",
-        report.fingerprint.as_deref().unwrap_or_default(),
-        style,
-    ));
-    lines.extend(
-        report
-            .session
-            .iter()
-            .flat_map(|session| of_session(session, now, style)),
-    );
+    let fingerprint = report.fingerprint.as_deref().unwrap_or_default();
+    lines.extend(fact("fingerprint", fingerprint, style));
+    if let Some(session) = &report.session {
+        lines.extend(of_session(session, now, style));
+    }
     lines.extend(joined(report, style));
-    lines.extend(
-        report
-            .session
-            .iter()
-            .flat_map(|session| changes(session, style)),
-    );
-    lines.extend(
-        report
-            .session
-            .iter()
-            .flat_map(|session| outcome(report, session, style)),
-    );
+    if let Some(session) = &report.session {
+        lines.extend(changes(session, style));
+        lines.extend(outcome(report, session, style));
+    }
     lines.extend(questions(report, style));
     lines.push(String::new());
     lines.extend(next(report, &short, style));
-    // In one piece, so that a terminal recognises it.
+    // The link is in one piece, so that a terminal recognises it.
     lines.extend(report.url.as_deref().map(messages::link));
     lines
 }
@@ -102,11 +82,9 @@ pub fn queued(alert: &QueuedAlert, sequence: u64, place: &str, style: &Style) ->
         ("when", since),
         ("subject", subject),
     ];
-    lines.extend(
-        facts
-            .iter()
-            .flat_map(|(label, value)| fact(label, value, style)),
-    );
+    for (label, value) in facts {
+        lines.extend(fact(label, &value, style));
+    }
     lines.extend([
         String::new(),
         format!(
@@ -149,21 +127,15 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
         || format!("deadline {}", moment(session.deadline_at)),
         |finished| format!("until {}", moment(finished)),
     );
-    let mut lines = fact(
-        "when",
-        &format!("{}, {until}", moment(session.created_at)),
-        style,
+    let when = format!("{}, {until}", moment(session.created_at));
+    let mut lines = fact("when", &when, style);
+    let chain = format!(
+        "{} on worker {}{}",
+        session.chain,
+        session.worker,
+        earlier(session)
     );
-    lines.extend(fact(
-        "chain",
-        &format!(
-            "{} on worker {}{}",
-            session.chain,
-            session.worker,
-            earlier(session)
-        ),
-        style,
-    ));
+    lines.extend(fact("chain", &chain, style));
     for each in &session.models {
         lines.extend(fact("model", &model(each), style));
     }
@@ -214,12 +186,8 @@ fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<Str
             .and_then(|name| name.strip_prefix(' '))
             .unwrap_or(&stage.name);
         for (index, execution) in stage.executions.iter().enumerate() {
-            rows.push(row(
-                if index == 0 { own } else { "" },
-                execution,
-                now,
-                style,
-            ));
+            let name = if index == 0 { own } else { "" };
+            rows.push(row(name, execution, now, style));
         }
         previous = &stage.name;
     }
@@ -229,28 +197,16 @@ fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<Str
         rows.into_iter(),
         style,
     );
-    let errors = stages
-        .iter()
-        .flat_map(|stage| &stage.executions)
-        .filter_map(|execution| {
-            // The error of the session is shown below.
-            let is_repeated = |error: &&str| {
-                session
-                    .error
-                    .as_deref()
-                    .is_some_and(|whole| whole.contains(*error))
-            };
-            let error = execution
-                .error
-                .as_deref()
-                .filter(|error| !is_repeated(error))?;
-            Some(fact(
-                "error",
-                &format!("{}: {error}", execution.agent),
-                style,
-            ))
-        });
-    lines.extend(errors.flatten());
+    let of_session = session.error.as_deref();
+    for execution in stages.iter().flat_map(|stage| &stage.executions) {
+        // The error of the session is shown below.
+        if let Some(error) = &execution.error
+            && !of_session.is_some_and(|whole| whole.contains(error))
+        {
+            let error = format!("{}: {error}", execution.agent);
+            lines.extend(fact("error", &error, style));
+        }
+    }
     lines
 }
 
@@ -260,29 +216,22 @@ fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Sty
         execution.finished_at.unwrap_or(now),
     ));
     let name = text::cut(&text::one_line(stage, style.charset), 16, style.charset);
+    let agent = text::one_line(&execution.agent, style.charset);
+    let agent = text::cut(&agent, 14, style.charset);
+    let usage = Tokens {
+        cached: 0,
+        thinking: 0,
+        ..execution.usage
+    };
     [
         Cell::indented(&name, style),
-        Cell::new(
-            &text::cut(
-                &text::one_line(&execution.agent, style.charset),
-                14,
-                style.charset,
-            ),
-            style,
-        ),
+        Cell::new(&agent, style),
         Cell::new(&status_word(execution.status.as_str()), style)
             .painted(status_paint(execution.status)),
         Cell::new(&execution.iteration.to_string(), style),
         Cell::new(&execution.tool_calls.to_string(), style),
         Cell::new(&took, style),
-        Cell::new(
-            &tokens(Tokens {
-                cached: 0,
-                thinking: 0,
-                ..execution.usage
-            }),
-            style,
-        ),
+        Cell::new(&tokens(usage), style),
     ]
 }
 
@@ -325,15 +274,13 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
 /// The changes by alerts that joined, and the number of those that came too late.
 fn changes(session: &SessionReport, style: &Style) -> Vec<String> {
     let total = session.alert_updates.len();
-    let late = session.late_updates();
-    let late = if late > 0 {
-        format!("; the last {late} came too late for the analysis")
-    } else {
-        String::new()
-    };
     if total == 0 {
         return Vec::new();
     }
+    let late = match session.late_updates() {
+        0 => String::new(),
+        late => format!("; the last {late} came too late for the analysis"),
+    };
     let mut lines = vec![
         String::new(),
         format!(
@@ -421,23 +368,20 @@ fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<
         style.width.saturating_sub(2),
         style,
     );
-    std::iter::once(String::new())
-        .chain(
-            lines
-                .into_iter()
-                .map(|line| format!("  {line}").trim_end().into()),
-        )
-        .collect()
+    let mut block = vec![String::new()];
+    for line in lines {
+        block.push(format!("  {line}").trim_end().to_owned());
+    }
+    block
 }
 
 fn no_analysis(error: &str, style: &Style) -> Vec<String> {
-    let lines = text::wrap(
-        &text::clean(&format!("No analysis: {error}"), style.charset),
-        style.width.saturating_sub(2),
-    );
-    std::iter::once(String::new())
-        .chain(lines.into_iter().map(|line| format!("  {line}")))
-        .collect()
+    let text = text::clean(&format!("No analysis: {error}"), style.charset);
+    let mut lines = vec![String::new()];
+    for line in text::wrap(&text, style.width.saturating_sub(2)) {
+        lines.push(format!("  {line}"));
+    }
+    lines
 }
 
 fn next(report: &AlertReport, short: &str, style: &Style) -> Vec<String> {
@@ -461,8 +405,9 @@ fn next(report: &AlertReport, short: &str, style: &Style) -> Vec<String> {
                 format!("Rerun: tarsy sessions rerun {short}"),
             ]));
             // Without an analysis there is little to ask about.
-            let ask = || format!("Ask about it: tarsy ask {short} 'your question'");
-            lines.extend(session.final_analysis.as_ref().map(|_| ask()));
+            if session.final_analysis.is_some() {
+                lines.push(format!("Ask about it: tarsy ask {short} 'your question'"));
+            }
             lines
         }
         (None, Some(joined), _) => vec![format!("Details: tarsy sessions show {}", joined.short())],

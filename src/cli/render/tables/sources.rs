@@ -28,20 +28,17 @@ pub fn list(sources: &[ListedSource], style: &Style) -> Vec<String> {
         Column::Left("proof"),
         Column::Rest("statuses"),
     ];
-    let row = |source: &ListedSource| {
-        let statuses: Vec<&str> = source
-            .statuses
-            .iter()
-            .map(|status| status.as_str())
-            .collect();
+    let rows = sources.iter().map(|source| {
+        let statuses = source.statuses.iter().map(|status| status.as_str());
+        let statuses: Vec<&str> = statuses.collect();
         [
             Cell::new(&source.name, style).painted(Paint::Bold),
             Cell::new(source.from, style),
             Cell::new(&source.proof, style),
             Cell::new(&statuses.join(", "), style),
         ]
-    };
-    table(columns, &["proof"], sources.iter().map(row), style)
+    });
+    table(columns, &["proof"], rows, style)
 }
 
 /// The result of a sample.
@@ -59,18 +56,13 @@ pub fn tested(sample: &TestedSample<'_>, style: &Style) -> Vec<String> {
     let clean = |line: &str| text::one_line(line, style.charset);
     let path = clean(sample.path);
     if sample.problems.is_empty() {
-        return vec![format!(
-            "{}    {path}  {}",
-            Paint::Green.over("ok", style),
-            clean(&sample.alerts.join("; "))
-        )];
+        let ok = Paint::Green.over("ok", style);
+        let alerts = clean(&sample.alerts.join("; "));
+        return vec![format!("{ok}    {path}  {alerts}")];
     }
-    let line = |problem: &String| {
-        format!(
-            "{}  {path}  {}",
-            Paint::Red.over("FAIL", style),
-            clean(problem)
-        )
-    };
-    sample.problems.iter().map(line).collect()
+    let fail = Paint::Red.over("FAIL", style);
+    let problems = sample.problems.iter();
+    problems
+        .map(|problem| format!("{fail}  {path}  {}", clean(problem)))
+        .collect()
 }

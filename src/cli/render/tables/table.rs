@@ -49,11 +49,11 @@ impl Cell {
 /// A column: its head, its width and its alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    /// As wide as its widest cell, aligned to the left.
+    /// A column that is as wide as its widest cell, aligned to the left.
     Left(&'static str),
-    /// As wide as its widest cell, aligned to the right.
+    /// A column that is as wide as its widest cell, aligned to the right.
     Right(&'static str),
-    /// As wide as the remaining room; longer text is cut with an ellipsis. At most one in a table.
+    /// A column that gets the remaining room and cuts longer text with an ellipsis. A table has at most one.
     Rest(&'static str),
 }
 
@@ -78,47 +78,43 @@ pub(super) fn table<const N: usize>(
         paint: Paint::Dim,
     });
     let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
-    let width = |row: &[Cell; N], index: usize| row.get(index).map(|cell| text::width(&cell.text));
-    let mut widths: [usize; N] = std::array::from_fn(|index| {
-        rows.iter()
-            .filter_map(|row| width(row, index))
-            .max()
-            .unwrap_or_default()
-    });
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = text::width(&cell.text).max(*width);
+        }
+    }
     let mut optional = optional.iter();
     while room(&columns, &widths, style) < wanted(&columns, &widths) {
         let Some(head) = optional.next() else { break };
-        let dropped = columns
-            .iter()
-            .zip(&mut widths)
-            .find(|(column, _)| column.head() == *head);
-        dropped.into_iter().for_each(|(_, width)| *width = 0);
+        for (column, width) in columns.iter().zip(&mut widths) {
+            if column.head() == *head {
+                *width = 0;
+            }
+        }
     }
     let room = room(&columns, &widths, style);
-    let rest = columns
-        .iter()
-        .zip(&mut widths)
-        .find(|(column, _)| matches!(column, Column::Rest(_)));
-    rest.into_iter()
-        .for_each(|(_, width)| *width = room.max(MIN_REST_COLUMNS / 2).min(*width));
+    for (column, width) in columns.iter().zip(&mut widths) {
+        if matches!(column, Column::Rest(_)) {
+            *width = room.max(MIN_REST_COLUMNS / 2).min(*width);
+        }
+    }
     rows.iter()
         .map(|row| line(row, &columns, &widths, style))
         .collect()
 }
 
-/// The columns that are left for the one that takes the rest.
+/// The width that is left for the column that takes the rest.
 fn room(columns: &[Column], widths: &[usize], style: &Style) -> usize {
     let others = columns
         .iter()
         .zip(widths)
-        .filter(|(column, _)| !matches!(column, Column::Rest(_)));
-    let others = others
-        .filter(|(_, width)| **width > 0)
+        .filter(|(column, width)| !matches!(column, Column::Rest(_)) && **width > 0)
         .map(|(_, width)| width + GAP.len());
     style.width.saturating_sub(others.sum())
 }
 
-/// The columns that it should have.
+/// The width that the column that takes the rest should have.
 fn wanted(columns: &[Column], widths: &[usize]) -> usize {
     let rest = columns
         .iter()
@@ -130,11 +126,10 @@ fn wanted(columns: &[Column], widths: &[usize]) -> usize {
 fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> String {
     let mut out = String::new();
     let mut room = style.width;
-    let is_shown = |(cell, width): (&Cell, &usize)| *width > 0 && !cell.text.is_empty();
     let last = row
         .iter()
         .zip(widths)
-        .rposition(is_shown)
+        .rposition(|(cell, width)| *width > 0 && !cell.text.is_empty())
         .unwrap_or_default();
     let cells = row
         .iter()
@@ -145,11 +140,8 @@ fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> St
         .filter(|(_, (_, width))| **width > 0);
     for (index, ((cell, column), width)) in cells {
         let gap = if index == 0 { "" } else { GAP };
-        let shown = text::cut(
-            &cell.text,
-            (*width).min(room.saturating_sub(gap.len())),
-            style.charset,
-        );
+        let columns = (*width).min(room.saturating_sub(gap.len()));
+        let shown = text::cut(&cell.text, columns, style.charset);
         let fill = " ".repeat(width.saturating_sub(text::width(&shown)));
         let painted = cell.paint.over(&shown, style);
         let cell = match column {

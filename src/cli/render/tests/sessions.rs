@@ -340,7 +340,9 @@ fn each_mark_is_in_lists_reports_json_and_on_the_screen() {
     for mark in Mark::ALL {
         let mut marked = completed();
         marked.session.as_mut().unwrap().mark = Some(mark);
-        let (word, sentence) = (mark.word(), mark.sentence());
+        let word = mark.word();
+        let sentence = mark.sentence();
+
         let screen = show::show(
             &marked,
             at(95),

@@ -95,7 +95,9 @@ fn a_text_that_was_shown_live_ends_as_it_is_printed_later() {
         prose: Prose::Rendered,
         ..narrow()
     };
-    let (mut live, mut later) = (new(style.clone()), new(style));
+    let mut live = new(style.clone());
+    let mut later = new(style);
+
     for event in reported() {
         for (at, _) in REPORT.char_indices().step_by(50) {
             let whole = REPORT

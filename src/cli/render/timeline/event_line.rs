@@ -30,11 +30,8 @@ pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
         (_, Body::Code(code)) if style.thinking => text::first_sentence(&code.content),
         (_, Body::Code(code)) => code_line(code, style),
     };
-    let what = text::cut(
-        &format!("{} {}", row.kind.glyph(style.charset), row.name),
-        NAME_COLUMNS,
-        style.charset,
-    );
+    let what = format!("{} {}", row.kind.glyph(style.charset), row.name);
+    let what = text::cut(&what, NAME_COLUMNS, style.charset);
     let front = format!(
         "{}  {}",
         event.created_at.format("%H:%M:%S"),
@@ -56,22 +53,15 @@ pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
 
 /// The first line of a session has its title; the timeline has its strategy and provider.
 fn opening(meta: &Meta<'_>) -> String {
-    let title = meta.text("title").or_else(|| meta.text("alert_type"));
-    // The same words as in the list of sessions.
-    let title = match meta.text("parent_id") {
-        Some(parent) => Some(format!(
-            "question about {}: {}",
-            messages::short(&parent),
+    let mut title = meta.text("title").or_else(|| meta.text("alert_type"));
+    if let Some(parent) = meta.text("parent_id") {
+        // The same words as in the list of sessions.
+        let about = messages::short(&parent);
+        title = Some(format!(
+            "question about {about}: {}",
             title.unwrap_or_default()
-        )),
-        None => title,
-    };
-    text::join(
-        [
-            title,
-            meta.text("severity"),
-            meta.text("worker").map(|worker| format!("worker {worker}")),
-        ],
-        "  ",
-    )
+        ));
+    }
+    let worker = meta.text("worker").map(|worker| format!("worker {worker}"));
+    text::join([title, meta.text("severity"), worker], "  ")
 }

@@ -30,8 +30,6 @@ pub(super) fn status(
         }
         DeltaKind::Raw => format!("writing{dots}"),
     };
-    Some((
-        answer.execution,
-        text::cut(status.trim_end(), columns, charset),
-    ))
+    let status = text::cut(status.trim_end(), columns, charset);
+    Some((answer.execution, status))
 }

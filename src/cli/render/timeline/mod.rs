@@ -1,6 +1,6 @@
 //! Renders the timeline of one session: turns events and deltas into printed lines and a status line.
 //!
-//! Each event becomes a row (`investigation/timeline/rows/`), which is laid out in columns here. Deltas become the
+//! Each event becomes a row (`core/timeline/rows/`), which is laid out in columns here. Deltas become the
 //! status line (`live`).
 
 mod roster;
@@ -82,9 +82,11 @@ impl Timeline {
     /// The status line after a delta; `None` when the delta changes nothing.
     pub fn delta(&mut self, delta: &Delta) -> Option<String> {
         let is_ours = delta.session_id == self.session && !self.ended;
-        (is_ours && self.live.delta(delta))
-            .then(|| self.status())
-            .flatten()
+        if is_ours && self.live.delta(delta) {
+            self.status()
+        } else {
+            None
+        }
     }
 
     /// The status line of the answer that is being written, if there is one.
@@ -93,24 +95,17 @@ impl Timeline {
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
         let (execution, _) = live::status(&self.live, room, self.style.charset)?;
-        let before_its_first_event = || {
-            self.live
-                .agent(execution)
-                .filter(|_| self.roster.column.is_some())
-        };
-        let agent = self.roster.agent(execution).or_else(before_its_first_event);
+        // If there is no column of agents, the status line names none either.
+        let agent = self.roster.agent(execution).or_else(|| {
+            self.roster.column?;
+            self.live.agent(execution)
+        });
         let agent = agent.map(|agent| format!("{}  ", text::one_line(agent, self.style.charset)));
         let head = format!("{indent}{}", agent.unwrap_or_default());
-        let (_, status) = live::status(
-            &self.live,
-            room.saturating_sub(text::width(&head)),
-            self.style.charset,
-        )?;
-        Some(text::cut(
-            &format!("{head}{status}"),
-            room,
-            self.style.charset,
-        ))
+        let rest = room.saturating_sub(text::width(&head));
+        let (_, status) = live::status(&self.live, rest, self.style.charset)?;
+        let line = format!("{head}{status}");
+        Some(text::cut(&line, room, self.style.charset))
     }
 
     /// The hint after the last line: how to watch the session again, or how to continue watching.
@@ -171,11 +166,8 @@ impl Timeline {
         }
         if meta.text("reason").as_deref() == Some("limited") {
             let route = meta.text("route").unwrap_or_default();
-            return messages::limited(
-                &session,
-                &route,
-                meta.number("max_per_hour").unwrap_or_default(),
-            );
+            let most = meta.number("max_per_hour").unwrap_or_default();
+            return messages::limited(&session, &route, most);
         }
         let running = meta.number("running_ms").map(Duration::from_millis);
         messages::joined(&session, meta.text("fingerprint").as_deref(), running)

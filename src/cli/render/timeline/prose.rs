@@ -75,10 +75,9 @@ mod tests {
 
     #[test]
     fn a_mark_stands_behind_the_last_word_and_each_page_has_one_number() {
-        let (a, b) = (
-            json!({"uri": "https://a", "title": "A"}),
-            json!({"uri": "https://b", "title": "https://b"}),
-        );
+        let a = json!({"uri": "https://a", "title": "A"});
+        let b = json!({"uri": "https://b", "title": "https://b"});
+
         let citations = json!([
             {"start": 14, "end": 24, "text": "Raise it.\n", "sources": [b, a]},
             {"start": 0, "end": 8, "text": "Exit 137", "sources": [a]},
@@ -135,8 +134,7 @@ mod tests {
             content in "[ab é\n`]{0,20}",
             places in prop::collection::vec((0_u64..30, 0_u64..30), 0..6),
         ) {
-            let citation = |(start, end): &(u64, u64)| json!({"start": start, "end": end, "sources": [{"uri": "u"}]});
-            let citations = Value::Array(places.iter().map(citation).collect());
+            let citations = Value::Array(places.iter().map(|(start, end): &(u64, u64)| json!({"start": start, "end": end, "sources": [{"uri": "u"}]})).collect());
             let marked = footnotes(&content, Some(&citations)).text;
             prop_assert_eq!(marked.replace("\n[^1]", "[^1]").replace("[^1]", "").replace('\n', ""), content.replace('\n', ""));
         }

@@ -14,7 +14,7 @@ use tarsy_core::timeline::rows::meta::Meta;
 #[derive(Debug)]
 pub(super) struct Roster {
     charset: Charset,
-    /// In order of appearance.
+    /// The agents in the order in which they appeared.
     agents: Vec<(ExecutionId, String)>,
     /// Columns of the agents' names, once more than one agent has run.
     pub(super) column: Option<usize>,
@@ -54,14 +54,9 @@ impl Roster {
     }
 
     fn longest(&self, names: &[Value]) -> usize {
-        let names = names
-            .iter()
-            .filter_map(Value::as_str)
-            .map(|name| text::one_line(name, self.charset));
-        names
-            .map(|name| text::width(&name))
-            .max()
-            .unwrap_or_default()
+        let names = names.iter().filter_map(Value::as_str);
+        let widths = names.map(|name| text::width(&text::one_line(name, self.charset)));
+        widths.max().unwrap_or_default()
     }
 
     fn add_stage(&mut self, event: &TimelineEvent) -> bool {
@@ -84,12 +79,8 @@ impl Roster {
         }
         self.agents
             .push((execution, text::one_line(agent, self.charset)));
-        let longest = self
-            .agents
-            .iter()
-            .map(|(_, agent)| text::width(agent))
-            .max()
-            .unwrap_or_default();
+        let widths = self.agents.iter().map(|(_, agent)| text::width(agent));
+        let longest = widths.max().unwrap_or_default();
         self.agents.len() > 1 && self.add_column(longest)
     }
 

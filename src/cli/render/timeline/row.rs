@@ -34,7 +34,7 @@ pub(super) struct Columns<'a> {
     time: usize,
     agent: Option<usize>,
     what: usize,
-    /// Without it durations are marks.
+    /// `None`: durations are marks.
     took: Option<usize>,
     detail: usize,
 }
@@ -48,22 +48,17 @@ impl<'a> Columns<'a> {
             NARROW_TERMINAL..WIDE_TERMINAL => Some(TOOK_COLUMNS),
             WIDE_TERMINAL.. => Some(WIDE_TOOK_COLUMNS),
         };
-        let others = time
-            + 1
-            + SEQ_COLUMNS
-            + GAP.len()
-            + agent.map_or(0, |columns| columns + GAP.len())
-            + what;
-        let detail = style
-            .width
-            .saturating_sub(others + took.map_or(0, |columns| 1 + columns) + GAP.len());
+        let agent_and_gap = agent.map_or(0, |columns| columns + GAP.len());
+        let gap_and_took = took.map_or(0, |columns| 1 + columns);
+        let front = time + 1 + SEQ_COLUMNS + GAP.len() + agent_and_gap;
+        let others = front + what + gap_and_took + GAP.len();
         Self {
             style,
             time,
             agent,
             what,
             took,
-            detail,
+            detail: style.width.saturating_sub(others),
         }
     }
 
@@ -72,20 +67,15 @@ impl<'a> Columns<'a> {
         let took = self.took.map_or(0, |columns| {
             text::width(&shown(took_ms)).saturating_sub(columns)
         });
-        self.detail = self
-            .detail
-            .saturating_sub(seq.to_string().len().saturating_sub(SEQ_COLUMNS) + took);
+        let seq = seq.to_string().len().saturating_sub(SEQ_COLUMNS);
+        self.detail = self.detail.saturating_sub(seq + took);
         self
     }
 
     /// The names of the columns.
     pub(super) fn head(&self) -> String {
-        let mut line = self.front(
-            if self.style.utc { "utc" } else { "time" },
-            "#",
-            "agent",
-            Paint::Dim,
-        );
+        let time = if self.style.utc { "utc" } else { "time" };
+        let mut line = self.front(time, "#", "agent", Paint::Dim);
         line.push(&pad("what", self.what), Paint::Dim);
         let took = self
             .took
@@ -127,41 +117,27 @@ impl<'a> Columns<'a> {
         };
         let totals_below = !row.totals.is_empty() && detail != row.totals;
 
-        let mut line = self.front(
-            &front.time,
-            &front.seq.to_string(),
-            &front.agent,
-            Paint::Plain,
-        );
-        let what = text::cut(
-            &format!("{} {}", row.kind.glyph(self.style.charset), row.name),
-            self.what,
-            self.style.charset,
-        );
-        line.push(&pad(&what, self.what), row.name_tone.into());
+        let seq = front.seq.to_string();
+        let mut line = self.front(&front.time, &seq, &front.agent, Paint::Plain);
+        let charset = self.style.charset;
+        let what = format!("{} {}", row.kind.glyph(charset), row.name);
+        let what = pad(&text::cut(&what, self.what, charset), self.what);
+        line.push(&what, row.name_tone.into());
         if let Some(columns) = self.took {
-            line.push(
-                &format!(" {}", pad_left(&shown(row.took_ms), columns)),
-                Paint::Dim,
-            );
+            let took = pad_left(&shown(row.took_ms), columns);
+            line.push(&format!(" {took}"), Paint::Dim);
         }
         line.push(GAP, Paint::Plain);
         self.push_detail(&mut line, &detail, row.body_tone.into(), &marks);
 
         let mut lines = vec![line.finish(self.style)];
         let indent = " ".repeat(self.block_indent());
-        lines.extend(
-            block
-                .iter()
-                .map(|text| format!("{indent}{text}").trim_end().to_owned()),
-        );
+        for text in block {
+            lines.push(format!("{indent}{text}").trim_end().to_owned());
+        }
         if self.style.sources {
-            lines.extend(
-                row.sources
-                    .iter()
-                    .chain(&row.unread)
-                    .map(|text| self.indented(text, Paint::Plain)),
-            );
+            let sources = row.sources.iter().chain(&row.unread);
+            lines.extend(sources.map(|text| self.indented(text)));
         }
         if totals_below {
             let totals = text::wrap(&row.totals, self.style.width.saturating_sub(GAP.len()));
@@ -177,10 +153,8 @@ impl<'a> Columns<'a> {
         line.push(&format!(" {}", pad_left(number, SEQ_COLUMNS)), paint);
         line.push(GAP, Paint::Plain);
         if let Some(columns) = self.agent {
-            line.push(
-                &pad(&text::cut(agent, columns, self.style.charset), columns),
-                paint,
-            );
+            let agent = text::cut(agent, columns, self.style.charset);
+            line.push(&pad(&agent, columns), paint);
             line.push(GAP, Paint::Plain);
         }
         line
@@ -188,17 +162,15 @@ impl<'a> Columns<'a> {
 
     fn push_detail(&self, line: &mut Line, detail: &str, paint: Paint, marks: &[Mark]) {
         let room = self.room(marks);
-        line.push(
-            &pad(&text::cut(detail, room, self.style.charset), room),
-            paint,
-        );
+        let detail = text::cut(detail, room, self.style.charset);
+        line.push(&pad(&detail, room), paint);
         for mark in marks {
             line.push(GAP, Paint::Plain);
             line.push(self.form(mark), mark.tone.into());
         }
     }
 
-    /// The columns of a detail beside these marks.
+    /// The columns that these marks leave for the detail.
     fn room(&self, marks: &[Mark]) -> usize {
         let marks: usize = marks
             .iter()
@@ -223,23 +195,28 @@ impl<'a> Columns<'a> {
         }
         if let Body::Code(code) = &row.body {
             // A failed run has a separate mark.
-            let hidden = Some(code.hidden())
-                .filter(|lines| *lines > 0 && !code.has_failed && !self.style.thinking);
-            marks.extend(hidden.map(hidden_lines));
+            let hidden = code.hidden();
+            if hidden > 0 && !code.has_failed && !self.style.thinking {
+                marks.push(hidden_lines(hidden));
+            }
         }
         if !row.sources.is_empty() && !self.style.sources {
-            let unread = Some(row.unread.len()).filter(|pages| *pages > 0);
-            marks.extend(unread.map(|pages| Mark::new(format!("{pages} not read"), Tone::Caution)));
-            let long = "(-s lists them)".to_owned();
+            let unread = row.unread.len();
+            if unread > 0 {
+                marks.push(Mark::new(format!("{unread} not read"), Tone::Caution));
+            }
             marks.push(Mark {
-                long,
+                long: "(-s lists them)".to_owned(),
                 short: "(-s)".to_owned(),
                 tone: Tone::Quiet,
             });
         }
         marks.extend(row.marks.iter().cloned());
-        let tokens = row.tokens.as_deref().filter(|_| self.style.verbose);
-        marks.extend(tokens.map(|tokens| Mark::new(tokens, Tone::Quiet)));
+        if self.style.verbose
+            && let Some(tokens) = &row.tokens
+        {
+            marks.push(Mark::new(tokens.as_str(), Tone::Quiet));
+        }
         marks
     }
 
@@ -256,7 +233,7 @@ impl<'a> Columns<'a> {
         (line, mark)
     }
 
-    /// A text of one line of at most `room` columns is beside the name, any other below.
+    /// A text of one line of at most `room` columns follows the name; any other is printed below it.
     fn whole(&self, whole: &str, limit: Option<usize>, room: usize) -> Laid {
         if !whole.contains('\n') && text::width(whole) <= room {
             return Laid::Beside(whole.to_owned());
@@ -266,9 +243,13 @@ impl<'a> Columns<'a> {
 
     /// Like [`Self::whole`], for a text of a model.
     fn prose(&self, text: &Footnotes, limit: Option<usize>, room: usize) -> Laid {
-        let below =
-            || Laid::Below(self.limited(prose::lines(text, self.block_width(), self.style), limit));
-        prose::short(text, room, self.style).map_or_else(below, Laid::Beside)
+        match prose::short(text, room, self.style) {
+            Some(line) => Laid::Beside(line),
+            None => {
+                let lines = prose::lines(text, self.block_width(), self.style);
+                Laid::Below(self.limited(lines, limit))
+            }
+        }
     }
 
     /// Limits the lines to `limit`, with a note about the rest; `-v` shows all of them.
@@ -301,22 +282,20 @@ impl<'a> Columns<'a> {
         self.style.width.saturating_sub(self.block_indent()).max(20)
     }
 
-    fn indented(&self, text: &str, paint: Paint) -> String {
+    fn indented(&self, text: &str) -> String {
+        let text = text::cut(text, self.block_width(), self.style.charset);
         let mut line = Line::default();
         line.push(&" ".repeat(self.block_indent()), Paint::Plain);
-        line.push(
-            &text::cut(text, self.block_width(), self.style.charset),
-            paint,
-        );
+        line.push(&text, Paint::Plain);
         line.finish(self.style)
     }
 }
 
 /// The position of a row's text.
 enum Laid {
-    /// In the column of details.
+    /// One line in the column of details.
     Beside(String),
-    /// In separate lines.
+    /// Lines below the row.
     Below(Vec<String>),
 }
 
@@ -338,9 +317,8 @@ fn shown(took_ms: Option<u64>) -> String {
 
 /// The mark for hidden lines, which `-t` shows.
 fn hidden_lines(lines: usize) -> Mark {
-    let long = format!("(+{}, -t)", format::count(lines, "line"));
     Mark {
-        long,
+        long: format!("(+{}, -t)", format::count(lines, "line")),
         short: format!("(+{lines}, -t)"),
         tone: Tone::Quiet,
     }
@@ -409,10 +387,12 @@ mod tests {
             let lines = Columns::new(&style, None)
                 .of_row(seq, None)
                 .lines(&front, row);
-            let is_whole = |line: &String| {
-                line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80
-            };
-            assert!(lines.iter().all(is_whole), "{lines:#?}");
+            assert!(
+                lines.iter().all(|line| {
+                    line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80
+                }),
+                "{lines:#?}"
+            );
         }
     }
 }

@@ -56,9 +56,8 @@ fn name_of_file(args: &SourcesInitArgs) -> String {
 /// The program refuses to print a source that it would not read.
 fn check(name: &str, text: &str) -> anyhow::Result<()> {
     let file = format!("sources:\n{text}");
-    Config::parse(name, &file, &|_| None)
-        .map(|_| ())
-        .context("no source could be made of this body")
+    Config::parse(name, &file, &|_| None).context("no source could be made of this body")?;
+    Ok(())
 }
 
 /// The source under its name, indented for the section `sources`.
@@ -105,17 +104,16 @@ pub(super) fn yaml(name: &str, guess: &Guess) -> String {
         ),
         given("at", text(guess.at.as_ref()), "the time of the change"),
     ];
-    let lines: String = lines
-        .into_iter()
-        .filter(|line| !line.is_empty())
-        .map(|line| format!("    {line}\n"))
-        .collect();
-    let lines = if lines.lines().all(|line| line.trim_start().starts_with('#')) {
-        format!("{lines}    text: all\n")
-    } else {
-        lines
-    };
-    format!("  {name}:\n{lines}")
+    let mut yaml = format!("  {name}:\n");
+    let lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    for line in &lines {
+        yaml.push_str(&format!("    {line}\n"));
+    }
+    // A source without a key would be refused.
+    if lines.iter().all(|line| line.starts_with('#')) {
+        yaml.push_str("    text: all\n");
+    }
+    yaml
 }
 
 /// A key, or a remark about its absence.
@@ -146,11 +144,13 @@ fn each(pointer: &str) -> String {
 }
 
 fn list(expressions: &[String]) -> Option<String> {
-    let expressions: Vec<String> = expressions
-        .iter()
-        .map(|expression| quoted(expression))
-        .collect();
-    (!expressions.is_empty()).then(|| format!("[{}]", expressions.join(", ")))
+    sequence(expressions.iter().map(|expression| quoted(expression)))
+}
+
+/// A sequence of YAML, if it has items.
+fn sequence(items: impl Iterator<Item = String>) -> Option<String> {
+    let items: Vec<String> = items.collect();
+    (!items.is_empty()).then(|| format!("[{}]", items.join(", ")))
 }
 
 fn recognise(guess: &Guess) -> Option<String> {
@@ -163,9 +163,10 @@ fn words(words: &GuessedWords) -> String {
     if map.is_empty() {
         return quoted(from);
     }
-    let word =
-        |WordMeaning { word, meaning }: &WordMeaning| format!("{}: {meaning}", single_quoted(word));
-    let map: Vec<String> = map.iter().map(word).collect();
+    let map: Vec<String> = map
+        .iter()
+        .map(|WordMeaning { word, meaning }| format!("{}: {meaning}", single_quoted(word)))
+        .collect();
     format!(
         "{{from: {}, map: {{{}}}}}  # add the other words",
         quoted(from),
@@ -182,7 +183,7 @@ fn status(found: &GuessedWords) -> String {
 }
 
 fn labels(labels: &[GuessedLabels]) -> Option<String> {
-    let label = |labels: &GuessedLabels| match labels {
+    sequence(labels.iter().map(|labels| match labels {
         GuessedLabels::Object(pointer) => format!("{{object: {}}}", quoted(pointer)),
         GuessedLabels::Split { list, separator } => {
             format!("{{list: {}, split: '{separator}'}}", quoted(list))
@@ -190,16 +191,14 @@ fn labels(labels: &[GuessedLabels]) -> Option<String> {
         GuessedLabels::Pairs { list, name, value } => {
             format!("{{list: {}, name: {name}, value: {value}}}", quoted(list))
         }
-    };
-    let labels: Vec<String> = labels.iter().map(label).collect();
-    (!labels.is_empty()).then(|| format!("[{}]", labels.join(", ")))
+    }))
 }
 
 fn links(links: &[GuessedLink]) -> Option<String> {
-    let link = |GuessedLink { name, url }: &GuessedLink| {
-        format!("{}: {}", single_quoted(name), quoted(url))
-    };
-    let links: Vec<String> = links.iter().map(link).collect();
+    let links: Vec<String> = links
+        .iter()
+        .map(|GuessedLink { name, url }| format!("{}: {}", single_quoted(name), quoted(url)))
+        .collect();
     (!links.is_empty()).then(|| format!("{{{}}}", links.join(", ")))
 }
 

@@ -202,28 +202,27 @@ impl<W: Write, N: Write> Watch<W, N> {
     }
 
     fn show_delta(&mut self, timeline: &mut Timeline, delta: &Delta) -> anyhow::Result<()> {
-        match (self.options.live, self.options.json) {
-            (Live::Off, _) => Ok(()),
-            (Live::Redraw | Live::Lines, true) => self.print_json(delta),
-            (Live::Redraw | Live::Lines, false) => {
-                if let Some(status) = timeline.delta(delta) {
-                    self.printer.status(Some(status))?;
-                }
-                Ok(())
-            }
+        if self.options.live == Live::Off {
+            return Ok(());
         }
+        if self.options.json {
+            return self.print_json(delta);
+        }
+        if let Some(status) = timeline.delta(delta) {
+            self.printer.status(Some(status))?;
+        }
+        Ok(())
     }
 
     /// Shows a status line on a terminal; elsewhere prints each reason once.
     fn show_waiting(&mut self, waiting: Waiting) -> anyhow::Result<()> {
         match self.options.live {
             Live::Redraw => {
-                let room = self.options.style.width.saturating_sub(1);
-                Ok(self.printer.status(Some(text::cut(
-                    &waiting.text,
-                    room,
-                    self.options.style.charset,
-                )))?)
+                let style = &self.options.style;
+                // The last column stays free: a terminal wraps when it is filled.
+                let room = style.width.saturating_sub(1);
+                let line = text::cut(&waiting.text, room, style.charset);
+                Ok(self.printer.status(Some(line))?)
             }
             Live::Off | Live::Lines
                 if !waiting.complete || self.noted_reason.as_ref() == Some(&waiting.reason) =>
@@ -244,14 +243,10 @@ impl<W: Write, N: Write> Watch<W, N> {
 
     fn end(&mut self, timeline: &Timeline, watched: Watched) -> anyhow::Result<()> {
         self.printer.clear()?;
+        let wants_hint =
+            self.hints == Hints::Printed && !self.options.json && !self.options.ends_with_us;
         match watched {
-            Watched::Over(_)
-                if self.hints == Hints::Printed
-                    && !self.options.json
-                    && !self.options.ends_with_us =>
-            {
-                self.note(&timeline.finish())
-            }
+            Watched::Over(_) if wants_hint => self.note(&timeline.finish()),
             Watched::Over(_) | Watched::Follow(_) => Ok(()),
         }
     }
@@ -277,19 +272,13 @@ fn outcome(event: &TimelineEvent) -> anyhow::Result<Option<Watched>> {
     if event.event_type != EventType::Joined {
         return Ok(Exit::of_end(&event.event_type).map(Watched::Over));
     }
-    let joined = event
-        .metadata
-        .get("joined_session_id")
-        .and_then(serde_json::Value::as_str);
-    let session = joined.and_then(SessionId::parse);
-    session
-        .map(|session| Some(Watched::Follow(session)))
-        .with_context(|| {
-            format!(
-                "the joined event of alert {} has no valid session id",
-                messages::short(&event.session_id.to_string())
-            )
-        })
+    let joined = event.metadata.get("joined_session_id");
+    let session = joined.and_then(|id| SessionId::parse(id.as_str()?));
+    let session = session.with_context(|| {
+        let alert = event.session_id.short();
+        format!("the joined event of alert {alert} has no valid session id")
+    })?;
+    Ok(Some(Watched::Follow(session)))
 }
 
 /// Returns at `deadline`; never without one.
