@@ -106,8 +106,8 @@ impl Client {
                 "files of TLS are set, so it has to begin with https://".to_owned(),
             ));
         }
-        let endpoint = Endpoint::from_shared(uri).map_err(|error| invalid(error.to_string()))?;
-        let endpoint = endpoint
+        let endpoint = Endpoint::from_shared(uri)
+            .map_err(|error| invalid(error.to_string()))?
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true);
@@ -122,14 +122,13 @@ impl Client {
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
-        let (logged, unchecked) = (Arc::default(), Arc::default());
         Ok(Self {
             channel,
             credentials,
             mask: Mask::default(),
-            logged,
+            logged: Arc::default(),
             address: address.into(),
-            unchecked,
+            unchecked: Arc::default(),
         })
     }
 
@@ -175,14 +174,14 @@ impl Client {
 
     /// Logs a wrong setting when it is found, and not again until it changes.
     fn log(&self, fault: Option<ServiceFault>) {
+        let fault = fault.filter(ServiceFault::is_configuration);
         let mut logged = self.logged.lock();
-        match &fault {
-            Some(fault) if fault.is_configuration() && logged.as_ref() != Some(fault) => {
-                tracing::error!(fix = fault.fix(), "llm-service cannot be used: {fault}");
-            }
-            Some(_) | None => {}
+        if let Some(fault) = &fault
+            && logged.as_ref() != Some(fault)
+        {
+            tracing::error!(fix = fault.fix(), "llm-service cannot be used: {fault}");
         }
-        *logged = fault.filter(ServiceFault::is_configuration);
+        *logged = fault;
     }
 
     /// Reads one answer to its end. `assembly` keeps what has arrived when the read is cancelled.
@@ -197,7 +196,8 @@ impl Client {
         let asked_at = Instant::now();
         let mut call = Request::new(wire(&request));
         call.set_timeout(request.timeout);
-        let (provider, request_id) = (request.provider.name, request.request_id);
+        let provider = request.provider.name;
+        let request_id = request.request_id;
         // Nothing keeps the conversation while the answer arrives.
         drop((request.messages, request.tools));
         self.authorize(&mut call)
@@ -206,8 +206,8 @@ impl Client {
         if let Some(context) = context {
             call.metadata_mut().insert(TRACEPARENT, context);
         }
-        let begun = Box::pin(client.generate(call)).await;
-        let mut stream = begun
+        let mut stream = Box::pin(client.generate(call))
+            .await
             .map_err(|status| self.not_begun(&status))?
             .into_inner();
         loop {
@@ -245,7 +245,7 @@ impl Client {
         failure::before_first_chunk(status)
     }
 
-    /// One answer, and how it came: for people who check a provider.
+    /// One answer with the observations of its stream, for people who check a provider.
     ///
     /// # Errors
     /// Those of [`Model::generate`].

@@ -60,7 +60,7 @@ fn permit(limiter: &ConnectionLimiter, stream: &TcpStream) -> Option<Arc<Connect
 }
 
 /// A connection that fails is read to its end for a moment. If it were closed with unread bytes, the system would reset
-/// it, and the client would lose the alert that says what is wrong.
+/// it, and the client would lose the alert that names the fault.
 async fn shake_hands(stream: TcpStream, tls: &ServerTls) -> io::Result<TlsStream<TcpStream>> {
     let (error, mut stream) = match tls.acceptor().accept(stream).into_fallible().await {
         Ok(stream) => return Ok(stream),

@@ -118,7 +118,7 @@ impl RequestLimits {
         let message = format!(
             "The request has {count} {what}; llm_service.max_{what} of this service allows {limit}"
         );
-        Err(ProviderError::new(ErrorCode::InvalidRequest, message))
+        Err(ProviderError::invalid_request(message))
     }
 }
 
@@ -205,6 +205,7 @@ impl Service {
         health.set_not_serving::<LlmServiceServer<Calls>>().await;
         answers.close();
         let drained = async {
+            // Each answer may end by itself; those that are left lose their stream.
             tokio::select! {
                 () = answers.wait() => {}
                 () = tokio::time::sleep(drain_timeout) => {}
@@ -242,7 +243,7 @@ impl LlmService for Calls {
         if self.answers.is_closed() {
             return Err(Status::unavailable("shutting down"));
         }
-        let deadline = Deadline::of(request.metadata());
+        let deadline = Deadline::from_metadata(request.metadata());
         let parent = request
             .metadata()
             .get(TRACEPARENT)
@@ -256,10 +257,8 @@ impl LlmService for Calls {
         let _in_span = span.clone().entered();
         let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
         let writer = ResponseWriter::new(sender, &request.accept);
-        let name = request
-            .llm_config
-            .as_ref()
-            .map_or("", |config| config.backend.as_str());
+        let config = request.llm_config.as_ref();
+        let name = config.map_or("", |config| config.backend.as_str());
         tracing::info!(
             session_id = request.session_id,
             execution_id = request.execution_id,
@@ -279,27 +278,41 @@ impl LlmService for Calls {
             Status::resource_exhausted(refusal)
         })?;
         let counted = CountedRequest::begin(writer, backend_name, provider, permit);
-        let (stop, limits) = (self.stop.clone(), self.limits);
+        let stop = self.stop.clone();
+        let limits = self.limits;
         let answering = async move {
             let writer = &counted.writer;
+            let answer = async {
+                if let Err(fault) = limits.check(&request) {
+                    return writer.fail(fault).await;
+                }
+                match backend {
+                    Ok(backend) => {
+                        let request = &request;
+                        let call = Call {
+                            request,
+                            deadline,
+                            writer,
+                        };
+                        backend.generate(&call).await;
+                    }
+                    Err(unknown) => {
+                        let fault = ProviderError::new(ErrorCode::InvalidBackend, unknown);
+                        writer.fail(fault).await;
+                    }
+                }
+            };
             tokio::select! {
                 () = writer.client_gone() => {}
                 () = stop.cancelled() => writer.abort(Status::unavailable("shutting down")),
-                () = async {
-                    match (limits.check(&request), backend) {
-                        (Err(fault), _) => writer.fail(fault).await,
-                        (Ok(()), Ok(backend)) => backend.generate(&Call { request: &request, deadline, writer }).await,
-                        (Ok(()), Err(unknown)) => {
-                            writer.fail(ProviderError::new(ErrorCode::InvalidBackend, unknown)).await;
-                        }
-                    }
-                } => {}
+                () = answer => {}
             }
             counted.mark_failure(&Span::current());
         };
         self.answers.spawn(answering.instrument(span));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
+
     async fn check_providers(
         &self,
         request: Request<CheckProvidersRequest>,

@@ -15,7 +15,8 @@ use super::wire::{
     CallPart, Content, FunctionCall, FunctionResponse, Json, Raw, RequestPart, ToolResult,
 };
 use crate::proto::{ConversationMessage, ToolCall};
-use crate::service::provider::{ErrorCode, ProviderError, foreign, names};
+use crate::service::provider::retry::Signatures;
+use crate::service::provider::{ProviderError, foreign, names};
 
 /// Stands for a signature that does not exist. Source: the page on thought signatures of Google's documentation.
 const SENTINEL: &str = "skip_thought_signature_validator";
@@ -25,17 +26,8 @@ const SENTINEL: &str = "skip_thought_signature_validator";
 pub(super) struct History {
     pub(super) system: Option<Raw>,
     pub(super) contents: Vec<Raw>,
-    /// Whether it has an answer of a model.
-    pub(super) has_answers: bool,
-}
-
-/// The answers that are replayed with their signatures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signatures {
-    /// Those whose signatures the model should accept.
-    Replayed,
-    /// None, because the model refused them.
-    Rebuilt,
+    /// Whether it has an answer of a model that was not rebuilt because of a refusal.
+    pub(super) can_rebuild: bool,
 }
 
 /// Converts the messages.
@@ -59,7 +51,9 @@ pub(super) fn convert(
         history.push_results(&mut results, &calls)?;
         match message.role.as_str() {
             "system" if history.system.is_some() => {
-                return Err(invalid("only one system message is possible"));
+                return Err(ProviderError::invalid_request(
+                    "only one system message is possible",
+                ));
             }
             "system" => {
                 history.system = Some(content("user", vec![RequestPart::Text(&message.content)])?)
@@ -68,11 +62,13 @@ pub(super) fn convert(
                 .contents
                 .push(content("user", vec![RequestPart::Text(&message.content)])?),
             "assistant" => {
+                // A model that refused the signatures of former turns gets the sentinel in each of them.
                 let is_current =
                     signatures == Signatures::Rebuilt || last_user.is_none_or(|last| index > last);
-                let replayed = (signatures == Signatures::Replayed)
-                    .then(|| replayed(message, model))
-                    .flatten();
+                let replayed = match signatures {
+                    Signatures::Replayed => replayed(message, model),
+                    Signatures::Rebuilt => None,
+                };
                 calls.remember(message, replayed.as_ref());
                 match replayed {
                     Some(replayed) => history.contents.extend(replayed.contents),
@@ -82,9 +78,13 @@ pub(super) fn convert(
                         history.contents.extend(rebuilt(message, sentinel)?);
                     }
                 }
-                history.has_answers = true;
+                history.can_rebuild = signatures == Signatures::Replayed;
             }
-            other => return Err(invalid(format!("unknown role '{other}'"))),
+            other => {
+                return Err(ProviderError::invalid_request(format!(
+                    "unknown role '{other}'"
+                )));
+            }
         }
     }
     history.push_results(&mut results, &calls)?;
@@ -107,16 +107,12 @@ impl<'a> Calls<'a> {
     fn remember(&mut self, message: &'a ConversationMessage, replayed: Option<&Replayed>) {
         self.0.clear();
         for (position, ToolCall { id, name, .. }) in message.tool_calls.iter().enumerate() {
-            let provider_id =
-                replayed.and_then(|replayed| replayed.call_ids.get(position).cloned().flatten());
-            self.0.insert(
-                id,
-                Called {
-                    position,
-                    name,
-                    provider_id,
-                },
-            );
+            let called = Called {
+                position,
+                name,
+                provider_id: replayed.and_then(|it| it.call_ids.get(position).cloned().flatten()),
+            };
+            self.0.insert(id, called);
         }
     }
 }
@@ -155,11 +151,11 @@ fn result(message: &ConversationMessage) -> ToolResult<'_> {
     let value = serde_json::from_str::<&RawValue>(text)
         .ok()
         .filter(|raw| is_in_range(raw));
-    let json = || value.map_or(Json::Text(text), Json::Raw);
+    let json = value.map_or(Json::Text(text), Json::Raw);
     match value {
-        _ if message.is_error => ToolResult::Error(json()),
+        _ if message.is_error => ToolResult::Error(json),
         Some(value) if value.get().starts_with('{') => ToolResult::Object(value),
-        Some(_) | None => ToolResult::Output(json()),
+        Some(_) | None => ToolResult::Output(json),
     }
 }
 
@@ -170,18 +166,18 @@ fn rebuilt(
     mut sentinel: Option<&'static str>,
 ) -> Result<Option<Raw>, ProviderError> {
     let notes = foreign::short_text(message, PROVIDER).unwrap_or_default();
-    let texts = [notes.as_str(), &message.content]
+    let mut parts: Vec<RequestPart<'_>> = [notes.as_str(), &message.content]
         .into_iter()
-        .filter(|text| !text.is_empty());
-    let mut parts: Vec<RequestPart<'_>> = texts.map(RequestPart::Text).collect();
+        .filter(|text| !text.is_empty())
+        .map(RequestPart::Text)
+        .collect();
     for call in &message.tool_calls {
-        let function_call = FunctionCall {
-            name: names::in_history(&call.name),
-            args: Some(arguments(call)?),
-            ..FunctionCall::default()
-        };
         parts.push(RequestPart::Call(CallPart {
-            function_call,
+            function_call: FunctionCall {
+                name: names::in_history(&call.name),
+                args: Some(arguments(call)?),
+                ..FunctionCall::default()
+            },
             thought_signature: sentinel.take(),
         }));
     }
@@ -194,12 +190,10 @@ fn rebuilt(
 
 /// The arguments of a call, or none if they are no JSON object.
 fn arguments(call: &ToolCall) -> Result<Raw, ProviderError> {
-    let is_object = |raw: &Raw| raw.get().starts_with('{') && is_in_range(raw);
-    let object = serde_json::from_str::<Raw>(&call.arguments)
-        .ok()
-        .filter(is_object);
-    let empty = || RawValue::from_string("{}".to_owned()).map_err(unserializable);
-    object.map_or_else(empty, Ok)
+    match serde_json::from_str::<Raw>(&call.arguments) {
+        Ok(raw) if raw.get().starts_with('{') && is_in_range(&raw) => Ok(raw),
+        Ok(_) | Err(_) => RawValue::from_string("{}".to_owned()).map_err(unserializable),
+    }
 }
 
 /// Whether a parser can read every number: `1e999` is JSON, and Gemini would refuse the request.
@@ -212,17 +206,10 @@ fn content(role: &'static str, parts: Vec<RequestPart<'_>>) -> Result<Raw, Provi
 }
 
 fn unserializable(error: serde_json::Error) -> ProviderError {
-    ProviderError::new(
-        ErrorCode::Internal,
-        format!(
-            "the conversation has no form in JSON: {:?}",
-            error.classify()
-        ),
-    )
-}
-
-fn invalid(message: impl Into<String>) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
+    ProviderError::internal(format!(
+        "the conversation has no form in JSON: {:?}",
+        error.classify()
+    ))
 }
 
 #[cfg(test)]
@@ -239,13 +226,15 @@ mod tests {
     }
 
     fn answer(text: &str, calls: &[(&str, &str)]) -> ConversationMessage {
-        let call = |(name, arguments): &(&str, &str)| ToolCall {
-            id: format!("id-{name}"),
-            name: (*name).into(),
-            arguments: (*arguments).into(),
-        };
         ConversationMessage {
-            tool_calls: calls.iter().map(call).collect(),
+            tool_calls: calls
+                .iter()
+                .map(|(name, arguments)| ToolCall {
+                    id: format!("id-{name}"),
+                    name: (*name).into(),
+                    arguments: (*arguments).into(),
+                })
+                .collect(),
             ..message("assistant", text)
         }
     }

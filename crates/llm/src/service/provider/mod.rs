@@ -16,6 +16,7 @@ pub mod refused_tools;
 pub mod timeouts;
 pub mod error;
 pub mod finish;
+pub(crate) mod fields;
 mod encoded;
 mod echo;
 pub mod stream;

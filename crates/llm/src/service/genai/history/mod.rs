@@ -11,7 +11,7 @@ mod replay;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart, MessageContent};
+use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart};
 
 use serde_json::Value;
 
@@ -21,13 +21,14 @@ pub(super) use self::replay::{REASONING_FIELD, provider_data};
 use self::replay::{fill_reasoning, replayed, replayed_items};
 use super::target::{Api, Selection};
 use crate::proto::{ConversationMessage, GenerateRequest};
-use crate::service::provider::{ErrorCode, ProviderError, foreign};
+use crate::service::provider::retry::Signatures;
+use crate::service::provider::{ProviderError, foreign};
 
 /// A conversation in the words of the crate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub(super) messages: Vec<ChatMessage>,
-    /// In place of the messages, for the Responses API.
+    /// The conversation for the Responses API, which has no messages.
     pub(super) items: Vec<Value>,
     /// Whether an answer goes back as it was.
     pub(super) is_replayed: bool,
@@ -36,20 +37,11 @@ pub(super) struct History {
     has_system: bool,
 }
 
-/// The answers that are replayed with their signatures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signatures {
-    /// Those whose signatures the model should accept.
-    Replayed,
-    /// None, because the model refused them.
-    Rebuilt,
-}
-
 /// Converts the messages of a request.
 ///
 /// # Errors
 /// `invalid_request` when there is a second system message, or an unknown role.
-pub(super) fn of_request(
+pub(super) fn convert_request(
     request: &GenerateRequest,
     selection: Selection<'_>,
     signatures: Signatures,
@@ -77,7 +69,9 @@ fn convert(
         history.push_results(&mut results, &positions, selection);
         match message.role.as_str() {
             "system" if history.has_system => {
-                return Err(invalid("only one system message is possible".to_owned()));
+                return Err(ProviderError::invalid_request(
+                    "only one system message is possible",
+                ));
             }
             "system" => {
                 history.has_system = true;
@@ -100,7 +94,11 @@ fn convert(
                     history.rebuild(message, selection);
                 }
             }
-            other => return Err(invalid(format!("unknown role '{other}'"))),
+            other => {
+                return Err(ProviderError::invalid_request(format!(
+                    "unknown role '{other}'"
+                )));
+            }
         }
     }
     history.push_results(&mut results, &positions, selection);
@@ -160,9 +158,12 @@ impl History {
         positions: &HashMap<&str, usize>,
         selection: Selection<'_>,
     ) {
-        let position =
-            |message: &ConversationMessage| positions.get(message.tool_call_id.as_str()).copied();
-        results.sort_by_key(|message| position(message).unwrap_or(usize::MAX));
+        results.sort_by_key(|message| {
+            positions
+                .get(message.tool_call_id.as_str())
+                .copied()
+                .unwrap_or(usize::MAX)
+        });
         if selection.api == Api::Responses {
             self.items.extend(
                 results
@@ -177,14 +178,10 @@ impl History {
             .collect();
         let is_joined = matches!(selection.api, Api::Messages | Api::Converse);
         if is_joined && !parts.is_empty() {
-            self.messages
-                .push(ChatMessage::tool(MessageContent::from_parts(parts)));
+            self.messages.push(ChatMessage::tool(parts));
         } else {
-            self.messages.extend(
-                parts
-                    .into_iter()
-                    .map(|part| ChatMessage::tool(MessageContent::from_parts(vec![part]))),
-            );
+            self.messages
+                .extend(parts.into_iter().map(ChatMessage::tool));
         }
     }
 
@@ -197,12 +194,7 @@ impl History {
             }
             match joined.last_mut() {
                 Some(last) if last.role == message.role && message.role != ChatRole::System => {
-                    let parts = std::mem::take(&mut last.content).into_parts().into_iter();
-                    last.content = MessageContent::from_parts(
-                        parts
-                            .chain(message.content.into_parts())
-                            .collect::<Vec<_>>(),
-                    );
+                    last.content.extend(message.content);
                 }
                 Some(_) | None => joined.push(message),
             }
@@ -213,17 +205,14 @@ impl History {
     /// Lets Anthropic cache the tools with the system message, and the conversation up to its last message. The end of
     /// the request before is marked as well: Anthropic looks for it 20 blocks back, and a step may have more.
     fn mark_cache(&mut self) {
-        self.messages
-            .iter_mut()
-            .find(|message| message.role == ChatRole::System)
-            .into_iter()
-            .for_each(mark);
-        let is_markable =
-            |message: &&mut ChatMessage| matches!(message.role, ChatRole::User | ChatRole::Tool);
+        let mut messages = self.messages.iter_mut();
+        if let Some(system) = messages.find(|message| message.role == ChatRole::System) {
+            mark(system);
+        }
         self.messages
             .iter_mut()
             .rev()
-            .filter(is_markable)
+            .filter(|message| matches!(message.role, ChatRole::User | ChatRole::Tool))
             .take(2)
             .for_each(mark);
     }
@@ -245,10 +234,6 @@ fn mark(message: &mut ChatMessage) {
     }
 }
 
-fn invalid(message: String) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -265,12 +250,14 @@ mod tests {
     }
 
     fn step(calls: &[&str], data: Option<ProviderData>) -> ConversationMessage {
-        let call = |id: &&str| ToolCall {
-            id: (*id).into(),
-            name: "a.b".into(),
-            arguments: r#"{"x":1}"#.into(),
-        };
-        let tool_calls = calls.iter().map(call).collect();
+        let tool_calls = calls
+            .iter()
+            .map(|id| ToolCall {
+                id: (*id).into(),
+                name: "a.b".into(),
+                arguments: r#"{"x":1}"#.into(),
+            })
+            .collect();
         ConversationMessage {
             tool_calls,
             provider_data: data,
@@ -297,27 +284,35 @@ mod tests {
             model,
             ..LlmConfig::default()
         };
-        convert(messages, Selection::of(&config).unwrap(), signatures).unwrap()
+        convert(messages, Selection::parse(&config).unwrap(), signatures).unwrap()
     }
 
     fn shown(history: &History) -> Vec<String> {
-        let part = |part: &ContentPart| match part {
-            ContentPart::Text(text) => text.clone(),
-            ContentPart::ToolCall(call) => format!("{}{}", call.call_id, call.fn_arguments),
-            ContentPart::ToolResponse(response) => format!("={}", response.call_id),
-            ContentPart::Custom(custom) => custom.data.to_string(),
-            ContentPart::Binary(_)
-            | ContentPart::ThoughtSignature(_)
-            | ContentPart::ReasoningContent(_) => {
-                panic!("{part:?}")
-            }
-        };
-        let message = |message: &ChatMessage| {
-            let mark = if message.options.is_some() { "*" } else { "" };
-            let parts: Vec<String> = message.content.iter().map(part).collect();
-            format!("{}{mark} {}", message.role, parts.join(" "))
-        };
-        history.messages.iter().map(message).collect()
+        history
+            .messages
+            .iter()
+            .map(|message| {
+                let mark = if message.options.is_some() { "*" } else { "" };
+                let parts: Vec<String> = message
+                    .content
+                    .iter()
+                    .map(|part| match part {
+                        ContentPart::Text(text) => text.clone(),
+                        ContentPart::ToolCall(call) => {
+                            format!("{}{}", call.call_id, call.fn_arguments)
+                        }
+                        ContentPart::ToolResponse(response) => format!("={}", response.call_id),
+                        ContentPart::Custom(custom) => custom.data.to_string(),
+                        ContentPart::Binary(_)
+                        | ContentPart::ThoughtSignature(_)
+                        | ContentPart::ReasoningContent(_) => {
+                            panic!("{part:?}")
+                        }
+                    })
+                    .collect();
+                format!("{}{mark} {}", message.role, parts.join(" "))
+            })
+            .collect()
     }
 
     #[test]
@@ -364,7 +359,7 @@ mod tests {
         };
         let responses = convert(
             &messages,
-            Selection::of(&config).unwrap(),
+            Selection::parse(&config).unwrap(),
             Signatures::Replayed,
         )
         .unwrap();
@@ -446,7 +441,7 @@ mod tests {
         let fault = |messages: &[ConversationMessage]| {
             convert(
                 messages,
-                Selection::of(&config).unwrap(),
+                Selection::parse(&config).unwrap(),
                 Signatures::Replayed,
             )
             .unwrap_err()

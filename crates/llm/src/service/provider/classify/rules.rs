@@ -1,6 +1,6 @@
 //! The table of known provider errors, in order of precedence. The first row that matches decides.
 //!
-//! A word is a code or a type, and stands here as its small letters and digits. A phrase is a part of a text in small
+//! A word is a code or a type, written as its small letters and digits. A phrase is a part of a text in small
 //! letters without quotation marks; `*` represents anything between two parts of it.
 
 use std::ops::RangeInclusive;

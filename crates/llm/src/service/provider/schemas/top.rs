@@ -11,7 +11,7 @@ const MAX_REFERENCES: usize = 8;
 const MAX_MERGED: usize = 256;
 /// A longer rule is named, and not shown.
 const MAX_RULE_BYTES: usize = 1_000;
-/// Keywords that are no part of an object's description, and for which there is no other form.
+/// Keywords that do not describe an object, and that have no other form.
 const RULES: [&str; 9] = [
     "not",
     "if",
