@@ -3,7 +3,7 @@
 //! The crate opens its own connections and has no place for another reader, and it loses what is not as documented: a
 //! whole answer in one JSON body, a text after a byte order mark, half a letter. So it sends its request to a socket
 //! of this process, which accepts one connection. The request is passed to the provider unchanged; the events of its
-//! answer come back in the form of the interface (`normal.rs`). What failed is kept here, in the provider's words.
+//! answer come back in the form of the interface (`normal/`). What failed is kept here, in the provider's words.
 
 mod normal;
 

@@ -5,7 +5,6 @@
 //! that each row is for. Both backends ask here.
 
 mod delay;
-mod phrases;
 mod places;
 mod rules;
 #[cfg(test)]
@@ -84,11 +83,11 @@ impl Features {
     }
 
     fn matches(&self, rule: &Rule) -> bool {
-        let mut words = self.words.iter();
-        let mut phrases = rule.phrases.iter();
+        let mut words = rule.words.split_whitespace();
+        let mut phrases = rule.phrases.lines();
         let status = self.statuses.first();
         status.is_none_or(|status| rule.statuses.contains(status))
-            && (words.any(|word| rule.words.contains(&word.as_str()))
+            && (words.any(|word| self.words.iter().any(|known| known == word))
                 || phrases.any(|phrase| has_phrase(&self.text, phrase)))
     }
 }
