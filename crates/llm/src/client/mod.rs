@@ -195,6 +195,7 @@ impl Client {
             LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
         let asked_at = Instant::now();
         let mut call = Request::new(wire(&request));
+        // The service gets the limit as well, and ends the call at the provider in time.
         call.set_timeout(request.timeout);
         let provider = request.provider.name;
         let request_id = request.request_id;
@@ -206,6 +207,7 @@ impl Client {
         if let Some(context) = context {
             call.metadata_mut().insert(TRACEPARENT, context);
         }
+        // Boxed, because this future is large and each waiting session has one.
         let mut stream = Box::pin(client.generate(call))
             .await
             .map_err(|status| self.not_begun(&status))?

@@ -199,6 +199,7 @@ impl Service {
             result = &mut server => return Ok(result?),
             () = token.cancelled() => {}
         }
+        // The health changes first, so that workers pause before their calls are refused.
         health
             .set_service_status("", ServingStatus::NotServing)
             .await;

@@ -61,6 +61,7 @@ fn messages(thinking: Thinking, wanted: &ThinkingConfig, limits: Limits) -> Valu
             } else {
                 "summarized"
             };
+            // Anthropic has no effort `minimal`.
             json!({
                 "thinking": { "type": "adaptive", "display": display },
                 "output_config": { "effort": effort(wanted).replace("minimal", "low") },

@@ -65,7 +65,7 @@ pub(super) fn of_error(error: ApiError, key: &ApiKey) -> ProviderError {
         .iter()
         .find_map(classify::delay_in_value)
         .or_else(|| classify::delay_in_text(&text));
-    // The client may wait for a quota of a day; it has to know how long.
+    // A call over the quota of a day is not repeated here, but the client gets the delay.
     let has_delay = is_transient || kind == ErrorCode::RateLimited;
     let places = details
         .iter()

@@ -5,8 +5,6 @@
 //! of the user) Gemini 3 refuses a call without a signature, so the first rebuilt call of each answer gets the
 //! documented word that switches this check off.
 
-use std::collections::HashMap;
-
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::models::Model;
@@ -15,6 +13,7 @@ use super::wire::{
     CallPart, Content, FunctionCall, FunctionResponse, Json, Raw, RequestPart, ToolResult,
 };
 use crate::proto::{ConversationMessage, ToolCall};
+use crate::service::provider::conversation::{Step, position, steps};
 use crate::service::provider::retry::Signatures;
 use crate::service::provider::{ProviderError, foreign, names};
 
@@ -39,110 +38,65 @@ pub(super) fn convert(
     model: Model<'_>,
     signatures: Signatures,
 ) -> Result<History, ProviderError> {
-    let last_user = messages.iter().rposition(|message| message.role == "user");
     let mut history = History::default();
-    let mut calls = Calls::default();
-    let mut results: Vec<&ConversationMessage> = Vec::new();
-    for (index, message) in messages.iter().enumerate() {
-        if message.role == "tool" {
-            results.push(message);
-            continue;
-        }
-        history.push_results(&mut results, &calls)?;
-        match message.role.as_str() {
-            "system" if history.system.is_some() => {
-                return Err(ProviderError::invalid_request(
-                    "only one system message is possible",
-                ));
-            }
-            "system" => {
-                history.system = Some(content("user", vec![RequestPart::Text(&message.content)])?)
-            }
-            "user" => history
-                .contents
-                .push(content("user", vec![RequestPart::Text(&message.content)])?),
-            "assistant" => {
-                // A model that refused the signatures of former turns gets the sentinel in each of them.
-                let is_current =
-                    signatures == Signatures::Rebuilt || last_user.is_none_or(|last| index > last);
+    let mut calls: &[ToolCall] = &[];
+    let mut provider_ids = Vec::new();
+    for step in steps(messages)? {
+        match step {
+            Step::System(message) => history.system = Some(text(message)?),
+            Step::User(message) => history.contents.push(text(message)?),
+            Step::Answer {
+                message,
+                is_current,
+            } => {
                 let replayed = match signatures {
                     Signatures::Replayed => replayed(message, model),
                     Signatures::Rebuilt => None,
                 };
-                calls.remember(message, replayed.as_ref());
-                match replayed {
-                    Some(replayed) => history.contents.extend(replayed.contents),
-                    None => {
-                        let sentinel =
-                            (is_current && model.family.needs_signatures).then_some(SENTINEL);
-                        history.contents.extend(rebuilt(message, sentinel)?);
-                    }
-                }
+                calls = &message.tool_calls;
                 history.can_rebuild = signatures == Signatures::Replayed;
+                if let Some(Replayed { contents, call_ids }) = replayed {
+                    history.contents.extend(contents);
+                    provider_ids = call_ids;
+                } else {
+                    // A model that refused the signatures of former turns gets the sentinel in each of them.
+                    let needs_signature = model.family.needs_signatures
+                        && (is_current || signatures == Signatures::Rebuilt);
+                    let sentinel = needs_signature.then_some(SENTINEL);
+                    history.contents.extend(rebuilt(message, sentinel)?);
+                    provider_ids.clear();
+                }
             }
-            other => {
-                return Err(ProviderError::invalid_request(format!(
-                    "unknown role '{other}'"
-                )));
+            Step::Results(results) => {
+                let parts = results
+                    .into_iter()
+                    .map(|message| function_response(message, calls, &provider_ids));
+                history.contents.push(content("user", parts.collect())?);
             }
         }
     }
-    history.push_results(&mut results, &calls)?;
     Ok(history)
 }
 
-/// The calls of the last answer, by their id in the conversation.
-#[derive(Debug, Default)]
-struct Calls<'a>(HashMap<&'a str, Called<'a>>);
-
-#[derive(Debug)]
-struct Called<'a> {
-    position: usize,
-    name: &'a str,
-    /// The id that the provider gave to the call and expects back.
-    provider_id: Option<String>,
+fn text(message: &ConversationMessage) -> Result<Raw, ProviderError> {
+    content("user", vec![RequestPart::Text(&message.content)])
 }
 
-impl<'a> Calls<'a> {
-    fn remember(&mut self, message: &'a ConversationMessage, replayed: Option<&Replayed>) {
-        self.0.clear();
-        for (position, ToolCall { id, name, .. }) in message.tool_calls.iter().enumerate() {
-            let called = Called {
-                position,
-                name,
-                provider_id: replayed.and_then(|it| it.call_ids.get(position).cloned().flatten()),
-            };
-            self.0.insert(id, called);
-        }
-    }
-}
-
-impl History {
-    /// Adds the results of one step as one content, in the order of the calls.
-    fn push_results(
-        &mut self,
-        results: &mut Vec<&ConversationMessage>,
-        calls: &Calls<'_>,
-    ) -> Result<(), ProviderError> {
-        if results.is_empty() {
-            return Ok(());
-        }
-        let called = |message: &ConversationMessage| calls.0.get(message.tool_call_id.as_str());
-        results.sort_by_key(|message| called(message).map_or(usize::MAX, |called| called.position));
-        let mut parts = Vec::with_capacity(results.len());
-        for message in results.drain(..) {
-            let called = called(message);
-            // The model finds its call by the name.
-            let name = called.map_or(message.tool_name.as_str(), |called| called.name);
-            parts.push(RequestPart::FunctionResponse(FunctionResponse {
-                id: called.and_then(|called| called.provider_id.clone()),
-                name: names::in_history(name),
-                response: result(message),
-            }));
-        }
-        self.contents.push(content("user", parts)?);
-        Ok(())
-    }
+/// The result of one of these calls, with the id that the provider gave to the call and expects back.
+fn function_response<'a>(
+    message: &'a ConversationMessage,
+    calls: &[ToolCall],
+    provider_ids: &[Option<String>],
+) -> RequestPart<'a> {
+    let position = position(calls, &message.tool_call_id);
+    let call = position.and_then(|position| calls.get(position));
+    // The model finds its call by the name.
+    let name = call.map_or(&message.tool_name, |call| &call.name);
+    RequestPart::FunctionResponse(FunctionResponse {
+        id: position.and_then(|position| provider_ids.get(position)?.clone()),
+        name: names::in_history(name),
+        response: result(message),
+    })
 }
 
 /// An object goes to the model as it is; any other value and text below the key that the model expects.

@@ -4,6 +4,7 @@
 //! repeated attempts to [`retry`]. Each failure is a [`ProviderError`]. Nothing here knows the format of a provider,
 //! except for [`foreign`], which reads those of `provider_data`.
 
+pub(crate) mod conversation;
 pub mod known;
 pub mod key;
 pub mod status;

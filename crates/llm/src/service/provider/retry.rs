@@ -58,6 +58,7 @@ pub(crate) async fn run(call: &Call<'_>, attempt: Result<impl Attempt + Send, Pr
         attempts += 1;
         let span = span(call.request, attempts);
         let Err(error) = run_once(call, &mut attempt).instrument(span.clone()).await else {
+            // The span has the time of the attempt alone, and not that of a slow client.
             drop(span);
             return call.writer.end().await;
         };

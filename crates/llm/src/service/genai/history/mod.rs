@@ -9,7 +9,6 @@ mod items;
 mod replay;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart};
 
@@ -21,6 +20,7 @@ pub(super) use self::replay::{REASONING_FIELD, provider_data};
 use self::replay::{fill_reasoning, replayed, replayed_items};
 use super::target::{Api, Selection};
 use crate::proto::{ConversationMessage, GenerateRequest};
+use crate::service::provider::conversation::{Step, steps};
 use crate::service::provider::retry::Signatures;
 use crate::service::provider::{ProviderError, foreign};
 
@@ -34,7 +34,6 @@ pub(super) struct History {
     pub(super) is_replayed: bool,
     /// Whether an answer of the current turn has calls without the thoughts before them.
     pub(super) is_unsigned: bool,
-    has_system: bool,
 }
 
 /// Converts the messages of a request.
@@ -57,51 +56,26 @@ fn convert(
     selection: Selection<'_>,
     signatures: Signatures,
 ) -> Result<History, ProviderError> {
-    let last_user = messages.iter().rposition(|message| message.role == "user");
     let mut history = History::default();
-    let mut positions = HashMap::new();
-    let mut results: Vec<&ConversationMessage> = Vec::new();
-    for (index, message) in messages.iter().enumerate() {
-        if message.role == "tool" {
-            results.push(message);
-            continue;
-        }
-        history.push_results(&mut results, &positions, selection);
-        match message.role.as_str() {
-            "system" if history.has_system => {
-                return Err(ProviderError::invalid_request(
-                    "only one system message is possible",
-                ));
-            }
-            "system" => {
-                history.has_system = true;
-                history.push_text(ChatRole::System, message, selection);
-            }
-            "user" => history.push_text(ChatRole::User, message, selection),
-            "assistant" => {
-                positions = message
-                    .tool_calls
-                    .iter()
-                    .enumerate()
-                    .map(|(at, call)| (call.id.as_str(), at))
-                    .collect();
+    for step in steps(messages)? {
+        match step {
+            Step::System(message) => history.push_text(ChatRole::System, message, selection),
+            Step::User(message) => history.push_text(ChatRole::User, message, selection),
+            Step::Results(results) => history.push_results(&results, selection),
+            Step::Answer {
+                message,
+                is_current,
+            } => {
                 let is_replayed =
                     signatures == Signatures::Replayed && history.replay(message, selection);
                 history.is_replayed |= is_replayed;
                 if !is_replayed {
-                    let is_current = last_user.is_none_or(|last| index > last);
                     history.is_unsigned |= is_current && !message.tool_calls.is_empty();
                     history.rebuild(message, selection);
                 }
             }
-            other => {
-                return Err(ProviderError::invalid_request(format!(
-                    "unknown role '{other}'"
-                )));
-            }
         }
     }
-    history.push_results(&mut results, &positions, selection);
     match selection.api {
         Api::Messages => history.mark_cache(),
         Api::Converse => history.join_roles(),
@@ -150,38 +124,23 @@ impl History {
         }
     }
 
-    /// Adds the results of one step in the order of the calls: for Anthropic as one message, because it refuses a call
-    /// whose result is not in the next message.
-    fn push_results(
-        &mut self,
-        results: &mut Vec<&ConversationMessage>,
-        positions: &HashMap<&str, usize>,
-        selection: Selection<'_>,
-    ) {
-        results.sort_by_key(|message| {
-            positions
-                .get(message.tool_call_id.as_str())
-                .copied()
-                .unwrap_or(usize::MAX)
-        });
+    /// Adds the results of one step: for Anthropic as one message, because it refuses a call whose result is not in the
+    /// next message.
+    fn push_results(&mut self, results: &[&ConversationMessage], selection: Selection<'_>) {
         if selection.api == Api::Responses {
             self.items.extend(
                 results
-                    .drain(..)
-                    .map(|message| items::result(message, selection)),
+                    .iter()
+                    .map(|result| items::result(result, selection)),
             );
             return;
         }
-        let parts: Vec<ContentPart> = results
-            .drain(..)
-            .map(|message| result(message, selection))
-            .collect();
-        let is_joined = matches!(selection.api, Api::Messages | Api::Converse);
-        if is_joined && !parts.is_empty() {
+        let parts = results.iter().map(|message| result(message, selection));
+        if matches!(selection.api, Api::Messages | Api::Converse) {
+            let parts: Vec<ContentPart> = parts.collect();
             self.messages.push(ChatMessage::tool(parts));
         } else {
-            self.messages
-                .extend(parts.into_iter().map(ChatMessage::tool));
+            self.messages.extend(parts.map(ChatMessage::tool));
         }
     }
 

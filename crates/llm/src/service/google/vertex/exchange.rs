@@ -120,6 +120,7 @@ pub(super) async fn reach(host: &str) -> Result<(), ProviderError> {
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
         return Err(missing());
     };
+    // A URL has brackets around an IPv6 address, and a socket address has none.
     let connect = TcpStream::connect((host.trim_matches(['[', ']']).to_owned(), port));
     match timeout(REACH_LIMIT, connect).await {
         Ok(Ok(_connected)) => Ok(()),

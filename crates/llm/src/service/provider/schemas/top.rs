@@ -51,23 +51,20 @@ pub(super) fn object(
         root,
         left: MAX_MERGED,
     };
-    let parts: Vec<(&str, Vec<Value>)> = ["allOf", "anyOf", "oneOf"]
-        .into_iter()
-        .filter_map(|key| Some((key, schema.shift_remove(key)?.as_array().cloned()?)))
-        .collect();
-    for (key, alternatives) in parts {
-        let says = match key {
-            "allOf" => "all",
-            "anyOf" => "at least one",
-            _ => "exactly one",
+    for (key, fit, number) in [
+        ("allOf", Fit::Each, ""),
+        ("anyOf", Fit::Some, "at least one"),
+        ("oneOf", Fit::Some, "exactly one"),
+    ] {
+        let Some(Value::Array(alternatives)) = schema.shift_remove(key) else {
+            continue;
         };
-        if key != "allOf" {
+        if fit == Fit::Some {
             notes.push(note(
-                &format!("The arguments have to fit {says} of these schemas"),
+                &format!("The arguments have to fit {number} of these schemas"),
                 &json!(alternatives),
             ));
         }
-        let fit = if key == "allOf" { Fit::Each } else { Fit::Some };
         merge.add(&mut schema, alternatives, fit);
     }
     let rules: Map<String, Value> = RULES

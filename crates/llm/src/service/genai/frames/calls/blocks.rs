@@ -42,6 +42,7 @@ impl Blocks {
             },
             "content_block_delta" => self.add_piece(index, event.pointer("/delta/partial_json")),
             "content_block_stop" => self.end(index),
+            // An event of Bedrock has its kind in a header.
             "" => self.add_converse(index, event),
             _ => {}
         }
