@@ -68,7 +68,7 @@ impl ServiceFault {
         }
     }
 
-    /// Whether waiting cannot help.
+    /// Whether the fault lasts until a setting or a file changes.
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Tls(_) | Self::File(_) | Self::TokenMissing | Self::TokenRefused => true,

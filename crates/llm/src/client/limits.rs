@@ -30,7 +30,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Adds a chunk.
+    /// Adds the size of a chunk.
     ///
     /// # Errors
     /// When the answer with this chunk exceeds a limit.

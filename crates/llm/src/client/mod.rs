@@ -67,7 +67,7 @@ pub struct Client {
     mask: Mask,
     /// The wrong setting that was logged last.
     logged: Arc<Mutex<Option<ServiceFault>>>,
-    /// The address for logs.
+    /// The address of the service, for logs.
     address: Arc<str>,
     unchecked: Arc<UncheckedService>,
 }
@@ -110,6 +110,7 @@ impl Client {
             .map_err(|error| invalid(error.to_string()))?
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            // Otherwise the next call would be the first to find that the service is gone.
             .keep_alive_while_idle(true);
         let credentials = Arc::new(credentials);
         let channel = if has_tls {

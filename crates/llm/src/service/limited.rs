@@ -51,6 +51,7 @@ pub(super) fn limited(
                 }
             }
         })
+        // A slow handshake must not delay those of other clients.
         .buffer_unordered(LIMITS.connections)
         .filter_map(ready)
 }
@@ -140,6 +141,7 @@ impl AsyncRead for LimitedConnection {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // An idle connection waits in a read, so a revoked permit ends it here.
         if self.revoked.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }

@@ -182,6 +182,7 @@ impl Service {
             TcpIncoming::from(listener).with_nodelay(Some(true)),
             security.tls(),
         );
+        // The reads end with this function, however it ends.
         let _reads = AbortOnDropHandle::new(tokio::spawn(security.clone().keep_up()));
         let services = Routes::new(llm)
             .add_service(health_service)
@@ -206,7 +207,7 @@ impl Service {
         health.set_not_serving::<LlmServiceServer<Calls>>().await;
         answers.close();
         let drained = async {
-            // Each answer may end by itself; those that are left lose their stream.
+            // An answer may end within the time-out; the stream of any other is aborted.
             tokio::select! {
                 () = answers.wait() => {}
                 () = tokio::time::sleep(drain_timeout) => {}

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::labels::ProviderLabel;
 use tarsy_config::Concurrency;
 
-/// The calls that run.
+/// The permits of the calls that run.
 #[derive(Debug)]
 pub(super) struct Running {
     limits: Concurrency,

@@ -22,7 +22,7 @@ use crate::service::provider::schemas::Renamed;
 use crate::service::provider::{ErrorCode, ProviderError, repair};
 use crate::service::writer::ResponseWriter;
 
-/// An answer that has begun.
+/// The parts of an answer that have arrived, and the writer that gets them.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     writer: &'a ResponseWriter,

@@ -20,7 +20,7 @@ const RESPONSES_MODELS: [&str; 9] = [
     "gpt-3", "gpt-4", "gpt-5", "gpt-6", "o1", "o3", "o4", "chatgpt-", "codex-",
 ];
 
-/// An interface of providers.
+/// The interface by which a provider is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
     /// The Responses API of OpenAI.

@@ -173,6 +173,7 @@ impl GeminiAttempt<'_> {
         let delay = retry_after(response.headers());
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BYTES {
+            // The error counts as far as it has arrived.
             let silence = Timeout::since(Instant::now(), self.timeouts.stall);
             let Ok(Ok(Some(piece))) = within(deadline, silence, response.chunk()).await else {
                 break;

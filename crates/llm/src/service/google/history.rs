@@ -29,7 +29,7 @@ pub(super) struct History {
     pub(super) can_rebuild: bool,
 }
 
-/// Converts the messages.
+/// Converts the messages of a conversation for a model.
 ///
 /// # Errors
 /// `invalid_request` when there is a second system message, or an unknown role.

@@ -26,7 +26,7 @@ enum Item<'a> {
     Sources { sources: &'a Sources },
 }
 
-/// The parts of an answer that has begun.
+/// The recorded parts of an answer that is arriving.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     parts: Vec<Raw>,
@@ -35,7 +35,7 @@ pub(super) struct Recorder {
     open: Option<OpenText>,
 }
 
-/// Text without a signature.
+/// Text without a signature, which the next part may continue.
 #[derive(Debug)]
 enum OpenText {
     /// One part, in its own spelling.

@@ -27,7 +27,7 @@ pub enum Finish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Written {
     Nothing,
-    /// Only reasoning.
+    /// Reasoning, and nothing else.
     Thoughts,
     Text,
     Calls,

@@ -71,6 +71,7 @@ fn install_ring() {
 
 fn build() -> Result<Client, reqwest::Error> {
     install_ring();
+    // A machine without certificate authorities may still have a provider in its own network, without TLS.
     builder().build().or_else(|error| {
         tracing::warn!(
             reason = describe(error),

@@ -73,7 +73,7 @@ fn made_up(name: &str) -> String {
     format!("{form}_{hash:.HASH_DIGITS$}")
 }
 
-/// The name for clients.
+/// The name of a tool for clients: `server.tool` instead of `server__tool`.
 pub(crate) fn from_wire(name: &str) -> String {
     name.replace(SEPARATOR, ".")
 }

@@ -64,6 +64,7 @@ pub(crate) async fn run(call: &Call<'_>, attempt: Result<impl Attempt + Send, Pr
         };
         trace::fail(&span, error.code.as_str());
         drop(span);
+        // A provider may repeat the key or the prompt in its error, which goes to the client and into the log.
         let error = match attempt.key() {
             Some(key) => without_key(error, key),
             None => error,

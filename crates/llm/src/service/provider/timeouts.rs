@@ -39,7 +39,7 @@ pub(crate) enum Limit {
     FirstChunk,
     Stall,
     Whole,
-    /// No key sets it.
+    /// A limit of the program, which no key sets.
     Fixed,
 }
 

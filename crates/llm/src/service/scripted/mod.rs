@@ -126,6 +126,7 @@ impl Scripted {
             execution_id: request.execution_id.clone(),
             index,
         };
+        // The call is recorded first: a failure that ends after some calls counts this one, too.
         self.calls
             .record(&position, &request.request_id)
             .await

@@ -75,6 +75,7 @@ impl ServerTls {
         if current.tried == tried {
             return;
         }
+        // A fault is kept as well, so that it is logged once and not at each read.
         current.tried = tried;
         match contents.and_then(|contents| contents.config(&self.files)) {
             Ok(config) => {

@@ -108,6 +108,7 @@ impl ChatFrameSink for Frames {
         };
         state.summary.add(self.api, &event);
         state.calls.add(&event);
+        // The recorder takes values out of the event, so it comes last.
         state.recorder.add(&mut event, frame.data.len());
     }
 }

@@ -14,7 +14,7 @@ use crate::service::provider::fields::{kind, text};
 /// A larger answer is not sent as provider data. Its next request is rebuilt from text and calls.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// The parts of an answer that has begun.
+/// The recorded parts of an answer that is arriving.
 #[derive(Debug)]
 pub(super) struct Recorder {
     api: Api,

@@ -163,9 +163,10 @@ async fn remove(path: PathBuf) {
     }
 }
 
-/// Answers one request.
+/// Accepts the connection of the crate and answers its request.
 async fn serve(listener: UnixListener, path: PathBuf, upstream: Upstream) {
     let accepted = accept(&listener).await;
+    // The relay is for one request: no other connection is accepted, and its name disappears.
     drop(listener);
     remove(path).await;
     let Some(stream) = accepted else { return };
@@ -194,7 +195,7 @@ async fn accept(listener: &UnixListener) -> Option<UnixStream> {
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// The provider.
+/// The provider to which requests are passed.
 #[derive(Clone, Debug)]
 struct Upstream {
     api: Api,
@@ -276,7 +277,7 @@ fn fail(failure: &Failure, error: ProviderError) {
     failure.lock().get_or_insert(error);
 }
 
-/// An answer that has begun.
+/// The body of a response on its way to the crate.
 #[derive(Debug)]
 struct RelayedBody {
     response: reqwest::Response,

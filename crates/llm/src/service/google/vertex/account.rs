@@ -64,7 +64,7 @@ impl std::fmt::Debug for Source {
     }
 }
 
-/// The fields of a file of credentials that decide what it is.
+/// The fields of a file of credentials that show its kind.
 #[derive(Debug, Deserialize)]
 struct Kind {
     #[serde(rename = "type", default)]

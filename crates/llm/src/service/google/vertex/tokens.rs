@@ -46,6 +46,7 @@ impl Tokens {
         let id = id(&account.source);
         let mut slots = self.0.lock();
         if slots.len() >= MAX_ACCOUNTS && !slots.contains_key(&id) {
+            // A changed key leaves a slot that no call uses again. Slots in use get a new token.
             slots.clear();
         }
         let slot = Arc::clone(slots.entry(id).or_default());

@@ -14,9 +14,9 @@ pub(super) struct Rule {
     pub(super) verdict: Verdict,
     /// The statuses with which it counts. A failure without a status fits every row.
     pub(super) statuses: RangeInclusive<u16>,
-    /// Separated by spaces.
+    /// Codes and types, separated by spaces.
     pub(super) words: &'static str,
-    /// One in each line.
+    /// Parts of texts, one in each line.
     pub(super) phrases: &'static str,
 }
 

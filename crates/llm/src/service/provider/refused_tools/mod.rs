@@ -56,7 +56,7 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Learns from a refusal. Returns the places in the list of the tools that the next request does without; `None` if
+    /// Learns from a refusal. Returns the places of the tools that have to be left out of the next request; `None` if
     /// the failure has to be returned.
     pub(crate) fn learn(
         &mut self,
@@ -104,7 +104,7 @@ impl LeftOut {
             .collect()
     }
 
-    /// Logs the tools that the next request does without.
+    /// Logs the tools that are left out of the next request.
     pub(crate) fn log(&self, request: &GenerateRequest, refused: &ProviderError) {
         let tools: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         tracing::warn!(

@@ -38,7 +38,7 @@ pub(in crate::service::genai) struct LastCalls {
     pub(in crate::service::genai) is_malformed: bool,
 }
 
-/// The calls of an answer that has begun.
+/// The calls of an answer that is arriving, by the kind of their events.
 #[derive(Debug)]
 pub(super) enum Calls {
     Blocks(Blocks),
